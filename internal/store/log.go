@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// core writes etcd's log lines to a slog.Logger. Etcd tells much at Info that says nothing to a person; only warnings and
+// errors pass.
+type core struct {
+	logger *slog.Logger
+	fields []zapcore.Field
+	muted  *atomic.Bool
+}
+
+func newCore(logger *slog.Logger) *core {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &core{logger: logger.With("component", "etcd"), muted: new(atomic.Bool)}
+}
+
+// mute drops everything from now on.
+func (c *core) mute() { c.muted.Store(true) }
+
+// harmless tells warnings that every start of a single, embedded member gives.
+func harmless(message string) bool {
+	switch message {
+	case "Running http and grpc server on single port. This is not recommended for production.", // one socket, one client
+		"simple token is not cryptographically signed",                        // etcd's own authentication is off
+		"Failed to detect schema version", "failed to update storage version": // a new store has no entries yet
+		return true
+	}
+	return false
+}
+
+func (c *core) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
+
+func (c *core) With(fields []zapcore.Field) zapcore.Core {
+	return &core{logger: c.logger, muted: c.muted, fields: append(append([]zapcore.Field(nil), c.fields...), fields...)}
+}
+
+func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) && !c.muted.Load() && !harmless(e.Message) {
+		return checked.AddCore(e, c)
+	}
+	return checked
+}
+
+func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	enc := zapcore.NewMapObjectEncoder()
+	for _, f := range c.fields {
+		f.AddTo(enc)
+	}
+	for _, f := range fields {
+		f.AddTo(enc)
+	}
+	attrs := make([]slog.Attr, 0, len(enc.Fields))
+	for k, v := range enc.Fields {
+		attrs = append(attrs, slog.Any(k, v))
+	}
+	level := slog.LevelWarn
+	if e.Level >= zapcore.ErrorLevel {
+		level = slog.LevelError
+	}
+	c.logger.LogAttrs(context.Background(), level, e.Message, attrs...)
+	return nil
+}
+
+func (c *core) Sync() error { return nil }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxRequestBytes is etcd's limit for one write, and so the largest object: 1.5 MiB, the limit Kubernetes clusters have.
+	maxRequestBytes = 1536 * 1024
+	// quotaBytes is the size at which etcd refuses writes; etcd's own default of 2 GiB is small for years of events.
+	quotaBytes = 8 << 30
+	// needBytes is the room etcd needs to start: two write-ahead segments of 64 MB, laid out in advance.
+	needBytes = 160 << 20
+	// startTimeout covers a replay of a large write-ahead log on a slow disk.
+	startTimeout = 60 * time.Second
+	// maxSocketPath is the longest path a unix socket may have on Linux (sun_path), without its closing zero.
+	maxSocketPath = 107
+)
+
+// Config says where the store lives.
+type Config struct {
+	Dir    string // etcd's own folder; made when missing
+	Logger *slog.Logger
+}
+
+// Etcd is a running embedded etcd. Its methods are safe for concurrent use.
+type Etcd struct {
+	server   *embed.Etcd
+	log      *core
+	endpoint string
+	lock     *os.File
+	dir      *os.File // keeps /proc/self/fd paths of long folders valid
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Start runs etcd on cfg.Dir and returns when it answers. Errors say what to do: the folder is in use by another server
+// (ErrLocked), the disk is full (ErrDiskFull), or what etcd reported.
+func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
+	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
+		return nil, explain(cfg.Dir, err)
+	}
+	e := &Etcd{log: newCore(cfg.Logger)}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	if e.lock, err = lockDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err := checkRoom(cfg.Dir); err != nil {
+		return nil, err
+	}
+	client, peer, err := e.sockets(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e.endpoint = "unix://" + client.Path
+	e.server, err = embed.StartEtcd(configure(cfg.Dir, e.log, client, peer))
+	if err != nil {
+		return nil, explain(cfg.Dir, err)
+	}
+	wait := time.NewTimer(startTimeout)
+	defer wait.Stop()
+	select {
+	case <-e.server.Server.ReadyNotify():
+		return e, nil
+	case err := <-e.server.Err():
+		return nil, explain(cfg.Dir, err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-wait.C:
+		return nil, fmt.Errorf("store %s: etcd was not ready within %v", cfg.Dir, startTimeout)
+	}
+}
+
+func configure(dir string, log *core, client, peer url.URL) *embed.Config {
+	c := embed.NewConfig()
+	c.Name = "wherry"
+	c.Dir = dir
+	c.TickMs = 10
+	c.ElectionMs = 100
+	c.ListenClientUrls = []url.URL{client}
+	c.AdvertiseClientUrls = []url.URL{client}
+	c.ListenPeerUrls = []url.URL{peer}
+	// A unix socket cannot be advertised to peers that do not exist; etcd wants an address all the same and keeps the first
+	// one it was given in its data, so it must not change between starts.
+	advertised := url.URL{Scheme: "http", Host: "localhost:0"}
+	c.AdvertisePeerUrls = []url.URL{advertised}
+	c.InitialCluster = c.Name + "=" + advertised.String()
+	c.MaxRequestBytes = maxRequestBytes
+	c.QuotaBackendBytes = quotaBytes
+	c.SnapshotCount = 5000 // bounds memory: etcd keeps this many entries
+	c.EnableGRPCGateway = false
+	c.StrictReconfigCheck = false
+	c.CompactHashCheckTime = time.Hour
+	c.DowngradeCheckTime = time.Hour // one member: nothing to agree on
+	// Watches without events learn the revision this often, so that they can resume after a compaction.
+	c.WatchProgressNotifyInterval = time.Minute
+	c.Logger = "zap"
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
+	return c
+}
+
+// Endpoint is where clients of the same process reach etcd, as etcd clients want it: unix:///….
+func (e *Etcd) Endpoint() string { return e.endpoint }
+
+// Done is closed when etcd has stopped, by Close or by itself.
+func (e *Etcd) Done() <-chan struct{} { return e.server.Server.StopNotify() }
+
+// Close stops etcd and frees the folder. It may be called more than once.
+func (e *Etcd) Close() error {
+	e.closeOnce.Do(func() {
+		if e.server != nil {
+			e.log.mute() // etcd reports each listener that closes as an error
+			e.server.Close()
+			for err := range drain(e.server.Err()) {
+				e.closeErr = errors.Join(e.closeErr, err)
+			}
+		}
+		for _, f := range []*os.File{e.dir, e.lock} {
+			if f != nil {
+				e.closeErr = errors.Join(e.closeErr, f.Close())
+			}
+		}
+	})
+	return e.closeErr
+}
+
+func drain(errs <-chan error) func(func(error) bool) {
+	return func(yield func(error) bool) {
+		for {
+			select {
+			case err, ok := <-errs:
+				if !ok || !yield(err) {
+					return
+				}
+			default:
+				return
+			}
+		}
+	}
+}
+
+// sockets names the client and the peer socket in dir. A folder whose path is too long for a socket address is reached through
+// /proc/self/fd, which only this process can do: all the better.
+func (e *Etcd) sockets(dir string) (client, peer url.URL, err error) {
+	base, err := filepath.Abs(dir)
+	if err != nil {
+		return client, peer, err
+	}
+	if len(filepath.Join(base, "client.sock")) > maxSocketPath {
+		if e.dir, err = os.Open(base); err != nil {
+			return client, peer, err
+		}
+		base = fmt.Sprintf("/proc/self/fd/%d", e.dir.Fd())
+	}
+	client = url.URL{Scheme: "unix", Path: base + "/client.sock"}
+	// etcd takes the peer socket's path from the host part alone; from an empty one it would bind an abstract socket that every
+	// local user can reach.
+	peer = url.URL{Scheme: "unix", Host: base + "/peer.sock"}
+	return client, peer, nil
+}
+
+// ErrLocked says that another server has the folder open.
+var ErrLocked = errors.New("in use by another server")
+
+// ErrDiskFull says that the file system of the folder has no room.
+var ErrDiskFull = errors.New("disk full")
+
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, explain(dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("store %s: %w: stop that server, or choose another data folder", dir, ErrLocked)
+		}
+		return nil, explain(dir, err)
+	}
+	return f, nil
+}
+
+func checkRoom(dir string) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return explain(dir, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
+		return nil // its segments are laid out already
+	}
+	if free := fs.Bavail * uint64(fs.Bsize); free < needBytes {
+		return fmt.Errorf("store %s: %w: %d MB are free, a new store needs %d MB", dir, ErrDiskFull, free>>20, needBytes>>20)
+	}
+	return nil
+}
+
+func explain(dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("store %s: %w: %w", dir, ErrDiskFull, err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("store %s: %w (run as root, or choose a data folder you may write)", dir, err)
+	}
+	return fmt.Errorf("store %s: %w", dir, err)
+}

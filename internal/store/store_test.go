@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+func start(t *testing.T, dir string) (*Etcd, *clientv3.Client) {
+	t.Helper()
+	began := time.Now()
+	e, err := Start(t.Context(), Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("started in %v", time.Since(began))
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, c
+}
+
+// What was written is there after a restart, also below a folder whose path is too long for a unix socket.
+func TestKeepsData(t *testing.T) {
+	for name, dir := range map[string]string{
+		"short path": filepath.Join(t.TempDir(), "s"),
+		"long path":  filepath.Join(t.TempDir(), strings.Repeat("long/", 30)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			e, c := start(t, dir)
+			if _, err := c.Put(ctx, "k", "v"); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+			e, c = start(t, dir)
+			defer e.Close()
+			defer c.Close()
+			got, err := c.Get(ctx, "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "v" {
+				t.Errorf("after the restart: %v", got.Kvs)
+			}
+		})
+	}
+}
+
+func TestSecondServerIsToldAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	e, c := start(t, dir)
+	defer e.Close()
+	defer c.Close()
+	began := time.Now()
+	_, err := Start(t.Context(), Config{Dir: dir})
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+}
+
+func TestNoTCPPort(t *testing.T) {
+	dir := t.TempDir()
+	e, c := start(t, dir)
+	defer e.Close()
+	defer c.Close()
+	for _, l := range e.server.Clients {
+		if l.Addr().Network() != "unix" {
+			t.Errorf("client listener on %v", l.Addr())
+		}
+	}
+	for _, l := range e.server.Peers {
+		if l.Addr().Network() != "unix" || !strings.HasPrefix(l.Addr().String(), dir) {
+			t.Errorf("peer listener on %v", l.Addr())
+		}
+	}
+}
+
+func TestFolderThatIsAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), Config{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v", err)
+	}
+}
