@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bundle carries the programs wherry starts as processes of their own (runc, the containerd shim, the CNI
+// plug-in) and the pause image, inside the wherry binary.
+//
+// They are built by `make helpers` into bin/ and embedded from there. A wherry built without them compiles and says so
+// when they are needed ([ErrNotBuilt]). Its law: [Unpack] leaves a file alone whose content is right already, and
+// replaces others by rename, so that programs that run from the old file keep it and a crash leaves no half a file.
+package bundle

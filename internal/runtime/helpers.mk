@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The helper programs that are embedded into wherry. Included by the top Makefile; paths are from its folder.
+#
+#   make helpers        builds what is out of date
+#   make clean-helpers  removes them
+
+HELPERS_DIR := internal/runtime/bundle/bin
+HELPERS_OBJ := bin/.helpers
+HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-cni pause.tar)
+
+# runc is C in part: static, and with seccomp when libseccomp's static library is there (libseccomp-dev).
+RUNC_TAGS := $(shell echo 'int main(void){return 0;}' | gcc -static -x c -o /dev/null - -lseccomp 2>/dev/null && echo seccomp)
+HELPER_LDFLAGS := -s -w
+
+.PHONY: helpers clean-helpers
+helpers: $(HELPERS) ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image
+
+# Versions come from go.mod, so a change there rebuilds; whether libseccomp was found is kept in a stamp.
+$(HELPERS_OBJ)/runc-tags: FORCE-runc-tags
+	@mkdir -p $(@D)
+	@echo '$(RUNC_TAGS)' | cmp -s - $@ || echo '$(RUNC_TAGS)' > $@
+.PHONY: FORCE-runc-tags
+
+$(HELPERS_DIR)/runc: go.mod $(HELPERS_OBJ)/runc-tags
+	@test -n '$(RUNC_TAGS)' || echo "note: libseccomp.a not found (apt install libseccomp-dev): seccomp profiles will not work"
+	CGO_ENABLED=1 go build -o $@ -trimpath -tags '$(RUNC_TAGS) netgo osusergo urfave_cli_no_docs' \
+		-ldflags '$(HELPER_LDFLAGS) -extldflags -static' github.com/opencontainers/runc
+	@touch $@
+
+$(HELPERS_DIR)/containerd-shim-runc-v2: go.mod
+	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(HELPER_LDFLAGS)' \
+		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	@touch $@
+
+$(HELPERS_DIR)/wherry-cni: go.mod $(wildcard cmd/wherry-cni/*.go internal/runtime/network/*.go)
+	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
+	@touch $@
+
+$(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
+	@mkdir -p $(@D)
+	gcc -static -Os -s -Wall -Wextra -o $@ $<
+
+# The name in the archive is not used: the runtime names the image by the archive's hash.
+$(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(wildcard tools/mkimage/*.go internal/ociimage/*.go)
+	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
+
+clean-helpers: ## Remove the helper programs
+	rm -rf $(HELPERS) $(HELPERS_OBJ)
