@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Line is one thing that happened.
+type Line struct {
+	Container string // empty: the pod itself
+	Text      string
+	Trouble   bool // worth a warning colour
+}
+
+// Diff tells what happened between old (nil at first) and new, in the order in which things happen to a pod.
+func Diff(old, new *corev1.Pod) []Line {
+	if old == nil {
+		old = &corev1.Pod{}
+	}
+	var lines []Line
+	add := func(l Line) { lines = append(lines, l) }
+
+	scheduled(old, new, add)
+	if !isTrue(old, corev1.PodReadyToStartContainers) && isTrue(new, corev1.PodReadyToStartContainers) {
+		add(Line{Text: "sandbox is up" + address(new)})
+	}
+	before := statuses(old)
+	for _, s := range ordered(new) {
+		container(before[s.Name], s, add)
+	}
+	if !isTrue(old, corev1.PodReady) && isTrue(new, corev1.PodReady) {
+		add(Line{Text: "ready" + address(new)})
+	}
+	if old.Status.Reason != new.Status.Reason && new.Status.Reason != "" {
+		add(Line{Text: reasoned(new.Status.Reason, new.Status.Message), Trouble: true})
+	}
+	if old.DeletionTimestamp == nil && new.DeletionTimestamp != nil {
+		add(Line{Text: "is being deleted"})
+	}
+	return lines
+}
+
+func scheduled(old, new *corev1.Pod, add func(Line)) {
+	if old.Spec.NodeName == "" && new.Spec.NodeName != "" {
+		add(Line{Text: "scheduled to node " + new.Spec.NodeName})
+		return
+	}
+	c := condition(new, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse {
+		return
+	}
+	if was := condition(old, corev1.PodScheduled); was == nil || was.Message != c.Message {
+		add(Line{Text: "waits for a node: " + c.Message, Trouble: true})
+	}
+}
+
+func container(old, new corev1.ContainerStatus, add func(Line)) {
+	say := func(trouble bool, format string, args ...any) {
+		add(Line{Container: new.Name, Text: fmt.Sprintf(format, args...), Trouble: trouble})
+	}
+	if new.RestartCount > old.RestartCount {
+		if t := new.LastTerminationState.Terminated; t != nil && old.State.Terminated == nil {
+			say(t.ExitCode != 0, "%s", ended(t))
+		}
+	}
+	switch s := new.State; {
+	case s.Waiting != nil:
+		if old.State.Waiting != nil && *old.State.Waiting == *s.Waiting || quiet[s.Waiting.Reason] {
+			return
+		}
+		say(true, "%s", reasoned(s.Waiting.Reason, s.Waiting.Message))
+	case s.Running != nil:
+		if old.State.Running != nil && new.RestartCount == old.RestartCount {
+			return
+		}
+		if new.RestartCount > 0 {
+			say(false, "started again (restart %d)", new.RestartCount)
+		} else {
+			say(false, "started")
+		}
+	case s.Terminated != nil:
+		if old.State.Terminated != nil && new.RestartCount == old.RestartCount {
+			return
+		}
+		say(s.Terminated.ExitCode != 0, "%s", ended(s.Terminated))
+	}
+}
+
+// quiet are the waiting reasons of a pod that is on its way.
+var quiet = map[string]bool{"": true, "ContainerCreating": true, "PodInitializing": true}
+
+func ended(t *corev1.ContainerStateTerminated) string {
+	var b strings.Builder
+	switch {
+	case t.Reason == "OOMKilled":
+		fmt.Fprintf(&b, "killed for using more memory than its limit (OOMKilled, exit code %d)", t.ExitCode)
+	case t.ExitCode == 0:
+		b.WriteString("completed")
+	case t.Signal != 0:
+		fmt.Fprintf(&b, "ended by signal %d (exit code %d)", t.Signal, t.ExitCode)
+	case t.ExitCode == 137:
+		b.WriteString("killed (exit code 137)")
+	default:
+		fmt.Fprintf(&b, "failed with exit code %d", t.ExitCode)
+	}
+	if !t.StartedAt.IsZero() && t.FinishedAt.After(t.StartedAt.Time) {
+		fmt.Fprintf(&b, " after %s", t.FinishedAt.Sub(t.StartedAt.Time).Round(time.Second))
+	}
+	if m := strings.TrimSpace(t.Message); m != "" {
+		b.WriteString(": " + m)
+	}
+	return b.String()
+}
+
+func reasoned(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + strings.TrimSpace(message)
+}
+
+func address(pod *corev1.Pod) string {
+	if pod.Status.PodIP == "" {
+		return ""
+	}
+	return ", address " + pod.Status.PodIP
+}
+
+// ordered returns the statuses of init, main and ephemeral containers in spec order.
+func ordered(pod *corev1.Pod) []corev1.ContainerStatus {
+	known := statuses(pod)
+	var out []corev1.ContainerStatus
+	for _, name := range names(pod) {
+		if s, ok := known[name]; ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func names(pod *corev1.Pod) []string {
+	var out []string
+	for _, c := range pod.Spec.InitContainers {
+		out = append(out, c.Name)
+	}
+	for _, c := range pod.Spec.Containers {
+		out = append(out, c.Name)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+func statuses(pod *corev1.Pod) map[string]corev1.ContainerStatus {
+	out := map[string]corev1.ContainerStatus{}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for _, s := range list {
+			out[s.Name] = s
+		}
+	}
+	return out
+}
+
+func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	c := condition(pod, kind)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// Ready reports whether the pod's Ready condition is true.
+func Ready(pod *corev1.Pod) bool { return isTrue(pod, corev1.PodReady) }

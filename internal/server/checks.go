@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// minFree is the free space without which a server does not start: etcd's log alone takes 64 MiB ahead of time.
+const minFree = 256 << 20
+
+func checkRoot(euid int) error {
+	if euid == 0 {
+		return nil
+	}
+	return &Refusal{Code: ExitNotRoot, What: "wherry needs root to make containers", Do: "run it with sudo"}
+}
+
+func checkFree(dir string) error {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return folderRefusal(dir, err)
+	}
+	return enough(dir, fs.Bavail*uint64(fs.Bsize))
+}
+
+func enough(dir string, free uint64) error {
+	if free >= minFree {
+		return nil
+	}
+	return &Refusal{Code: ExitDiskFull,
+		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, minFree>>20),
+		Do:   "free some space or choose another --data-dir"}
+}
+
+// checkPort refuses a port that somebody listens on. Port 0 (any free one) is always fine.
+func checkPort(ip string, port int, flag string) error {
+	if port == 0 {
+		return nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
+	if err == nil {
+		return l.Close()
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("cannot listen on %s", net.JoinHostPort(ip, strconv.Itoa(port))),
+			Do: "check the address and " + flag, Err: err}
+	}
+	by := ""
+	if who := listener("/proc", port); who != "" {
+		by = " by " + who
+	}
+	return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("port %d of %s is taken%s", port, ip, by),
+		Do: fmt.Sprintf("stop that program or choose another %s", flag)}
+}
+
+// listener names the process that listens on a TCP port, as "nginx (pid 7)"; empty when it cannot be told.
+func listener(proc string, port int) string {
+	inode := ""
+	for _, table := range []string{"net/tcp", "net/tcp6"} {
+		text, err := os.ReadFile(filepath.Join(proc, table))
+		if err != nil {
+			continue
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			f := strings.Fields(line) // sl local_address rem_address st ... inode
+			if len(f) > 9 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				inode = f[9]
+			}
+		}
+	}
+	if inode == "" {
+		return ""
+	}
+	links, _ := filepath.Glob(filepath.Join(proc, "[0-9]*/fd/*"))
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == "socket:["+inode+"]" {
+			dir := filepath.Dir(filepath.Dir(link))
+			name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+			return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), filepath.Base(dir))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// format is the version of the data folder's layout. Raise it when an older program can no longer use the folder.
+const format = 1
+
+// makeFolder creates the data folder. It is open for passing through, not for listing: files inside have modes of their own.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return folderRefusal(dir, err)
+	}
+	return nil
+}
+
+func folderRefusal(dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return &Refusal{Code: ExitDiskFull, What: fmt.Sprintf("no space left for the data folder %s", dir), Do: "free some space or choose another --data-dir", Err: err}
+	case errors.Is(err, os.ErrPermission):
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be written", dir), Do: "run as root or choose another --data-dir", Err: err}
+	}
+	return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be used", dir), Do: "choose another --data-dir", Err: err}
+}
+
+// lock is the hold of one server on its data folder. The kernel lets go of it when the process dies, however it dies.
+type lock struct{ file *os.File }
+
+func lockFolder(dir string) (*lock, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, folderRefusal(dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder := "another process"
+		if pid, ok := LockHolder(dir); ok {
+			holder = fmt.Sprintf("another wherry server (pid %d)", pid)
+		}
+		f.Close()
+		return nil, &Refusal{Code: ExitFolderLocked,
+			What: fmt.Sprintf("the data folder %s is in use by %s", dir, holder),
+			Do:   "stop that one first, or give this one its own --data-dir, --secure-port and --kubelet-port"}
+	}
+	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		f.Close()
+		return nil, folderRefusal(dir, err)
+	}
+	return &lock{f}, nil
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}
+
+// release keeps the file: removing it would let two servers lock two files of the same name.
+func (l *lock) release() error {
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
+
+// LockHolder returns the pid that the folder's lock file names. It says nothing about whether that process lives.
+func LockHolder(dir string) (pid int, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "lock"))
+	if err != nil {
+		return 0, false
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid, err == nil
+}
+
+// Locked reports whether a server holds the folder now.
+func Locked(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// stamp is the content of the folder's version file.
+type stamp struct {
+	Format     int    `json:"format"`     // of the folder's layout
+	Wherry     string `json:"wherry"`     // program that wrote last
+	Kubernetes string `json:"kubernetes"` // API version it spoke
+}
+
+// checkVersion refuses a folder that a newer program has written, and stamps it with this one's.
+func checkVersion(dir string, now stamp) error {
+	path := filepath.Join(dir, "version")
+	old, err := readStamp(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the version file %s cannot be read", path),
+			Do: "restore it or, if it is certain that this wherry wrote the folder, remove it", Err: err}
+	case old.Format > now.Format:
+		return &Refusal{Code: ExitNewerVersion,
+			What: fmt.Sprintf("the data folder %s was written by wherry %s (format %d); this is wherry %s (format %d)", dir, old.Wherry, old.Format, now.Wherry, now.Format),
+			Do:   "use that version or newer, or start with another --data-dir"}
+	}
+	if err == nil && old == now {
+		return nil
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(path, append(text, '\n'), 0o644); err != nil {
+		return folderRefusal(dir, err)
+	}
+	return nil
+}
+
+func readStamp(path string) (stamp, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	var s stamp
+	if err := json.Unmarshal(text, &s); err != nil {
+		return stamp{}, err
+	}
+	if s.Format < 1 {
+		return stamp{}, fmt.Errorf("holds no format: %q", bytes.TrimSpace(text))
+	}
+	return s, nil
+}
+
+// writeFile replaces a file in one step: a reader sees the old text or the new, also after a crash.
+func writeFile(path string, text []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

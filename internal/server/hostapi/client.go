@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Client is the asking side.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// NewClient returns a client for the server behind a socket. It does not connect.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, socket) }
+	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+}
+
+// Info asks who serves.
+func (c *Client) Info(ctx context.Context) (Info, error) {
+	var out Info
+	return out, c.call(ctx, "GET", "/v1/server", nil, nil, &out)
+}
+
+// List returns all images of the node.
+func (c *Client) List(ctx context.Context) ([]Image, error) {
+	var out []Image
+	return out, c.call(ctx, "GET", "/v1/images", nil, nil, &out)
+}
+
+// Import sends an archive and returns the names of its images.
+func (c *Client) Import(ctx context.Context, archive io.Reader) ([]string, error) {
+	var out []string
+	return out, c.call(ctx, "POST", "/v1/images/import", nil, archive, &out)
+}
+
+// Pull fetches an image from its registry.
+func (c *Client) Pull(ctx context.Context, ref string) error {
+	return c.call(ctx, "POST", "/v1/images/pull", url.Values{"ref": {ref}}, nil, nil)
+}
+
+// Remove removes an image with all its names and returns them.
+func (c *Client) Remove(ctx context.Context, ref string, force bool) ([]string, error) {
+	var out []string
+	return out, c.call(ctx, "DELETE", "/v1/images", url.Values{"ref": {ref}, "force": {fmt.Sprint(force)}}, nil, &out)
+}
+
+// Export writes the named images as one archive.
+func (c *Client) Export(ctx context.Context, archive io.Writer, refs []string) error {
+	resp, err := c.do(ctx, "GET", "/v1/images/export", url.Values{"ref": refs}, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(archive, resp.Body); err != nil {
+		return fmt.Errorf("the server broke off: %w", err)
+	}
+	if msg := resp.Trailer.Get(errorTrailer); msg != "" {
+		return errors.New(msg)
+	}
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body io.Reader, out any) error {
+	resp, err := c.do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	return json.NewDecoder(resp.Body).Decode(out)
+}
+
+// do returns only answers that are fine.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "wherry", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("only root may talk to the server's socket %s: run with sudo", c.socket)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no server listens on %s: start one (sudo wherry server), or name its folder with --data-dir", c.socket)
+	case err != nil:
+		return nil, err
+	case resp.StatusCode >= 300:
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+		return nil, errors.New(strings.TrimSpace(string(text)))
+	}
+	return resp, nil
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Archives reads and writes image archives. Only the embedded runtime can: the CRI has no call for it.
+type Archives interface {
+	// Import loads all images of a tar archive and returns their names.
+	Import(ctx context.Context, archive io.Reader) ([]string, error)
+	// Export writes the named images as one OCI archive.
+	Export(ctx context.Context, archive io.Writer, refs ...string) error
+}
+
+// Server is the serving side.
+type Server struct {
+	Info       Info
+	Images     runtimeapi.ImageServiceClient
+	Containers runtimeapi.RuntimeServiceClient
+	Archives   Archives // nil with an external runtime
+	Pull       func(ctx context.Context, ref string) error
+}
+
+// Info says who serves.
+type Info struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	URL     string `json:"url"`
+	DataDir string `json:"dataDir"`
+}
+
+// Image is one image of the node.
+type Image struct {
+	ID      string   `json:"id"`
+	Tags    []string `json:"tags,omitempty"`
+	Digests []string `json:"digests,omitempty"`
+	Size    uint64   `json:"size"`
+	Pinned  bool     `json:"pinned,omitempty"`
+}
+
+// errorTrailer carries the error of an export that broke after its first byte.
+const errorTrailer = "X-Wherry-Error"
+
+// Handler returns the HTTP handler.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	answer := func(pattern string, do func(*http.Request) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := do(r)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(v) // an error here is the client's going away
+		})
+	}
+	answer("GET /v1/server", func(*http.Request) (any, error) { return s.Info, nil })
+	answer("GET /v1/images", s.list)
+	answer("POST /v1/images/import", s.importArchive)
+	answer("POST /v1/images/pull", s.pull)
+	answer("DELETE /v1/images", s.remove)
+	mux.HandleFunc("GET /v1/images/export", s.export)
+	return mux
+}
+
+var errNoArchives = errors.New("an external container runtime cannot load or save archives for wherry; use that runtime's own tool (containerd: ctr -n k8s.io images import)")
+
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	if errors.Is(err, errNotFound) {
+		code = http.StatusNotFound
+	}
+	http.Error(w, words(err), code)
+}
+
+// words strips gRPC's wrapping from a runtime's message.
+func words(err error) string {
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+func (s *Server) list(r *http.Request) (any, error) {
+	got, err := s.Images.ListImages(r.Context(), &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	out := []Image{}
+	for _, i := range got.Images {
+		out = append(out, Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned})
+	}
+	return out, nil
+}
+
+func (s *Server) importArchive(r *http.Request) (any, error) {
+	if s.Archives == nil {
+		return nil, errNoArchives
+	}
+	names, err := s.Archives.Import(r.Context(), r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	return names, nil
+}
+
+func (s *Server) pull(r *http.Request) (any, error) {
+	ref := r.FormValue("ref")
+	if err := s.Pull(r.Context(), ref); err != nil {
+		return nil, fmt.Errorf("pull %s: %s", ref, words(err))
+	}
+	return s.find(r.Context(), ref)
+}
+
+var errNotFound = errors.New("no such image on this node; see wherry image ls")
+
+func (s *Server) find(ctx context.Context, ref string) (*runtimeapi.Image, error) {
+	got, err := s.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
+	if err != nil {
+		return nil, err
+	}
+	if got.Image == nil {
+		return nil, fmt.Errorf("%s: %w", ref, errNotFound)
+	}
+	return got.Image, nil
+}
+
+// remove refuses an image that a container uses: its next restart would fail.
+func (s *Server) remove(r *http.Request) (any, error) {
+	ref := r.FormValue("ref")
+	image, err := s.find(r.Context(), ref)
+	if err != nil {
+		return nil, err
+	}
+	if r.FormValue("force") != "true" {
+		users, err := s.users(r.Context(), image)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) > 0 {
+			return nil, fmt.Errorf("%s is used by %s; delete that pod first, or use --force", ref, users[0])
+		}
+	}
+	// By id: the CRI removes one name only when given a name, and the image would stay under its others.
+	_, err = s.Images.RemoveImage(r.Context(), &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image.Id}})
+	return image.RepoTags, err
+}
+
+func (s *Server) users(ctx context.Context, image *runtimeapi.Image) ([]string, error) {
+	got, err := s.Containers.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	names := append(append([]string{image.Id}, image.RepoTags...), image.RepoDigests...)
+	var users []string
+	for _, c := range got.Containers {
+		if slices.Contains(names, c.ImageRef) || slices.Contains(names, c.Image.GetImage()) || c.ImageId == image.Id {
+			users = append(users, fmt.Sprintf("container %s of pod %s/%s", c.Labels["io.kubernetes.container.name"],
+				c.Labels["io.kubernetes.pod.namespace"], c.Labels["io.kubernetes.pod.name"]))
+		}
+	}
+	return users, nil
+}
+
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	if s.Archives == nil {
+		refuse(w, errNoArchives)
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		refuse(w, err)
+		return
+	}
+	refs := r.Form["ref"]
+	for _, ref := range refs { // before the first byte, so that a wrong name leaves no file behind
+		if _, err := s.find(r.Context(), ref); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-tar")
+	w.Header().Set("Trailer", errorTrailer)
+	if err := s.Archives.Export(r.Context(), w, refs...); err != nil {
+		w.Header().Set(errorTrailer, words(err))
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Defaults of Options.
+const (
+	DefaultDataDir     = "/var/lib/wherry"
+	DefaultSecurePort  = 6443
+	DefaultKubeletPort = 10250
+	DefaultServiceCIDR = "10.96.0.0/16"
+)
+
+// Options say what server is wanted. Defaults fills what may be left empty.
+type Options struct {
+	DataDir         string // absolute; holds everything
+	BindAddress     string // IP the API listens on
+	SecurePort      int    // of the API; 0 = any free one
+	ExtraSANs       []string
+	TokenAuthFile   string
+	ServiceCIDR     string
+	WriteKubeconfig string // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
+	FeatureGates    map[string]bool
+
+	NodeName      string
+	NodeIPs       []string // first one is the node's InternalIP
+	KubeletPort   int      // 0 = any free one
+	ClusterDNS    []string
+	ClusterDomain string
+
+	EtcdServers  []string // empty: the embedded one
+	EtcdCAFile   string
+	EtcdCertFile string
+	EtcdKeyFile  string
+	EtcdPrefix   string
+
+	RuntimeEndpoint  string // empty: the embedded one
+	PodCIDRs         []string
+	BridgeName       string
+	RegistryHostsDir string
+}
+
+// Defaults returns the options of `wherry server` without a flag.
+func Defaults() Options {
+	return Options{
+		DataDir:       DefaultDataDir,
+		BindAddress:   "127.0.0.1",
+		SecurePort:    DefaultSecurePort,
+		KubeletPort:   DefaultKubeletPort,
+		ServiceCIDR:   DefaultServiceCIDR,
+		ClusterDomain: "cluster.local",
+		EtcdPrefix:    "/registry",
+	}
+}
+
+// complete fills what is derived from the machine and checks all of it. Its errors name the flag.
+func (o Options) complete() (Options, error) {
+	var err error
+	if o.DataDir == "" {
+		return o, errors.New("--data-dir must not be empty")
+	}
+	if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
+		return o, fmt.Errorf("--data-dir: %w", err)
+	}
+	if o.NodeName == "" {
+		if o.NodeName, err = os.Hostname(); err != nil {
+			return o, fmt.Errorf("--node-name is not given and the host name cannot be had: %w", err)
+		}
+		o.NodeName = strings.ToLower(o.NodeName)
+	}
+	if len(o.NodeIPs) == 0 {
+		o.NodeIPs = []string{hostAddress()}
+	}
+	return o, o.validate()
+}
+
+// validate checks what can be checked without touching the machine.
+func (o Options) validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if o.DataDir == "/" {
+		fail("--data-dir: / cannot be the data folder; choose one below it")
+	}
+	if net.ParseIP(o.BindAddress) == nil {
+		fail("--bind-address: %q is not an IP address", o.BindAddress)
+	}
+	for _, p := range []struct {
+		flag string
+		port int
+	}{{"--secure-port", o.SecurePort}, {"--kubelet-port", o.KubeletPort}} {
+		if p.port < 0 || p.port > 65535 {
+			fail("%s: %d is not a port; use 1 to 65535, or 0 for any free one", p.flag, p.port)
+		}
+	}
+	if o.SecurePort != 0 && o.SecurePort == o.KubeletPort {
+		fail("--secure-port and --kubelet-port are both %d; they must differ", o.SecurePort)
+	}
+	if msgs := validation.IsDNS1123Subdomain(o.NodeName); len(msgs) > 0 {
+		fail("--node-name: %q: %s", o.NodeName, strings.Join(msgs, "; "))
+	}
+	for _, ip := range append(append([]string{}, o.NodeIPs...), o.ClusterDNS...) {
+		if net.ParseIP(ip) == nil {
+			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
+		}
+	}
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime())
+	return errors.Join(errs...)
+}
+
+func (o Options) validateEtcd() error {
+	var errs []error
+	for _, s := range o.EtcdServers {
+		if scheme, _, _ := strings.Cut(s, "://"); scheme != "http" && scheme != "https" && scheme != "unix" {
+			errs = append(errs, fmt.Errorf("--etcd-servers: %q must begin with http://, https:// or unix://", s))
+		}
+	}
+	for _, f := range []struct{ flag, path string }{
+		{"--etcd-cafile", o.EtcdCAFile}, {"--etcd-certfile", o.EtcdCertFile}, {"--etcd-keyfile", o.EtcdKeyFile}, {"--token-auth-file", o.TokenAuthFile},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if strings.HasPrefix(f.flag, "--etcd") && len(o.EtcdServers) == 0 {
+			errs = append(errs, fmt.Errorf("%s is for an external etcd; give --etcd-servers too", f.flag))
+		} else if _, err := os.Stat(f.path); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.flag, err))
+		}
+	}
+	if (o.EtcdCertFile == "") != (o.EtcdKeyFile == "") {
+		errs = append(errs, errors.New("--etcd-certfile and --etcd-keyfile belong together; give both or none"))
+	}
+	if !strings.HasPrefix(o.EtcdPrefix, "/") {
+		errs = append(errs, fmt.Errorf("--etcd-prefix: %q must begin with /", o.EtcdPrefix))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) validateRuntime() error {
+	if len(o.BridgeName) > 15 || strings.ContainsAny(o.BridgeName, "/ \t:") {
+		return fmt.Errorf("--bridge-name: %q is not an interface name (at most 15 characters, no / : or space)", o.BridgeName)
+	}
+	if o.RuntimeEndpoint != "" && (o.BridgeName != "" || len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
+		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure those of --container-runtime-endpoint there")
+	}
+	return nil
+}
+
+// validateCIDRs checks that there is at most one CIDR per address family, with at least `least` of them and room for pods.
+func validateCIDRs(flag string, cidrs []string, least, longest4 int) error {
+	if len(cidrs) < least {
+		return fmt.Errorf("%s must not be empty", flag)
+	}
+	seen := map[bool]bool{}
+	for _, c := range cidrs {
+		p, err := netip.ParsePrefix(c)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %q is not a network such as 10.20.0.0/24", flag, c)
+		case p.Masked() != p:
+			return fmt.Errorf("%s: %s has bits set beyond its length; write %s", flag, c, p.Masked())
+		case p.Addr().Is4() && p.Bits() > longest4:
+			return fmt.Errorf("%s: %s is too small; use /%d or larger", flag, c, longest4)
+		case seen[p.Addr().Is4()]:
+			return fmt.Errorf("%s: give at most one IPv4 and one IPv6 network", flag)
+		}
+		seen[p.Addr().Is4()] = true
+	}
+	return nil
+}
+
+// hostAddress is the address this machine shows to others: that of its default route, else loopback.
+func hostAddress() string {
+	// Connecting a UDP socket sends nothing; it only makes the kernel choose a source address.
+	conn, err := net.Dial("udp4", "192.0.2.1:9")
+	if err != nil {
+		return "127.0.0.1"
+	}
+	defer conn.Close()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// LogDirs are where pod logs and the containers' links to them lie: where log shippers look when the data folder is the
+// default one, else inside the data folder, so that servers do not meet there.
+func LogDirs(dataDir string) (pods, containers string) {
+	root := "/var/log"
+	if dataDir != DefaultDataDir {
+		root = filepath.Join(dataDir, "log")
+	}
+	return filepath.Join(root, "pods"), filepath.Join(root, "containers")
+}
+
+// Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
+func Kubeconfig(dataDir string) string { return filepath.Join(dataDir, "kubeconfig") }
+
+// Socket is where a server with this data folder serves package hostapi.
+func Socket(dataDir string) string { return filepath.Join(dataDir, "wherry.sock") }
+
+// CRISocket is where a server with this data folder serves its embedded runtime's CRI.
+func CRISocket(dataDir string) string { return filepath.Join(dataDir, "cri.sock") }

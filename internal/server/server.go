@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// stopTimeout bounds an orderly stop; what has not ended then dies with the process.
+const stopTimeout = 30 * time.Second
+
+// Server is one wherry server. Make it with New, use it for one Run.
+type Server struct {
+	opts Options
+	log  *slog.Logger
+
+	parts  parts
+	failed chan error
+	ready  chan struct{}
+}
+
+// New checks the options. Nothing is touched until Run.
+func New(opts Options, log *slog.Logger) (*Server, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{opts: opts, log: log, failed: make(chan error, 1), ready: make(chan struct{})}, nil
+}
+
+// Options returns the options as completed.
+func (s *Server) Options() Options { return s.opts }
+
+// Ready is closed when the API answers and the node is Ready.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// URL is the API's address; valid once Ready is closed.
+func (s *Server) URL() string { return s.parts.url() }
+
+// Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
+// a *Refusal when the start cannot be, and otherwise the error of the part that failed first.
+func (s *Server) Run(ctx context.Context) error {
+	if err := checkRoot(os.Geteuid()); err != nil {
+		return err
+	}
+	began := time.Now()
+	g := &group{list: s.components(), log: s.log}
+	err := g.start(ctx)
+	if err == nil {
+		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))
+		if nerr := notify("READY=1"); nerr != nil {
+			s.log.Warn("cannot tell the service manager that the server is ready", "err", nerr)
+		}
+		close(s.ready)
+		select {
+		case <-ctx.Done():
+		case err = <-s.failed:
+			s.log.Error("a part of the server failed", "err", err)
+		}
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		err = nil // asked to stop while starting
+	}
+	_ = notify("STOPPING=1") // nothing depends on it
+	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if serr := g.stop(stopCtx); serr != nil {
+		if err == nil {
+			return fmt.Errorf("the server did not stop cleanly: %w", serr)
+		}
+		s.log.Error("the server did not stop cleanly", "err", serr)
+	}
+	return err
+}
