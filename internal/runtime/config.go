@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+)
+
+// Snapshotters a Config may name.
+const (
+	Overlayfs = "overlayfs" // one mount over shared layers; needs the kernel's overlayfs
+	Native    = "native"    // a full copy of every layer; slow and large, works everywhere
+)
+
+// Config says how to run the runtime. Only DataDir is required.
+type Config struct {
+	// DataDir is the absolute path of the folder below which everything is kept.
+	DataDir string
+	// BridgeName is the name of this node's network bridge (at most 15 characters).
+	BridgeName string
+	// PodCIDRs are the networks pods get their addresses from: one IPv4, optionally one IPv6. Empty: no pod network
+	// is set up, and only pods on the host's network can run.
+	PodCIDRs []string
+	// HostsDir is the registry configuration folder, laid out as containerd has it (<registry>/hosts.toml).
+	// Default: <DataDir>/registries.
+	HostsDir string
+	// CgroupDriver is "cgroupfs" (default) or "systemd".
+	CgroupDriver string
+	// Snapshotter is Overlayfs (default) or Native.
+	Snapshotter string
+	// NoSync lets the metadata database skip fsync: pods start about a third faster, but a power cut can cost all
+	// images and containers of this data folder. For data folders that are thrown away anyway.
+	NoSync bool
+	// Logger gets containerd's warnings and errors. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// complete checks a Config and fills in the defaults.
+func (c Config) complete() (Config, error) {
+	if c.DataDir == "" || !filepath.IsAbs(c.DataDir) {
+		return c, fmt.Errorf("data folder %q: the runtime needs an absolute path", c.DataDir)
+	}
+	c.DataDir = filepath.Clean(c.DataDir)
+	if c.DataDir == "/" {
+		return c, errors.New("data folder: / cannot be the data folder")
+	}
+	if c.HostsDir == "" {
+		c.HostsDir = filepath.Join(c.DataDir, "registries")
+	}
+	switch c.CgroupDriver {
+	case "":
+		c.CgroupDriver = "cgroupfs"
+	case "cgroupfs", "systemd":
+	default:
+		return c, fmt.Errorf("cgroup driver %q: use cgroupfs or systemd", c.CgroupDriver)
+	}
+	switch c.Snapshotter {
+	case "":
+		c.Snapshotter = Overlayfs
+	case Overlayfs, Native:
+	default:
+		return c, fmt.Errorf("snapshotter %q: use %s or %s", c.Snapshotter, Overlayfs, Native)
+	}
+	if _, err := c.prefixes(); err != nil {
+		return c, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+// prefixes parses PodCIDRs.
+func (c Config) prefixes() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range c.PodCIDRs {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("pod network %q: %w", s, err)
+		}
+		out = append(out, p)
+	}
+	if len(out) > 0 && (c.BridgeName == "" || len(c.BridgeName) > 15) {
+		return nil, fmt.Errorf("bridge name %q: a pod network needs a bridge name of 1 to 15 characters", c.BridgeName)
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSocketDir is how long a folder for shim sockets may be: containerd puts a name of 64 hex digits into it, and a
+// unix socket's address has 106 usable bytes.
+const maxSocketDir = 106 - 1 - 64
+
+// linkRoot holds the short names of data folders whose own path is too long for unix sockets.
+const linkRoot = "/run/wherry"
+
+// dirs says where everything of a data folder lies.
+type dirs struct {
+	data string
+	bin  string // helper programs
+	root string // containerd's lasting state: images, snapshots, metadata
+	run  string // state that means nothing after a reboot: bundles, namespaces, fifos
+	runc string // runc's own state
+	cni  string // network configuration for containerd
+	link string // short name for run, or empty if run is short enough itself
+}
+
+func dirsOf(dataDir string) dirs {
+	d := dirs{
+		data: dataDir,
+		bin:  filepath.Join(dataDir, "bin"),
+		root: filepath.Join(dataDir, "runtime", "root"),
+		run:  filepath.Join(dataDir, "runtime", "run"),
+		cni:  filepath.Join(dataDir, "runtime", "cni"),
+	}
+	d.runc = filepath.Join(d.run, "runc")
+	if len(filepath.Join(d.run, "s")) > maxSocketDir {
+		sum := sha256.Sum256([]byte(dataDir))
+		d.link = filepath.Join(linkRoot, fmt.Sprintf("%x", sum[:6]))
+	}
+	return d
+}
+
+// short is the name of run that is short enough for sockets.
+func (d dirs) short() string {
+	if d.link != "" {
+		return d.link
+	}
+	return d.run
+}
+
+func (d dirs) sockets() string     { return filepath.Join(d.short(), "s") }
+func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.sock") }
+
+// shimAddress is the name by which shims tell data folders apart. Nothing listens there.
+func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
+
+// prepare makes the folders, after throwing away what a former boot of the machine left in run.
+func (d dirs) prepare(bootID string) error {
+	if err := os.MkdirAll(d.data, 0o755); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	mark := filepath.Join(d.run, "boot-id")
+	old, err := os.ReadFile(mark)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("runtime state: %w", err)
+	}
+	if err == nil && strings.TrimSpace(string(old)) != bootID {
+		if err := os.RemoveAll(d.run); err != nil {
+			return fmt.Errorf("runtime state of the former boot: %w", err)
+		}
+	}
+	// 0711 and not 0700: processes in user namespaces must be able to reach their mounts through these.
+	for _, dir := range []string{filepath.Dir(d.root), d.run} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("runtime folder: %w", err)
+		}
+	}
+	for _, dir := range []string{d.root, d.runc, d.cni, filepath.Join(d.run, "s")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("runtime folder: %w", err)
+		}
+	}
+	if d.link != "" {
+		if err := d.makeLink(); err != nil {
+			return fmt.Errorf("short name for %s: %w", d.run, err)
+		}
+	}
+	return os.WriteFile(mark, []byte(bootID+"\n"), 0o600)
+}
+
+func (d dirs) makeLink() error {
+	if to, err := os.Readlink(d.link); err == nil && to == d.run {
+		return nil
+	}
+	if err := os.MkdirAll(linkRoot, 0o700); err != nil {
+		return err
+	}
+	if err := os.Remove(d.link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(d.run, d.link)
+}
+
+// bootID tells one boot of the machine from another.
+func bootID() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("cannot tell whether the machine was rebooted: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}

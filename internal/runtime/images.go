@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/images/archive"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/plugins"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
+	"github.com/distribution/reference"
+)
+
+// imageUpdater is the part of the CRI's image service that makes it look at an image again.
+type imageUpdater interface {
+	UpdateImage(ctx context.Context, ref string) error
+}
+
+func updaterOf(d *daemon) (imageUpdater, error) {
+	return instance[imageUpdater](d, plugins.CRIServicePlugin, "images")
+}
+
+// Import reads an image archive (`docker save`, OCI layout, plain or gzip) and returns the names of the images that can
+// be used now, as the CRI and pods know them. An image for another architecture than this machine's is an error. What
+// was imported before an error stays.
+func (r *Runtime) Import(ctx context.Context, archive io.Reader) ([]string, error) {
+	ctx = namespaces.WithNamespace(ctx, namespace)
+	// Import itself, unpacking and telling the CRI are one: the lease keeps garbage collection off until the end.
+	ctx, release, err := r.client.WithLease(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("image archive: %w", err)
+	}
+	defer func() { _ = release(context.WithoutCancel(ctx)) }()
+
+	found, err := r.client.Import(ctx, archive, containerd.WithSkipMissing())
+	if err != nil {
+		return nil, fmt.Errorf("image archive: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("image archive: no image with a name in it: save it with a name and tag (docker save NAME:TAG)")
+	}
+	var names []string
+	for _, img := range found {
+		if err := r.adopt(ctx, img); err != nil {
+			return names, err
+		}
+		names = append(names, img.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// adopt unpacks an imported image and makes the CRI know it.
+func (r *Runtime) adopt(ctx context.Context, img images.Image) error {
+	image := containerd.NewImageWithPlatform(r.client, img, platforms.Default())
+	if err := image.Unpack(ctx, r.config.Snapshotter); err != nil {
+		if errdefs.IsNotFound(err) {
+			return fmt.Errorf("image %s: nothing in it for this machine (%s), or parts are missing in the archive: %w",
+				img.Name, platforms.DefaultString(), err)
+		}
+		return fmt.Errorf("image %s: unpack: %w", img.Name, err)
+	}
+	if err := r.updater.UpdateImage(ctx, img.Name); err != nil {
+		return fmt.Errorf("image %s: %w", img.Name, err)
+	}
+	return nil
+}
+
+// Export writes images by name as one archive which Import and docker load. Short names mean what they mean in a pod
+// ("nginx" is docker.io/library/nginx:latest).
+func (r *Runtime) Export(ctx context.Context, w io.Writer, refs ...string) error {
+	ctx = namespaces.WithNamespace(ctx, namespace)
+	if len(refs) == 0 {
+		return errors.New("export: name at least one image")
+	}
+	opts := []archive.ExportOpt{archive.WithPlatform(platforms.DefaultStrict())}
+	for _, ref := range refs {
+		name, err := reference.ParseDockerRef(ref)
+		if err != nil {
+			return fmt.Errorf("image name %q: %w", ref, err)
+		}
+		if _, err := r.client.ImageService().Get(ctx, name.String()); err != nil {
+			if errdefs.IsNotFound(err) {
+				return fmt.Errorf("image %s is not on this node: pull or import it first", name)
+			}
+			return fmt.Errorf("image %s: %w", name, err)
+		}
+		opts = append(opts, archive.WithImage(r.client.ImageService(), name.String()))
+	}
+	if err := r.client.Export(ctx, w, opts...); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}

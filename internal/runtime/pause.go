@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
+)
+
+// pause is the image of the process that holds a pod's namespaces. It comes with the binary, not from a registry.
+type pause struct {
+	ref     string
+	archive []byte
+}
+
+// pauseImage returns the bundled image. Its name has the archive's hash, so a newer wherry brings its own.
+func pauseImage() (pause, error) {
+	archive, hash, err := bundle.Embedded().PauseImage()
+	if err != nil {
+		return pause{}, err
+	}
+	return pause{ref: "wherry.dev/pause:" + hash, archive: archive}, nil
+}
+
+// ensure imports the image if it is not there, unpacked.
+func (p pause) ensure(ctx context.Context, c *containerd.Client, snapshotter string) error {
+	ctx = namespaces.WithNamespace(ctx, namespace)
+	if img, err := c.GetImage(ctx, p.ref); err == nil {
+		if ok, err := img.IsUnpacked(ctx, snapshotter); err == nil && ok {
+			return nil
+		}
+	}
+	ctx, release, err := c.WithLease(ctx)
+	if err != nil {
+		return fmt.Errorf("import the pause image: %w", err)
+	}
+	defer func() { _ = release(ctx) }()
+	found, err := c.Import(ctx, bytes.NewReader(p.archive))
+	if err != nil {
+		return fmt.Errorf("import the pause image: %w", err)
+	}
+	if len(found) != 1 {
+		return fmt.Errorf("import the pause image: the archive has %d images, want 1", len(found))
+	}
+	store := c.ImageService()
+	img, err := store.Create(ctx, images.Image{Name: p.ref, Target: found[0].Target})
+	if errdefs.IsAlreadyExists(err) {
+		img, err = store.Get(ctx, p.ref)
+	}
+	if err != nil {
+		return fmt.Errorf("import the pause image: %w", err)
+	}
+	if err := store.Delete(ctx, found[0].Name); err != nil { // the name in the archive
+		return fmt.Errorf("import the pause image: %w", err)
+	}
+	if err := containerd.NewImage(c, img).Unpack(ctx, snapshotter); err != nil {
+		return fmt.Errorf("unpack the pause image: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
+)
+
+// cniResults is where libcni keeps results; the path is fixed in it.
+const cniResults = "/var/lib/cni/results"
+
+// Purge ends every container that runs from a data folder, at once, and unmounts everything below it, so that the
+// folder can be deleted. No runtime may run on the folder: this does not ask it, and works also when its databases are
+// damaged. The pod network's devices and rules are not its business. A folder without a runtime is left as it is.
+func Purge(ctx context.Context, dataDir string) error {
+	d := dirsOf(filepath.Clean(dataDir))
+	// Shims first: nothing then reacts to the containers' ends, and no event finds a listener.
+	shims, err := killByExecutable(filepath.Join(d.bin, bundle.Shim))
+	if err != nil {
+		return fmt.Errorf("purge %s: %w", dataDir, err)
+	}
+	errs := []error{
+		awaitGone(ctx, shims),
+		deleteContainers(ctx, d),
+		unmountBelow(d.data),
+		removeResults(d),
+	}
+	if d.link != "" {
+		if err := os.Remove(d.link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		_ = os.Remove(linkRoot) // if it is empty now
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("purge %s: %w", dataDir, err)
+	}
+	return nil
+}
+
+// killByExecutable kills the processes that run a program, also when the file was replaced since, and returns their
+// process file descriptors.
+func killByExecutable(path string) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		// The descriptor is taken before the look, so that the process looked at is the one that is killed.
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		exe, err := os.Readlink("/proc/" + e.Name() + "/exe")
+		if err != nil || strings.TrimSuffix(exe, " (deleted)") != path {
+			unix.Close(fd)
+			continue
+		}
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// awaitGone waits until processes have ended, and closes their descriptors.
+func awaitGone(ctx context.Context, fds []int) error {
+	var err error
+	for _, fd := range fds {
+		for err == nil {
+			n, pollErr := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
+			if n > 0 {
+				break
+			}
+			if pollErr != nil && !errors.Is(pollErr, unix.EINTR) {
+				err = pollErr
+			} else if ctx.Err() != nil {
+				err = fmt.Errorf("waiting for a shim to end: %w", context.Cause(ctx))
+			}
+		}
+		unix.Close(fd)
+	}
+	return err
+}
+
+// deleteContainers kills and deletes all containers runc knows of: processes and cgroups.
+func deleteContainers(ctx context.Context, d dirs) error {
+	root := filepath.Join(d.runc, namespace)
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := bundle.Embedded().Unpack(d.bin); err != nil {
+		return err
+	}
+	var (
+		mu   sync.Mutex
+		errs []error
+		g    errgroup.Group
+	)
+	g.SetLimit(8)
+	for _, e := range entries {
+		g.Go(func() error {
+			if err := deleteContainer(ctx, d, root, e.Name()); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return errors.Join(errs...)
+}
+
+func deleteContainer(ctx context.Context, d dirs, root, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(d.bin, bundle.Runc), "--root", root, "delete", "--force", id).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("container %s: runc delete: %w: %s", id, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// removeResults removes what libcni remembers of this folder's sandboxes.
+func removeResults(d dirs) error {
+	sandboxes, err := os.ReadDir(filepath.Join(d.root, criPlugin, "sandboxes"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range sandboxes {
+		files, err := filepath.Glob(filepath.Join(cniResults, "*-"+s.Name()+"-*"))
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/plugins/snapshots/overlay/overlayutils"
+	"github.com/containerd/log"
+	"github.com/containerd/plugin"
+	"google.golang.org/grpc"
+
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
+)
+
+// namespace is the containerd namespace the CRI keeps everything in.
+const namespace = "k8s.io"
+
+// stopLimit is how long Close waits for calls under way, and for containerd to close its databases.
+const stopLimit = 3 * time.Second
+
+// running guards containerd's global plug-in registry and logger: one Runtime per process at a time.
+var running atomic.Bool
+
+// ErrRunning is returned by Start while another Runtime of this process is not closed.
+var ErrRunning = errors.New("a container runtime runs in this process already: one per process")
+
+// Runtime is a running containerd.
+type Runtime struct {
+	config   Config
+	dirs     dirs
+	features Features
+	log      *slog.Logger
+
+	daemon    *daemon
+	client    *containerd.Client
+	events    *eventServer
+	cri       *criServer
+	cancel    context.CancelFunc
+	updater   imageUpdater
+	leavePath func() // restores PATH
+
+	done    chan struct{} // closed when the runtime can no longer work, or is closed
+	end     sync.Once
+	closing atomic.Bool
+	err     error // why, once done is closed; nil after Close
+}
+
+// Start runs containerd on a data folder and returns when it answers. Containers that run from that folder already,
+// left by a former process, are picked up. ctx bounds the start only.
+//
+// Errors name what is missing on the machine: root, overlayfs, the helper programs.
+func Start(ctx context.Context, c Config) (_ *Runtime, err error) {
+	c, err = c.complete()
+	if err != nil {
+		return nil, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("the embedded container runtime needs root: run wherry with sudo")
+	}
+	if !running.CompareAndSwap(false, true) {
+		return nil, ErrRunning
+	}
+	r := &Runtime{
+		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}),
+		daemon: &daemon{set: plugin.NewPluginSet()},
+	}
+	defer func() {
+		if err != nil {
+			_ = r.Close()
+		}
+	}()
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return r, r.launch(ctx)
+}
+
+// prepare makes the data folder ready: folders, mounts, helper programs, network.
+func (r *Runtime) prepare(ctx context.Context) error {
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	if err := r.dirs.prepare(boot); err != nil {
+		return err
+	}
+	if err := share(r.dirs.data); err != nil {
+		return err
+	}
+	if err := bundle.Embedded().Unpack(r.dirs.bin); err != nil {
+		return err
+	}
+	if r.features, err = featuresOf(ctx, filepath.Join(r.dirs.bin, bundle.Runc)); err != nil {
+		return err
+	}
+	if !r.features.Seccomp {
+		r.log.Warn("runc was built without seccomp: containers with a seccomp profile will not start")
+	}
+	if r.config.Snapshotter == Overlayfs {
+		if err := checkOverlay(r.dirs.root, overlayutils.Supported); err != nil {
+			return err
+		}
+	}
+	return r.prepareNetwork()
+}
+
+// launch starts containerd's plug-ins and serves them.
+func (r *Runtime) launch(ctx context.Context) error {
+	logger := newLogger(r.log, r.fail)
+	log.L = logger
+	run, cancel := context.WithCancel(log.WithLogger(context.Background(), logger))
+	r.cancel = cancel
+
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	pause, err := pauseImage()
+	if err != nil {
+		return err
+	}
+	load := &loader{dirs: r.dirs, snapshotter: r.config.Snapshotter, daemon: r.daemon, settings: settingsFor(r.config, r.dirs, facts{
+		pauseImage:  pause.ref,
+		restrictOOM: !mayLowerOOMScore(string(status)),
+		path:        r.enterPath(),
+	})}
+	// The CRI looks for its pause image, and for containers, when it starts: all they need must be there before.
+	if err := load.load(run, criPlugin); err != nil {
+		return err
+	}
+	if r.client, err = r.daemon.client(run); err != nil {
+		return fmt.Errorf("containerd client: %w", err)
+	}
+	if r.events, err = serveEvents(run, r.daemon, r.dirs.eventSocket()); err != nil {
+		return err
+	}
+	if r.updater, err = updaterOf(r.daemon); err != nil {
+		return err
+	}
+	if err := pause.ensure(run, r.client, r.config.Snapshotter); err != nil {
+		return err
+	}
+	if err := load.load(run, ""); err != nil {
+		return err
+	}
+	if r.cri, err = serveCRI(r.daemon); err != nil {
+		return err
+	}
+	return r.awaitReady(ctx)
+}
+
+// enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its shim
+// there and nowhere else, and would take one of the machine's, of any version.
+func (r *Runtime) enterPath() string {
+	old, had := os.LookupEnv("PATH")
+	path := r.dirs.bin
+	if old != "" {
+		path += string(os.PathListSeparator) + old
+	}
+	r.leavePath = func() {
+		if had {
+			_ = os.Setenv("PATH", old)
+		} else {
+			_ = os.Unsetenv("PATH")
+		}
+	}
+	_ = os.Setenv("PATH", path) // fails for NUL bytes only
+	return path
+}
+
+// awaitReady waits until the plug-ins that get ready in the background are.
+func (r *Runtime) awaitReady(ctx context.Context) error {
+	for _, ready := range r.daemon.ready {
+		select {
+		case <-ready:
+		case <-r.done:
+			return r.err
+		case <-ctx.Done():
+			return fmt.Errorf("the container runtime did not get ready: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// fail records that containerd cannot go on.
+func (r *Runtime) fail(err error) {
+	r.end.Do(func() {
+		r.err = err
+		close(r.done)
+	})
+}
+
+// Conn is a connection to the CRI (runtime and image service). It belongs to the Runtime: do not close it.
+func (r *Runtime) Conn() *grpc.ClientConn { return r.cri.conn }
+
+// Containerd is a client of containerd itself, in the CRI's namespace, for what the CRI has no call for. It belongs to
+// the Runtime.
+func (r *Runtime) Containerd() *containerd.Client { return r.client }
+
+// Features says what containers can use on this machine.
+func (r *Runtime) Features() Features { return r.features }
+
+// Done is closed when the runtime has ended: by Close, or because containerd gave up (see Err).
+func (r *Runtime) Done() <-chan struct{} { return r.done }
+
+// Err is nil until Done is closed, and nil after Close; otherwise it says why containerd gave up.
+func (r *Runtime) Err() error {
+	select {
+	case <-r.done:
+		return r.err
+	default:
+		return nil
+	}
+}
+
+// Close ends containerd within some seconds. Containers go on running, and the next Start on the data folder picks
+// them up. It may be called more than once.
+func (r *Runtime) Close() error {
+	if r.closing.Swap(true) {
+		return nil
+	}
+	r.end.Do(func() { close(r.done) })
+	if r.cri != nil {
+		r.cri.stop(stopLimit)
+	}
+	if r.events != nil {
+		r.events.stop()
+	}
+	if r.cancel != nil {
+		r.cancel()
+	}
+	err := r.daemon.stop(stopLimit)
+	if r.leavePath != nil {
+		r.leavePath()
+	}
+	running.Store(false)
+	return err
+}
