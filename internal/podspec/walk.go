@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podspec
+
+import (
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Kind tells what part a container plays in its Pod.
+type Kind int
+
+const (
+	// Main is a container of spec.containers.
+	Main Kind = iota
+	// Init is a container of spec.initContainers that must end before the next one starts.
+	Init
+	// Sidecar is a container of spec.initContainers with restartPolicy Always.
+	Sidecar
+	// Ephemeral is a container of spec.ephemeralContainers.
+	Ephemeral
+)
+
+// String returns the value of the runtime label io.kubernetes.container.type (DC-10).
+func (k Kind) String() string {
+	switch k {
+	case Init:
+		return "INIT"
+	case Sidecar:
+		return "SIDECAR"
+	case Ephemeral:
+		return "EPHEMERAL"
+	default:
+		return "REGULAR"
+	}
+}
+
+// ContainerRef is one container of a Pod and where it stands.
+type ContainerRef struct {
+	Kind  Kind
+	Index int         // in its list
+	Path  *field.Path // e.g. spec.initContainers[1]
+	// Container points into the Pod. An ephemeral container is seen as an ordinary one: the fields are
+	// the same but for Target.
+	Container *corev1.Container
+	// Target is the targetContainerName of an ephemeral container, else "".
+	Target string
+}
+
+// Containers walks the containers of a Pod: inits and sidecars in order, mains, then ephemeral ones.
+func Containers(spec *corev1.PodSpec) iter.Seq[ContainerRef] {
+	return containersBelow(spec, field.NewPath("spec"))
+}
+
+func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerRef] {
+	return func(yield func(ContainerRef) bool) {
+		for i := range spec.InitContainers {
+			c := &spec.InitContainers[i]
+			kind := Init
+			if IsSidecar(c) {
+				kind = Sidecar
+			}
+			if !yield(ContainerRef{Kind: kind, Index: i, Path: path.Child("initContainers").Index(i), Container: c}) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			ref := ContainerRef{Kind: Main, Index: i, Path: path.Child("containers").Index(i), Container: &spec.Containers[i]}
+			if !yield(ref) {
+				return
+			}
+		}
+		for i := range spec.EphemeralContainers {
+			e := &spec.EphemeralContainers[i]
+			ref := ContainerRef{
+				Kind: Ephemeral, Index: i, Path: path.Child("ephemeralContainers").Index(i),
+				Container: AsContainer(e), Target: e.TargetContainerName,
+			}
+			if !yield(ref) {
+				return
+			}
+		}
+	}
+}
+
+// VisitContainers calls visit for every container in the order of Containers until it returns false.
+func VisitContainers(spec *corev1.PodSpec, visit func(ContainerRef) bool) {
+	for ref := range Containers(spec) {
+		if !visit(ref) {
+			return
+		}
+	}
+}
+
+// FindContainer returns the container of that name, of whatever kind. Names are unique in a Pod (EC-06).
+func FindContainer(spec *corev1.PodSpec, name string) (ContainerRef, bool) {
+	for ref := range Containers(spec) {
+		if ref.Container.Name == name {
+			return ref, true
+		}
+	}
+	return ContainerRef{}, false
+}
+
+// IsSidecar reports whether an entry of spec.initContainers is a sidecar, i.e. has restartPolicy Always
+// (KEP-753). It means nothing for containers of the other lists.
+func IsSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+// AsContainer shows an ephemeral container as an ordinary one. It shares memory with its argument.
+func AsContainer(e *corev1.EphemeralContainer) *corev1.Container {
+	return (*corev1.Container)(&e.EphemeralContainerCommon)
+}
