@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// DefaultParallel is how many images are pulled at once when Config does not say.
+const DefaultParallel = 5
+
+// Config of a Puller. Images is required.
+type Config struct {
+	// Images is the runtime's image service.
+	Images runtimeapi.ImageServiceClient
+	// PullSecrets gives the pod's pull secrets that exist and the names of those that do not. Nil: pods have none.
+	PullSecrets func(ctx context.Context, pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error)
+	// DockerConfig is the path of the node's own docker config.json, read again at every pull; it need not exist. "": none.
+	DockerConfig string
+	// Parallel is the number of pulls at once; 0 means DefaultParallel.
+	Parallel int
+	// Progress, if set, is told what happens, in the words of the kubelet's events. It must not block.
+	Progress func(Event)
+	Logger   *slog.Logger
+}
+
+// Event is one thing to tell about an image of a container, ready to be recorded as a Kubernetes event on the pod.
+type Event struct {
+	Pod       *corev1.Pod
+	Container string
+	Type      string // corev1.EventTypeNormal or EventTypeWarning
+	Reason    string // Pulling, Pulled, Failed, InspectFailed, ErrImageNeverPull, FailedToRetrieveImagePullSecret
+	Message   string
+}
+
+// Puller gets images onto the node. Safe for concurrent use.
+type Puller struct {
+	cfg   Config
+	slots chan struct{}
+
+	mu      sync.Mutex
+	flights map[string]*flight
+}
+
+// New makes a Puller.
+func New(cfg Config) *Puller {
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = DefaultParallel
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Puller{cfg: cfg, slots: make(chan struct{}, cfg.Parallel), flights: map[string]*flight{}}
+}
+
+// Ensure makes one attempt to have the container's image on the node as its pull policy says, and returns the runtime's id of
+// it, to be given to CreateContainer. What goes wrong is an *Error; a cancelled context is that context's error, wrapped.
+// An ephemeral container is passed as (*corev1.Container)(&ec.EphemeralContainerCommon).
+func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (imageRef string, err error) {
+	say := func(kind, reason, format string, args ...any) {
+		if p.cfg.Progress != nil {
+			p.cfg.Progress(Event{Pod: pod, Container: c.Name, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
+		}
+	}
+	ref, err := Parse(c.Image)
+	if err != nil {
+		say(corev1.EventTypeWarning, "InspectFailed", "Failed to apply default image tag %q: %v", c.Image, err)
+		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
+	}
+	policy := PolicyOf(c.ImagePullPolicy, ref)
+	if policy != corev1.PullAlways {
+		id, _, err := p.inspect(ctx, ref)
+		if ctx.Err() != nil {
+			return "", cancelled(ctx, ref)
+		}
+		if err != nil {
+			say(corev1.EventTypeWarning, "InspectFailed", "Failed to inspect image %q: %v", c.Image, err)
+			return "", &Error{Reason: ImageInspectError, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to inspect image %q: %v", c.Image, err)}
+		}
+		if id != "" {
+			say(corev1.EventTypeNormal, "Pulled", "Container image %q already present on machine and can be accessed by the pod", c.Image)
+			return id, nil
+		}
+	}
+	if policy == corev1.PullNever {
+		say(corev1.EventTypeWarning, ErrImageNeverPull, "Container image %q is not present with pull policy of Never", c.Image)
+		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image,
+			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)}
+	}
+	auths := p.credentials(ctx, pod, ref, say)
+	begin := time.Now()
+	say(corev1.EventTypeNormal, "Pulling", "Pulling image %q", c.Image)
+	got, err := p.pull(ctx, pod, ref, auths)
+	if ctx.Err() != nil {
+		return "", cancelled(ctx, ref)
+	}
+	if err != nil {
+		p.cfg.Logger.Info("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image, "err", err)
+		say(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", c.Image, err)
+		return "", err
+	}
+	say(corev1.EventTypeNormal, "Pulled", "Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.",
+		c.Image, got.took.Truncate(time.Millisecond), time.Since(begin).Truncate(time.Millisecond), got.size)
+	return got.id, nil
+}
+
+func cancelled(ctx context.Context, ref Reference) error {
+	return fmt.Errorf("pull of image %q was called off: %w", ref.Given, context.Cause(ctx))
+}
+
+// inspect gives the id and size in bytes of an image, "" if it is not on the node.
+func (p *Puller) inspect(ctx context.Context, ref Reference) (id string, size uint64, err error) {
+	r, err := p.cfg.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec(ref)})
+	if err != nil {
+		return "", 0, err
+	}
+	return r.GetImage().GetId(), r.GetImage().GetSize(), nil
+}
+
+func spec(ref Reference) *runtimeapi.ImageSpec {
+	return &runtimeapi.ImageSpec{Image: ref.Given, UserSpecifiedImage: ref.Given}
+}
+
+// credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is told of
+// and passed over: the image may be public.
+func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref Reference, say func(kind, reason, format string, args ...any)) []*runtimeapi.AuthConfig {
+	var ring, node Keyring
+	if p.cfg.PullSecrets != nil {
+		found, missing, err := p.cfg.PullSecrets(ctx, pod)
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+		for _, s := range found {
+			if err := ring.AddSecret(s); err != nil {
+				missing = append(missing, err.Error())
+			}
+		}
+		if len(missing) > 0 {
+			say(corev1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
+				"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+		}
+	}
+	if p.cfg.DockerConfig != "" {
+		data, err := os.ReadFile(p.cfg.DockerConfig)
+		if err == nil {
+			err = node.AddDockerConfig(data)
+		}
+		if err != nil && !os.IsNotExist(err) {
+			p.cfg.Logger.Warn("node's docker config cannot be used", "path", p.cfg.DockerConfig, "err", err)
+		}
+	}
+	return append(ring.For(ref), node.For(ref)...)
+}
