@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command wherry-cni is Wherry's CNI plug-in. containerd runs it for every pod sandbox; all it does is in
+// internal/runtime/network.
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/wherryproject/wherry/internal/runtime/network"
+)
+
+func main() {
+	debug.SetGCPercent(-1) // lives for milliseconds
+	skel.PluginMainFuncs(network.Plugin(os.Stdout), version.PluginSupports("1.0.0", "1.1.0"), "Wherry's CNI plug-in: bridge, addresses and host ports of pods")
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Derive chooses a bridge name and a /24 for the server with this data folder, so that servers with different folders live
+// side by side. It is a pure function of its arguments. taken says which subnets are in use on this machine; nil means none.
+// The subnet is the first free one of a pseudo-random walk through 10.0.0.0/8 that leaves out what other cluster software
+// and cloud networks use by default; when all of it is taken, through 172.16.0.0/12 and 192.168.0.0/16.
+func Derive(dataDir string, taken func(netip.Prefix) bool) (bridge string, subnet netip.Prefix, err error) {
+	h := fnv.New64a()
+	h.Write([]byte(dataDir))
+	sum := mix(h.Sum64())
+	bridge = fmt.Sprintf("wherry%08x", uint32(sum>>32))
+	for _, space := range []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
+	} {
+		size := uint32(1) << (24 - space.Bits())
+		at := uint32(sum) % size
+		for range size {
+			p := nth24(space, at)
+			if !popular(p) && (taken == nil || !taken(p)) {
+				return bridge, p, nil
+			}
+			at = (at*5 + 12345) % size // full period: multiplier 1 mod 4, odd increment
+		}
+	}
+	return bridge, netip.Prefix{}, fmt.Errorf("no private IPv4 /24 is free of routes on this machine: choose a pod CIDR yourself")
+}
+
+// mix spreads the bits of a hash whose low and high halves are alike for strings that differ in their last letter.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+func nth24(space netip.Prefix, n uint32) netip.Prefix {
+	b := space.Addr().As4()
+	b[1] |= byte(n >> 8)
+	b[2] |= byte(n)
+	return netip.PrefixFrom(netip.AddrFrom4(b), 24)
+}
+
+// popular says whether p lies where other software puts itself by default: small home and cloud networks, Kubernetes
+// service and pod subnets, Podman.
+func popular(p netip.Prefix) bool {
+	for _, s := range []string{
+		"10.0.0.0/14", "10.10.0.0/16", "10.42.0.0/15", "10.88.0.0/15", "10.96.0.0/12", "10.128.0.0/16", "10.240.0.0/12",
+		"172.17.0.0/16", "192.168.0.0/22", "192.168.122.0/24", "192.168.178.0/24",
+	} {
+		if netip.MustParsePrefix(s).Overlaps(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// HostRoutes reads the routing tables of this machine and tells which subnets are in use by another device than except, the
+// own bridge, so that a restarted server does not shun its own subnet. The default route does not count.
+func HostRoutes(except string) (func(netip.Prefix) bool, error) {
+	used, err := otherRoutes(except)
+	if err != nil {
+		return nil, err
+	}
+	return func(p netip.Prefix) bool {
+		for _, r := range used {
+			if r.dst.Overlaps(p) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+type hostRoute struct {
+	dst    netip.Prefix
+	device int
+}
+
+// otherRoutes lists routes and addresses of all devices but except.
+func otherRoutes(except string) ([]hostRoute, error) {
+	skip := -1
+	if l, err := netlink.LinkByName(except); err == nil {
+		skip = l.Attrs().Index
+	}
+	var out []hostRoute
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		routes, err := netlink.RouteList(nil, family)
+		if err != nil {
+			return nil, fmt.Errorf("read the machine's routes: %w", err)
+		}
+		for _, r := range routes {
+			if r.LinkIndex == skip || r.Dst == nil {
+				continue
+			}
+			a, ok := netip.AddrFromSlice(r.Dst.IP)
+			if !ok {
+				continue
+			}
+			ones, _ := r.Dst.Mask.Size()
+			p, err := a.Unmap().Prefix(ones)
+			if err != nil || p.Bits() == 0 || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLoopback() {
+				continue
+			}
+			out = append(out, hostRoute{dst: p, device: r.LinkIndex})
+		}
+	}
+	return out, nil
+}

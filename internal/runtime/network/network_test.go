@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+func TestPodsReachEachOtherAndTheHost(t *testing.T) {
+	c := host(t, "wt-reach", "10.201.1.0/24")
+	a, b := addPod(t, c, "a"), addPod(t, c, "b")
+	for _, network := range []string{"tcp", "udp"} {
+		b.listen(network, "b", 80)
+		got, err := a.call(network, b.ip(0)+":80")
+		wantAnswer(t, got, err, "b "+a.ip(0))
+		got, err = call(network, b.ip(0)+":80")
+		wantAnswer(t, got, err, "b 10.201.1.1")
+	}
+	l, err := net.Listen("tcp", "10.201.1.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go answerConns(l, "host")
+	got, err := a.call("tcp", l.Addr().String())
+	wantAnswer(t, got, err, "host "+a.ip(0))
+	if err := a.do(func() error { return ping("10.201.1.1") }); err != nil {
+		t.Error("pod to host:", err)
+	}
+	if err := a.do(func() error { return ping(b.ip(0)) }); err != nil {
+		t.Error("pod to pod:", err)
+	}
+	if err := a.do(func() error { return ping("127.0.0.1") }); err != nil {
+		t.Error("loopback in the pod:", err)
+	}
+	if err := Check(c, a.req); err != nil {
+		t.Error("check:", err)
+	}
+}
+
+// ping sends one echo request and waits for the answer.
+func ping(addr string) error {
+	c, err := net.Dial("ip4:icmp", addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	req := []byte{8, 0, 0, 0, 0x12, 0x34, 0, 1}
+	sum := ^uint16(8<<8 + 0x1234 + 1)
+	req[2], req[3] = byte(sum>>8), byte(sum)
+	if _, err := c.Write(req); err != nil {
+		return err
+	}
+	_ = c.SetDeadline(time.Now().Add(3 * time.Second))
+	buf := make([]byte, 1500)
+	for {
+		n, _, err := c.(*net.IPConn).ReadFrom(buf) // without the IP header
+		if err != nil {
+			return err
+		}
+		if n >= 6 && buf[0] == 0 && buf[4] == 0x12 && buf[5] == 0x34 {
+			return nil
+		}
+	}
+}
+
+// outside adds a namespace beyond the host that knows no way to the pods' subnet.
+func outside(t *testing.T, cidr4, cidr6 string) *sandbox {
+	t.Helper()
+	s := newSandbox(t)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "wt-up"
+	link := &netlink.Veth{LinkAttrs: attrs, PeerName: "up", PeerNamespace: netlink.NsFd(int(s.file.Fd()))}
+	if err := netlink.LinkAdd(link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = deleteLink("wt-up") })
+	configure := func(name string, n int) error {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		for _, cidr := range []string{cidr4, cidr6} {
+			if cidr == "" {
+				continue
+			}
+			p := netip.MustParsePrefix(cidr)
+			a := p.Addr()
+			for range n {
+				a = a.Next()
+			}
+			if err := netlink.AddrAdd(l, address(netip.PrefixFrom(a, p.Bits()))); err != nil {
+				return err
+			}
+		}
+		return netlink.LinkSetUp(l)
+	}
+	if err := configure("wt-up", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.do(func() error { return configure("up", 2) }); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestMasquerade(t *testing.T) {
+	c := host(t, "wt-masq", "10.201.2.0/24", "fd00:201:2::/64")
+	out := outside(t, "198.18.0.0/24", "fd00:198::/64")
+	out.listen("tcp", "out", 80)
+	p := addPod(t, c, "p")
+	got, err := p.call("tcp", "198.18.0.2:80")
+	wantAnswer(t, got, err, "out 198.18.0.1")
+	got, err = p.call("tcp", "[fd00:198::2]:80")
+	wantAnswer(t, got, err, "out fd00:198::1")
+
+	before := rules(t, c)
+	for range 3 {
+		if err := Setup(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := rules(t, c); !maps.Equal(before, after) {
+		t.Errorf("rules per chain %v after repeated set-up, %v before", after, before)
+	}
+	// Per family: leaving the bridge, hairpin; and once the host's loopback.
+	if before["postrouting"] != 5 {
+		t.Errorf("postrouting has %d rules, want 5", before["postrouting"])
+	}
+	got, err = p.call("tcp", "198.18.0.2:80")
+	wantAnswer(t, got, err, "out 198.18.0.1")
+}
+
+func TestHostPorts(t *testing.T) {
+	c := host(t, "wt-ports", "10.201.3.0/24", "fd00:201:3::/64")
+	out := outside(t, "198.18.1.0/24", "fd00:198:1::/64")
+	web := addPod(t, c, "web",
+		PortMapping{HostPort: 18080, ContainerPort: 80, Protocol: "tcp"},
+		PortMapping{HostPort: 18080, ContainerPort: 53, Protocol: "UDP"},
+		PortMapping{HostPort: 18081, ContainerPort: 80, Protocol: "tcp", HostIP: "198.18.1.1"},
+		PortMapping{HostPort: 18082, ContainerPort: 80, Protocol: "tcp", HostIP: "127.0.0.1"},
+		PortMapping{HostPort: 18083, ContainerPort: 80, Protocol: "tcp", HostIP: "fd00:198:1::1"},
+		PortMapping{ContainerPort: 99})
+	web.listen("tcp", "web", 80)
+	web.listen("udp", "web", 53)
+	other := addPod(t, c, "other")
+
+	for _, tc := range []struct {
+		what, network, addr, want string
+		from                      *sandbox // nil: the host
+	}{
+		{"host by 127.0.0.1", "tcp", "127.0.0.1:18080", "web 10.201.3.1", nil},
+		{"host by 127.0.0.1", "udp", "127.0.0.1:18080", "web 10.201.3.1", nil},
+		{"host by its address", "tcp", "198.18.1.1:18080", "web 198.18.1.1", nil},
+		{"host by the bridge", "tcp", "10.201.3.1:18080", "web 10.201.3.1", nil},
+		{"host by its IPv6 address", "tcp", "[fd00:198:1::1]:18080", "web fd00:198:1::1", nil},
+		{"outside", "tcp", "198.18.1.1:18080", "web 198.18.1.2", out},
+		{"outside", "udp", "198.18.1.1:18080", "web 198.18.1.2", out},
+		{"outside by IPv6", "tcp", "[fd00:198:1::1]:18080", "web fd00:198:1::2", out},
+		{"another pod", "tcp", "198.18.1.1:18080", "web 10.201.3.1", other.sandbox},
+		{"the pod itself", "tcp", "198.18.1.1:18080", "web 10.201.3.1", web.sandbox},
+		{"the pod itself by IPv6", "tcp", "[fd00:198:1::1]:18080", "web fd00:201:3::1", web.sandbox},
+		{"hostIP, outside", "tcp", "198.18.1.1:18081", "web 198.18.1.2", out},
+		{"hostIP loopback, host", "tcp", "127.0.0.1:18082", "web 10.201.3.1", nil},
+		{"hostIP IPv6, outside", "tcp", "[fd00:198:1::1]:18083", "web fd00:198:1::2", out},
+	} {
+		t.Run(tc.what+" "+tc.network, func(t *testing.T) {
+			do := call
+			if tc.from != nil {
+				do = tc.from.call
+			}
+			got, err := do(tc.network, tc.addr)
+			wantAnswer(t, got, err, tc.want)
+		})
+	}
+	for _, refused := range []string{"127.0.0.1:18081", "198.18.1.1:18082", "198.18.1.1:18083", "127.0.0.1:80", "[::1]:18080"} {
+		if got, err := call("tcp", refused); !errors.Is(err, unix.ECONNREFUSED) {
+			t.Errorf("%s: %q, %v; want connection refused", refused, got, err)
+		}
+	}
+	if err := Check(c, web.req); err != nil {
+		t.Error("check:", err)
+	}
+	if err := Setup(c); err != nil {
+		t.Fatal(err)
+	}
+	got, err := call("tcp", "127.0.0.1:18080")
+	wantAnswer(t, got, err, "web 10.201.3.1") // a server's restart keeps host ports
+
+	if err := Del(c, Request{Attachment: web.req.Attachment}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := call("tcp", "127.0.0.1:18080"); !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("after removal: %q, %v", got, err)
+	}
+	if ports := hostPortsOf(t, c); len(ports) != 0 {
+		t.Errorf("host ports left: %v", ports)
+	}
+}
+
+// A pod must not reach what listens on the host's loopback only (CVE-2020-8558), though route_localnet is on.
+func TestHostLoopbackIsClosedToPods(t *testing.T) {
+	c := host(t, "wt-guard", "10.201.4.0/24")
+	p := addPod(t, c, "p", PortMapping{HostPort: 18090, ContainerPort: 80})
+	if v, err := os.ReadFile(sysctlPath("ipv4", "conf", c.Bridge, "route_localnet")); err != nil || strings.TrimSpace(string(v)) != "1" {
+		t.Fatalf("route_localnet of the bridge: %q, %v", v, err)
+	}
+	secret, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	err = p.do(func() error { // the attacker's trick: no loopback of its own, 127/8 by the host
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrDel(lo, &netlink.Addr{IPNet: ipNet(netip.MustParsePrefix("127.0.0.1/8"))}); err != nil {
+			return err
+		}
+		if err := sysctl("1", "ipv4", "conf", "eth0", "route_localnet"); err != nil {
+			return err
+		}
+		eth0, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		dst := ipNet(netip.MustParsePrefix("127.0.0.0/8"))
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Dst: dst, Gw: net.ParseIP("10.201.4.1")}); err != nil {
+			return err
+		}
+		local := &net.UDPAddr{IP: p.Addrs[0].Addr().AsSlice()}
+		conn, err := net.DialUDP("udp", local, secret.LocalAddr().(*net.UDPAddr))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte("attack"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = secret.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if n, from, err := secret.ReadFrom(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the host's loopback got %d bytes from %v, %v", n, from, err)
+	}
+}
+
+func TestHostPortConflicts(t *testing.T) {
+	c := host(t, "wt-clash", "10.201.5.0/24")
+	second := host(t, "wt-clash2", "10.201.6.0/24")
+	tcp := func(hostIP string) PortMapping {
+		return PortMapping{HostPort: 18100, ContainerPort: 80, Protocol: "tcp", HostIP: hostIP}
+	}
+	addPod(t, c, "holder", tcp(""))
+	for _, tc := range []struct {
+		what  string
+		on    Config
+		ports []PortMapping
+		clash bool
+	}{
+		{"the same port", c, []PortMapping{tcp("")}, true},
+		{"the same port on one address", c, []PortMapping{tcp("127.0.0.1")}, true},
+		{"the same port of another server's pod", second, []PortMapping{tcp("")}, true},
+		{"twice in one pod", c, []PortMapping{{HostPort: 18101, ContainerPort: 1}, {HostPort: 18101, ContainerPort: 2, HostIP: "127.0.0.1"}}, true},
+		{"another protocol", c, []PortMapping{{HostPort: 18100, ContainerPort: 80, Protocol: "udp"}}, false},
+		{"sctp", c, []PortMapping{{HostPort: 18100, ContainerPort: 80, Protocol: "SCTP"}}, false},
+		{"two addresses", c, []PortMapping{{HostPort: 18102, ContainerPort: 1, HostIP: "127.0.0.1"}, {HostPort: 18102, ContainerPort: 2, HostIP: "127.0.0.2"}}, false},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			s := newSandbox(t)
+			r := Request{Attachment{"asker", "eth0"}, s.path, tc.ports}
+			_, err := Add(tc.on, r)
+			if tc.clash != errors.Is(err, ErrPortConflict) {
+				t.Errorf("error %v, want a conflict: %v", err, tc.clash)
+			}
+			if !tc.clash && err != nil {
+				t.Error(err)
+			}
+			if err == nil {
+				if err := Del(tc.on, r); err != nil {
+					t.Error(err)
+				}
+			}
+			if held, _ := Leases(tc.on); tc.on.Bridge == c.Bridge && len(held) != 1 || tc.on.Bridge != c.Bridge && len(held) != 0 {
+				t.Errorf("leases afterwards: %v", held)
+			}
+		})
+	}
+	s := newSandbox(t)
+	_, err := Add(c, Request{Attachment{"asker", "eth0"}, s.path, []PortMapping{tcp("")}})
+	if err == nil || !strings.Contains(err.Error(), "18100/tcp is forwarded to 10.201.5.2:80 (sandbox holder") {
+		t.Errorf("the message names no holder: %v", err)
+	}
+}
+
+// A UDP client that never stops sending must follow the host port from one pod to the next.
+func TestHostPortUDPFlowMovesToTheNewPod(t *testing.T) {
+	c := host(t, "wt-udp", "10.201.7.0/24")
+	out := outside(t, "198.18.2.0/24", "")
+	m := PortMapping{HostPort: 18110, ContainerPort: 53, Protocol: "udp"}
+	var conn net.Conn
+	if err := out.do(func() (err error) { conn, err = net.Dial("udp", "198.18.2.1:18110"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	say := func() (string, error) {
+		if _, err := conn.Write([]byte("x")); err != nil {
+			return "", err
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+		buf := make([]byte, 100)
+		n, err := conn.Read(buf)
+		return string(buf[:n]), err
+	}
+	for _, name := range []string{"one", "two"} {
+		p := addPod(t, c, name, m)
+		p.listen("udp", name, 53)
+		got, err := say()
+		wantAnswer(t, got, err, name+" 198.18.2.2")
+		if err := Del(c, p.req); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDelIsIdempotentAndLeavesNothing(t *testing.T) {
+	c := host(t, "wt-del", "10.201.8.0/24", "fd00:201:8::/64")
+	m := PortMapping{HostPort: 18120, ContainerPort: 80}
+	t.Run("ordinary", func(t *testing.T) {
+		p := addPod(t, c, "p", m)
+		for range 3 {
+			if err := Del(c, p.req); err != nil {
+				t.Fatal(err)
+			}
+			wantNothingLeft(t, c)
+		}
+		err := p.do(func() error { _, err := netlink.LinkByName("eth0"); return err })
+		if err == nil {
+			t.Error("eth0 is still in the sandbox")
+		}
+	})
+	t.Run("namespace gone, path and ports unknown", func(t *testing.T) {
+		p := addPod(t, c, "p", m)
+		p.destroy()
+		if err := Del(c, Request{Attachment: p.req.Attachment}); err != nil {
+			t.Fatal(err)
+		}
+		wantNothingLeft(t, c)
+	})
+	t.Run("never added", func(t *testing.T) {
+		if err := Del(c, Request{Attachment: Attachment{"nobody", "eth0"}}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("after tear-down", func(t *testing.T) {
+		gone := c
+		gone.Bridge, gone.StateDir = "wt-nobridge", t.TempDir()
+		if err := Del(gone, Request{Attachment: Attachment{"nobody", "eth0"}}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("others stay", func(t *testing.T) {
+		stays, goes := addPod(t, c, "stays", m), addPod(t, c, "goes")
+		if err := Del(c, goes.req); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(c, stays.req); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAddFailsWithoutTraces(t *testing.T) {
+	c := host(t, "wt-fail", "10.201.9.0/24")
+	s := newSandbox(t)
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		what string
+		r    Request
+		want string
+	}{
+		{"no namespace", Request{Attachment: Attachment{"p", "eth0"}, Netns: "/nowhere/netns"}, "no such file"},
+		{"no namespace but a file", Request{Attachment: Attachment{"p", "eth0"}, Netns: file}, "is no network namespace"},
+		{"bad port", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 70000, ContainerPort: 1}}}, "not between 1 and 65535"},
+		{"bad protocol", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}}}, "not tcp, udp or sctp"},
+		{"bad host address", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "home"}}}, "no IP address"},
+		{"host address of another family", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "fd00::1"}}}, "of a family the pod has no address of"},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			_, err := Add(c, tc.r)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			wantNothingLeft(t, c)
+		})
+	}
+	t.Run("second add of one attachment", func(t *testing.T) {
+		p := addPod(t, c, "p")
+		if _, err := Add(c, p.req); !errors.Is(err, unix.EEXIST) {
+			t.Errorf("error %v", err)
+		}
+		if err := Check(c, p.req); err != nil {
+			t.Error("the first one suffered:", err)
+		}
+	})
+	t.Run("no bridge", func(t *testing.T) {
+		gone := c
+		gone.Bridge = "wt-nobridge"
+		if _, err := Add(gone, Request{Attachment: Attachment{"p", "eth0"}, Netns: s.path}); !errors.Is(err, ErrNoBridge) {
+			t.Errorf("error %v", err)
+		}
+		if err := Status(gone); !errors.Is(err, ErrNoBridge) {
+			t.Errorf("status %v", err)
+		}
+	})
+}
+
+func TestTwoNetworksSideBySide(t *testing.T) {
+	one, two := host(t, "wt-one", "10.201.10.0/24"), host(t, "wt-two", "10.201.11.0/24")
+	a := addPod(t, one, "a", PortMapping{HostPort: 18130, ContainerPort: 80})
+	b := addPod(t, two, "b", PortMapping{HostPort: 18131, ContainerPort: 80})
+	a.listen("tcp", "a", 80)
+	b.listen("tcp", "b", 80)
+	got, err := call("tcp", "127.0.0.1:18130")
+	wantAnswer(t, got, err, "a 10.201.10.1")
+	got, err = call("tcp", "127.0.0.1:18131")
+	wantAnswer(t, got, err, "b 10.201.11.1")
+	got, err = a.call("tcp", b.ip(0)+":80") // between the two: as from the host
+	wantAnswer(t, got, err, "b 10.201.11.1")
+	if err := Teardown(two); err != nil {
+		t.Fatal(err)
+	}
+	if err := Teardown(two); err != nil {
+		t.Error("second tear-down:", err)
+	}
+	got, err = call("tcp", "127.0.0.1:18130")
+	wantAnswer(t, got, err, "a 10.201.10.1")
+	if n := rules(t, two); len(n) != 0 {
+		t.Errorf("rules left: %v", n)
+	}
+	if _, err := netlink.LinkByName("wt-two"); err == nil {
+		t.Error("the bridge is still there")
+	}
+}
+
+func TestGC(t *testing.T) {
+	c := host(t, "wt-gc", "10.201.12.0/24")
+	stays := addPod(t, c, "stays", PortMapping{HostPort: 18140, ContainerPort: 80})
+	crashed := addPod(t, c, "crashed", PortMapping{HostPort: 18141, ContainerPort: 80})
+	rebooted := addPod(t, c, "rebooted")
+	rebooted.destroy()
+	if err := os.WriteFile(leases{c.StateDir}.folder()+"/junk", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A crash between lease and device.
+	if _, err := (leases{c.StateDir}).take(Attachment{"halfway", "eth0"}, c.CIDRs); err != nil {
+		t.Fatal(err)
+	}
+	if err := GC(c, []Attachment{stays.req.Attachment}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(c, stays.req); err != nil {
+		t.Error("a valid attachment suffered:", err)
+	}
+	if err := Check(c, crashed.req); err == nil {
+		t.Error("the crashed one is still there")
+	}
+	if held, err := Leases(c); err != nil || len(held) != 1 {
+		t.Errorf("leases %v, %v", held, err)
+	}
+	if ports := hostPortsOf(t, c); len(ports) != 1 {
+		t.Errorf("host ports %v", ports)
+	}
+	if err := GC(c, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingLeft(t, c)
+}
+
+func TestDualStack(t *testing.T) {
+	c := host(t, "wt-dual", "10.201.13.0/24", "fd00:201:13::/64")
+	a, b := addPod(t, c, "a"), addPod(t, c, "b")
+	if a.ip(0) != "10.201.13.2" || a.ip(1) != "fd00:201:13::2" || b.ip(1) != "fd00:201:13::3" {
+		t.Errorf("addresses %v and %v", a.Addrs, b.Addrs)
+	}
+	b.listen("tcp", "b", 80)
+	got, err := a.call("tcp", "["+b.ip(1)+"]:80")
+	wantAnswer(t, got, err, "b "+a.ip(1))
+	got, err = a.call("tcp", b.ip(0)+":80")
+	wantAnswer(t, got, err, "b "+a.ip(0))
+	got, err = call("tcp", "["+b.ip(1)+"]:80")
+	wantAnswer(t, got, err, "b fd00:201:13::1")
+}
+
+func TestIPv6Only(t *testing.T) {
+	c := host(t, "wt-six", "fd00:201:14::/64")
+	a, b := addPod(t, c, "a"), addPod(t, c, "b", PortMapping{HostPort: 18150, ContainerPort: 80})
+	b.listen("tcp", "b", 80)
+	got, err := a.call("tcp", "["+b.ip(0)+"]:80")
+	wantAnswer(t, got, err, "b "+a.ip(0))
+	got, err = call("tcp", "[fd00:201:14::1]:18150")
+	wantAnswer(t, got, err, "b fd00:201:14::1")
+}
+
+func TestManyAtOnce(t *testing.T) {
+	c := host(t, "wt-many", "10.201.15.0/24")
+	const n = 60
+	pods := make([]*sandbox, n)
+	for i := range pods {
+		pods[i] = newSandbox(t)
+	}
+	var mu sync.Mutex
+	seen := map[string]string{}
+	each := func(do func(Request) error) {
+		var wg sync.WaitGroup
+		for i, s := range pods {
+			wg.Go(func() {
+				r := Request{Attachment{fmt.Sprintf("pod%d", i), "eth0"}, s.path, []PortMapping{{HostPort: int32(18200 + i), ContainerPort: 80}}}
+				if err := do(r); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	each(func(r Request) error {
+		got, err := Add(c, r)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			if other := seen[got.Addrs[0].String()]; other != "" {
+				return fmt.Errorf("%s and %s both have %s", other, r.ContainerID, got.Addrs[0])
+			}
+			seen[got.Addrs[0].String()] = r.ContainerID
+		}
+		return err
+	})
+	if got := len(hostPortsOf(t, c)); got != n {
+		t.Errorf("%d host ports, want %d", got, n)
+	}
+	each(func(r Request) error { return Del(c, r) })
+	wantNothingLeft(t, c)
+}
+
+func TestSetupRefuses(t *testing.T) {
+	needRoot(t)
+	c := host(t, "wt-here", "10.201.16.0/24")
+	for _, tc := range []struct {
+		what string
+		c    Config
+		want string
+	}{
+		{"a subnet in use", Config{"wt-there", c.CIDRs, t.TempDir()}, "overlaps with the route to 10.201.16.0/24 on wt-here"},
+		{"a device that is no bridge", Config{"lo", []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, t.TempDir()}, "not a bridge"},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			defer func() {
+				tab, err := openTable(tc.c.Bridge)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tab.close()
+				_ = tab.remove()
+			}()
+			if err := Setup(tc.c); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestSetupFollowsAChangedConfig(t *testing.T) {
+	c := host(t, "wt-change", "10.201.18.0/24")
+	c.CIDRs = []netip.Prefix{netip.MustParsePrefix("10.201.19.0/24")}
+	if err := Setup(c); err != nil {
+		t.Fatal(err)
+	}
+	link, err := netlink.LinkByName(c.Bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	if err != nil || len(addrs) != 1 || addrs[0].IP.String() != "10.201.19.1" {
+		t.Errorf("addresses %v, %v", addrs, err)
+	}
+}
+
+func TestMissingFeaturesAreNamed(t *testing.T) {
+	fine, lacks := func() error { return nil }, func() error { return unix.EOPNOTSUPP }
+	err := explain(unix.EOPNOTSUPP, func() []feature {
+		return []feature{{"nat chains (CONFIG_NFT_NAT)", lacks}, {"fib (CONFIG_NFT_FIB_INET)", fine}, {"masquerade (CONFIG_NFT_MASQ)", lacks}}
+	})
+	if want := "missing nat chains (CONFIG_NFT_NAT), masquerade (CONFIG_NFT_MASQ)"; !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q in it", err, want)
+	}
+	t.Run("this kernel lacks nothing and the probes leave nothing", func(t *testing.T) {
+		needRoot(t)
+		tab, err := openTable("wt-probe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tab.close()
+		for _, f := range tab.missing() {
+			if err := f.try(); err != nil {
+				t.Errorf("%s: %v", f.what, err)
+			}
+		}
+		if n := rules(t, Config{Bridge: "wt-probe-probe"}); len(n) != 0 {
+			t.Errorf("left: %v", n)
+		}
+	})
+}
