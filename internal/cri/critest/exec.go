@@ -23,15 +23,13 @@ func (f *Fake) ExecSync(ctx context.Context, r *runtimeapi.ExecSyncRequest) (*ru
 	if err != nil {
 		return nil, err
 	}
-	a, ends := f.answer(info, r.GetCmd())
+	a := f.answer(info, r.GetCmd())
 	if a.Err != nil {
 		return nil, a.Err
 	}
-	if !ends || a.After > 0 {
-		var over, late <-chan time.Time
-		if ends {
-			over = time.After(a.After)
-		}
+	if a.After > 0 {
+		over := time.After(a.After)
+		var late <-chan time.Time
 		if r.GetTimeout() > 0 {
 			late = time.After(time.Duration(r.GetTimeout()) * time.Second)
 		}
@@ -50,16 +48,16 @@ func (f *Fake) ExecSync(ctx context.Context, r *runtimeapi.ExecSyncRequest) (*ru
 	return &runtimeapi.ExecSyncResponse{Stdout: []byte(a.Stdout), Stderr: []byte(a.Stderr), ExitCode: a.ExitCode}, nil
 }
 
-// answer says what a command does, and whether it ends by itself.
-func (f *Fake) answer(info Info, cmd []string) (ExecAnswer, bool) {
+// answer says what a command does.
+func (f *Fake) answer(info Info, cmd []string) ExecAnswer {
 	if f.config.Exec != nil {
 		if a, ok := f.config.Exec(info, cmd); ok {
-			return a, true
+			return a
 		}
 	}
 	s, err := script.Parse(cmd)
 	if err != nil {
-		return ExecAnswer{Stderr: err.Error() + "\n", ExitCode: 2}, true
+		return ExecAnswer{Stderr: err.Error() + "\n", ExitCode: 2}
 	}
 	lines := func(l []string) string {
 		if len(l) == 0 {
@@ -67,8 +65,11 @@ func (f *Fake) answer(info Info, cmd []string) (ExecAnswer, bool) {
 		}
 		return strings.Join(l, "\n") + "\n"
 	}
-	// A command without a script ends at once: only run_for=… makes it last, and only stop makes a container end.
-	return ExecAnswer{Stdout: lines(s.Stdout), Stderr: lines(s.Stderr), ExitCode: s.ExitCode, After: s.RunFor}, true
+	if s.Show == "pidns" {
+		s.Stdout = append(s.Stdout, info.PIDNamespace)
+	}
+	// A command without a script ends at once: only run_for=… makes it last.
+	return ExecAnswer{Stdout: lines(s.Stdout), Stderr: lines(s.Stderr), ExitCode: s.ExitCode, After: s.RunFor}
 }
 
 func (f *Fake) runningContainer(id string) (*container, Info, error) {

@@ -54,6 +54,7 @@ type Info struct {
 	Attempt                  uint32
 	Command, Args            []string
 	Labels, Annotations, Env map[string]string
+	PIDNamespace             string // see Fake.PIDNamespace
 }
 
 // ExecAnswer is what a command in a container does.

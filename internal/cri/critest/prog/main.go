@@ -34,6 +34,14 @@ func run(s script.Script) int {
 	for _, line := range s.Stderr {
 		fmt.Fprintln(os.Stderr, line)
 	}
+	if s.Show == "pidns" {
+		ns, err := os.Readlink("/proc/self/ns/pid")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(ns)
+	}
 	ended := make(chan struct{})
 	if s.Echo {
 		go func() {

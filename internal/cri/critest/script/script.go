@@ -26,6 +26,7 @@ type Script struct {
 
 	Stdout, Stderr []string // lines it writes as it starts
 	Echo           bool     // it copies its standard input to its standard output
+	Show           string   // "pidns": it writes what PID namespace it is in, as one line
 	Listen         int      // TCP port it listens on, echoing what comes
 
 	OOM         bool   // its end is an out-of-memory kill (fake only)
@@ -73,6 +74,8 @@ func (s *Script) set(key, value string) (err error) {
 		s.Stderr = append(s.Stderr, value)
 	case "echo":
 		s.Echo, err = strconv.ParseBool(value)
+	case "show":
+		s.Show = value
 	case "listen":
 		var port uint64
 		port, err = strconv.ParseUint(value, 10, 16)
