@@ -31,6 +31,7 @@ func Validate(pod *corev1.Pod) field.ErrorList {
 func validateStored(pod *corev1.Pod) field.ErrorList {
 	meta := field.NewPath("metadata")
 	all := apivalidation.ValidateObjectMeta(&pod.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
+	all = append(all, finalizerNames(pod.Finalizers, meta.Child("finalizers"))...)
 	all = append(all, validatePodAnnotations(pod, meta.Child("annotations"))...)
 	all = append(all, validateSpec(&pod.Spec, field.NewPath("spec"))...)
 	return all

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podspec
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Host is what a machine can do that not every machine can.
+type Host struct {
+	AppArmor bool // the kernel confines with AppArmor
+}
+
+// Unsupported lists the valid fields of a Pod that Wherry does not honour yet, each with its path and what to
+// do instead (PL-15: never silently ignored). It is for the API server; an agent asks UnsupportedOn, which
+// also knows its machine.
+func Unsupported(pod *corev1.Pod) field.ErrorList {
+	return UnsupportedOn(pod, Host{AppArmor: true})
+}
+
+// UnsupportedOn is Unsupported for one machine.
+func UnsupportedOn(pod *corev1.Pod, host Host) (all field.ErrorList) {
+	spec := field.NewPath("spec")
+	for _, row := range podGaps() {
+		if row.used(&pod.Spec) {
+			all = append(all, notYet(spec.Child(row.field), row.say))
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		all = append(all, volumeGaps(&pod.Spec.Volumes[i], spec.Child("volumes").Index(i))...)
+	}
+	for ref := range Containers(&pod.Spec) {
+		for _, row := range containerGaps() {
+			if row.used(ref) {
+				all = append(all, notYet(ref.Path.Child(row.field), row.say))
+			}
+		}
+	}
+	return append(all, hostGaps(pod, host)...)
+}
+
+func notYet(path *field.Path, say string) *field.Error {
+	return field.Forbidden(path, "not supported yet: "+say)
+}
+
+// podGap is one field of the spec that is not honoured yet. When it is, take the row out.
+type podGap struct {
+	field string
+	used  func(*corev1.PodSpec) bool
+	say   string
+}
+
+func podGaps() []podGap {
+	return []podGap{
+		{"ephemeralContainers", func(s *corev1.PodSpec) bool { return len(s.EphemeralContainers) > 0 },
+			"this node runs no ephemeral containers; use kubectl exec"},
+		{"hostUsers", func(s *corev1.PodSpec) bool { return isFalse(s.HostUsers) },
+			"this node makes no user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
+		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },
+			"there is no dynamic resource allocation; leave resourceClaims out"},
+		{"resources", func(s *corev1.PodSpec) bool { return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0 },
+			"resources of the pod as a whole are not enforced; set them on its containers"},
+		{"runtimeClassName", func(s *corev1.PodSpec) bool { return s.RuntimeClassName != nil },
+			"there is only the default runtime; leave runtimeClassName out"},
+		{"overhead", func(s *corev1.PodSpec) bool { return len(s.Overhead) > 0 },
+			"overhead belongs to runtime classes, and there are none; leave it out"},
+		{"setHostnameAsFQDN", func(s *corev1.PodSpec) bool { return isTrue(s.SetHostnameAsFQDN) },
+			"the hostname is always the short one; leave setHostnameAsFQDN out"},
+		{"hostnameOverride", func(s *corev1.PodSpec) bool { return s.HostnameOverride != nil },
+			"use hostname and subdomain"},
+		{"schedulingGroup", func(s *corev1.PodSpec) bool { return s.SchedulingGroup != nil },
+			"pods are scheduled one by one; leave schedulingGroup out"},
+		{"evictionResponders", func(s *corev1.PodSpec) bool { return len(s.EvictionResponders) > 0 },
+			"there is no eviction request API; leave evictionResponders out"},
+		{"os.name", func(s *corev1.PodSpec) bool { return s.OS != nil && s.OS.Name == corev1.Windows },
+			"this node runs Linux; set linux or leave os out"},
+		{"securityContext.windowsOptions", func(s *corev1.PodSpec) bool { return podSC(s).WindowsOptions != nil },
+			"this node runs Linux; leave windowsOptions out"},
+		{"securityContext.supplementalGroupsPolicy", func(s *corev1.PodSpec) bool {
+			p := podSC(s).SupplementalGroupsPolicy
+			return p != nil && *p == corev1.SupplementalGroupsPolicyStrict
+		}, "groups of the image's user are always added; use Merge or leave it out"},
+	}
+}
+
+func podSC(s *corev1.PodSpec) corev1.PodSecurityContext {
+	if s.SecurityContext == nil {
+		return corev1.PodSecurityContext{}
+	}
+	return *s.SecurityContext
+}
+
+// containerGap is one field of a container that is not honoured yet. When it is, take the row out.
+type containerGap struct {
+	field string
+	used  func(ContainerRef) bool
+	say   string
+}
+
+func containerGaps() []containerGap {
+	const noProbes = "this node does not probe containers; leave probes out, or let the process exit when it is unwell"
+	return []containerGap{
+		{"livenessProbe", func(r ContainerRef) bool { return r.Container.LivenessProbe != nil }, noProbes},
+		{"readinessProbe", func(r ContainerRef) bool { return r.Container.ReadinessProbe != nil }, noProbes},
+		{"startupProbe", func(r ContainerRef) bool { return r.Container.StartupProbe != nil }, noProbes},
+		{"lifecycle.postStart", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.PostStart != nil },
+			"this node runs no hooks; do it in the container's command"},
+		{"lifecycle.preStop", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.PreStop != nil },
+			"this node runs no hooks; do it when the process gets SIGTERM"},
+		{"lifecycle.stopSignal", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.StopSignal != nil },
+			"the stop signal is that of the image (STOPSIGNAL), else SIGTERM"},
+		{"restartPolicy", func(r ContainerRef) bool { return r.Kind == Sidecar },
+			"this node runs no sidecars; put the container under spec.containers"},
+		{"restartPolicy", func(r ContainerRef) bool { return r.Kind == Main && r.Container.RestartPolicy != nil },
+			"containers follow the pod's restartPolicy; set that one"},
+		{"restartPolicyRules", func(r ContainerRef) bool { return len(r.Container.RestartPolicyRules) > 0 },
+			"containers follow the pod's restartPolicy; set that one"},
+		{"volumeDevices", func(r ContainerRef) bool { return len(r.Container.VolumeDevices) > 0 },
+			"there are no block volumes; mount a file system under volumeMounts"},
+		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },
+			"there is no dynamic resource allocation; leave claims out"},
+		{"env", func(r ContainerRef) bool {
+			for _, e := range r.Container.Env {
+				if e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil {
+					return true
+				}
+			}
+			return false
+		}, "fileKeyRef is not read; use configMapKeyRef or secretKeyRef, or read the file in the command"},
+		{"volumeMounts", func(r ContainerRef) bool {
+			for _, m := range r.Container.VolumeMounts {
+				if len(m.BindMountOptions) > 0 {
+					return true
+				}
+			}
+			return false
+		}, "bindMountOptions are not applied; leave them out"},
+		{"securityContext.procMount", func(r ContainerRef) bool {
+			p := containerSC(r).ProcMount
+			return p != nil && *p != corev1.DefaultProcMount
+		}, "/proc is always masked; use Default or leave procMount out"},
+		{"securityContext.windowsOptions", func(r ContainerRef) bool { return containerSC(r).WindowsOptions != nil },
+			"this node runs Linux; leave windowsOptions out"},
+	}
+}
+
+func containerSC(r ContainerRef) corev1.SecurityContext {
+	if r.Container.SecurityContext == nil {
+		return corev1.SecurityContext{}
+	}
+	return *r.Container.SecurityContext
+}
+
+// hostGaps are about the machine, not about Wherry.
+func hostGaps(pod *corev1.Pod, host Host) (all errs) {
+	if host.AppArmor {
+		return nil
+	}
+	const say = "this machine has no AppArmor; use type Unconfined or leave appArmorProfile out"
+	confines := func(p *corev1.AppArmorProfile) bool { return p != nil && p.Type != corev1.AppArmorProfileTypeUnconfined }
+	if confines(podSC(&pod.Spec).AppArmorProfile) {
+		all = append(all, notYet(field.NewPath("spec", "securityContext", "appArmorProfile"), say))
+	}
+	for ref := range Containers(&pod.Spec) {
+		if confines(containerSC(ref).AppArmorProfile) {
+			all = append(all, notYet(ref.Path.Child("securityContext", "appArmorProfile"), say))
+		}
+	}
+	for key, profile := range pod.Annotations {
+		if strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) &&
+			profile != corev1.DeprecatedAppArmorBetaProfileNameUnconfined && profile != "" {
+			all = append(all, notYet(field.NewPath("metadata", "annotations").Key(key), say))
+		}
+	}
+	return all
+}

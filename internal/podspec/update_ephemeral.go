@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podspec
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateEphemeralContainersUpdate says what is wrong with an update through pods/ephemeralcontainers:
+// entries can be added, never changed or removed, and nothing else may change (EC-04); what an entry may
+// say is EC-05 to EC-07; static pods have none (EC-09).
+func ValidateEphemeralContainersUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
+	all := apivalidation.ValidateObjectMetaUpdate(&newPod.ObjectMeta, &oldPod.ObjectMeta, field.NewPath("metadata"))
+	spec := field.NewPath("spec")
+	path := spec.Child("ephemeralContainers")
+	if _, static := oldPod.Annotations[corev1.MirrorPodAnnotationKey]; static {
+		return append(all, field.Forbidden(path, "static pods do not support ephemeral containers"))
+	}
+	now := map[string]*corev1.EphemeralContainer{}
+	for i := range newPod.Spec.EphemeralContainers {
+		now[newPod.Spec.EphemeralContainers[i].Name] = &newPod.Spec.EphemeralContainers[i]
+	}
+	for i := range oldPod.Spec.EphemeralContainers {
+		was := &oldPod.Spec.EphemeralContainers[i]
+		is, ok := now[was.Name]
+		switch {
+		case !ok:
+			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed", was.Name)))
+		case !equality.Semantic.DeepEqual(is, was):
+			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed", was.Name)))
+		}
+	}
+	all = append(all, newFaults(newPod, oldPod)...)
+	rest := newPod.Spec.DeepCopy()
+	rest.EphemeralContainers = oldPod.Spec.EphemeralContainers
+	all = append(all, unchanged(spec, rest, &oldPod.Spec, "only `spec.ephemeralContainers` may be changed through pods/ephemeralcontainers")...)
+	return append(all, sameMeta(newPod, oldPod, "pods/ephemeralcontainers")...)
+}
+
+// sameMeta: a subresource that is about something else leaves the metadata that people write alone.
+func sameMeta(newPod, oldPod *corev1.Pod, subresource string) (all errs) {
+	words := "may not be changed through " + subresource
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"labels", equality.Semantic.DeepEqual(newPod.Labels, oldPod.Labels)},
+		{"annotations", equality.Semantic.DeepEqual(newPod.Annotations, oldPod.Annotations)},
+		{"finalizers", equality.Semantic.DeepEqual(newPod.Finalizers, oldPod.Finalizers)},
+		{"ownerReferences", equality.Semantic.DeepEqual(newPod.OwnerReferences, oldPod.OwnerReferences)},
+	} {
+		if !f.same {
+			all = append(all, field.Forbidden(field.NewPath("metadata", f.name), words))
+		}
+	}
+	return all
+}
