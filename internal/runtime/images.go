@@ -32,7 +32,7 @@ func updaterOf(d *daemon) (imageUpdater, error) {
 // be used now, as the CRI and pods know them. An image for another architecture than this machine's is an error. What
 // was imported before an error stays.
 func (r *Runtime) Import(ctx context.Context, archive io.Reader) ([]string, error) {
-	ctx = namespaces.WithNamespace(ctx, namespace)
+	ctx = namespaces.WithNamespace(ctx, Namespace)
 	// Import itself, unpacking and telling the CRI are one: the lease keeps garbage collection off until the end.
 	ctx, release, err := r.client.WithLease(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *Runtime) adopt(ctx context.Context, img images.Image) error {
 // Export writes images by name as one archive which Import and docker load. Short names mean what they mean in a pod
 // ("nginx" is docker.io/library/nginx:latest).
 func (r *Runtime) Export(ctx context.Context, w io.Writer, refs ...string) error {
-	ctx = namespaces.WithNamespace(ctx, namespace)
+	ctx = namespaces.WithNamespace(ctx, Namespace)
 	if len(refs) == 0 {
 		return errors.New("export: name at least one image")
 	}

@@ -9,18 +9,19 @@ import (
 	"log/slog"
 	goruntime "runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/containerd/log"
 	"github.com/sirupsen/logrus"
 )
 
-// newLogger makes the logger containerd writes to: warnings and errors go to to. When containerd finds itself unable
+// newLogger makes the logger containerd writes to: warnings and errors go to to, unless muted. When containerd finds itself unable
 // to go on it calls Fatal, which ends a process; here it calls fatal and ends the goroutine.
-func newLogger(to *slog.Logger, fatal func(error)) *log.Entry {
+func newLogger(to *slog.Logger, mute *atomic.Bool, fatal func(error)) *log.Entry {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
 	l.SetLevel(logrus.WarnLevel)
-	l.AddHook(hook{to, fatal})
+	l.AddHook(hook{to, mute, fatal})
 	l.ExitFunc = func(int) { goruntime.Goexit() }
 	return logrus.NewEntry(l)
 }
@@ -34,6 +35,7 @@ var harmless = []string{
 
 type hook struct {
 	to    *slog.Logger
+	mute  *atomic.Bool
 	fatal func(error)
 }
 
@@ -43,6 +45,9 @@ func (hook) Levels() []logrus.Level {
 
 // Fire passes one record on.
 func (h hook) Fire(e *logrus.Entry) error {
+	if h.mute.Load() {
+		return nil
+	}
 	level := slog.LevelError
 	switch {
 	case slices.Contains(harmless, e.Message):

@@ -32,7 +32,7 @@ func pauseImage() (pause, error) {
 
 // ensure imports the image if it is not there, unpacked.
 func (p pause) ensure(ctx context.Context, c *containerd.Client, snapshotter string) error {
-	ctx = namespaces.WithNamespace(ctx, namespace)
+	ctx = namespaces.WithNamespace(ctx, Namespace)
 	if img, err := c.GetImage(ctx, p.ref); err == nil {
 		if ok, err := img.IsUnpacked(ctx, snapshotter); err == nil && ok {
 			return nil

@@ -185,7 +185,7 @@ func instance[T any](d *daemon, t plugin.Type, id string) (T, error) {
 
 // client makes a containerd client that calls the plug-ins directly.
 func (d *daemon) client(ctx context.Context) (*containerd.Client, error) {
-	return containerd.New("", containerd.WithDefaultNamespace(namespace),
+	return containerd.New("", containerd.WithDefaultNamespace(Namespace),
 		containerd.WithInMemoryServices(plugin.NewContext(ctx, d.set, nil)))
 }
 

@@ -103,7 +103,7 @@ func awaitGone(ctx context.Context, fds []int) error {
 
 // deleteContainers kills and deletes all containers runc knows of: processes and cgroups.
 func deleteContainers(ctx context.Context, d dirs) error {
-	root := filepath.Join(d.runc, namespace)
+	root := filepath.Join(d.runc, Namespace)
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
 		return nil

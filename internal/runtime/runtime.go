@@ -22,8 +22,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
-// namespace is the containerd namespace the CRI keeps everything in.
-const namespace = "k8s.io"
+// Namespace is the containerd namespace the CRI keeps everything in.
+const Namespace = "k8s.io"
 
 // stopLimit is how long Close waits for calls under way, and for containerd to close its databases.
 const stopLimit = 3 * time.Second
@@ -49,10 +49,12 @@ type Runtime struct {
 	updater   imageUpdater
 	leavePath func() // restores PATH
 
-	done    chan struct{} // closed when the runtime can no longer work, or is closed
-	end     sync.Once
-	closing atomic.Bool
-	err     error // why, once done is closed; nil after Close
+	done     chan struct{} // closed when the runtime can no longer work, or is closed
+	end      sync.Once
+	mute     atomic.Bool // containerd is stopping: its complaints are about that
+	launched bool
+	closing  atomic.Bool
+	err      error // why, once done is closed; nil after Close
 }
 
 // Start runs containerd on a data folder and returns when it answers. Containers that run from that folder already,
@@ -116,8 +118,9 @@ func (r *Runtime) prepare(ctx context.Context) error {
 
 // launch starts containerd's plug-ins and serves them.
 func (r *Runtime) launch(ctx context.Context) error {
-	logger := newLogger(r.log, r.fail)
+	logger := newLogger(r.log, &r.mute, r.fail)
 	log.L = logger
+	keepShims()
 	run, cancel := context.WithCancel(log.WithLogger(context.Background(), logger))
 	r.cancel = cancel
 
@@ -134,6 +137,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 		restrictOOM: !mayLowerOOMScore(string(status)),
 		path:        r.enterPath(),
 	})}
+	r.launched = true
 	// The CRI looks for its pause image, and for containers, when it starts: all they need must be there before.
 	if err := load.load(run, criPlugin); err != nil {
 		return err
@@ -156,7 +160,10 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.cri, err = serveCRI(r.daemon); err != nil {
 		return err
 	}
-	return r.awaitReady(ctx)
+	if err := r.awaitReady(ctx); err != nil {
+		return err
+	}
+	return r.tidyNetwork(ctx)
 }
 
 // enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its shim
@@ -204,7 +211,7 @@ func (r *Runtime) fail(err error) {
 func (r *Runtime) Conn() *grpc.ClientConn { return r.cri.conn }
 
 // Containerd is a client of containerd itself, in the CRI's namespace, for what the CRI has no call for. It belongs to
-// the Runtime.
+// the Runtime. Calls need the namespace in their context (namespaces.WithNamespace).
 func (r *Runtime) Containerd() *containerd.Client { return r.client }
 
 // Features says what containers can use on this machine.
@@ -239,7 +246,11 @@ func (r *Runtime) Close() error {
 	if r.cancel != nil {
 		r.cancel()
 	}
+	r.mute.Store(true)
 	err := r.daemon.stop(stopLimit)
+	if err == nil && r.launched {
+		err = leaveShims(r.daemon)
+	}
 	if r.leavePath != nil {
 		r.leavePath()
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/containerd/containerd/v2/plugins"
@@ -70,6 +71,7 @@ type criServer struct {
 	server *grpc.Server
 	conn   *grpc.ClientConn
 	served chan struct{}
+	calls  *sync.RWMutex // read-locked by every call under way
 }
 
 func serveCRI(d *daemon) (*criServer, error) {
@@ -77,7 +79,13 @@ func serveCRI(d *daemon) (*criServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.WaitForHandlers(true))
+	calls := new(sync.RWMutex)
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.UnaryInterceptor(
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			calls.RLock()
+			defer calls.RUnlock()
+			return handle(ctx, req)
+		}))
 	if err := cri.Register(server); err != nil {
 		return nil, err
 	}
@@ -89,7 +97,7 @@ func serveCRI(d *daemon) (*criServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &criServer{server: server, conn: conn, served: make(chan struct{})}
+	s := &criServer{server: server, conn: conn, served: make(chan struct{}), calls: calls}
 	go func() {
 		defer close(s.served)
 		_ = server.Serve(l) // ends by stop only
@@ -98,7 +106,7 @@ func serveCRI(d *daemon) (*criServer, error) {
 }
 
 // stop cancels all calls and waits for them to return, for a while: a call that is stuck in the kernel must not keep
-// the process from ending.
+// the process from ending. Streams are not waited for: containerd's event stream notices only with the next event.
 func (s *criServer) stop(limit time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -106,6 +114,7 @@ func (s *criServer) stop(limit time.Duration) {
 		_ = s.conn.Close()
 		s.server.Stop()
 		<-s.served
+		s.calls.Lock()
 	}()
 	select {
 	case <-done:

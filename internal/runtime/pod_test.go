@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// PID namespaces: a container of its own, one that joins another container's (TARGET), and what TARGET refuses.
+func TestTargetPID(t *testing.T) {
+	r := start(t, dataFolder(t))
+	importBox(t, r)
+	p := runPod(t, r)
+	other := runPod(t, r)
+	main := p.run("main", nil)
+	foreign := other.run("main", nil)
+
+	target := func(id string) func(*criapi.ContainerConfig) {
+		return func(c *criapi.ContainerConfig) {
+			c.Linux.SecurityContext.NamespaceOptions.Pid = criapi.NamespaceMode_TARGET
+			c.Linux.SecurityContext.NamespaceOptions.TargetId = id
+		}
+	}
+	debugger := p.run("debugger", nil, target(main))
+	out, _ := p.exec(debugger, "pids")
+	if !strings.Contains(out, `1 "/box\x00wait\x00"`) || strings.Count(out, "\\x00wait\\x00") != 2 {
+		t.Errorf("the debugger sees %s, want its target as 1 and itself", out)
+	}
+	if out, _ := p.exec(main, "pids"); strings.Count(out, "\\x00wait\\x00") != 2 {
+		t.Errorf("the target sees %s, want itself and the debugger", out)
+	}
+
+	for name, c := range map[string]struct {
+		id   string
+		code codes.Code
+	}{"sandbox": {p.id, codes.NotFound}, "unknown": {"0123456789", codes.NotFound}, "other pod's": {foreign, codes.Unknown}} {
+		cfg := &criapi.ContainerConfig{
+			Metadata: &criapi.ContainerMetadata{Name: "refused"}, Image: &criapi.ImageSpec{Image: boxImage},
+			Linux: &criapi.LinuxContainerConfig{SecurityContext: &criapi.LinuxContainerSecurityContext{NamespaceOptions: &criapi.NamespaceOption{
+				Network: criapi.NamespaceMode_NODE, Pid: criapi.NamespaceMode_TARGET, TargetId: c.id,
+			}}},
+		}
+		_, err := p.cri.CreateContainer(t.Context(), &criapi.CreateContainerRequest{PodSandboxId: p.id, Config: cfg, SandboxConfig: p.sandbox})
+		if status.Code(err) != c.code {
+			t.Errorf("target %s: %v, want %v", name, err, c.code)
+		}
+	}
+	p.stop()
+	other.stop()
+}
+
+// Container events arrive, in order, with what happened to whom.
+func TestEvents(t *testing.T) {
+	r := start(t, dataFolder(t))
+	importBox(t, r)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	stream, err := criapi.NewRuntimeServiceClient(r.Conn()).GetContainerEvents(ctx, &criapi.GetEventsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := runPod(t, r)
+	id := p.run("main", []string{"exit", "3"})
+	var got []criapi.ContainerEventType
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			t.Fatalf("after %v: %v", got, err)
+		}
+		if e.ContainerId != id {
+			continue
+		}
+		got = append(got, e.ContainerEventType)
+		if e.PodSandboxStatus.GetMetadata().GetUid() != p.sandbox.Metadata.Uid {
+			t.Errorf("event of pod %v, want %s", e.PodSandboxStatus.GetMetadata(), p.sandbox.Metadata.Uid)
+		}
+		if e.ContainerEventType == criapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+			break
+		}
+	}
+	want := []criapi.ContainerEventType{
+		criapi.ContainerEventType_CONTAINER_CREATED_EVENT,
+		criapi.ContainerEventType_CONTAINER_STARTED_EVENT,
+		criapi.ContainerEventType_CONTAINER_STOPPED_EVENT,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("events %v, want %v", got, want)
+	}
+	if s := p.status(id); s.ExitCode != 3 {
+		t.Errorf("exit code %d, want 3", s.ExitCode)
+	}
+	p.stop()
+}
+
+// Exec streams both ways over the runtime's stream server, which listens on the loopback device only.
+func TestExecStream(t *testing.T) {
+	r := start(t, dataFolder(t))
+	importBox(t, r)
+	p := runPod(t, r)
+	id := p.run("main", nil)
+	res, err := p.cri.Exec(t.Context(), &criapi.ExecRequest{
+		ContainerId: id, Cmd: []string{"/box", "cat"}, Stdin: true, Stdout: true, Stderr: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(res.Url)
+	if err != nil || u.Hostname() != "127.0.0.1" {
+		t.Fatalf("stream at %s (%v), want the loopback device", res.Url, err)
+	}
+	x, err := remotecommand.NewSPDYExecutor(&rest.Config{Host: u.Host}, "POST", u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("over the river ", 10_000)
+	var stdout, stderr bytes.Buffer
+	if err := x.StreamWithContext(t.Context(), remotecommand.StreamOptions{
+		Stdin: strings.NewReader(text), Stdout: &stdout, Stderr: &stderr,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if stdout.String() != text || stderr.String() != "end of input\n" {
+		t.Errorf("%d bytes came back of %d, stderr %q", stdout.Len(), len(text), stderr.String())
+	}
+	p.stop()
+}
+
+// Images go out by Export and come back by Import, and the CRI sees what it should.
+func TestImageRoundTrip(t *testing.T) {
+	r := start(t, dataFolder(t))
+	importBox(t, r)
+	images := criapi.NewImageServiceClient(r.Conn())
+	var archive bytes.Buffer
+	if err := r.Export(t.Context(), &archive, boxImage); err != nil {
+		t.Fatal(err)
+	}
+	before, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}})
+	if err != nil || before.Image == nil {
+		t.Fatalf("the CRI does not know the imported image: %v", err)
+	}
+	if _, err := images.RemoveImage(t.Context(), &criapi.RemoveImageRequest{Image: &criapi.ImageSpec{Image: boxImage}}); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}}); s.GetImage() != nil {
+		t.Fatal("the image is still there after RemoveImage")
+	}
+	names, err := r.Import(t.Context(), &archive)
+	if err != nil || !slices.Equal(names, []string{boxImage}) {
+		t.Fatalf("imported %q (%v)", names, err)
+	}
+	after, err := images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: boxImage}})
+	if err != nil || after.GetImage().GetId() != before.Image.Id {
+		t.Errorf("id %s after the round trip (%v), want %s", after.GetImage().GetId(), err, before.Image.Id)
+	}
+	list, err := images.ListImages(t.Context(), &criapi.ListImagesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list.Images {
+		if strings.Contains(strings.Join(i.RepoTags, " "), "wherry.dev/pause") && !i.Pinned {
+			t.Error("the pause image is not pinned")
+		}
+	}
+	if len(list.Images) != 2 {
+		t.Errorf("%d images, want the imported one and pause: %v", len(list.Images), list.Images)
+	}
+}
+
+func TestImageErrors(t *testing.T) {
+	r := start(t, dataFolder(t))
+	if _, err := r.Import(t.Context(), strings.NewReader("no archive")); err == nil {
+		t.Error("text was imported")
+	}
+	for ref, want := range map[string]string{"nothere": "docker.io/library/nothere:latest is not on this node", "UPPER": "image name"} {
+		if err := r.Export(t.Context(), &bytes.Buffer{}, ref); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("export %s: %v, want %q", ref, err, want)
+		}
+	}
+	if err := r.Export(t.Context(), &bytes.Buffer{}); err == nil {
+		t.Error("nothing was exported without an error")
+	}
+}
+
+// A data folder whose path is too long for unix sockets works as any other.
+func TestLongDataFolder(t *testing.T) {
+	dir := dataFolder(t)
+	long := filepath.Join(dir, strings.Repeat("long", 20))
+	r := start(t, long)
+	t.Cleanup(func() {
+		_ = r.Close()
+		if err := Purge(context.Background(), long); err != nil {
+			t.Errorf("Purge: %v", err)
+		}
+		nothingLeft(t, long)
+	})
+	importBox(t, r)
+	p := runPod(t, r)
+	id := p.run("main", nil)
+	if out, _ := p.exec(id, "echo", "hello"); out != "hello\n" {
+		t.Errorf("exec: %q", out)
+	}
+}
