@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 )
@@ -74,6 +75,7 @@ func Add(c Config, r Request) (_ Attached, err error) {
 	if err := publish(c, r, addrs); err != nil {
 		return Attached{}, err
 	}
+	settle(pair.host, c.Bridge)
 	out := Attached{HostDevice: pair.host, PodMAC: pair.podMAC.String(), MTU: pair.mtu}
 	for i, a := range addrs {
 		out.Addrs = append(out.Addrs, netip.PrefixFrom(a, c.CIDRs[i].Bits()))
@@ -92,6 +94,23 @@ func hairpin(name string) error {
 		return fmt.Errorf("hairpin mode of %s: %w", name, err)
 	}
 	return nil
+}
+
+// settle waits until the kernel passes packets through the devices. It notices a little later, in the background, that the
+// other end of a cable is up; what the pod sent until then would be lost and sent again only after a second. There is no
+// call to wait for it, and a subscription to link messages would cost more than a look or two. A device that does not
+// come up in time is no error: it may yet.
+func settle(names ...string) {
+	const step, patience = 200 * time.Microsecond, 100
+	for _, name := range names {
+		for range patience {
+			link, err := netlink.LinkByName(name)
+			if err != nil || link.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			time.Sleep(step)
+		}
+	}
 }
 
 func publish(c Config, r Request, addrs []netip.Addr) error {
@@ -118,11 +137,12 @@ func publish(c Config, r Request, addrs []netip.Addr) error {
 // Del removes everything of an attachment, whatever of it is there: it may be called again, after a crash half-way
 // through Add, when the namespace is gone, and without knowing the host ports.
 func Del(c Config, r Request) error {
-	return errors.Join(
-		withdraw(c, func(a Attachment) bool { return a != r.Attachment }),
-		deleteLink(vethName(r.Attachment)),
-		leases{c.StateDir}.releaseOwner(r.Attachment), // last: nobody gets the address while the device is there
-	)
+	// Both wait for the kernel to be sure that no packet is under way there: let them wait together.
+	ports := make(chan error, 1)
+	go func() { ports <- withdraw(c, func(a Attachment) bool { return a != r.Attachment }) }()
+	err := errors.Join(deleteLink(vethName(r.Attachment)), <-ports)
+	// Last: nobody gets the address while the device is there.
+	return errors.Join(err, leases{c.StateDir}.releaseOwner(r.Attachment))
 }
 
 func withdraw(c Config, keep func(Attachment) bool) error {

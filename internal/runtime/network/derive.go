@@ -117,3 +117,29 @@ func otherRoutes(except string) ([]hostRoute, error) {
 	}
 	return out, nil
 }
+
+// Choose is Derive for this machine: it avoids the subnets in use, and keeps the one the server's bridge has already, as
+// pods outlive the server.
+func Choose(dataDir string) (bridge string, subnet netip.Prefix, err error) {
+	bridge, _, err = Derive(dataDir, nil)
+	if err != nil {
+		return "", netip.Prefix{}, err
+	}
+	if link, err := netlink.LinkByName(bridge); err == nil && link.Type() == "bridge" {
+		addrs, err := netlink.AddrList(link, netlink.FAMILY_V4)
+		if err != nil {
+			return "", netip.Prefix{}, fmt.Errorf("addresses of bridge %s: %w", bridge, err)
+		}
+		for _, a := range addrs {
+			ones, _ := a.Mask.Size()
+			if ip, ok := netip.AddrFromSlice(a.IP.To4()); ok && ones == 24 && Gateway(netip.PrefixFrom(ip, 24)) == ip {
+				return bridge, netip.PrefixFrom(ip, 24).Masked(), nil
+			}
+		}
+	}
+	taken, err := HostRoutes(bridge)
+	if err != nil {
+		return "", netip.Prefix{}, err
+	}
+	return Derive(dataDir, taken)
+}

@@ -627,3 +627,40 @@ func TestMissingFeaturesAreNamed(t *testing.T) {
 		}
 	})
 }
+
+func TestChooseKeepsTheSubnetOfARunningBridge(t *testing.T) {
+	needRoot(t)
+	const dataDir = "/nowhere/choose"
+	bridge, subnet, err := Choose(dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host(t, "wt-choose", subnet.String()) // somebody else takes it
+	_, second, err := Choose(dataDir)
+	if err != nil || second == subnet {
+		t.Fatalf("%s %v although another bridge has it", second, err)
+	}
+	host(t, bridge, second.String())
+	if err := Teardown(Config{Bridge: "wt-choose"}); err != nil {
+		t.Fatal(err)
+	}
+	if b, s, err := Choose(dataDir); err != nil || b != bridge || s != second {
+		t.Errorf("%s %s %v, want %s %s", b, s, err, bridge, second)
+	}
+}
+
+// What is sent right after Add must arrive: the kernel drops packets until it has noticed that the cable is plugged in, and
+// then they are sent again only after a second.
+func TestFirstPacketPasses(t *testing.T) {
+	c := host(t, "wt-first", "10.201.22.0/24")
+	for i := range 20 {
+		b := addPod(t, c, fmt.Sprint("b", i))
+		b.listen("tcp", "b", 80)
+		start := time.Now()
+		got, err := call("tcp", b.ip(0)+":80")
+		wantAnswer(t, got, err, "b 10.201.22.1")
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("pod %d answered after %v", i, took)
+		}
+	}
+}
