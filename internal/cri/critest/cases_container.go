@@ -33,7 +33,7 @@ func containerCases() []Case {
 
 func testContainerLife(t *testing.T, e Env) {
 	p := newPod(t, e)
-	id := p.create("main", nil, attempt(3), func(c *runtimeapi.ContainerConfig) {
+	id := p.create("main", []string{"stdout=ready"}, attempt(3), func(c *runtimeapi.ContainerConfig) {
 		c.Annotations = map[string]string{cri.AnnotationRestartCount: "3"}
 	})
 	st := p.status(id)
@@ -52,6 +52,7 @@ func testContainerLife(t *testing.T, e Env) {
 	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
 		t.Error("a running container was started again")
 	}
+	p.ready("main", 3)
 	p.stop(id, 20)
 	st = p.status(id) // stopped means: the status says so when the call has returned
 	if st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 143 || st.GetReason() != "Error" || st.GetFinishedAt() < st.GetStartedAt() {
@@ -162,7 +163,8 @@ func testStartError(t *testing.T, e Env) {
 
 func testStopKills(t *testing.T, e Env) {
 	p := newPod(t, e)
-	id := p.up("main", []string{"ignore_sigterm=true"})
+	id := p.up("main", []string{"ignore_sigterm=true", "stdout=ready"})
+	p.ready("main", 0)
 	began := time.Now()
 	p.stop(id, 1)
 	if took := time.Since(began); took < time.Second {
@@ -184,7 +186,8 @@ func testStopNow(t *testing.T, e Env) {
 
 func testStopShorter(t *testing.T, e Env) {
 	p := newPod(t, e)
-	id := p.up("main", []string{"ignore_sigterm=true"})
+	id := p.up("main", []string{"ignore_sigterm=true", "stdout=ready"})
+	p.ready("main", 0)
 	began := time.Now()
 	var wg sync.WaitGroup
 	wg.Go(func() { p.stop(id, 25) })
@@ -201,7 +204,8 @@ func testStopShorter(t *testing.T, e Env) {
 
 func testStopGivenUp(t *testing.T, e Env) {
 	p := newPod(t, e)
-	id := p.up("main", []string{"ignore_sigterm=true"})
+	id := p.up("main", []string{"ignore_sigterm=true", "stdout=ready"})
+	p.ready("main", 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := p.client.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 25}); !cri.Cancelled(err) {

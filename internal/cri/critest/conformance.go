@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -21,7 +22,7 @@ import (
 // Env is a runtime to be held to the contract.
 type Env struct {
 	Client *cri.Client
-	// Image is on the node already; its entrypoint is critest/prog.
+	// Image is on the node already; its entrypoint is critest/prog, at /prog.
 	Image string
 	// HostNetwork puts the sandboxes on the node's network, for a runtime without pod network.
 	HostNetwork bool
@@ -183,6 +184,16 @@ func (p *pod) up(name string, words []string, change ...func(*runtimeapi.Contain
 	id := p.create(name, words, change...)
 	p.start(id)
 	return id
+}
+
+// ready waits until a container that was given the word stdout=ready has its signal handlers: before that a stop signal
+// meets the defaults of the language it is written in.
+func (p *pod) ready(name string, n int) {
+	p.t.Helper()
+	p.until("the container's process to be ready", func() bool {
+		data, err := os.ReadFile(p.logPath(name, n))
+		return err == nil && strings.Contains(string(data), "stdout F ready\n")
+	})
 }
 
 func (p *pod) status(id string) *runtimeapi.ContainerStatus {
