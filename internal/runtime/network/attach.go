@@ -240,7 +240,7 @@ func checkInside(ifname string, addrs []netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", ifname, err)
 	}
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := dump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return err
 	}

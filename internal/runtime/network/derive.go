@@ -95,7 +95,7 @@ func otherRoutes(except string) ([]hostRoute, error) {
 	}
 	var out []hostRoute
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteList(nil, family)
+		routes, err := dump(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
 		if err != nil {
 			return nil, fmt.Errorf("read the machine's routes: %w", err)
 		}
@@ -126,7 +126,7 @@ func Choose(dataDir string) (bridge string, subnet netip.Prefix, err error) {
 		return "", netip.Prefix{}, err
 	}
 	if link, err := netlink.LinkByName(bridge); err == nil && link.Type() == "bridge" {
-		addrs, err := netlink.AddrList(link, netlink.FAMILY_V4)
+		addrs, err := dump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V4) })
 		if err != nil {
 			return "", netip.Prefix{}, fmt.Errorf("addresses of bridge %s: %w", bridge, err)
 		}

@@ -216,6 +216,12 @@ func (t *table) publish(owner Attachment, ports []hostPort) error {
 
 // unpublish removes the host ports whose owner keep rejects.
 func (t *table) unpublish(keep func(Attachment) bool) error {
+	// Locked, as a listing that runs into another's change may miss what it is after.
+	unlock, err := lockHostPorts()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	there, err := t.hostPorts()
 	if err != nil {
 		return err
@@ -233,8 +239,7 @@ func (t *table) unpublish(keep func(Attachment) bool) error {
 	if n == 0 {
 		return nil
 	}
-	// Two removals of one attachment at a time: the loser's transaction finds nothing, and that is what it wanted.
-	if err := t.conn.Flush(); err != nil && !missingErr(err) {
+	if err := t.conn.Flush(); err != nil {
 		return fmt.Errorf("nftables: remove host ports from table %s: %w", t.t.Name, err)
 	}
 	return nil

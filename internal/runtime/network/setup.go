@@ -145,7 +145,7 @@ func setAddresses(c Config, link netlink.Link) error {
 	for _, p := range c.CIDRs {
 		want[netip.PrefixFrom(Gateway(p), p.Bits())] = true
 	}
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := dump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("bridge %s: addresses: %w", c.Bridge, err)
 	}
@@ -211,7 +211,7 @@ func forward(c Config) error {
 // keepAdvertisedRoutes makes devices that learnt their default route from router advertisements go on listening: by
 // default a kernel that forwards IPv6 ignores them, and the machine would lose its own way out.
 func keepAdvertisedRoutes() error {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V6)
+	routes, err := dump(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_V6) })
 	if err != nil {
 		return fmt.Errorf("read the machine's routes: %w", err)
 	}
@@ -245,7 +245,7 @@ func isDefault(r netlink.Route) bool {
 func outsideMTU() (int, error) {
 	mtu := 0
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteList(nil, family)
+		routes, err := dump(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
 		if err != nil {
 			return 0, fmt.Errorf("read the machine's routes: %w", err)
 		}
@@ -283,7 +283,7 @@ func sysctl(value string, parts ...string) error {
 
 // bridgePorts names the devices attached to a bridge.
 func bridgePorts(bridge int) ([]string, error) {
-	links, err := netlink.LinkList()
+	links, err := dump(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list network devices: %w", err)
 	}
@@ -294,4 +294,15 @@ func bridgePorts(bridge int) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// dump repeats a listing during which the kernel's tables changed, so that it is of one moment.
+func dump[T any](list func() ([]T, error)) ([]T, error) {
+	const tries = 50
+	for i := 0; ; i++ {
+		out, err := list()
+		if i == tries || !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return out, err
+		}
+	}
 }
