@@ -14,7 +14,7 @@ RUNC_TAGS := $(shell echo 'int main(void){return 0;}' | gcc -static -x c -o /dev
 HELPER_LDFLAGS := -s -w
 
 .PHONY: helpers clean-helpers
-helpers: $(HELPERS) ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image
+helpers: $(HELPERS_DIR)/SHA256SUMS ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image
 
 # Versions come from go.mod, so a change there rebuilds; whether libseccomp was found is kept in a stamp.
 $(HELPERS_OBJ)/runc-tags: FORCE-runc-tags
@@ -45,5 +45,8 @@ $(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
 $(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(wildcard tools/mkimage/*.go internal/ociimage/*.go)
 	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
 
+$(HELPERS_DIR)/SHA256SUMS: $(HELPERS)
+	cd $(HELPERS_DIR) && sha256sum $(notdir $^) > $(@F).new && mv $(@F).new $(@F)
+
 clean-helpers: ## Remove the helper programs
-	rm -rf $(HELPERS) $(HELPERS_OBJ)
+	rm -rf $(HELPERS) $(HELPERS_DIR)/SHA256SUMS $(HELPERS_OBJ)

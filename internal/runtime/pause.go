@@ -3,9 +3,9 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
@@ -17,17 +17,17 @@ import (
 
 // pause is the image of the process that holds a pod's namespaces. It comes with the binary, not from a registry.
 type pause struct {
-	ref     string
-	archive []byte
+	ref  string
+	open func() (fs.File, error)
 }
 
 // pauseImage returns the bundled image. Its name has the archive's hash, so a newer wherry brings its own.
 func pauseImage() (pause, error) {
-	archive, hash, err := bundle.Embedded().PauseImage()
+	open, hash, err := bundle.Embedded().PauseImage()
 	if err != nil {
 		return pause{}, err
 	}
-	return pause{ref: "wherry.dev/pause:" + hash, archive: archive}, nil
+	return pause{ref: "wherry.dev/pause:" + hash, open: open}, nil
 }
 
 // ensure imports the image if it is not there, unpacked.
@@ -43,7 +43,12 @@ func (p pause) ensure(ctx context.Context, c *containerd.Client, snapshotter str
 		return fmt.Errorf("import the pause image: %w", err)
 	}
 	defer func() { _ = release(ctx) }()
-	found, err := c.Import(ctx, bytes.NewReader(p.archive))
+	archive, err := p.open()
+	if err != nil {
+		return fmt.Errorf("import the pause image: %w", err)
+	}
+	defer archive.Close()
+	found, err := c.Import(ctx, archive)
 	if err != nil {
 		return fmt.Errorf("import the pause image: %w", err)
 	}

@@ -3,6 +3,7 @@
 package bundle
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"embed"
@@ -13,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Names of the bundled files.
@@ -21,6 +23,11 @@ const (
 	Shim  = "containerd-shim-runc-v2"
 	CNI   = "wherry-cni"
 	Pause = "pause.tar" // an OCI image archive; not a program, and not unpacked
+)
+
+const (
+	sumsFile  = "SHA256SUMS" // of the bundled files, as sha256sum prints them; written by make
+	stampFile = ".unpacked"  // in the folder they were unpacked to: what was seen to be right, by size and time
 )
 
 // ErrNotBuilt is returned when this binary was built without its helper programs.
@@ -42,64 +49,111 @@ func Embedded() Files {
 }
 
 // Unpack writes the helper programs into dir, mode 0755. Files that have the right content already are not touched.
+//
+// It runs at every start, so it looks at content, 20 MB of it, only when size or time of a file are not those it had
+// when it was last seen to be right; and it leaves the embedded copies alone, which then take no memory.
 func (f Files) Unpack(dir string) error {
+	sums, err := f.sums()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("unpack helper programs: %w", err)
 	}
+	stamp, _ := os.ReadFile(filepath.Join(dir, stampFile)) // without it all is looked at
+	var now strings.Builder
 	for _, name := range []string{Runc, Shim, CNI} {
-		data, err := f.read(name)
-		if err != nil {
-			return err
+		path := filepath.Join(dir, name)
+		if line := state(path, sums[name]); line != "" && bytes.Contains(stamp, []byte(line)) {
+			now.WriteString(line)
+			continue
 		}
-		if err := place(filepath.Join(dir, name), data); err != nil {
+		if err := f.place(name, path, sums[name]); err != nil {
 			return fmt.Errorf("unpack helper program %s: %w", name, err)
 		}
+		now.WriteString(state(path, sums[name]))
+	}
+	if now.String() == string(stamp) {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(dir, stampFile), []byte(now.String()), 0o644); err != nil {
+		return fmt.Errorf("unpack helper programs: %w", err)
 	}
 	return nil
 }
 
-// PauseImage returns the pause image's archive and a short hash of it, by which a data folder knows whether it has
-// this very image already.
-func (f Files) PauseImage() (archive []byte, hash string, err error) {
-	data, err := f.read(Pause)
+// state is a line that says what a file with this sum looks like now, or nothing if it is not a program.
+func state(path, sum string) string {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode() != 0o755 {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d %s\n", sum, info.Size(), info.ModTime().UnixNano(), filepath.Base(path))
+}
+
+// PauseImage opens the pause image's archive. Its hash (12 digits) tells whether a data folder has this very image.
+func (f Files) PauseImage() (open func() (fs.File, error), hash string, err error) {
+	sums, err := f.sums()
 	if err != nil {
 		return nil, "", err
 	}
-	sum := sha256.Sum256(data)
-	return data, hex.EncodeToString(sum[:6]), nil
+	return func() (fs.File, error) { return f.fsys.Open(Pause) }, sums[Pause][:12], nil
 }
 
-func (f Files) read(name string) ([]byte, error) {
-	data, err := fs.ReadFile(f.fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
+// sums reads the checksums of all bundled files.
+func (f Files) sums() (map[string]string, error) {
+	file, err := f.fsys.Open(sumsFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, sumsFile)
 	}
-	return data, err
+	defer file.Close()
+	sums := map[string]string{}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if sum, name, ok := strings.Cut(lines.Text(), "  "); ok && len(sum) == 2*sha256.Size {
+			sums[name] = sum
+		}
+	}
+	for _, name := range []string{Runc, Shim, CNI, Pause} {
+		if sums[name] == "" {
+			return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
+		}
+	}
+	return sums, lines.Err()
 }
 
-// place makes path a program with this content.
-func place(path string, data []byte) error {
-	same, err := holds(path, data)
+// place makes path a program with the content of a bundled file, unless it is already.
+func (f Files) place(name, path, sum string) error {
+	same, err := holds(path, sum)
 	if err != nil || same {
 		return err
 	}
+	from, err := f.fsys.Open(name)
+	if err != nil {
+		return fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
+	}
+	defer from.Close()
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(data); err != nil {
+	hash := sha256.New()
+	if _, err := io.Copy(tmp, io.TeeReader(from, hash)); err != nil {
 		tmp.Close()
 		return err
 	}
 	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
+		return fmt.Errorf("%w (%s does not match its checksum)", ErrNotBuilt, name)
+	}
 	return os.Rename(tmp.Name(), path)
 }
 
-// holds reports whether path is an executable file with exactly this content. Reading it is cheaper than hashing both.
-func holds(path string, data []byte) (bool, error) {
+// holds reports whether path is a program with this sum.
+func holds(path, sum string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -112,19 +166,12 @@ func holds(path string, data []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if info.Size() != int64(len(data)) || info.Mode().Perm() != 0o755 {
+	if info.Mode() != 0o755 {
 		return false, nil
 	}
-	buf := make([]byte, 128<<10)
-	for len(data) > 0 {
-		n, err := io.ReadFull(file, buf[:min(len(buf), len(data))])
-		if err != nil {
-			return false, err
-		}
-		if !bytes.Equal(buf[:n], data[:n]) {
-			return false, nil
-		}
-		data = data[n:]
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return false, err
 	}
-	return true, nil
+	return hex.EncodeToString(hash.Sum(nil)) == sum, nil
 }

@@ -4,8 +4,11 @@ package bundle
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -13,12 +16,18 @@ import (
 )
 
 func sample(runc string) Files {
-	return Files{fstest.MapFS{
+	m := fstest.MapFS{
 		Runc:  {Data: []byte(runc)},
 		Shim:  {Data: bytes.Repeat([]byte("shim"), 100_000)},
 		CNI:   {Data: []byte("cni")},
-		Pause: {Data: []byte("pause")},
-	}}
+		Pause: {Data: []byte("pause " + runc)},
+	}
+	var sums bytes.Buffer
+	for name, f := range m {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.Data), name)
+	}
+	m[sumsFile] = &fstest.MapFile{Data: sums.Bytes()}
+	return Files{m}
 }
 
 func TestUnpackLeavesRightFilesAlone(t *testing.T) {
@@ -48,22 +57,55 @@ func TestUnpackLeavesRightFilesAlone(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 3 {
-		t.Errorf("folder has %d entries (%v), want just the 3 programs", len(left), err)
+	if err != nil || len(left) != 4 {
+		t.Errorf("folder has %d entries (%v), want the 3 programs and the stamp", len(left), err)
 	}
 }
 
-// A program that runs cannot be written to (ETXTBSY): it must be replaced by rename.
-func TestUnpackRepairsMode(t *testing.T) {
+// Whatever was done to an unpacked program, the next start sets it right.
+func TestUnpackRepairs(t *testing.T) {
+	for name, harm := range map[string]func(path string) error{
+		"mode":    func(path string) error { return os.Chmod(path, 0o600) },
+		"content": func(path string) error { return os.WriteFile(path, []byte("eno"), 0o755) },
+		"removed": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := sample("one").Unpack(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(filepath.Join(dir, Runc)); err != nil {
+				t.Fatal(err)
+			}
+			if err := sample("one").Unpack(dir); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, Runc))
+			info, _ := os.Stat(filepath.Join(dir, Runc))
+			if err != nil || string(data) != "one" || info.Mode().Perm() != 0o755 {
+				t.Errorf("%q, mode %v (%v), want it as it was", data, info.Mode(), err)
+			}
+		})
+	}
+}
+
+// A program that runs cannot be written to (ETXTBSY): it is replaced by rename.
+func TestUnpackWhileRunning(t *testing.T) {
+	sleep, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Skip("no /bin/sleep to copy")
+	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, Runc), []byte("one"), 0o600); err != nil {
+	if err := sample(string(sleep)).Unpack(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := sample("one").Unpack(dir); err != nil {
+	cmd := exec.Command(filepath.Join(dir, Runc), "60")
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if info, _ := os.Stat(filepath.Join(dir, Runc)); info.Mode().Perm() != 0o755 {
-		t.Errorf("mode %v, want 0755", info.Mode())
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if err := sample("new").Unpack(dir); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -82,7 +124,7 @@ func TestPauseHashFollowsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, b, _ := Files{fstest.MapFS{Pause: {Data: []byte("other")}}}.PauseImage()
+	_, b, _ := sample("y").PauseImage()
 	if a == b || len(a) != 12 {
 		t.Errorf("hashes %q and %q, want two different ones of 12 digits", a, b)
 	}
