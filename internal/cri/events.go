@@ -78,6 +78,10 @@ func (c *Client) stream(ctx context.Context, box *mailbox) error {
 	if err != nil {
 		return err
 	}
+	// A stream may open before the runtime behind it answers: do not send everybody asking what nobody can say.
+	if _, err := c.Runtime.Version(ctx, &runtimeapi.VersionRequest{}); err != nil {
+		return err
+	}
 	box.everything()
 	again := time.AfterFunc(afterConnect, func() {
 		if ctx.Err() == nil {
