@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+)
+
+// bootstrap makes what every cluster has: the four namespaces, the default account of namespace default (so that the first pod
+// need not wait for a controller), and the service by which pods find this server. It runs at every start, before the server
+// is ready, and goes through the same rules as everybody's writes.
+func (s *Server) bootstrap(ctx context.Context) error {
+	if err := s.loadAddresses(ctx); err != nil {
+		return err
+	}
+	work := []func() error{
+		func() error { return s.ensureNamespaceDefault(ctx) },
+	}
+	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
+	}
+	errs := make([]error, len(work))
+	var wg sync.WaitGroup
+	for i, do := range work {
+		wg.Go(func() { errs[i] = do() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *Server) loadAddresses(ctx context.Context) error {
+	list, err := s.stores["services"].List(request.WithNamespace(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("read the services' addresses: %w", err)
+	}
+	s.addresses.load(list.(*corev1.ServiceList).Items)
+	return nil
+}
+
+func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
+	if err := s.ensureNamespace(ctx, metav1.NamespaceDefault); err != nil {
+		return err
+	}
+	meta := metav1.ObjectMeta{Name: defaultAccount, Namespace: metav1.NamespaceDefault}
+	if err := s.ensure(ctx, "serviceaccounts", metav1.NamespaceDefault, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
+		return err
+	}
+	return s.ensureService(ctx)
+}
+
+func (s *Server) ensureNamespace(ctx context.Context, name string) error {
+	return s.ensure(ctx, "namespaces", "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+}
+
+// ensure creates an object unless it is there.
+func (s *Server) ensure(ctx context.Context, plural, namespace string, obj runtime.Object) error {
+	meta := obj.(metav1.Object)
+	ctx = request.WithNamespace(ctx, namespace)
+	store := s.stores[plural]
+	if _, err := store.Get(ctx, meta.GetName(), &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	s.schemes.Default(obj)
+	_, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %s %s: %w", store.kind.singular, meta.GetName(), err)
+	}
+	return nil
+}
+
+const serviceName = "kubernetes"
+
+// ensureService keeps service kubernetes and its endpoint slice as this start has them.
+func (s *Server) ensureService(ctx context.Context) error {
+	labels := map[string]string{"component": "apiserver", "provider": "kubernetes"}
+	err := s.ensure(ctx, "services", metav1.NamespaceDefault, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault, Labels: labels},
+		Spec: corev1.ServiceSpec{
+			Type:      corev1.ServiceTypeClusterIP,
+			ClusterIP: s.addresses.first().String(),
+			Ports: []corev1.ServicePort{{
+				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt(s.Port()),
+			}},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	address := s.cfg.advertised(s.addresses.first().Is6())
+	if address == "" {
+		s.log.Warn("this machine has no address that pods could reach the API server by", "service", serviceName)
+		return nil
+	}
+	kind := discoveryv1.AddressTypeIPv4
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
+		kind = discoveryv1.AddressTypeIPv6
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{discoveryv1.LabelServiceName: serviceName}},
+		AddressType: kind,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(int32(s.Port())), Protocol: ptr.To(corev1.ProtocolTCP)}},
+	}
+	return s.ensureSlice(request.WithNamespace(ctx, metav1.NamespaceDefault), slice)
+}
+
+func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
+	store := s.stores["endpointslices"]
+	have, err := store.Get(ctx, slice.Name, &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)
+	}
+	if err != nil {
+		return err
+	}
+	old := have.(*discoveryv1.EndpointSlice)
+	if old.AddressType != slice.AddressType { // it cannot change: replace the object
+		if _, _, err := store.Delete(ctx, slice.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)
+	}
+	if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) && equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
+		return nil
+	}
+	wanted := old.DeepCopy()
+	wanted.Endpoints, wanted.Ports = slice.Endpoints, slice.Ports
+	_, _, err = store.Update(ctx, slice.Name, rest.DefaultUpdatedObjectInfo(wanted), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	defaultPrefix      = "/registry"
+	defaultServiceCIDR = "10.96.0.0/12"
+)
+
+// Config says what a server serves and where. The zero value of a field means its default; EtcdServers and DataDir have none.
+type Config struct {
+	DataDir     string   // certificates, keys and the admin's token live in <DataDir>/pki
+	BindAddress string   // address to listen on; default: all of this machine's
+	SecurePort  int      // 0: any free port
+	ExtraSANs   []string // further names and addresses clients may use for this server
+
+	EtcdServers  []string // endpoints, e.g. what store.Etcd.Endpoint returns, or https://host:2379
+	EtcdCAFile   string
+	EtcdCertFile string
+	EtcdKeyFile  string
+	EtcdPrefix   string // default: /registry, as kube-apiserver
+
+	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
+	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
+
+	Logger *slog.Logger
+}
+
+// settled is a Config that has been checked and completed.
+type settled struct {
+	Config
+	services netip.Prefix
+	pki      string
+}
+
+func (c Config) settle() (*settled, error) {
+	s := &settled{Config: c}
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.DataDir == "" {
+		refuse("data folder: none given")
+	}
+	s.pki = filepath.Join(c.DataDir, "pki")
+	if len(c.EtcdServers) == 0 {
+		refuse("etcd servers: none given")
+	}
+	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
+		refuse("etcd: a client certificate needs its key, and the other way round")
+	}
+	for name, file := range map[string]string{"CA": c.EtcdCAFile, "certificate": c.EtcdCertFile, "key": c.EtcdKeyFile} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			refuse("etcd %s file: %w", name, err)
+		}
+	}
+	if c.BindAddress != "" && net.ParseIP(c.BindAddress) == nil {
+		refuse("bind address %q: not an IP address", c.BindAddress)
+	}
+	if c.SecurePort < 0 || c.SecurePort > 65535 {
+		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
+	}
+	if s.EtcdPrefix == "" {
+		s.EtcdPrefix = defaultPrefix
+	}
+	if !strings.HasPrefix(s.EtcdPrefix, "/") {
+		s.EtcdPrefix = "/" + s.EtcdPrefix
+	}
+	if s.ServiceCIDR == "" {
+		s.ServiceCIDR = defaultServiceCIDR
+	}
+	cidr, err := netip.ParsePrefix(s.ServiceCIDR)
+	if err != nil {
+		refuse("service range %q: not a network such as %s", s.ServiceCIDR, defaultServiceCIDR)
+	}
+	s.services = cidr
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s, errors.Join(errs...)
+}
+
+// certNames are the names and addresses clients may know this server by.
+func (s *settled) certNames(serviceIP netip.Addr) (names []string, ips []net.IP) {
+	names = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	if host, err := os.Hostname(); err == nil && host != "" {
+		names = append(names, strings.ToLower(host))
+	}
+	ips = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, serviceIP.AsSlice()}
+	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
+		ips = append(ips, ip)
+	} else {
+		ips = append(ips, hostIPs()...)
+	}
+	for _, san := range s.ExtraSANs {
+		if ip := net.ParseIP(san); ip != nil {
+			ips = append(ips, ip)
+		} else if san != "" {
+			names = append(names, strings.ToLower(san))
+		}
+	}
+	slices.Sort(names[1:])
+	return slices.Compact(names), ips
+}
+
+// hostIPs are the addresses of this machine's interfaces that are up, without loopback and link-local ones.
+func hostIPs() (ips []net.IP) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+				ips = append(ips, n.IP)
+			}
+		}
+	}
+	return ips
+}
+
+// host is the address under which the admin's kubeconfig and URL name the server.
+func (s *settled) host() string {
+	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
+		return ip.String()
+	}
+	return "127.0.0.1"
+}
+
+// advertised is the address under which pods and other machines reach the server; empty when there is none.
+func (s *settled) advertised(want6 bool) string {
+	candidates := hostIPs()
+	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
+		candidates = []net.IP{ip}
+	}
+	for _, ip := range candidates {
+		if !ip.IsLoopback() && (ip.To4() == nil) == want6 {
+			return ip.String()
+		}
+	}
+	return ""
+}

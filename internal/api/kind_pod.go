@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+func podRules() rules {
+	return typed[*corev1.Pod]{
+		prepareCreate: func(pod *corev1.Pod) {
+			pod.Generation = 1
+			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
+			if len(pod.Spec.SchedulingGates) > 0 {
+				pod.Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+					Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+				}}
+			}
+		},
+		validate: func(pod *corev1.Pod) field.ErrorList {
+			return append(podspec.Validate(pod), podspec.Unsupported(pod)...)
+		},
+		prepareUpdate: func(pod, old *corev1.Pod) {
+			pod.Status = old.Status
+			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
+				pod.Generation++
+			}
+		},
+		validateUpdate: podspec.ValidateUpdate,
+		grace:          podGrace,
+		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.rules()
+}
+
+func podStatusRules() rules {
+	return typed[*corev1.Pod]{
+		prepareUpdate: func(pod, old *corev1.Pod) {
+			pod.Spec = old.Spec
+			pod.DeletionTimestamp = nil // the library puts the stored one back
+			pod.OwnerReferences = old.OwnerReferences
+			if pod.Status.QOSClass == "" {
+				pod.Status.QOSClass = old.Status.QOSClass
+			}
+		},
+		validateUpdate: podspec.ValidateStatusUpdate,
+		reset: fieldpath.NewSet(
+			fieldpath.MakePathOrDie("spec"),
+			fieldpath.MakePathOrDie("metadata", "deletionTimestamp"),
+			fieldpath.MakePathOrDie("metadata", "ownerReferences"),
+		),
+	}.rules()
+}
+
+// podGrace gives a pod that runs the time it asked for, and none to one that no node has or that has ended.
+func podGrace(pod *corev1.Pod, options *metav1.DeleteOptions) bool {
+	if options == nil {
+		return false
+	}
+	var seconds int64
+	switch {
+	case pod.Spec.NodeName == "", pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+		// nothing to wait for
+	case options.GracePeriodSeconds != nil:
+		seconds = *options.GracePeriodSeconds
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		seconds = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	if seconds < 0 {
+		seconds = 1
+	}
+	options.GracePeriodSeconds = &seconds
+	return true
+}
+
+func podFields(obj runtime.Object) fields.Set {
+	pod := obj.(*corev1.Pod)
+	set := fields.Set{
+		"spec.nodeName":            pod.Spec.NodeName,
+		"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
+		"spec.schedulerName":       pod.Spec.SchedulerName,
+		"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
+		"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
+		"status.phase":             string(pod.Status.Phase),
+		"status.podIP":             pod.Status.PodIP,
+		"status.nominatedNodeName": pod.Status.NominatedNodeName,
+	}
+	if len(pod.Status.PodIPs) > 0 {
+		set["status.podIP"] = pod.Status.PodIPs[0].IP
+	}
+	set["status.podIPs"] = set["status.podIP"]
+	return set
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+func serviceRules() rules {
+	return typed[*corev1.Service]{
+		prepareCreate: func(s *corev1.Service) { s.Status = corev1.ServiceStatus{} },
+		validate: func(s *corev1.Service) field.ErrorList {
+			return append(validateMeta(s, true, validation.NameIsDNS1035Label), validateService(s)...)
+		},
+		prepareUpdate: func(s, old *corev1.Service) {
+			s.Status = old.Status
+			keepServiceAddress(s, old)
+		},
+		validateUpdate: func(s, old *corev1.Service) field.ErrorList {
+			errs := validateService(s)
+			if hasAddress(old) && hasAddress(s) && s.Spec.ClusterIP != old.Spec.ClusterIP {
+				errs = append(errs, field.Invalid(field.NewPath("spec", "clusterIP"), s.Spec.ClusterIP, validation.FieldImmutableErrorMsg))
+			}
+			return errs
+		},
+		createOnUpdate: true,
+		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.rules()
+}
+
+func serviceStatusRules() rules {
+	return typed[*corev1.Service]{
+		prepareUpdate: func(s, old *corev1.Service) { s.Spec = old.Spec },
+		reset:         fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.rules()
+}
+
+// hasAddress says whether a service is of a type that lives behind an address of the service range.
+func hasAddress(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
+
+// keepServiceAddress fills in what the server allocated and the client left out, as a PUT of a hand-written manifest does.
+func keepServiceAddress(s, old *corev1.Service) {
+	if !hasAddress(s) {
+		if hasAddress(old) && s.Spec.ClusterIP == old.Spec.ClusterIP {
+			s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = "", nil, nil, nil
+		}
+		return
+	}
+	if !hasAddress(old) {
+		return
+	}
+	if s.Spec.ClusterIP == "" && (len(s.Spec.ClusterIPs) == 0 || s.Spec.ClusterIPs[0] == old.Spec.ClusterIP) {
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = old.Spec.ClusterIP, old.Spec.ClusterIPs
+	}
+	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP == old.Spec.ClusterIP {
+		s.Spec.ClusterIPs = old.Spec.ClusterIPs
+	}
+	if s.Spec.IPFamilyPolicy == nil {
+		s.Spec.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+	}
+	if len(s.Spec.IPFamilies) == 0 {
+		s.Spec.IPFamilies = old.Spec.IPFamilies
+	}
+}
+
+func serviceFields(obj runtime.Object) fields.Set {
+	s := obj.(*corev1.Service)
+	return fields.Set{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
+}

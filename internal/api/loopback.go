@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+// loopbackBuffer is what each direction of an in-memory connection holds; twice that per connection is memory.
+const loopbackBuffer = 16 << 10
+
+// loopback serves the same handlers as the TLS port on connections that never leave the process. Who is on the other side is
+// decided as always: by a token, here one that only the returned rest.Config knows.
+type loopback struct {
+	listener *bufconn.Listener
+	server   *http.Server
+	config   *rest.Config
+	done     chan struct{}
+}
+
+func newLoopback() (*loopback, error) {
+	token, err := randomToken()
+	if err != nil {
+		return nil, err
+	}
+	l := &loopback{listener: bufconn.Listen(loopbackBuffer), done: make(chan struct{})}
+	l.config = &rest.Config{
+		Host:        "http://wherry.internal",
+		BearerToken: token,
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+		},
+		DisableCompression: true,
+		QPS:                -1, // in-process clients are not throttled
+		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.DialContext(ctx) },
+		UserAgent:          "wherry",
+	}
+	return l, nil
+}
+
+func (l *loopback) serve(handler http.Handler) {
+	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 30 * time.Second}
+	go func() {
+		defer close(l.done)
+		_ = l.server.Serve(l.listener) // always http.ErrServerClosed, or the listener's own end
+	}()
+}
+
+// close waits until running requests are done or ctx is, then cuts the connections.
+func (l *loopback) close(ctx context.Context) error {
+	if l.server == nil {
+		return l.listener.Close()
+	}
+	err := l.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = l.server.Close()
+	}
+	<-l.done
+	return err
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/openapi"
+	"github.com/wherryproject/wherry/internal/pki"
+)
+
+const (
+	// drainTime is how long a stopping server waits for requests and watches that are under way.
+	drainTime = 3 * time.Second
+	// watchDrainTime is how long open watches get to end by themselves, within drainTime.
+	watchDrainTime  = time.Second
+	minWatchSeconds = 1800
+)
+
+// Server is the API server of one data folder. Make it with New, serve with Run.
+type Server struct {
+	cfg       *settled
+	log       *slog.Logger
+	schemes   *schemes
+	stores    stores
+	addresses *addresses
+	tokens    *tokens
+
+	ca         *pki.CA
+	kubeletTLS *tls.Config
+	kubelets   *connect.Kubelets
+	proxies    *http.Transport
+
+	listener net.Listener
+	loopback *loopback
+	generic  *genericapiserver.GenericAPIServer
+	ready    chan struct{}
+}
+
+// New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails with an
+// error for the user when the port is taken, etcd does not answer or the configuration makes no sense. A server that is not
+// going to Run must be given a cancelled context to Run, which frees everything.
+func New(ctx context.Context, cfg Config) (_ *Server, err error) {
+	settled, err := cfg.settle()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: settled, log: settled.Logger.With("component", "apiserver"), ready: make(chan struct{})}
+	RouteKlog(s.log)
+	defer func() {
+		if err != nil {
+			s.free()
+		}
+	}()
+	if s.schemes, err = newSchemes(); err != nil {
+		return nil, err
+	}
+	if s.addresses, err = newAddresses(settled.services); err != nil {
+		return nil, err
+	}
+	if err := s.loadKeys(); err != nil {
+		return nil, err
+	}
+	if s.listener, err = listen(settled); err != nil {
+		return nil, err
+	}
+	if s.loopback, err = newLoopback(); err != nil {
+		return nil, err
+	}
+	b := newBackend(s.schemes, settled.Config)
+	if s.stores, err = openStores(b); err != nil {
+		return nil, err
+	}
+	s.tokens.lookup = s.stores
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.assemble(b); err != nil {
+		return nil, err
+	}
+	return s, s.install()
+}
+
+func (s *Server) loadKeys() (err error) {
+	if s.ca, err = pki.LoadOrCreate(s.cfg.pki, "wherry-ca"); err != nil {
+		return err
+	}
+	key, err := pki.LoadOrCreateKey(filepath.Join(s.cfg.pki, "sa.key"))
+	if err != nil {
+		return fmt.Errorf("key of service account tokens: %w", err)
+	}
+	s.tokens = &tokens{key: key}
+	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
+		return err
+	}
+	s.kubelets = connect.NewKubelets(func(ctx context.Context, name string) (*corev1.Node, error) { return s.stores.node(ctx, name) }, s.kubeletTLS)
+	s.proxies = connect.NewProxyTransport()
+	return nil
+}
+
+func listen(s *settled) (net.Listener, error) {
+	address := net.JoinHostPort(s.BindAddress, strconv.Itoa(s.SecurePort))
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d is taken: stop the program that uses it, or choose another port: %w", s.SecurePort, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("port %d needs root: choose a port above 1023: %w", s.SecurePort, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// assemble makes the generic server: chain of handlers, authentication, authorisation, admission, OpenAPI, health.
+func (s *Server) assemble(b *backend) error {
+	c := genericapiserver.NewConfig(s.schemes.codecs)
+	c.EffectiveVersion = newEffectiveVersion()
+	certPEM, keyPEM, err := s.ca.Serving(s.cfg.certNames(s.addresses.first()))
+	if err != nil {
+		return err
+	}
+	cert, err := dynamiccertificates.NewStaticCertKeyContent("serving", certPEM, keyPEM)
+	if err != nil {
+		return err
+	}
+	clientCA, err := dynamiccertificates.NewStaticCAContent("client-ca", s.ca.CertPEM())
+	if err != nil {
+		return err
+	}
+	c.SecureServing = &genericapiserver.SecureServingInfo{Listener: s.listener, Cert: cert, ClientCA: clientCA}
+	c.ExternalAddress = net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
+	c.LoopbackClientConfig = s.loopback.config
+
+	c.Authentication.APIAudiences = authenticator.Audiences{issuer}
+	if c.Authentication.Authenticator, err = newAuthenticator(s.cfg, s.ca, s.tokens); err != nil {
+		return err
+	}
+	c.Authorization.Authorizer = authorizer.AuthorizerFunc(authorize)
+	c.AdmissionControl = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount})
+
+	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, names)
+	c.OpenAPIConfig.Info.Title = "Kubernetes"
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, names)
+	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+
+	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	c.MinRequestTimeout = minWatchSeconds
+	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
+	c.EnableProfiling = true
+	if err := s.addHealth(c, b); err != nil {
+		return err
+	}
+	c.AddPostStartHookOrDie("bootstrap", func(ctx genericapiserver.PostStartHookContext) error { return s.bootstrap(ctx) })
+
+	s.generic, err = c.Complete(nil).New("wherry", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return err
+	}
+	s.generic.ShutdownTimeout = drainTime
+	return nil
+}
+
+func (s *Server) addHealth(c *genericapiserver.Config, b *backend) error {
+	check, err := factory.CreateHealthCheck(b.config, c.DrainedNotify())
+	if err != nil {
+		return err
+	}
+	c.AddHealthChecks(healthz.NamedCheck("etcd", func(*http.Request) error { return check() }))
+	return nil
+}
+
+// Run serves until ctx is done, then drains: running requests get a few seconds, watches are ended. It returns nil after a
+// clean stop. It may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	prepared := s.generic.PrepareRun()
+	s.loopback.serve(s.generic.Handler)
+	watch, cancel := context.WithCancel(ctx)
+	go s.watchReady(watch)
+	err := prepared.RunWithContext(ctx)
+	cancel()
+	stop, done := context.WithTimeout(context.Background(), time.Second)
+	defer done()
+	err = errors.Join(err, s.loopback.close(stop))
+	s.free()
+	return err
+}
+
+// free lets go of what New took.
+func (s *Server) free() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	s.stores.close()
+	if s.kubelets != nil {
+		s.kubelets.Close()
+		s.proxies.CloseIdleConnections()
+	}
+}
+
+// watchReady asks /readyz until it says yes.
+func (s *Server) watchReady(ctx context.Context) {
+	client, err := rest.HTTPClientFor(s.loopback.config)
+	if err != nil {
+		s.log.Error("readiness cannot be watched", "err", err)
+		return
+	}
+	defer client.CloseIdleConnections()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.loopback.config.Host+"/readyz", nil)
+		if err != nil {
+			return
+		}
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				close(s.ready)
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Ready is closed when the server is ready: /readyz says 200 and the namespaces every cluster has are there.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Port is the port the server listens on.
+func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// URL is where clients on this machine reach the server.
+func (s *Server) URL() string {
+	return "https://" + net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
+}
+
+// Loopback is a client configuration for this process: in memory, a member of system:masters. The caller may change its copy.
+func (s *Server) Loopback() *rest.Config { return rest.CopyConfig(s.loopback.config) }
+
+// CA signs the certificates of this server, its clients and its node.
+func (s *Server) CA() *pki.CA { return s.ca }

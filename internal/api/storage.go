@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// backend tells the library's stores where and how to keep objects.
+type backend struct {
+	schemes *schemes
+	config  storagebackend.Config
+}
+
+func newBackend(s *schemes, cfg Config) *backend {
+	c := storagebackend.NewDefaultConfig(cfg.EtcdPrefix, nil)
+	c.Transport.ServerList = cfg.EtcdServers
+	c.Transport.TrustedCAFile = cfg.EtcdCAFile
+	c.Transport.CertFile = cfg.EtcdCertFile
+	c.Transport.KeyFile = cfg.EtcdKeyFile
+	return &backend{schemes: s, config: *c}
+}
+
+// options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
+// more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
+func (b *backend) options(k *kind) generic.RESTOptions {
+	c := b.config
+	c.Codec = b.schemes.storageCodec(k.gv)
+	c.EncodeVersioner = k.gv
+	return generic.RESTOptions{
+		StorageConfig:           c.ForResource(k.resource()),
+		Decorator:               openStorage,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 4,
+		ResourcePrefix:          resourcePrefix(k),
+	}
+}
+
+// resourcePrefix is the place below the server's prefix, as kube-apiserver lays it out: the plain plural.
+func resourcePrefix(k *kind) string {
+	switch k.plural {
+	case "nodes":
+		return "minions"
+	case "services":
+		return "services/specs"
+	case "endpoints":
+		return "services/endpoints"
+	}
+	return k.plural
+}
+
+func (s *schemes) storageCodec(gv schema.GroupVersion) runtime.Codec {
+	wire := protobuf.NewSerializer(s.Scheme, s.Scheme)
+	return storageCodec{s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), gv, runtime.InternalGroupVersioner)}
+}
+
+// storageCodec drops kind and version from what it decodes. Because the stored type is the hub type, the library's codec would
+// leave them set, and lists would show them in every item.
+type storageCodec struct{ runtime.Codec }
+
+// Decode implements runtime.Decoder.
+func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, gvk, err := c.Codec.Decode(data, defaults, into)
+	if err == nil {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	return obj, gvk, err
+}
+
+func openStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	s, destroy, err := generic.NewRawStorage(config, newFunc, newListFunc, prefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	return etcdStorage{Interface: s, resource: config.GroupResource}, destroy, nil
+}
+
+// etcdStorage adds two things to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask
+// for them, and words a person understands when an object is too large.
+type etcdStorage struct {
+	storage.Interface
+	resource schema.GroupResource
+}
+
+func (s etcdStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	opts.ProgressNotify = opts.Predicate.AllowWatchBookmarks
+	return s.Interface.Watch(ctx, key, opts)
+}
+
+func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	return s.explain(s.Interface.Create(ctx, key, obj, out, ttl))
+}
+
+func (s etcdStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
+	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, update, cached))
+}
+
+func (s etcdStorage) explain(err error) error {
+	var e rpctypes.EtcdError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.As(err, &e) && e.Error() == rpctypes.ErrRequestTooLarge.Error():
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("this %s is larger than the 1.5 MiB an object may have: "+
+			"make it smaller, for example by moving data into volumes or splitting it", s.resource.String()))
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return apierrors.NewInternalError(errors.New("the store is full: free disk space in the data folder, or delete objects"))
+	}
+	return err
+}
+
+// kindREST is the storage of one kind as the API sees it.
+type kindREST struct {
+	*registry.Store
+	kind *kind
+}
+
+// ShortNames implements rest.ShortNamesProvider.
+func (r *kindREST) ShortNames() []string { return r.kind.short }
+
+// Categories implements rest.CategoriesProvider.
+func (r *kindREST) Categories() []string { return r.kind.categories }
+
+func (b *backend) open(k *kind) (*kindREST, error) {
+	strategy := newStrategy(b.schemes, k, k.rules)
+	store := &registry.Store{
+		NewFunc:                   k.object,
+		NewListFunc:               k.list,
+		DefaultQualifiedResource:  k.resource(),
+		SingularQualifiedResource: schema.GroupResource{Group: k.gv.Group, Resource: k.singular},
+		CreateStrategy:            strategy,
+		UpdateStrategy:            strategy,
+		DeleteStrategy:            strategy,
+		ResetFieldsStrategy:       strategy,
+		ReturnDeletedObject:       k.returnDeleted,
+		TableConvertor:            tableConvertor(k),
+	}
+	if k.ttl > 0 {
+		store.TTLFunc = func(_ runtime.Object, existing uint64, update bool) (uint64, error) {
+			if update && existing > 0 {
+				return existing, nil
+			}
+			return k.ttl, nil
+		}
+	}
+	attrs := k.attrs()
+	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: b.options(k), AttrFunc: attrs})
+	if err != nil {
+		return nil, fmt.Errorf("storage of %s: %w", k.plural, err)
+	}
+	return &kindREST{Store: store, kind: k}, nil
+}
+
+func (k *kind) attrs() storage.AttrFunc {
+	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
+		o, ok := obj.(metav1.Object)
+		if !ok {
+			return nil, nil, fmt.Errorf("%T is no API object", obj)
+		}
+		set := fields.Set{}
+		if k.fields != nil {
+			set = k.fields(obj)
+		}
+		set["metadata.name"] = o.GetName()
+		if k.namespaced {
+			set["metadata.namespace"] = o.GetNamespace()
+		}
+		return o.GetLabels(), set, nil
+	}
+}
+
+// with returns the same storage under other rules: how subresources write.
+func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store {
+	s := *r.Store
+	strategy := newStrategy(typer, r.kind, rules)
+	s.UpdateStrategy = strategy
+	s.ResetFieldsStrategy = strategy
+	return &s
+}
+
+// subresource serves GET, PUT and PATCH of a subresource that has the parent's own type, such as status.
+type subresource struct{ store *registry.Store }
+
+var (
+	_ rest.Getter              = subresource{}
+	_ rest.Patcher             = subresource{}
+	_ rest.TableConvertor      = subresource{}
+	_ rest.ResetFieldsStrategy = subresource{}
+)
+
+// New implements rest.Storage.
+func (s subresource) New() runtime.Object { return s.store.New() }
+
+// Destroy implements rest.Storage; the parent owns the connection.
+func (s subresource) Destroy() {}
+
+// Get implements rest.Getter.
+func (s subresource) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return s.store.Get(ctx, name, options)
+}
+
+// Update implements rest.Updater. A subresource never creates its parent.
+func (s subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return s.store.Update(ctx, name, obj, create, update, false, options)
+}
+
+// GetResetFields implements rest.ResetFieldsStrategy.
+func (s subresource) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.store.GetResetFields()
+}
+
+// ConvertToTable implements rest.TableConvertor.
+func (s subresource) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
+	return s.store.ConvertToTable(ctx, obj, options)
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
+)
+
+// issuer names this server in the tokens it signs; it is also the audience of tokens for its own API.
+const issuer = "https://kubernetes.default.svc.cluster.local"
+
+// deletedGrace is how long a token outlives the start of its account's or pod's deletion.
+const deletedGrace = 60 * time.Second
+
+// claims are what a service account token says besides the standard ones, in the form Kubernetes gives it.
+type claims struct {
+	Namespace      string `json:"namespace"`
+	ServiceAccount ref    `json:"serviceaccount"`
+	Pod            *ref   `json:"pod,omitempty"`
+	Secret         *ref   `json:"secret,omitempty"`
+	Node           *ref   `json:"node,omitempty"`
+}
+
+type ref struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+type privateClaims struct {
+	Kubernetes claims `json:"kubernetes.io"`
+}
+
+// tokens signs and checks service account tokens (ES256).
+type tokens struct {
+	key    *ecdsa.PrivateKey
+	lookup tokenLookup
+}
+
+// tokenLookup reads the objects a token depends on, from the store.
+type tokenLookup interface {
+	serviceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	node(ctx context.Context, name string) (*corev1.Node, error)
+}
+
+func (t *tokens) sign(c claims, audiences []string, now time.Time, lifetime time.Duration) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: t.key}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", err
+	}
+	return jwt.Signed(signer).Claims(jwt.Claims{
+		Issuer:    issuer,
+		Subject:   serviceaccount.MakeUsername(c.Namespace, c.ServiceAccount.Name),
+		Audience:  audiences,
+		IssuedAt:  jwt.NewNumericDate(now),
+		NotBefore: jwt.NewNumericDate(now),
+		Expiry:    jwt.NewNumericDate(now.Add(lifetime)),
+		ID:        uuid.NewString(),
+	}).Claims(privateClaims{c}).Serialize()
+}
+
+// AuthenticateToken implements authenticator.Token. Tokens of other issuers are left to other authenticators.
+func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // not one of ours
+	}
+	var unverified jwt.Claims
+	if err := parsed.UnsafeClaimsWithoutVerification(&unverified); err != nil || unverified.Issuer != issuer {
+		return nil, false, nil //nolint:nilerr // not one of ours
+	}
+	var public jwt.Claims
+	var private privateClaims
+	if err := parsed.Claims(t.key.Public(), &public, &private); err != nil {
+		return nil, false, errors.New("service account token: the signature is not this server's")
+	}
+	now := time.Now()
+	if err := public.ValidateWithLeeway(jwt.Expected{Issuer: issuer, Time: now}, time.Second); err != nil {
+		return nil, false, fmt.Errorf("service account token: %w", err)
+	}
+	wanted, ok := authenticator.AudiencesFrom(ctx)
+	if !ok {
+		wanted = authenticator.Audiences{issuer}
+	}
+	matched := authenticator.Audiences(public.Audience).Intersect(wanted)
+	if len(matched) == 0 {
+		return nil, false, fmt.Errorf("service account token: its audiences %v are not this server's", []string(public.Audience))
+	}
+	info, err := t.identify(ctx, private.Kubernetes, now)
+	if err != nil {
+		return nil, false, fmt.Errorf("service account token: %w", err)
+	}
+	info.CredentialID = tokenjwt.CredentialIDForJTI(public.ID)
+	return &authenticator.Response{User: info.UserInfo(), Audiences: matched}, true, nil
+}
+
+// identify checks that everything the token is bound to still exists as the same object.
+func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
+	sa, err := t.lookup.serviceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
+	if err != nil {
+		return nil, err
+	}
+	if string(sa.UID) != c.ServiceAccount.UID {
+		return nil, fmt.Errorf("service account %s/%s was replaced since", c.Namespace, c.ServiceAccount.Name)
+	}
+	if sa.DeletionTimestamp != nil && now.After(sa.DeletionTimestamp.Add(deletedGrace)) {
+		return nil, fmt.Errorf("service account %s/%s is deleted", c.Namespace, c.ServiceAccount.Name)
+	}
+	info := &serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.ServiceAccount.Name, UID: c.ServiceAccount.UID}
+	if c.Secret != nil {
+		secret, err := t.lookup.secret(ctx, c.Namespace, c.Secret.Name)
+		if err != nil {
+			return nil, err
+		}
+		if string(secret.UID) != c.Secret.UID {
+			return nil, fmt.Errorf("secret %s/%s was replaced since", c.Namespace, c.Secret.Name)
+		}
+	}
+	if c.Pod != nil {
+		pod, err := t.lookup.pod(ctx, c.Namespace, c.Pod.Name)
+		if err != nil {
+			return nil, err
+		}
+		if string(pod.UID) != c.Pod.UID {
+			return nil, fmt.Errorf("pod %s/%s was replaced since", c.Namespace, c.Pod.Name)
+		}
+		if pod.DeletionTimestamp != nil && now.After(pod.DeletionTimestamp.Add(deletedGrace)) {
+			return nil, fmt.Errorf("pod %s/%s is deleted", c.Namespace, c.Pod.Name)
+		}
+		info.PodName, info.PodUID = c.Pod.Name, c.Pod.UID
+	}
+	if c.Node != nil {
+		info.NodeName, info.NodeUID = c.Node.Name, c.Node.UID
+		if c.Pod == nil { // the node is what the token is bound to, not just where its pod was
+			node, err := t.lookup.node(ctx, c.Node.Name)
+			if err != nil {
+				return nil, err
+			}
+			if string(node.UID) != c.Node.UID {
+				return nil, fmt.Errorf("node %s was replaced since", c.Node.Name)
+			}
+		}
+	}
+	return info, nil
+}
