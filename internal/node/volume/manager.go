@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Sources gives what volumes are filled with. The objects are not changed by the Manager. A ConfigMap or Secret that does not
+// exist is an error for which apierrors.IsNotFound holds. Calls may wait until the object is known, within ctx.
+type Sources interface {
+	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	// ServiceAccountToken gives a token of the pod's service account and when it expires; a fresh one once the last has spent
+	// 80 % of its life.
+	ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection) (string, time.Time, error)
+}
+
+// Config of a Manager. Root and Sources are required.
+type Config struct {
+	// Root is the folder that holds one folder per pod. It is made when missing.
+	Root    string
+	Sources Sources
+	// Allocatable of the node: the size of a memory emptyDir without any limit, and what a resourceFieldRef shows for one.
+	Allocatable corev1.ResourceList
+	// RecursiveReadOnly says that the runtime can make mounts read-only recursively.
+	RecursiveReadOnly bool
+	Logger            *slog.Logger
+}
+
+// Manager sets up the volumes of pods. Safe for concurrent use; calls for one pod wait for one another.
+type Manager struct {
+	cfg   Config
+	locks locks
+}
+
+// New makes a Manager. Nothing is touched but Root, which is made and its symlinks resolved, since the kernel's list of mounts
+// has no symlinks; when that fails, the first Prepare says why.
+func New(cfg Config) *Manager {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	_ = os.MkdirAll(cfg.Root, 0o750)
+	if abs, err := filepath.Abs(cfg.Root); err == nil {
+		cfg.Root = abs
+	}
+	if real, err := filepath.EvalSymlinks(cfg.Root); err == nil {
+		cfg.Root = real
+	}
+	return &Manager{cfg: cfg, locks: locks{held: map[types.UID]*lock{}}}
+}
+
+// Prepare sets up every volume that some container of the pod mounts. It can be repeated at any time, also while the pod runs
+// and after a crash; volumes that are there are brought up to date. All volumes are tried; the error holds a SetUpError for
+// each that failed (see Failures).
+func (m *Manager) Prepare(ctx context.Context, pod *corev1.Pod) error {
+	_, err := m.all(ctx, pod, func(corev1.VolumeSource) bool { return true })
+	return err
+}
+
+// Refresh brings configMap, secret, downwardAPI and projected volumes up to date with the objects they show, service account
+// tokens too, while containers run; changed tells whether any file did change. A volume whose object is gone or cannot be read
+// keeps its last contents, and the error says so. Files mounted by subPath do not change: containers hold the old ones.
+func (m *Manager) Refresh(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
+	return m.all(ctx, pod, isFiles)
+}
+
+func (m *Manager) all(ctx context.Context, pod *corev1.Pod, want func(corev1.VolumeSource) bool) (changed bool, err error) {
+	dir, err := m.podDir(pod.UID)
+	if err != nil {
+		return false, err
+	}
+	defer m.locks.take(pod.UID)()
+	if err := os.MkdirAll(filepath.Join(dir, "volumes"), 0o750); err != nil {
+		return false, fmt.Errorf("the pod's volume folder: %w", err)
+	}
+	var errs []error
+	for _, v := range mounted(pod) {
+		if !want(v.VolumeSource) {
+			continue
+		}
+		c, err := m.setUp(ctx, pod, v)
+		changed = changed || c
+		if err != nil {
+			errs = append(errs, &SetUpError{Volume: v.Name, Err: err})
+		}
+	}
+	return changed, errors.Join(errs...)
+}
+
+// setUp makes one volume, or brings it up to date.
+func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (changed bool, err error) {
+	switch {
+	case v.EmptyDir != nil:
+		return false, m.emptyDir(pod, v)
+	case v.HostPath != nil:
+		return false, checkHostPath(v.HostPath)
+	case isFiles(v.VolumeSource):
+		p, err := m.gather(ctx, pod, v)
+		if err != nil {
+			return false, err
+		}
+		return m.show(pod, v, p)
+	}
+	return false, errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI or projected")
+}
+
+// mounted lists the volumes that some container mounts. Others are not set up: a missing ConfigMap that nobody looks at holds
+// up no pod.
+func mounted(pod *corev1.Pod) []corev1.Volume {
+	names := map[string]bool{}
+	add := func(mounts []corev1.VolumeMount) {
+		for _, vm := range mounts {
+			names[vm.Name] = true
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		add(pod.Spec.InitContainers[i].VolumeMounts)
+	}
+	for i := range pod.Spec.Containers {
+		add(pod.Spec.Containers[i].VolumeMounts)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		add(pod.Spec.EphemeralContainers[i].VolumeMounts)
+	}
+	var out []corev1.Volume
+	for _, v := range pod.Spec.Volumes {
+		if names[v.Name] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// isFiles: the volume shows API data as files.
+func isFiles(v corev1.VolumeSource) bool {
+	return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
+}
+
+// List gives the pods that have a folder here, whether or not anything of them still runs: after a reboot the agent cleans up
+// after those it no longer knows.
+func (m *Manager) List() ([]types.UID, error) {
+	entries, err := os.ReadDir(m.cfg.Root)
+	if err != nil {
+		return nil, err
+	}
+	var out []types.UID
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, types.UID(e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// podDir is the pod's folder. A uid comes from the API; it must not lead anywhere else.
+func (m *Manager) podDir(uid types.UID) (string, error) {
+	if s := string(uid); s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\x00") {
+		return "", fmt.Errorf("pod uid %q cannot name a folder", uid)
+	}
+	return filepath.Join(m.cfg.Root, string(uid)), nil
+}
+
+// volumeDir is where the volume's files are; for a hostPath that is the path itself.
+func (m *Manager) volumeDir(uid types.UID, v corev1.Volume) string {
+	if v.HostPath != nil {
+		return v.HostPath.Path
+	}
+	kind := "unknown"
+	switch {
+	case v.EmptyDir != nil:
+		kind = "empty-dir"
+	case v.ConfigMap != nil:
+		kind = "configmap"
+	case v.Secret != nil:
+		kind = "secret"
+	case v.DownwardAPI != nil:
+		kind = "downward-api"
+	case v.Projected != nil:
+		kind = "projected"
+	}
+	return filepath.Join(m.cfg.Root, string(uid), "volumes", "kubernetes.io~"+kind, v.Name)
+}
+
+// locks are mutexes by pod that exist only while someone wants them.
+type locks struct {
+	mu   sync.Mutex
+	held map[types.UID]*lock
+}
+
+type lock struct {
+	sync.Mutex
+	wanted int
+}
+
+// take waits for the pod's lock and returns what gives it back.
+func (l *locks) take(uid types.UID) (release func()) {
+	l.mu.Lock()
+	k := l.held[uid]
+	if k == nil {
+		k = &lock{}
+		l.held[uid] = k
+	}
+	k.wanted++
+	l.mu.Unlock()
+	k.Lock()
+	return func() {
+		k.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if k.wanted--; k.wanted == 0 {
+			delete(l.held, uid)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/node/env"
+)
+
+// Mounts gives the container's mounts as the runtime takes them, in the order of the spec. Prepare must have been done. Sub-paths
+// are resolved and bound anew, so it is to be called for each attempt, when no earlier attempt of the container runs any more.
+// /etc/hosts and the termination log are not among them: see EtcHosts and TerminationLog. Every error is a *MountError.
+func (m *Manager) Mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container) ([]*runtimeapi.Mount, error) {
+	defer m.locks.take(pod.UID)()
+	vars := &lazyVars{m: m, ctx: ctx, pod: pod, c: c}
+	var out []*runtimeapi.Mount
+	for i := range c.VolumeMounts {
+		vm := &c.VolumeMounts[i]
+		mount, err := m.mount(pod, c, i, vars)
+		if err != nil {
+			return nil, &MountError{Container: c.Name, Path: vm.MountPath, Err: err}
+		}
+		out = append(out, mount)
+	}
+	return out, nil
+}
+
+func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *lazyVars) (*runtimeapi.Mount, error) {
+	vm := &c.VolumeMounts[index]
+	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == vm.Name })
+	if i < 0 {
+		return nil, fmt.Errorf("the pod has no volume %q", vm.Name)
+	}
+	v := pod.Spec.Volumes[i]
+	out := &runtimeapi.Mount{
+		ContainerPath: path.Join("/", vm.MountPath),
+		HostPath:      m.volumeDir(pod.UID, v),
+		Readonly:      vm.ReadOnly || isFiles(v.VolumeSource), // what the API holds is not changed by writing here
+		Propagation:   propagation(vm.MountPropagation),
+	}
+	var err error
+	if out.RecursiveReadOnly, err = m.recursive(vm, out); err != nil {
+		return nil, err
+	}
+	sub := vm.SubPath
+	if vm.SubPathExpr != "" {
+		if sub, err = vars.expand(vm.SubPathExpr); err != nil {
+			return nil, fmt.Errorf("subPathExpr %q: %w", vm.SubPathExpr, err)
+		}
+	}
+	if sub == "" {
+		return out, nil
+	}
+	if err := checkSubPath(sub); err != nil {
+		return nil, err
+	}
+	out.HostPath, err = m.bindSubPath(vars.ctx, pod.UID, v, c.Name, index, sub)
+	return out, err
+}
+
+// recursive decides recursiveReadOnly; out has readonly and propagation already.
+func (m *Manager) recursive(vm *corev1.VolumeMount, out *runtimeapi.Mount) (bool, error) {
+	mode := corev1.RecursiveReadOnlyDisabled
+	if vm.RecursiveReadOnly != nil {
+		mode = *vm.RecursiveReadOnly
+	}
+	switch {
+	case mode == corev1.RecursiveReadOnlyDisabled || (mode == corev1.RecursiveReadOnlyIfPossible && !m.cfg.RecursiveReadOnly):
+		return false, nil
+	case mode != corev1.RecursiveReadOnlyIfPossible && mode != corev1.RecursiveReadOnlyEnabled:
+		return false, fmt.Errorf("recursiveReadOnly %q is not known", mode)
+	case !vm.ReadOnly:
+		return false, fmt.Errorf("recursiveReadOnly %s needs readOnly: true", mode)
+	case out.Propagation != runtimeapi.MountPropagation_PROPAGATION_PRIVATE:
+		return false, fmt.Errorf("recursiveReadOnly %s needs mountPropagation None", mode)
+	case !m.cfg.RecursiveReadOnly:
+		return false, errors.New("recursiveReadOnly Enabled: the container runtime cannot make mounts read-only recursively; use IfPossible")
+	}
+	return true, nil
+}
+
+func propagation(p *corev1.MountPropagationMode) runtimeapi.MountPropagation {
+	if p != nil {
+		switch *p {
+		case corev1.MountPropagationHostToContainer:
+			return runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
+		case corev1.MountPropagationBidirectional:
+			return runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL
+		}
+	}
+	return runtimeapi.MountPropagation_PROPAGATION_PRIVATE
+}
+
+func checkSubPath(sub string) error {
+	if path.IsAbs(sub) || slices.Contains(strings.Split(sub, "/"), "..") {
+		return fmt.Errorf("subPath %q must be relative and must not contain '..'", sub)
+	}
+	return nil
+}
+
+// lazyVars is the container's environment, worked out only when a subPathExpr asks for it.
+type lazyVars struct {
+	m    *Manager
+	ctx  context.Context
+	pod  *corev1.Pod
+	c    *corev1.Container
+	done bool
+	vars []*runtimeapi.KeyValue
+	err  error
+}
+
+func (l *lazyVars) expand(expr string) (string, error) {
+	if !l.done {
+		l.done = true
+		in := env.Input{Pod: l.pod, Container: l.c, Allocatable: l.m.cfg.Allocatable,
+			ConfigMap: func(name string) (*corev1.ConfigMap, error) {
+				return l.m.cfg.Sources.ConfigMap(l.ctx, l.pod.Namespace, name)
+			},
+			Secret: func(name string) (*corev1.Secret, error) { return l.m.cfg.Sources.Secret(l.ctx, l.pod.Namespace, name) },
+		}
+		for _, ip := range l.pod.Status.PodIPs {
+			in.PodIPs = append(in.PodIPs, ip.IP)
+		}
+		for _, ip := range l.pod.Status.HostIPs {
+			in.HostIPs = append(in.HostIPs, ip.IP)
+		}
+		l.vars, l.err = env.Build(in)
+	}
+	if l.err != nil {
+		return "", l.err
+	}
+	return env.ExpandStrict(expr, l.vars)
+}
