@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// conditions sets the conditions that the node owns and keeps all others (PL-01).
+func (v *view) conditions(s *corev1.PodStatus) {
+	old := v.Pod.Status.Conditions
+	over := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
+	own := []corev1.PodCondition{
+		v.sandboxCondition(),
+		v.initializedCondition(s, over),
+	}
+	containers := v.containersReady(s, over)
+	own = append(own, v.ready(containers), containers)
+	if find(old, corev1.PodScheduled) == nil {
+		own = append(own, condition(corev1.PodScheduled, true, "", ""))
+	}
+	for i := range own {
+		c := &own[i]
+		c.ObservedGeneration = v.Pod.Generation
+		c.LastTransitionTime = stamp(v.Now)
+		if was := find(old, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	for i := range old {
+		if find(own, old[i].Type) == nil {
+			own = append(own, old[i])
+		}
+	}
+	s.Conditions = own
+}
+
+func condition(t corev1.PodConditionType, ok bool, reason, message string) corev1.PodCondition {
+	c := corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+	if ok {
+		c.Status = corev1.ConditionTrue
+	}
+	return c
+}
+
+func find(list []corev1.PodCondition, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range list {
+		if list[i].Type == t {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func (v *view) sandboxCondition() corev1.PodCondition {
+	return condition(corev1.PodReadyToStartContainers, v.boxed(), "", "")
+}
+
+func (v *view) initializedCondition(s *corev1.PodStatus, over bool) corev1.PodCondition {
+	if s.Phase == corev1.PodSucceeded {
+		return condition(corev1.PodInitialized, true, "PodCompleted", "")
+	}
+	if v.initialized() || v.anyMainBegun() {
+		return condition(corev1.PodInitialized, true, "", "")
+	}
+	var missing []string
+	for i := range v.gates {
+		if !v.open(i) {
+			missing = append(missing, v.gates[i].spec.Name)
+		}
+	}
+	reason := "ContainersNotInitialized"
+	if over {
+		reason = "PodFailed"
+	}
+	return condition(corev1.PodInitialized, false, reason,
+		fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(missing, " ")))
+}
+
+// containersReady counts mains and sidecars (SC-08).
+func (v *view) containersReady(s *corev1.PodStatus, over bool) corev1.PodCondition {
+	if over {
+		reason := "PodCompleted"
+		if s.Phase == corev1.PodFailed {
+			reason = "PodFailed"
+		}
+		return condition(corev1.ContainersReady, false, reason, "")
+	}
+	var unready []string
+	for i := range v.gates {
+		if v.gates[i].kind == sidecarKind && !s.InitContainerStatuses[i].Ready {
+			unready = append(unready, v.gates[i].spec.Name)
+		}
+	}
+	for i := range v.mains {
+		if !s.ContainerStatuses[i].Ready {
+			unready = append(unready, v.mains[i].spec.Name)
+		}
+	}
+	if len(unready) > 0 {
+		return condition(corev1.ContainersReady, false, "ContainersNotReady",
+			fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " ")))
+	}
+	return condition(corev1.ContainersReady, true, "", "")
+}
+
+// ready is containersReady and every readiness gate of the spec.
+func (v *view) ready(containers corev1.PodCondition) corev1.PodCondition {
+	ready := containers
+	ready.Type = corev1.PodReady
+	if containers.Status != corev1.ConditionTrue {
+		return ready
+	}
+	var missing []string
+	for _, g := range v.Pod.Spec.ReadinessGates {
+		c := find(v.Pod.Status.Conditions, g.ConditionType)
+		switch {
+		case c == nil:
+			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(g.ConditionType)))
+		case c.Status != corev1.ConditionTrue:
+			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(g.ConditionType), c.Status))
+		}
+	}
+	if len(missing) > 0 {
+		return condition(corev1.PodReady, false, "ReadinessGatesNotReady", strings.Join(missing, ", "))
+	}
+	return ready
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var graceSeconds = int64(30)
+
+// shape makes a pod from letters: i = init, s = sidecar, m = main.
+func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
+		Spec:   corev1.PodSpec{RestartPolicy: policy, TerminationGracePeriodSeconds: &graceSeconds},
+		Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	always := corev1.ContainerRestartPolicyAlways
+	for i, l := range letters {
+		c := corev1.Container{Name: fmt.Sprintf("%c%d", l, i), Image: "img"}
+		switch l {
+		case 'm':
+			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 's':
+			c.RestartPolicy = &always
+			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+		default:
+			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+		}
+	}
+	return p
+}
+
+func newScene(p *corev1.Pod) (*scene, world) {
+	s := &scene{pod: p, byKey: map[string]int32{}, next: Next}
+	w := world{left: -1, logs: false}
+	w.mem = s.intern(&p.Status)
+	w.stored = w.mem
+	return s, w
+}
+
+// explorer searches every world that can follow from a first one.
+type explorer struct {
+	s     *scene
+	seed  maphash.Seed
+	seen  map[uint64]bool // true for an end
+	fair  map[uint64]bool // a fair run from here was seen to end
+	queue []world
+	bad   []string
+	limit int
+}
+
+func explore(s *scene, first world, limit int) *explorer {
+	e := &explorer{s: s, seed: maphash.MakeSeed(), seen: map[uint64]bool{}, fair: map[uint64]bool{}, limit: limit}
+	e.settle(&first, "start")
+	e.push(first)
+	for len(e.queue) > 0 && len(e.bad) == 0 && len(e.seen) < limit {
+		w := e.queue[len(e.queue)-1]
+		e.queue = e.queue[:len(e.queue)-1]
+		e.steps(w, false, func(n world, what string) bool {
+			e.settle(&n, what)
+			e.push(n)
+			return len(e.bad) == 0
+		})
+		if w.deleted && len(e.bad) == 0 {
+			e.ends(w)
+		}
+	}
+	return e
+}
+
+func (e *explorer) push(w world) {
+	h := maphash.Comparable(e.seed, w)
+	if _, known := e.seen[h]; !known {
+		e.seen[h] = w.gone
+		e.queue = append(e.queue, w)
+	}
+}
+
+// ends follows one fair run: every call succeeds, every stop is obeyed, every status is stored, time passes. From
+// any deleted pod it must come to an end.
+func (e *explorer) ends(w world) {
+	var path []uint64
+	for n := 0; ; n++ {
+		h := maphash.Comparable(e.seed, w)
+		if e.fair[h] || w.gone {
+			break
+		}
+		if n > 200 {
+			e.bad = append(e.bad, "a fair run of the deletion does not end: "+e.show(&w))
+			return
+		}
+		path = append(path, h)
+		moved := false
+		e.steps(w, true, func(n world, what string) bool {
+			e.settle(&n, what)
+			w, moved = n, true
+			return false
+		})
+		if !moved {
+			e.bad = append(e.bad, "nothing can happen any more, but the pod is not gone: "+e.show(&w))
+			return
+		}
+	}
+	for _, p := range path {
+		e.fair[p] = true
+	}
+}
+
+// settle is the worker: decide, publish, start what is missing, cancel what is not wanted.
+func (e *explorer) settle(w *world, what string) {
+	if w.gone {
+		return
+	}
+	if w.deleted && w.left < 0 {
+		w.left = w.now
+	}
+	var d Decision
+	for again := true; again; {
+		in := e.s.input(w)
+		d = e.s.next(in)
+		st := d.Status
+		w.mem = e.s.intern(&st)
+		again = !in.Saved && w.mem == w.stored // it is stored already: that is a new fact
+	}
+	if e.s.mutant != nil {
+		e.s.mutant(&d, w)
+	}
+	w.wake = 0
+	if !d.Wake.IsZero() {
+		w.wake = int16((d.Wake.Sub(epoch) + time.Second - 1) / time.Second)
+	}
+	wanted := map[Key]Op{}
+	for _, o := range d.Ops {
+		wanted[o.Key()] = o
+	}
+	for i := range w.calls {
+		c := &w.calls[i]
+		if !c.out {
+			continue
+		}
+		o, ok := wanted[e.s.op(*c).Key()]
+		if !ok {
+			c.cancelled = true
+			if !lasting(c.verb) {
+				*c = wcall{}
+			}
+			continue
+		}
+		if o.Verb == StopContainer {
+			c.until = min(c.until, int16(o.Until.Sub(epoch)/time.Second))
+		}
+		delete(wanted, o.Key())
+	}
+	keys := make([]Key, 0, len(wanted))
+	for k := range wanted {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, k := range keys {
+		e.issue(w, wanted[k], what)
+	}
+	if d.Gone {
+		e.checkGone(w, what)
+		w.gone = true
+	}
+	e.checkState(w, what)
+	e.sortCalls(w)
+}
+
+// sortCalls gives worlds that differ only in the order of calls one form.
+func (e *explorer) sortCalls(w *world) {
+	slices.SortFunc(w.calls[:], func(a, b wcall) int {
+		rank := func(c wcall) int {
+			if !c.out {
+				return 1 << 20
+			}
+			return int(c.verb)<<12 | int(c.c+1)<<8 | int(c.attempt)
+		}
+		return rank(a) - rank(b)
+	})
+	for i := range w.calls {
+		if !w.calls[i].out {
+			w.calls[i] = wcall{}
+		}
+	}
+}
+
+func (e *explorer) issue(w *world, o Op, what string) {
+	e.checkIssue(w, o, what)
+	for i := range w.calls {
+		if !w.calls[i].out {
+			w.calls[i] = wcall{out: true, verb: o.Verb, c: e.s.indexOf(o.Container), attempt: uint8(o.Attempt)}
+			if o.Verb == StopContainer {
+				w.calls[i].until = int16(o.Until.Sub(epoch) / time.Second)
+			}
+			return
+		}
+	}
+	e.fault(w, what, "more calls out than the model holds")
+}
+
+func (e *explorer) fault(w *world, what, format string, args ...any) {
+	e.bad = append(e.bad, fmt.Sprintf(format, args...)+" (after "+what+")\n"+e.show(w))
+}
+
+func (e *explorer) show(w *world) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  now=%d deleted=%v boxes=%+v volumes=%v logs=%v prepared=%v\n", w.now, w.deleted, w.boxes, w.volumes, w.logs, w.prepared)
+	for i, n := range e.s.names() {
+		fmt.Fprintf(&b, "  %s: %+v pulled=%d\n", n, w.runs[i], w.pulled[i])
+	}
+	for _, c := range w.calls {
+		if c.out {
+			fmt.Fprintf(&b, "  call %v %s/%d done=%v cancelled=%v until=%d\n", c.verb, e.s.nameOf(c.c), c.attempt, c.done, c.cancelled, c.until)
+		}
+	}
+	fmt.Fprintf(&b, "  status %s\n", statusKey(e.s.statuses[w.mem]))
+	return b.String()
+}
+
+// TestExplore runs every interleaving of small pods, the agent dying in every state (PL-02, PL-10, SC-02, SC-04, SC-19,
+// SC-28).
+func TestExplore(t *testing.T) {
+	cases := []struct {
+		letters string
+		policy  corev1.RestartPolicy
+		faults  world // budgets
+	}{
+		{"m", corev1.RestartPolicyAlways, world{ticks: 3, crashes: 2, fails: 2, deaths: 2, pauses: 1}},
+		{"m", corev1.RestartPolicyNever, world{ticks: 3, crashes: 1, fails: 2, deaths: 2, pauses: 1}},
+		{"im", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 2, fails: 1, deaths: 1, pauses: 1}},
+		{"im", corev1.RestartPolicyNever, world{ticks: 2, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
+		{"im", corev1.RestartPolicyOnFailure, world{ticks: 2, crashes: 2, fails: 1, deaths: 1}},
+		{"iim", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 1, fails: 1, deaths: 1}},
+		{"imm", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, deaths: 1, pauses: 1}},
+		{"sm", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 1, fails: 1, deaths: 1}},
+		{"ssm", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, deaths: 1}},
+		{"issm", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, deaths: 1}},
+		{"iimm", corev1.RestartPolicyOnFailure, world{ticks: 1, crashes: 1, deaths: 1}},
+		{"iiim", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
+	}
+	for _, c := range cases {
+		t.Run(c.letters+"/"+string(c.policy), func(t *testing.T) {
+			t.Parallel()
+			s, w := newScene(shape(c.letters, c.policy))
+			w.ticks, w.crashes, w.fails, w.deaths, w.pauses = c.faults.ticks, c.faults.crashes, c.faults.fails, c.faults.deaths, c.faults.pauses
+			e := explore(s, w, 400_000)
+			for _, b := range e.bad {
+				t.Error(b)
+			}
+			ends := 0
+			for _, gone := range e.seen {
+				if gone {
+					ends++
+				}
+			}
+			t.Logf("%d states, %d of them ends, %d statuses", len(e.seen), ends, len(s.statuses))
+			if ends == 0 {
+				t.Error("no run came to an end: the model does not explore what it says")
+			}
+			if len(e.seen) >= e.limit {
+				t.Errorf("stopped at %d states: not every one was explored", e.limit)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+// wind stops what runs (SC-09, PL-10): inits and mains together; then, when the last of them is gone, sidecars from
+// the last to the first, each after the one behind it is gone. Past the deadline all are stopped at once.
+func (v *view) wind() {
+	l := v.left
+	v.why("", "stops because %s", l.because)
+	v.keep(StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
+	busy := false
+	stop := func(m *member) {
+		if m.start {
+			busy = true // cancelled is not undone: wait for the return, then look
+		}
+		if m.live() {
+			busy = true
+			v.stop(m)
+		}
+	}
+	for i := range v.mains {
+		stop(&v.mains[i])
+	}
+	for i := range v.gates {
+		if v.gates[i].kind == initKind {
+			stop(&v.gates[i])
+		}
+	}
+	v.strays()
+	late := !v.Now.Before(l.until)
+	if !late {
+		v.wake(l.until)
+	}
+	for i := len(v.gates) - 1; i >= 0; i-- {
+		if v.gates[i].kind != sidecarKind {
+			continue
+		}
+		if busy && !late {
+			return
+		}
+		stop(&v.gates[i])
+	}
+}
+
+func (v *view) stop(m *member) {
+	v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.left.until})
+}
+
+// bring wants op with the earlier of its deadline and the one of the call that is out.
+func (v *view) bring(op Op) {
+	for i, o := range v.out.Ops {
+		if o.Key() != op.Key() {
+			continue
+		}
+		if op.Until.Before(o.Until) {
+			v.out.Ops[i].Until = op.Until
+		}
+		return
+	}
+	v.do(op)
+}
+
+// strays stops live containers that are not a member's newest attempt: none should be, but nothing may be left
+// running because a record was lost. A pod that is known from the runtime alone has no members at all.
+func (v *view) strays() {
+	for i := range v.Seen.Containers {
+		c := &v.Seen.Containers[i]
+		if c.Live() && !v.newestOfMember(c) {
+			v.bring(Op{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, Until: v.left.until})
+		}
+	}
+}
+
+func (v *view) newestOfMember(c *Container) (found bool) {
+	v.all(func(m *member) { found = found || m.newest == c })
+	return found
+}
+
+// clean releases what an ended pod holds. Its containers' last state and logs stay to be read until the pod is
+// deleted; then they go too, but not before the API server holds how they ended.
+func (v *view) clean() {
+	v.keep(StopSandbox, RemoveSandbox, RemoveContainer, ReleaseVolumes, RemoveLogs)
+	busy := false
+	for i := range v.Seen.Sandboxes {
+		s := &v.Seen.Sandboxes[i]
+		if s.Ready || !v.Heard.Stopped[s.Attempt] {
+			busy = true
+			v.want(Op{Verb: StopSandbox, Attempt: s.Attempt})
+		}
+	}
+	if busy || v.calling(StopSandbox) {
+		v.why("", "takes down its sandbox")
+		return
+	}
+	if v.calling(PrepareVolumes) {
+		v.why("", "waits for the preparation of its volumes to give up")
+		return
+	}
+	if v.Seen.Volumes {
+		v.want(Op{Verb: ReleaseVolumes})
+	}
+	deleted := v.Removed || v.Pod.DeletionTimestamp != nil
+	if !deleted {
+		v.out.Ended = !v.Seen.Volumes && !v.calling(ReleaseVolumes)
+		return
+	}
+	if !v.Removed && !v.saved() {
+		v.why("", "waits until its last status is stored")
+		return
+	}
+	for i := range v.Seen.Sandboxes {
+		v.want(Op{Verb: RemoveSandbox, Attempt: v.Seen.Sandboxes[i].Attempt})
+	}
+	if len(v.Seen.Sandboxes) > 0 {
+		return
+	}
+	for i := range v.Seen.Containers { // whose sandbox is gone
+		c := &v.Seen.Containers[i]
+		v.want(Op{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt})
+	}
+	if len(v.Seen.Containers) > 0 || v.Seen.Volumes {
+		return
+	}
+	if v.Seen.Logs {
+		v.want(Op{Verb: RemoveLogs})
+		return
+	}
+	v.out.Ended = len(v.Calls) == 0
+	v.out.Gone = v.out.Ended
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Waiting reasons that the kubelet publishes and people know.
+const (
+	reasonCreating     = "ContainerCreating"
+	reasonInitializing = "PodInitializing"
+	reasonCrashLoop    = "CrashLoopBackOff"
+	reasonErrPull      = "ErrImagePull"
+	reasonPullBackOff  = "ImagePullBackOff"
+)
+
+// pullErrorShown is how long a failed pull is shown as ErrImagePull before it is shown as ImagePullBackOff, so that
+// a watcher sees both, as it does with the kubelet.
+const pullErrorShown = time.Second
+
+// status derives what to publish from the same facts as the operations (PL-01).
+func (v *view) status() corev1.PodStatus {
+	l := v.left
+	old := &v.Pod.Status
+	s := corev1.PodStatus{
+		ObservedGeneration:         v.Pod.Generation,
+		QOSClass:                   old.QOSClass,
+		NominatedNodeName:          old.NominatedNodeName,
+		EphemeralContainerStatuses: old.EphemeralContainerStatuses,
+		ResourceClaimStatuses:      old.ResourceClaimStatuses,
+		StartTime:                  old.StartTime,
+	}
+	if s.StartTime == nil {
+		t := stamp(v.Now)
+		s.StartTime = &t
+	}
+	v.addresses(&s)
+	for i := range v.gates {
+		s.InitContainerStatuses = append(s.InitContainerStatuses, v.containerStatus(&v.gates[i]))
+	}
+	for i := range v.mains {
+		s.ContainerStatuses = append(s.ContainerStatuses, v.containerStatus(&v.mains[i]))
+	}
+	s.Phase = v.phase()
+	switch {
+	case l.reason != "":
+		s.Reason, s.Message = l.reason, l.message
+	case s.Phase == old.Phase:
+		s.Reason, s.Message = old.Reason, old.Message
+	}
+	v.conditions(&s)
+	return s
+}
+
+func (v *view) addresses(s *corev1.PodStatus) {
+	old := &v.Pod.Status
+	for _, ip := range v.Node.HostIPs {
+		s.HostIPs = append(s.HostIPs, corev1.HostIP{IP: ip})
+	}
+	s.PodIPs = old.PodIPs
+	if v.boxed() {
+		ips := v.box.IPs
+		if v.Pod.Spec.HostNetwork {
+			ips = v.Node.HostIPs
+		}
+		s.PodIPs = nil
+		for _, ip := range ips {
+			s.PodIPs = append(s.PodIPs, corev1.PodIP{IP: ip})
+		}
+	}
+	if len(s.HostIPs) > 0 {
+		s.HostIP = s.HostIPs[0].IP
+	}
+	if len(s.PodIPs) > 0 {
+		s.PodIP = s.PodIPs[0].IP
+	}
+}
+
+// phase is derived from the gates and the mains alone; sidecars have no say in it (SC-06).
+func (v *view) phase() corev1.PodPhase {
+	l := v.left
+	old := v.Pod.Status.Phase
+	if old == corev1.PodFailed || old == corev1.PodSucceeded {
+		return old
+	}
+	over := l.because != "" && v.still()
+	if over && l.phase != "" {
+		return l.phase
+	}
+	if !v.initialized() && !v.anyMainBegun() {
+		return corev1.PodPending
+	}
+	failed, unborn := false, false
+	for i := range v.mains {
+		switch m := &v.mains[i]; {
+		case m.exit != nil:
+			failed = failed || m.exit.code != 0
+		case !m.live():
+			unborn = true
+		}
+	}
+	switch {
+	case over && !unborn && failed:
+		return corev1.PodFailed
+	case over && !unborn:
+		return corev1.PodSucceeded
+	case unborn && old != corev1.PodRunning:
+		return corev1.PodPending
+	}
+	return corev1.PodRunning
+}
+
+// anyMainBegun tells whether some main ever ran: a pod that was Running does not go back to Pending.
+func (v *view) anyMainBegun() bool {
+	for i := range v.mains {
+		if m := &v.mains[i]; m.exit != nil || m.live() {
+			return true
+		}
+	}
+	return false
+}
+
+// containerStatus tells the state of one container.
+func (v *view) containerStatus(m *member) corev1.ContainerStatus {
+	s := corev1.ContainerStatus{Name: m.spec.Name, Image: m.spec.Image}
+	if m.mem != nil {
+		s.ImageID, s.ContainerID, s.RestartCount = m.mem.ImageID, m.mem.ContainerID, m.mem.RestartCount
+		s.LastTerminationState = m.mem.LastTerminationState
+	}
+	run := m.newest
+	if run != nil && !run.Live() && !run.Exited() {
+		run = m.dead // created, not started: nothing to tell of it yet
+	}
+	if run != nil {
+		if m.mem != nil && int32(run.Attempt) > m.mem.RestartCount {
+			s.LastTerminationState.Terminated = terminated(m.mem)
+		}
+		s.RestartCount = max(s.RestartCount, int32(run.Attempt))
+		s.ContainerID = v.containerID(run.ID)
+		s.ImageID = run.ImageID
+		if run.Image != "" {
+			s.Image = run.Image
+		}
+		if run.Live() && m.dead != nil {
+			s.LastTerminationState.Terminated = v.terminatedState(m, m.dead)
+		}
+	}
+	switch {
+	case m.live():
+		s.State.Running = &corev1.ContainerStateRunning{StartedAt: stamp(m.newest.StartedAt)}
+		s.Ready = m.kind != initKind
+	case m.exit != nil:
+		v.afterExit(m, &s)
+	default:
+		s.State.Waiting = v.waiting(m)
+	}
+	started := s.State.Running != nil
+	s.Started = &started
+	if started && (len(m.spec.Resources.Requests) > 0 || len(m.spec.Resources.Limits) > 0) {
+		s.AllocatedResources = m.spec.Resources.Requests
+		s.Resources = m.spec.Resources.DeepCopy()
+	}
+	return s
+}
+
+// afterExit fills in the state of a container whose last attempt is over: how it ended, or what it waits for.
+func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
+	end := v.endOf(m)
+	s.Ready = m.kind == initKind && m.exit.code == 0
+	if v.left.because != "" || !v.again(m) {
+		s.State.Terminated = end
+		return
+	}
+	if w := v.failure(m); w != nil {
+		s.State.Waiting, s.LastTerminationState.Terminated = w, end
+		return
+	}
+	// The reason stays until the next attempt runs, also while its image is pulled.
+	if wait := v.due(m).Sub(m.exit.finished); wait > 0 {
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonCrashLoop,
+			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+				wait, m.spec.Name, v.Pod.Name, v.Pod.Namespace, v.Pod.UID)}
+		s.LastTerminationState.Terminated = end
+		return
+	}
+	s.State.Terminated = end
+}
+
+// endOf describes m's exit, in the words stored before if the runtime has lost them.
+func (v *view) endOf(m *member) *corev1.ContainerStateTerminated {
+	if m.dead != nil && m.dead.ID == m.exit.id {
+		return v.terminatedState(m, m.dead)
+	}
+	if m.mem != nil {
+		if t := terminated(m.mem); t != nil {
+			return t
+		}
+	}
+	e := m.exit
+	return &corev1.ContainerStateTerminated{ExitCode: e.code, Reason: e.reason, Message: e.message,
+		StartedAt: stamp(e.started), FinishedAt: stamp(e.finished), ContainerID: e.id}
+}
+
+func (v *view) terminatedState(m *member, c *Container) *corev1.ContainerStateTerminated {
+	id := v.containerID(c.ID)
+	if m.mem != nil { // what was published once stays, though the files it came from may be gone
+		for _, t := range []*corev1.ContainerStateTerminated{m.mem.State.Terminated, m.mem.LastTerminationState.Terminated} {
+			if t != nil && t.ContainerID == id {
+				return t
+			}
+		}
+	}
+	return &corev1.ContainerStateTerminated{ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
+		StartedAt: stamp(c.StartedAt), FinishedAt: stamp(c.FinishedAt), ContainerID: id}
+}
+
+// waiting says what a container that never ran waits for (PL-15).
+func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
+	if w := v.failure(m); w != nil {
+		return w
+	}
+	w := &corev1.ContainerStateWaiting{Reason: reasonCreating}
+	if len(v.gates) > 0 {
+		w.Reason = reasonInitializing
+	}
+	for _, k := range []Verb{PrepareVolumes, RunSandbox} {
+		for key, f := range v.Heard.Failed {
+			if key.Verb == k {
+				w.Message = f.Message
+				return w
+			}
+		}
+	}
+	return w
+}
+
+// failure returns the waiting state that tells why m's next attempt could not start, or nil.
+func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
+	pull := Key{PullImage, m.spec.Name, m.next}
+	if f, ok := v.Heard.Failed[pull]; ok {
+		if final(f.Reason) {
+			return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
+		}
+		shown := f.At.Add(pullErrorShown)
+		if v.Now.Before(shown) {
+			v.wake(shown)
+			return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
+		}
+		return &corev1.ContainerStateWaiting{Reason: reasonPullBackOff,
+			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", m.spec.Image, f.Reason, f.Message)}
+	}
+	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.next}]; ok {
+		return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
+	}
+	if m.mem != nil && m.mem.State.Waiting != nil && v.isOut(pull) {
+		switch m.mem.State.Waiting.Reason { // a restarted agent says the same until it knows better
+		case reasonErrPull, reasonPullBackOff:
+			return m.mem.State.Waiting
+		}
+	}
+	return nil
+}
+
+// final tells whether a pull failed for a reason that another try at the registry would not mend, so that no back-off
+// is shown for it (PL-03).
+func final(reason string) bool {
+	return reason == "ErrImageNeverPull" || reason == "InvalidImageName" || reason == "ImageInspectError"
+}
+
+func (v *view) containerID(id string) string {
+	if id == "" {
+		return ""
+	}
+	return v.Node.Runtime + "://" + id
+}
+
+// stamp cuts a time to the precision the API keeps, so that what is published and what comes back are equal.
+func stamp(t time.Time) metav1.Time {
+	if t.IsZero() {
+		return metav1.Time{}
+	}
+	return metav1.NewTime(t.Truncate(time.Second))
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import corev1 "k8s.io/api/core/v1"
+
+// steps yields every world that can come next. With fair set only those come in which nothing goes wrong, and the
+// first is as good as any.
+func (e *explorer) steps(w world, fair bool, yield func(world, string) bool) {
+	if w.gone {
+		return
+	}
+	for i := range w.calls {
+		if w.calls[i].out && !e.callSteps(w, i, fair, yield) {
+			return
+		}
+	}
+	if w.mem != w.stored {
+		n := w
+		n.stored = n.mem
+		if !yield(n, "status stored") {
+			return
+		}
+	}
+	if !e.containerSteps(w, fair, yield) {
+		return
+	}
+	if w.wake > w.now && (w.ticks > 0 || fair) {
+		n := w
+		n.now = w.wake
+		if !fair {
+			n.ticks--
+		}
+		if !yield(n, "time passes") {
+			return
+		}
+	}
+	if fair {
+		return
+	}
+	e.faultSteps(w, yield)
+}
+
+// faultSteps are what may go wrong from outside, and the deletion.
+func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
+	if !w.deleted {
+		n := w
+		n.deleted, n.deletedAt = true, w.now
+		if !yield(n, "delete") {
+			return
+		}
+	}
+	if w.deaths > 0 {
+		n := w
+		n.deaths--
+		n.prepared, n.pulled, n.stopped, n.left = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1
+		n.failed, n.calls, n.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
+		if !yield(n, "the agent dies") {
+			return
+		}
+	}
+	if w.pauses > 0 {
+		for i, b := range w.boxes {
+			if b.ready {
+				n := w
+				n.pauses--
+				n.boxes[i].ready = false
+				if !yield(n, "pause dies") {
+					return
+				}
+			}
+		}
+	}
+}
+
+// containerSteps are exits: an init ends well, anything may crash, a main may end well.
+func (e *explorer) containerSteps(w world, fair bool, yield func(world, string) bool) bool {
+	inits := len(e.s.pod.Spec.InitContainers)
+	for c := range w.runs {
+		for a := range w.runs[c] {
+			if w.runs[c][a].life != running {
+				continue
+			}
+			sidecar := c < inits && e.s.pod.Spec.InitContainers[c].RestartPolicy != nil
+			ends := !sidecar && (c < inits || e.s.pod.Spec.RestartPolicy != corev1.RestartPolicyAlways)
+			if ends && !fair {
+				if n := w; !yield(exit1(n, c, a, 0), e.s.nameOf(int8(c))+" exits 0") {
+					return false
+				}
+			}
+			if w.crashes > 0 && !fair {
+				n := w
+				n.crashes--
+				if !yield(exit1(n, c, a, 1), e.s.nameOf(int8(c))+" crashes") {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func exit1(w world, c, a int, code uint8) world {
+	r := &w.runs[c][a]
+	r.life, r.code, r.end = exited, code, w.now
+	return w
+}
+
+// callSteps moves call i on: its effect, its return, its failure, or, when it was cancelled, its giving up.
+func (e *explorer) callSteps(w world, i int, fair bool, yield func(world, string) bool) bool {
+	c := w.calls[i]
+	name := c.verb.String() + " " + e.s.nameOf(c.c)
+	if c.done {
+		n := w
+		e.returned(&n, i)
+		return yield(n, name+" returns")
+	}
+	n, ok := e.effect(w, i)
+	if ok && !lasting(c.verb) { // nothing can be seen between its effect and its return
+		e.returned(&n, i)
+	}
+	if ok && !yield(n, name+" takes effect") {
+		return false
+	}
+	if fair {
+		return true
+	}
+	if c.cancelled {
+		n := w
+		n.calls[i] = wcall{}
+		if !yield(n, name+" gives up") {
+			return false
+		}
+	} else if w.fails > 0 && mayFail(c.verb) {
+		n := w
+		n.fails--
+		n.calls[i] = wcall{}
+		for j := range n.failed {
+			if !n.failed[j].set {
+				n.failed[j] = wfail{true, c.verb, c.c, c.attempt, w.now}
+				break
+			}
+		}
+		if !yield(n, name+" fails") {
+			return false
+		}
+	}
+	return true
+}
+
+// lasting tells whether the world may change between such a call's effect and its return in a way that matters.
+func lasting(v Verb) bool {
+	return v == RunSandbox || v == StartContainer || v == StopContainer || v == StopSandbox || v == PrepareVolumes
+}
+
+func mayFail(v Verb) bool { return v != RemoveLogs && v != RemoveContainer }
+
+// effect is what the call does to the node, one step of it. Not ok when it has to wait.
+func (e *explorer) effect(w world, i int) (world, bool) {
+	c := &w.calls[i]
+	switch c.verb {
+	case PrepareVolumes:
+		w.volumes = true
+	case RunSandbox:
+		if int(c.attempt) >= maxBoxes {
+			return w, false
+		}
+		w.boxes[c.attempt] = box{true, true}
+		w.logs, w.volumes = true, true
+	case StartContainer:
+		return e.startEffect(w, i)
+	case StopContainer:
+		r := &w.runs[c.c][c.attempt]
+		if r.life == running {
+			*r = exit1(w, int(c.c), int(c.attempt), 1).runs[c.c][c.attempt]
+		}
+	case RemoveContainer:
+		w.runs[c.c][c.attempt] = attempt{}
+	case StopSandbox:
+		w.boxes[c.attempt].ready = false
+	case RemoveSandbox:
+		w.boxes[c.attempt] = box{}
+		for x := range w.runs {
+			for a := range w.runs[x] {
+				if w.runs[x][a].life != absent && w.runs[x][a].box == c.attempt {
+					w.runs[x][a] = attempt{}
+				}
+			}
+		}
+	case ReleaseVolumes:
+		w.volumes = false
+	case RemoveLogs:
+		w.logs = false
+	}
+	c.done = true
+	return w, true
+}
+
+// startEffect creates, then starts, in the newest sandbox; each can be seen before the call returns.
+func (e *explorer) startEffect(w world, i int) (world, bool) {
+	c := &w.calls[i]
+	if int(c.attempt) >= maxAttempts {
+		return w, false
+	}
+	r := &w.runs[c.c][c.attempt]
+	switch r.life {
+	case absent:
+		newest := -1
+		for b := range w.boxes {
+			if w.boxes[b].ready {
+				newest = b
+			}
+		}
+		if newest < 0 { // the sandbox died meanwhile: the call can only give up
+			w.calls[i] = wcall{}
+			return w, true
+		}
+		*r = attempt{life: created, box: uint8(newest), start: w.now}
+	case created:
+		r.life, r.start = running, w.now
+		c.done = true
+	default:
+		c.done = true
+	}
+	return w, true
+}
+
+// returned is what the agent learns from a call that succeeded.
+func (e *explorer) returned(w *world, i int) {
+	c := w.calls[i]
+	w.calls[i] = wcall{}
+	for j, f := range w.failed {
+		if f.set && f.verb == c.verb && f.c == c.c && f.attempt == c.attempt {
+			w.failed[j] = wfail{}
+		}
+	}
+	switch c.verb {
+	case PrepareVolumes:
+		w.prepared = true
+	case PullImage:
+		w.pulled[c.c] = c.attempt + 1
+	case StopSandbox:
+		w.stopped[c.attempt] = true
+	}
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// kind is what a container is in the life of its pod.
+type kind uint8
+
+const (
+	initKind kind = iota
+	sidecarKind
+	mainKind
+)
+
+// exit is how the last attempt of a container ended: from the runtime if it still shows it, else from the
+// stored status.
+type exit struct {
+	code              int32
+	started, finished time.Time
+	reason, message   string
+	attempt           uint32
+	here              bool // it ran in the pod's newest sandbox
+	streak            int
+	specImage         string
+	id                string
+}
+
+// member is one container of the pod with all that is known of it.
+type member struct {
+	kind   kind
+	spec   *corev1.Container
+	mem    *corev1.ContainerStatus // as last stored, or nil
+	newest *Container              // newest attempt the runtime shows, or nil
+	dead   *Container              // newest attempt that has exited, or nil
+	exit   *exit                   // how the last attempt ended; nil while one is live or none ever was
+	here   bool                    // newest is in the newest sandbox
+	next   uint32                  // the attempt to start next
+	start  bool                    // a StartContainer call is out
+}
+
+// view is an Input sorted for deciding. It holds no facts of its own.
+type view struct {
+	Input
+	out   Decision
+	left  leave    // why the pod is on its way out, if it is
+	box   *Sandbox // the newest sandbox, or nil
+	gates []member // inits and sidecars, in order
+	mains []member
+}
+
+func look(in Input) *view {
+	v := &view{Input: in}
+	for i := range in.Seen.Sandboxes {
+		if s := &in.Seen.Sandboxes[i]; v.box == nil || s.Attempt > v.box.Attempt {
+			v.box = s
+		}
+	}
+	spec, status := &in.Pod.Spec, &in.Pod.Status
+	v.gates = make([]member, len(spec.InitContainers))
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		k := initKind
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			k = sidecarKind
+		}
+		v.gates[i] = v.member(k, c, remembered(status.InitContainerStatuses, c.Name))
+	}
+	v.mains = make([]member, len(spec.Containers))
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		v.mains[i] = v.member(mainKind, c, remembered(status.ContainerStatuses, c.Name))
+	}
+	return v
+}
+
+// remembered returns the stored status of a container, if it was ever created.
+func remembered(list []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatus) member {
+	m := member{kind: k, spec: spec, mem: mem}
+	for i := range v.Seen.Containers {
+		c := &v.Seen.Containers[i]
+		if c.Name != spec.Name {
+			continue
+		}
+		if m.newest == nil || c.Attempt > m.newest.Attempt {
+			m.newest = c
+		}
+		if c.Exited() && (m.dead == nil || c.Attempt > m.dead.Attempt) {
+			m.dead = c
+		}
+	}
+	m.here = m.newest != nil && v.box != nil && m.newest.SandboxID == v.box.ID
+	for _, c := range v.Calls {
+		if c.Verb == StartContainer && c.Container == spec.Name {
+			m.start = true
+		}
+	}
+	m.exit = v.lastExit(&m)
+	switch {
+	case m.newest != nil && (m.newest.Exited() || m.newest.Live() || !m.here):
+		m.next = m.newest.Attempt + 1
+	case m.newest != nil: // created in this sandbox, never started
+		m.next = m.newest.Attempt
+	case m.exit != nil:
+		m.next = m.exit.attempt + 1
+	}
+	return m
+}
+
+// lastExit finds how m's last attempt ended. A container that the stored status shows as running and that the
+// runtime does not know any more was lost with its sandbox, most likely in a reboot.
+func (v *view) lastExit(m *member) *exit {
+	if m.live() {
+		return nil
+	}
+	if c := m.dead; c != nil {
+		return &exit{code: c.ExitCode, started: c.StartedAt, finished: c.FinishedAt, reason: c.Reason,
+			message: c.Message, attempt: c.Attempt, here: v.box != nil && c.SandboxID == v.box.ID,
+			streak: c.Streak, specImage: c.SpecImage, id: c.ID}
+	}
+	if m.mem == nil || m.newest != nil && m.mem.RestartCount >= int32(m.newest.Attempt) {
+		return nil
+	}
+	attempt := uint32(max(m.mem.RestartCount, 0))
+	if t := terminated(m.mem); t != nil {
+		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
+			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
+			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second))}
+	}
+	if m.mem.State.Running != nil {
+		return &exit{code: 137, started: m.mem.State.Running.StartedAt.Time, finished: v.Now,
+			reason: "ContainerStatusUnknown", attempt: attempt, streak: int(attempt), specImage: m.spec.Image,
+			message: "The container could not be found in the runtime; its sandbox was lost, probably in a reboot",
+			id:      m.mem.ContainerID}
+	}
+	return nil
+}
+
+// terminated returns the end that a stored status remembers: its present state, or, in back-off, the last one.
+func terminated(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if s.State.Terminated != nil {
+		return s.State.Terminated
+	}
+	if s.State.Running == nil {
+		return s.LastTerminationState.Terminated
+	}
+	return nil
+}
+
+func (m *member) live() bool    { return m.newest != nil && m.newest.Live() }
+func (m *member) running() bool { return m.newest != nil && m.newest.Running() }
+
+// started tells whether m has begun to do its work in the newest sandbox.
+func (m *member) started() bool { return m.running() && m.here }
+
+// begun tells whether any attempt of m was made in the newest sandbox.
+func (m *member) begun() bool {
+	return m.here || m.exit != nil && m.exit.here
+}
+
+// outdated tells whether the spec's image was changed since the attempt with that image was created.
+func (m *member) outdated(image string) bool {
+	return image != "" && image != m.spec.Image
+}
+
+// again tells whether an attempt that ended so is followed by another, by the pod's restart policy (PL-02).
+func (v *view) again(m *member) bool {
+	e := m.exit
+	if e == nil {
+		return true
+	}
+	policy := v.Pod.Spec.RestartPolicy
+	switch m.kind {
+	case sidecarKind:
+		return true
+	case initKind:
+		if e.code == 0 {
+			return !e.here // a new sandbox runs all inits again
+		}
+		return policy != corev1.RestartPolicyNever
+	}
+	if m.outdated(e.specImage) {
+		return true
+	}
+	switch policy {
+	case corev1.RestartPolicyNever:
+		return false
+	case corev1.RestartPolicyOnFailure:
+		return e.code != 0
+	}
+	return true
+}
+
+// due returns when m's next attempt may start.
+func (v *view) due(m *member) time.Time {
+	e := m.exit
+	if e == nil || m.outdated(e.specImage) || m.kind == initKind && e.code == 0 {
+		return time.Time{}
+	}
+	return e.finished.Add(Delay(m.streakAfter() - 1))
+}
+
+// streakAfter returns the streak of the attempt that follows m's exit.
+func (m *member) streakAfter() int {
+	e := m.exit
+	switch {
+	case e == nil || m.outdated(e.specImage) || m.kind == initKind && e.code == 0:
+		return 0
+	case !e.started.IsZero() && e.finished.Sub(e.started) >= restartReset:
+		return 1
+	}
+	return e.streak + 1
+}
+
+// passed tells whether any container behind gate i was begun in the newest sandbox. Since nothing starts before
+// its gates, gate i was open then.
+func (v *view) passed(i int) bool {
+	for j := i + 1; j < len(v.gates); j++ {
+		if v.gates[j].begun() {
+			return true
+		}
+	}
+	for j := range v.mains {
+		if v.mains[j].begun() {
+			return true
+		}
+	}
+	return false
+}
+
+// open tells whether gate i lets the next container start.
+func (v *view) open(i int) bool {
+	m := &v.gates[i]
+	if m.kind == sidecarKind {
+		return m.started()
+	}
+	return !m.live() && m.exit != nil && m.exit.code == 0 && m.exit.here || v.passed(i)
+}
+
+// initialized tells whether every gate was open once in the newest sandbox.
+func (v *view) initialized() bool {
+	for i := range v.gates {
+		if !v.open(i) && !v.passed(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// all calls f on every container, gates first.
+func (v *view) all(f func(*member)) {
+	for i := range v.gates {
+		f(&v.gates[i])
+	}
+	for i := range v.mains {
+		f(&v.mains[i])
+	}
+}
+
+// calling tells whether a call with this verb has not returned.
+func (v *view) calling(verb Verb) bool {
+	for _, c := range v.Calls {
+		if c.Verb == verb {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The world is a pod on a node, small enough to be explored: what the runtime holds, what the agent remembers, which
+// calls are out, and how many faults are left to happen. It is comparable, so that states can be told apart.
+
+const (
+	maxContainers = 4
+	maxAttempts   = 3
+	maxBoxes      = 2
+	maxCalls      = 9
+	maxFails      = 2
+)
+
+type life uint8
+
+const (
+	absent life = iota
+	created
+	running
+	exited
+)
+
+type attempt struct {
+	life       life
+	code       uint8
+	box        uint8
+	start, end int16 // seconds
+}
+
+type box struct{ there, ready bool }
+
+type wcall struct {
+	out       bool
+	verb      Verb
+	c         int8 // container's index, or -1
+	attempt   uint8
+	done      bool // its effect is complete; it has only to return
+	cancelled bool
+	until     int16
+}
+
+type wfail struct {
+	set     bool
+	verb    Verb
+	c       int8
+	attempt uint8
+	at      int16
+}
+
+type world struct {
+	now     int16
+	ticks   uint8 // left
+	crashes uint8 // containers that may exit by themselves with code 1
+	fails   uint8 // operations that may fail
+	deaths  uint8 // of the agent
+	pauses  uint8 // of the sandbox
+
+	deleted, gone bool
+	deletedAt     int16
+	boxes         [maxBoxes]box
+	runs          [maxContainers][maxAttempts]attempt
+	volumes, logs bool
+
+	// the agent's memory, lost when it dies
+	prepared bool
+	pulled   [maxContainers]uint8 // attempt + 1
+	stopped  [maxBoxes]bool
+	left     int16 // LeftAt, or -1
+	failed   [maxFails]wfail
+	calls    [maxCalls]wcall
+
+	mem, stored int32 // statuses, interned
+	wake        int16
+}
+
+// scene is what stays the same while a world is explored.
+type scene struct {
+	pod      *corev1.Pod
+	statuses []*corev1.PodStatus
+	byKey    map[string]int32
+	next     func(Input) Decision
+	mutant   func(*Decision, *world)
+}
+
+func (s *scene) intern(st *corev1.PodStatus) int32 {
+	key := statusKey(st)
+	if id, ok := s.byKey[key]; ok {
+		return id
+	}
+	id := int32(len(s.statuses))
+	s.byKey[key] = id
+	s.statuses = append(s.statuses, st.DeepCopy())
+	return id
+}
+
+func statusKey(st *corev1.PodStatus) string {
+	b := make([]byte, 0, 160)
+	b = append(b, st.Phase...)
+	add := func(list []corev1.ContainerStatus) {
+		for i := range list {
+			c := &list[i]
+			b = fmt.Appendf(b, "|%d", c.RestartCount)
+			for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+				switch {
+				case state.Waiting != nil:
+					b = append(b, 'w')
+					b = append(b, state.Waiting.Reason...)
+					b = append(b, state.Waiting.Message...)
+				case state.Running != nil:
+					b = fmt.Appendf(b, "r%d", state.Running.StartedAt.Unix())
+				case state.Terminated != nil:
+					b = fmt.Appendf(b, "t%d@%d", state.Terminated.ExitCode, state.Terminated.FinishedAt.Unix())
+				}
+			}
+		}
+	}
+	add(st.InitContainerStatuses)
+	add(st.ContainerStatuses)
+	for i := range st.Conditions {
+		b = fmt.Appendf(b, "%c%s%s", st.Conditions[i].Status[0], st.Conditions[i].Reason, st.Conditions[i].Message)
+	}
+	b = append(b, st.PodIP...)
+	return string(b)
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(sec int16) time.Time { return epoch.Add(time.Duration(sec) * time.Second) }
+
+func (s *scene) names() []string {
+	var names []string
+	for _, c := range s.pod.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	for _, c := range s.pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (s *scene) nameOf(c int8) string {
+	if c < 0 {
+		return ""
+	}
+	if n := int8(len(s.pod.Spec.InitContainers)); c >= n {
+		return s.pod.Spec.Containers[c-n].Name
+	}
+	return s.pod.Spec.InitContainers[c].Name
+}
+
+func (s *scene) indexOf(name string) int8 {
+	if name == "" {
+		return -1
+	}
+	return int8(slices.Index(s.names(), name))
+}
+
+func boxID(i int) string { return [...]string{"box0", "box1"}[i] }
+
+// input is what the agent would know of this world.
+func (s *scene) input(w *world) Input {
+	pod := *s.pod
+	pod.Status = *s.statuses[w.mem]
+	if w.deleted {
+		grace := graceSeconds
+		pod.DeletionGracePeriodSeconds = &grace
+		pod.DeletionTimestamp = &metav1.Time{Time: at(w.deletedAt).Add(time.Duration(grace) * time.Second)}
+	}
+	in := Input{Pod: &pod, Saved: w.mem == w.stored, Now: at(w.now), Node: Node{HostIPs: []string{"10.0.0.1"}, Runtime: "sim"}}
+	in.Seen = s.seen(w)
+	in.Heard = Heard{Prepared: w.prepared, Pulled: map[string]Pulled{}, Failed: map[Key]Failure{}, Stopped: map[uint32]bool{}}
+	if w.left >= 0 {
+		in.Heard.LeftAt = at(w.left)
+	}
+	for i, p := range w.pulled {
+		if p > 0 {
+			in.Heard.Pulled[s.nameOf(int8(i))] = Pulled{Attempt: uint32(p - 1), Image: "img"}
+		}
+	}
+	for _, f := range w.failed {
+		if f.set {
+			in.Heard.Failed[Key{f.verb, s.nameOf(f.c), uint32(f.attempt)}] = Failure{Times: 1, At: at(f.at), Reason: reasonErrPull, Message: "failed"}
+		}
+	}
+	for i, st := range w.stopped {
+		if st {
+			in.Heard.Stopped[uint32(i)] = true
+		}
+	}
+	for _, c := range w.calls {
+		if c.out {
+			in.Calls = append(in.Calls, Call{Op: s.op(c), Cancelled: c.cancelled})
+		}
+	}
+	return in
+}
+
+func (s *scene) op(c wcall) Op {
+	o := Op{Verb: c.verb, Container: s.nameOf(c.c), Attempt: uint32(c.attempt)}
+	if c.verb == StopContainer {
+		o.Until = at(c.until)
+	}
+	return o
+}
+
+func (s *scene) seen(w *world) Seen {
+	seen := Seen{Volumes: w.volumes, Logs: w.logs}
+	for i, b := range w.boxes {
+		if b.there {
+			seen.Sandboxes = append(seen.Sandboxes, Sandbox{ID: boxID(i), Attempt: uint32(i), Ready: b.ready, CreatedAt: epoch, IPs: []string{"10.1.0.2"}})
+		}
+	}
+	for c := range w.runs {
+		for a, r := range w.runs[c] {
+			if r.life == absent {
+				continue
+			}
+			x := Container{ID: fmt.Sprintf("%d-%d", c, a), Name: s.nameOf(int8(c)), Attempt: uint32(a), SandboxID: boxID(int(r.box)),
+				CreatedAt: at(r.start), SpecImage: "img", Streak: a}
+			if r.life >= running {
+				x.StartedAt = at(r.start)
+			}
+			if r.life == exited {
+				x.FinishedAt, x.ExitCode = at(r.end), int32(r.code)
+			}
+			seen.Containers = append(seen.Containers, x)
+		}
+	}
+	return seen
+}
