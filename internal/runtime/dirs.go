@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxSocketDir is how long a folder for shim sockets may be: containerd puts a name of 64 hex digits into it, and a
@@ -60,11 +62,36 @@ func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.soc
 // shimAddress is the name by which shims tell data folders apart. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 
+// ErrInUse is returned when another process runs a container runtime on the data folder.
+var ErrInUse = errors.New("a container runtime runs on this data folder already: stop that wherry first, or use another --data-dir")
+
+// lock makes this process the only one to work on the folder. The lock ends with the process, or by closing the file.
+func (d dirs) lock() (*os.File, error) {
+	if err := os.MkdirAll(d.data, 0o755); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	dir := filepath.Dir(d.root)
+	// 0711 and not 0700: processes in user namespaces must be able to reach their mounts through it.
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("%s: %w", d.data, ErrInUse)
+	}
+	return nil, fmt.Errorf("lock of %s: %w", d.data, err)
+}
+
 // prepare makes the folders, after throwing away what a former boot of the machine left in run.
 func (d dirs) prepare(bootID string) error {
-	if err := os.MkdirAll(d.data, 0o755); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
 	mark := filepath.Join(d.run, "boot-id")
 	old, err := os.ReadFile(mark)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,11 +102,8 @@ func (d dirs) prepare(bootID string) error {
 			return fmt.Errorf("runtime state of the former boot: %w", err)
 		}
 	}
-	// 0711 and not 0700: processes in user namespaces must be able to reach their mounts through these.
-	for _, dir := range []string{filepath.Dir(d.root), d.run} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			return fmt.Errorf("runtime folder: %w", err)
-		}
+	if err := os.MkdirAll(d.run, 0o711); err != nil { // as lock says
+		return fmt.Errorf("runtime folder: %w", err)
 	}
 	for _, dir := range []string{d.root, d.runc, d.cni, filepath.Join(d.run, "s")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

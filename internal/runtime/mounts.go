@@ -5,6 +5,8 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -29,38 +31,53 @@ func share(dir string) error {
 	return nil
 }
 
-// unmountBelow unmounts everything at and below dir, the newest mount first. It leaves dir itself alone if it is a
-// file system of its own and not a bind mount of this package.
+// unmountBelow unmounts everything at and below dir, the newest mount first. It leaves dir itself alone if it is a mount
+// that share found and did not make.
 func unmountBelow(dir string) error {
 	var errs []error
 	// A mount may cover others, which show only when it is gone.
 	for range 16 {
-		mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+		mounts, err := mountinfo.GetMounts(nil)
 		if err != nil {
 			return fmt.Errorf("list mounts below %s: %w", dir, err)
 		}
-		errs = nil
-		left := 0
-		for i := len(mounts) - 1; i >= 0; i-- {
-			m := mounts[i]
-			if m.Mountpoint == dir && !boundOnItself(m) {
-				continue
-			}
-			left++
-			if err := unmount(m.Mountpoint); err != nil {
-				errs = append(errs, fmt.Errorf("unmount %s: %w", m.Mountpoint, err))
-			}
-		}
-		if left == 0 {
+		targets := below(mounts, dir)
+		if len(targets) == 0 {
 			return nil
+		}
+		errs = nil
+		for _, t := range targets {
+			if err := unmount(t); err != nil {
+				errs = append(errs, fmt.Errorf("unmount %s: %w", t, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// boundOnItself reports whether a mount shows a folder of its file system and not its root: what share makes.
-func boundOnItself(m *mountinfo.Info) bool {
-	return m.Root != "/" && strings.HasSuffix(m.Mountpoint, m.Root)
+// below picks the mount points to unmount, in that order.
+func below(mounts []*mountinfo.Info, dir string) []string {
+	byID := map[int]*mountinfo.Info{}
+	for _, m := range mounts {
+		byID[m.ID] = m
+	}
+	var out []string
+	for _, m := range slices.Backward(mounts) {
+		inside := strings.HasPrefix(m.Mountpoint, dir+"/")
+		if inside || m.Mountpoint == dir && boundOnItself(m, byID[m.Parent]) {
+			out = append(out, m.Mountpoint)
+		}
+	}
+	return out
+}
+
+// boundOnItself reports whether a mount shows the very folder it covers: what share makes.
+func boundOnItself(m, parent *mountinfo.Info) bool {
+	if parent == nil || m.Major != parent.Major || m.Minor != parent.Minor {
+		return false
+	}
+	rel, err := filepath.Rel(parent.Mountpoint, m.Mountpoint)
+	return err == nil && m.Root == filepath.Join(parent.Root, rel)
 }
 
 // unmount takes a mount away, from the tree at once if it is busy.

@@ -25,10 +25,19 @@ import (
 const cniResults = "/var/lib/cni/results"
 
 // Purge ends every container that runs from a data folder, at once, and unmounts everything below it, so that the
-// folder can be deleted. No runtime may run on the folder: this does not ask it, and works also when its databases are
-// damaged. The pod network's devices and rules are not its business. A folder without a runtime is left as it is.
+// folder can be deleted. It does not ask a runtime and works also when its databases are damaged; no runtime may run on
+// the folder meanwhile (ErrInUse). The pod network's devices and rules are not its business, see Config.Network. A
+// folder without a runtime is left as it is.
 func Purge(ctx context.Context, dataDir string) error {
 	d := dirsOf(filepath.Clean(dataDir))
+	if _, err := os.Stat(filepath.Dir(d.root)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := d.lock()
+	if err != nil {
+		return fmt.Errorf("purge %s: %w", dataDir, err)
+	}
+	defer lock.Close()
 	// Shims first: nothing then reacts to the containers' ends, and no event finds a listener.
 	shims, err := killByExecutable(filepath.Join(d.bin, bundle.Shim))
 	if err != nil {

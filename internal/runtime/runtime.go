@@ -41,6 +41,7 @@ type Runtime struct {
 	features Features
 	log      *slog.Logger
 
+	lock      *os.File
 	daemon    *daemon
 	client    *containerd.Client
 	events    *eventServer
@@ -52,7 +53,7 @@ type Runtime struct {
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once
 	mute     atomic.Bool // containerd is stopping: its complaints are about that
-	launched bool
+	launched bool        // the plug-ins were begun to be started
 	closing  atomic.Bool
 	err      error // why, once done is closed; nil after Close
 }
@@ -81,6 +82,9 @@ func Start(ctx context.Context, c Config) (_ *Runtime, err error) {
 			_ = r.Close()
 		}
 	}()
+	if r.lock, err = r.dirs.lock(); err != nil {
+		return nil, err
+	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -253,6 +257,9 @@ func (r *Runtime) Close() error {
 	}
 	if r.leavePath != nil {
 		r.leavePath()
+	}
+	if r.lock != nil {
+		r.lock.Close()
 	}
 	running.Store(false)
 	return err
