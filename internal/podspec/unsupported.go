@@ -61,7 +61,9 @@ func podGaps() []podGap {
 			"this node makes no user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
 		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },
 			"there is no dynamic resource allocation; leave resourceClaims out"},
-		{"resources", func(s *corev1.PodSpec) bool { return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0 },
+		{"resources", func(s *corev1.PodSpec) bool {
+			return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0
+		},
 			"resources of the pod as a whole are not enforced; set them on its containers"},
 		{"runtimeClassName", func(s *corev1.PodSpec) bool { return s.RuntimeClassName != nil },
 			"there is only the default runtime; leave runtimeClassName out"},
@@ -106,11 +108,15 @@ func containerGaps() []containerGap {
 		{"livenessProbe", func(r ContainerRef) bool { return r.Container.LivenessProbe != nil }, noProbes},
 		{"readinessProbe", func(r ContainerRef) bool { return r.Container.ReadinessProbe != nil }, noProbes},
 		{"startupProbe", func(r ContainerRef) bool { return r.Container.StartupProbe != nil }, noProbes},
-		{"lifecycle.postStart", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.PostStart != nil },
+		{"lifecycle.postStart", func(r ContainerRef) bool {
+			return r.Container.Lifecycle != nil && r.Container.Lifecycle.PostStart != nil
+		},
 			"this node runs no hooks; do it in the container's command"},
 		{"lifecycle.preStop", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.PreStop != nil },
 			"this node runs no hooks; do it when the process gets SIGTERM"},
-		{"lifecycle.stopSignal", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.StopSignal != nil },
+		{"lifecycle.stopSignal", func(r ContainerRef) bool {
+			return r.Container.Lifecycle != nil && r.Container.Lifecycle.StopSignal != nil
+		},
 			"the stop signal is that of the image (STOPSIGNAL), else SIGTERM"},
 		{"restartPolicy", func(r ContainerRef) bool { return r.Kind == Sidecar },
 			"this node runs no sidecars; put the container under spec.containers"},
@@ -160,7 +166,9 @@ func hostGaps(pod *corev1.Pod, host Host) (all errs) {
 		return nil
 	}
 	const say = "this machine has no AppArmor; use type Unconfined or leave appArmorProfile out"
-	confines := func(p *corev1.AppArmorProfile) bool { return p != nil && p.Type != corev1.AppArmorProfileTypeUnconfined }
+	confines := func(p *corev1.AppArmorProfile) bool {
+		return p != nil && p.Type != corev1.AppArmorProfileTypeUnconfined
+	}
 	if confines(podSC(&pod.Spec).AppArmorProfile) {
 		all = append(all, notYet(field.NewPath("spec", "securityContext", "appArmorProfile"), say))
 	}

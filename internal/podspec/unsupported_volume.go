@@ -29,9 +29,9 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 			all = append(all, notYet(at.Child("mode"), "the folder's mode is always 0777; change it in an init container"))
 		}
 	}
-	for _, user := range fileOwners(v) {
-		if user.id != nil {
-			all = append(all, notYet(user.at(path), "files are owned by root and the pod's fsGroup; leave it out"))
+	for _, owner := range fileOwners(v, path) {
+		if owner.id != nil {
+			all = append(all, notYet(owner.path, "files are owned by root and the pod's fsGroup; leave it out"))
 		}
 	}
 	if v.Projected == nil {
@@ -51,56 +51,52 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 
 // fileOwner is one of the fields by which a file's owner can be chosen (feature AtomicWriteVolumeUserFields).
 type fileOwner struct {
-	id *int64
-	at func(volume *field.Path) *field.Path
+	path *field.Path
+	id   *int64
 }
 
-func fileOwners(v *corev1.Volume) (list []fileOwner) {
-	note := func(id *int64, at func(*field.Path) *field.Path) { list = append(list, fileOwner{id, at}) }
-	keys := func(items []corev1.KeyToPath, below func(*field.Path) *field.Path) {
+func fileOwners(v *corev1.Volume, path *field.Path) (list []fileOwner) {
+	note := func(at *field.Path, id *int64) { list = append(list, fileOwner{at, id}) }
+	keys := func(at *field.Path, items []corev1.KeyToPath) {
 		for i, item := range items {
-			note(item.User, func(p *field.Path) *field.Path { return below(p).Child("items").Index(i).Child("user") })
+			note(at.Child("items").Index(i).Child("user"), item.User)
 		}
 	}
-	files := func(items []corev1.DownwardAPIVolumeFile, below func(*field.Path) *field.Path) {
+	fields := func(at *field.Path, items []corev1.DownwardAPIVolumeFile) {
 		for i, item := range items {
-			note(item.User, func(p *field.Path) *field.Path { return below(p).Child("items").Index(i).Child("user") })
+			note(at.Child("items").Index(i).Child("user"), item.User)
 		}
 	}
-	in := func(names ...string) func(*field.Path) *field.Path {
-		return func(p *field.Path) *field.Path { return p.Child(names[0], names[1:]...) }
+	if s, at := v.ConfigMap, path.Child("configMap"); s != nil {
+		note(at.Child("defaultUser"), s.DefaultUser)
+		keys(at, s.Items)
 	}
-	if s := v.ConfigMap; s != nil {
-		note(s.DefaultUser, in("configMap", "defaultUser"))
-		keys(s.Items, in("configMap"))
+	if s, at := v.Secret, path.Child("secret"); s != nil {
+		note(at.Child("defaultUser"), s.DefaultUser)
+		keys(at, s.Items)
 	}
-	if s := v.Secret; s != nil {
-		note(s.DefaultUser, in("secret", "defaultUser"))
-		keys(s.Items, in("secret"))
-	}
-	if s := v.DownwardAPI; s != nil {
-		note(s.DefaultUser, in("downwardAPI", "defaultUser"))
-		files(s.Items, in("downwardAPI"))
+	if s, at := v.DownwardAPI, path.Child("downwardAPI"); s != nil {
+		note(at.Child("defaultUser"), s.DefaultUser)
+		fields(at, s.Items)
 	}
 	if v.Projected == nil {
 		return list
 	}
-	note(v.Projected.DefaultUser, in("projected", "defaultUser"))
+	path = path.Child("projected")
+	note(path.Child("defaultUser"), v.Projected.DefaultUser)
 	for i, s := range v.Projected.Sources {
-		below := func(name string) func(*field.Path) *field.Path {
-			return func(p *field.Path) *field.Path { return p.Child("projected", "sources").Index(i).Child(name) }
-		}
+		at := path.Child("sources").Index(i)
 		if s.ConfigMap != nil {
-			keys(s.ConfigMap.Items, below("configMap"))
+			keys(at.Child("configMap"), s.ConfigMap.Items)
 		}
 		if s.Secret != nil {
-			keys(s.Secret.Items, below("secret"))
+			keys(at.Child("secret"), s.Secret.Items)
 		}
 		if s.DownwardAPI != nil {
-			files(s.DownwardAPI.Items, below("downwardAPI"))
+			fields(at.Child("downwardAPI"), s.DownwardAPI.Items)
 		}
 		if t := s.ServiceAccountToken; t != nil {
-			note(t.User, func(p *field.Path) *field.Path { return below("serviceAccountToken")(p).Child("user") })
+			note(at.Child("serviceAccountToken", "user"), t.User)
 		}
 	}
 	return list
