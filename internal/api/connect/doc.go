@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connect serves the subresources that reach through to a node, a pod or a service: pods/log, pods/exec,
+// pods/attach, pods/portforward, and the proxies of pods, nodes and services.
+//
+// Log, Exec, Attach, PortForward, PodProxy, NodeProxy and ServiceProxy are rest.Storage for the API server's table.
+// They find objects with a PodGetter and the kubelet with a NodeLocator (Kubelets is the one that reads node
+// objects), check the request against the pod, and hand the connection over. A client's WebSocket (v5) is translated to
+// SPDY towards the kubelet, SPDY is passed through as it is; so any kubelet will do. RegisterConversions gives a
+// scheme the query parameters of all of them.
+//
+// The law: nothing here keeps state, and whatever can be known from the pod is refused here, in words that name the
+// pod and the choice there is; only the rest is left to the kubelet to refuse.
+package connect

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// PodGetter reads a pod; the namespace is in the context, as the API server puts it there.
+type PodGetter func(ctx context.Context, name string) (*corev1.Pod, error)
+
+// NodeGetter reads a node.
+type NodeGetter func(ctx context.Context, name string) (*corev1.Node, error)
+
+// ServiceGetter reads a service; the namespace is in the context.
+type ServiceGetter func(ctx context.Context, name string) (*corev1.Service, error)
+
+// SliceLister lists the endpoint slices of a service; the namespace is in the context. The result is the caller's.
+type SliceLister func(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error)
+
+// NodeLocator says where a node's kubelet serves (scheme, host and port) and how to get there. The transport must be
+// an *http.Transport or wrap one, since upgrades need its dialer and its TLS configuration; it speaks HTTP/1.1.
+type NodeLocator func(ctx context.Context, nodeName string) (*url.URL, http.RoundTripper, error)
+
+// dialTimeout bounds how long a node may take to answer the phone.
+const dialTimeout = 10 * time.Second
+
+// Kubelets finds kubelets by what their node objects say.
+type Kubelets struct {
+	get       NodeGetter
+	transport *http.Transport
+}
+
+// NewKubelets makes a locator over node objects; the TLS configuration holds the client certificate that kubelets
+// know the API server by, and the roots it knows them by.
+func NewKubelets(get NodeGetter, client *tls.Config) *Kubelets {
+	return &Kubelets{get: get, transport: &http.Transport{
+		TLSClientConfig:     client,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: dialTimeout,
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     30 * time.Second,
+	}}
+}
+
+// Locate is the NodeLocator.
+func (k *Kubelets) Locate(ctx context.Context, nodeName string) (*url.URL, http.RoundTripper, error) {
+	node, err := k.get(ctx, nodeName)
+	if apierrors.IsNotFound(err) {
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q is not registered", nodeName))
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("look up node %q: %w", nodeName, err)
+	}
+	host := kubeletHost(node)
+	if host == "" {
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q has published no address yet", nodeName))
+	}
+	port := node.Status.DaemonEndpoints.KubeletEndpoint.Port
+	if port == 0 {
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q has published no kubelet port yet", nodeName))
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, k.transport, nil
+}
+
+// Close lets go of idle connections.
+func (k *Kubelets) Close() { k.transport.CloseIdleConnections() }
+
+// kubeletHost prefers addresses that need no name resolution.
+func kubeletHost(node *corev1.Node) string {
+	for _, t := range []corev1.NodeAddressType{
+		corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeInternalDNS, corev1.NodeHostName, corev1.NodeExternalDNS,
+	} {
+		for _, a := range node.Status.Addresses {
+			if a.Type == t && a.Address != "" {
+				return a.Address
+			}
+		}
+	}
+	return ""
+}
+
+// unreachable is the error of a kubelet that could not be talked to.
+func unreachable(nodeName string, err error) error {
+	if _, ok := err.(apierrors.APIStatus); ok {
+		return err
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the kubelet of node %q cannot be reached: %v", nodeName, err))
+}

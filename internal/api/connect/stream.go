@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+)
+
+var (
+	_ rest.Connecter = &Exec{}
+	_ rest.Connecter = &Attach{}
+	_ rest.Connecter = &PortForward{}
+)
+
+// podStream is what exec, attach and port-forward share.
+type podStream struct {
+	pods  PodGetter
+	nodes NodeLocator
+}
+
+// New implements rest.Storage.
+func (*podStream) New() runtime.Object { return &corev1.Pod{} }
+
+// Destroy implements rest.Storage.
+func (*podStream) Destroy() {}
+
+// ConnectMethods implements rest.Connecter: SPDY clients POST, WebSocket clients GET.
+func (*podStream) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
+
+// kubelet returns where a stream of the pod is served.
+func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, http.RoundTripper, error) {
+	if err := scheduled(pod); err != nil {
+		return nil, nil, err
+	}
+	location, transport, err := s.nodes(ctx, pod.Spec.NodeName)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := *location
+	u.Path, u.RawQuery = path, query.Encode()
+	return &u, transport, nil
+}
+
+// Exec serves pods/exec.
+type Exec struct{ podStream }
+
+// NewExec makes the storage of pods/exec.
+func NewExec(pods PodGetter, nodes NodeLocator) *Exec { return &Exec{podStream{pods, nodes}} }
+
+// NewConnectOptions implements rest.Connecter.
+func (*Exec) NewConnectOptions() (runtime.Object, bool, string) {
+	return &corev1.PodExecOptions{}, false, ""
+}
+
+// Connect implements rest.Connecter.
+func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+	opts, ok := options.(*corev1.PodExecOptions)
+	if !ok {
+		return nil, fmt.Errorf("invalid options object: %T", options)
+	}
+	if len(opts.Command) == 0 {
+		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
+	}
+	streams := proxy.Options{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, Tty: opts.TTY}
+	return e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: streams}, r)
+}
+
+// Attach serves pods/attach.
+type Attach struct{ podStream }
+
+// NewAttach makes the storage of pods/attach.
+func NewAttach(pods PodGetter, nodes NodeLocator) *Attach { return &Attach{podStream{pods, nodes}} }
+
+// NewConnectOptions implements rest.Connecter.
+func (*Attach) NewConnectOptions() (runtime.Object, bool, string) {
+	return &corev1.PodAttachOptions{}, false, ""
+}
+
+// Connect implements rest.Connecter.
+func (a *Attach) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+	opts, ok := options.(*corev1.PodAttachOptions)
+	if !ok {
+		return nil, fmt.Errorf("invalid options object: %T", options)
+	}
+	streams := proxy.Options{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, Tty: opts.TTY}
+	return a.command(ctx, command{verb: "attach", pod: name, container: opts.Container, streams: streams}, r)
+}
+
+// command is a request for the streams of a process in a container.
+type command struct {
+	verb, pod, container string
+	argv                 []string
+	streams              proxy.Options
+}
+
+func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (http.Handler, error) {
+	if !c.streams.Stdin && !c.streams.Stdout && !c.streams.Stderr {
+		return nil, apierrors.NewBadRequest("you must specify at least 1 of stdin, stdout, stderr")
+	}
+	pod, err := s.pods(ctx, c.pod)
+	if err != nil {
+		return nil, err
+	}
+	container, err := chooseContainer(pod, c.container)
+	if err != nil {
+		return nil, err
+	}
+	path := fmt.Sprintf("/%s/%s/%s/%s", c.verb, pod.Namespace, pod.Name, container)
+	location, transport, err := s.kubelet(ctx, pod, path, c.query())
+	if err != nil {
+		return nil, err
+	}
+	through := passThrough(location, transport, r, pod.Spec.NodeName)
+	translate := proxy.NewStreamTranslatorHandler(location, transport, 0, c.streams)
+	return proxy.NewTranslatingHandler(through, translate, wsstream.IsWebSocketRequestWithStreamCloseProtocol), nil
+}
+
+func (c command) query() url.Values {
+	q := url.Values{}
+	if len(c.argv) > 0 {
+		q[corev1.ExecCommandParam] = c.argv
+	}
+	for name, set := range map[string]bool{
+		corev1.ExecStdinParam: c.streams.Stdin, corev1.ExecStdoutParam: c.streams.Stdout,
+		corev1.ExecStderrParam: c.streams.Stderr, corev1.ExecTTYParam: c.streams.Tty,
+	} {
+		if set {
+			q.Set(name, "1")
+		}
+	}
+	return q
+}
+
+// PortForward serves pods/portforward.
+type PortForward struct{ podStream }
+
+// NewPortForward makes the storage of pods/portforward.
+func NewPortForward(pods PodGetter, nodes NodeLocator) *PortForward {
+	return &PortForward{podStream{pods, nodes}}
+}
+
+// NewConnectOptions implements rest.Connecter.
+func (*PortForward) NewConnectOptions() (runtime.Object, bool, string) {
+	return &corev1.PodPortForwardOptions{}, false, ""
+}
+
+// Connect implements rest.Connecter.
+func (p *PortForward) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+	opts, ok := options.(*corev1.PodPortForwardOptions)
+	if !ok {
+		return nil, fmt.Errorf("invalid options object: %T", options)
+	}
+	pod, err := p.pods(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	for _, port := range opts.Ports {
+		query.Add(corev1.PortHeader, strconv.Itoa(int(port)))
+	}
+	path := fmt.Sprintf("/portForward/%s/%s", pod.Namespace, pod.Name)
+	location, transport, err := p.kubelet(ctx, pod, path, query)
+	if err != nil {
+		return nil, err
+	}
+	through := passThrough(location, transport, r, pod.Spec.NodeName)
+	return proxy.NewTranslatingHandler(through, proxy.NewTunnelingHandler(through), wsstream.IsWebSocketRequestWithTunnelingProtocol), nil
+}
+
+// passThrough hands an upgraded connection on as it is.
+func passThrough(location *url.URL, transport http.RoundTripper, r rest.Responder, node string) http.Handler {
+	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, nodeErrors{r, node})
+}
+
+// nodeErrors answers errors on the way to a node.
+type nodeErrors struct {
+	to   rest.Responder
+	node string
+}
+
+// Error implements utilproxy.ErrorResponder.
+func (n nodeErrors) Error(_ http.ResponseWriter, _ *http.Request, err error) {
+	n.to.Error(unreachable(n.node, err))
+}
