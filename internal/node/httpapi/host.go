@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"context"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Host is the agent, as far as this API needs it. All methods are safe for concurrent use and do not block; pods they
+// give are not to be changed.
+type Host interface {
+	// Pods gives the pods of this node with their newest status.
+	Pods() []*corev1.Pod
+	// Pod finds one of them.
+	Pod(namespace, name string) (*corev1.Pod, bool)
+	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error says why there
+	// is none.
+	ContainerID(podUID types.UID, container string) (string, error)
+	// SandboxID gives the runtime's id of the pod's ready sandbox. An error says why there is none.
+	SandboxID(podUID types.UID) (string, error)
+	// LogPath gives the log file of the newest attempt of a container, or of the one before. An error says why there is none.
+	LogPath(podUID types.UID, container string, previous bool) (string, error)
+	// Changed is closed when any of the above may have changed; ask for it again then.
+	Changed() <-chan struct{}
+}
+
+// LogReader writes the container log in file path (CRI format) to stdout and stderr, as opts asks: follow, tail, since,
+// timestamps, limit. When following it ends after running says false and all is read, or when ctx is done. A nil writer
+// means that stream is not wanted.
+type LogReader func(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) error

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// routes is every path there is.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	get := func(pattern string, h http.HandlerFunc) { mux.HandleFunc("GET "+pattern, h) }
+	stream := func(pattern string, h http.HandlerFunc) {
+		mux.HandleFunc("GET "+pattern, h) // WebSocket
+		mux.HandleFunc("POST "+pattern, h)
+	}
+	stream("/exec/{namespace}/{pod}/{container}", s.exec)
+	stream("/exec/{namespace}/{pod}/{uid}/{container}", s.exec)
+	stream("/attach/{namespace}/{pod}/{container}", s.attach)
+	stream("/attach/{namespace}/{pod}/{uid}/{container}", s.attach)
+	stream("/portForward/{namespace}/{pod}", s.portForward)
+	stream("/portForward/{namespace}/{pod}/{uid}", s.portForward)
+	get("/containerLogs/{namespace}/{pod}/{container}", s.containerLogs)
+	get("/pods", s.pods)
+	get("/pods/{$}", s.pods)
+	get("/runningpods", s.runningPods)
+	get("/runningpods/{$}", s.runningPods)
+	get("/stats/summary", s.statsSummary)
+	get("/healthz", s.healthz)
+	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
+	get("/healthz/syncloop", s.healthz)
+	if s.config.Metrics != nil {
+		mux.Handle("GET /metrics", s.config.Metrics)
+	}
+	if s.logs != nil {
+		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServerFS(s.logs.FS())))
+	}
+	return mux
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if s.config.Health != nil {
+		if err := s.config.Health(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	_, _ = fmt.Fprint(w, "ok")
+}
+
+// httpError is an error with the status it is answered with.
+type httpError struct {
+	status int
+	err    error
+}
+
+func (e *httpError) Error() string { return e.err.Error() }
+func (e *httpError) Unwrap() error { return e.err }
+
+func fail(status int, format string, args ...any) error {
+	return &httpError{status: status, err: fmt.Errorf(format, args...)}
+}
+
+// podOf finds the pod a path names; with a UID in the path it must be that very one.
+func (s *Server) podOf(r *http.Request) (*corev1.Pod, error) {
+	pod, ok := s.config.Host.Pod(r.PathValue("namespace"), r.PathValue("pod"))
+	if uid := r.PathValue("uid"); !ok || uid != "" && uid != string(pod.UID) {
+		return nil, fail(http.StatusNotFound, "pod %q does not exist in namespace %q on this node", r.PathValue("pod"), r.PathValue("namespace"))
+	}
+	return pod, nil
+}
+
+// containerOf finds the pod and checks that the container a path names is in its spec, of whatever kind (EC-14).
+func (s *Server) containerOf(r *http.Request) (*corev1.Pod, string, error) {
+	pod, err := s.podOf(r)
+	if err != nil {
+		return nil, "", err
+	}
+	name := r.PathValue("container")
+	if !hasContainer(pod, name) {
+		return nil, "", fail(http.StatusNotFound, "container not found (%q): pod %q has no such container", name, pod.Name)
+	}
+	return pod, name, nil
+}
+
+func hasContainer(pod *corev1.Pod, name string) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return true
+			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

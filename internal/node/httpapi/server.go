@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+// closeWait is how long Close waits for handlers whose connections it has closed.
+const closeWait = 5 * time.Second
+
+// Config is what a server is made of. Host, CRI, Logs, Certificate and ClientCAs are required.
+type Config struct {
+	Host     Host
+	CRI      *cri.Client
+	Logs     LogReader
+	NodeName string
+
+	Certificate tls.Certificate // what the server shows
+	ClientCAs   *x509.CertPool  // who signs its clients' certificates
+	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics, stats
+	// or healthz. It is the method of an authorizer.Authorizer. Nil: the group system:masters may do everything, others
+	// nothing.
+	Authorize func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error)
+
+	Metrics   http.Handler                                      // /metrics; nil: 404
+	NodeStats func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only
+	Health    func() error                                      // what /healthz says; nil: always ok
+	LogDir    string                                            // what /logs/ shows; empty: 404
+	Logger    *slog.Logger                                      // nil: silent
+}
+
+// Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.
+type Server struct {
+	config   Config
+	authn    authenticator.Request
+	logs     *os.Root // nil without LogDir
+	logger   *slog.Logger
+	http     *http.Server
+	cancel   context.CancelFunc
+	conns    *conns
+	handlers sync.WaitGroup // requests being answered
+	serving  sync.WaitGroup
+}
+
+// New checks the configuration and opens LogDir.
+func New(c Config) (*Server, error) {
+	switch {
+	case c.Host == nil || c.CRI == nil || c.Logs == nil:
+		return nil, errors.New("kubelet API: Host, CRI and Logs are required")
+	case len(c.Certificate.Certificate) == 0:
+		return nil, errors.New("kubelet API: a serving certificate is required")
+	case c.ClientCAs == nil:
+		return nil, errors.New("kubelet API: the CA of client certificates is required: without it anybody could run commands in pods")
+	}
+	s := &Server{config: c, logger: c.Logger, conns: newConns()}
+	if s.config.Authorize == nil {
+		s.config.Authorize = mastersOnly
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.LogDir != "" {
+		root, err := os.OpenRoot(c.LogDir)
+		if err != nil {
+			return nil, fmt.Errorf("kubelet API: folder for /logs/: %w", err)
+		}
+		s.logs = root
+	}
+	s.authn = x509request.New(x509.VerifyOptions{Roots: c.ClientCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		x509request.CommonNameUserConversion)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.http = &http.Server{
+		Handler:           s.counted(s.guarded(s.routes())),
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          log.New(errorLog{s.logger}, "", 0),
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{c.Certificate},
+			MinVersion:   tls.VersionTLS12,
+			// Asked for, and verified by the handler: so a client without one reads 401 and why, not "bad certificate".
+			ClientAuth: tls.RequestClientCert,
+		},
+	}
+	return s, nil
+}
+
+// Start serves on l, which it owns from now on, and returns at once.
+func (s *Server) Start(l net.Listener) {
+	s.serving.Go(func() {
+		if err := s.http.ServeTLS(s.conns.track(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
+			s.logger.Error("kubelet API stopped serving", "address", l.Addr().String(), "err", err)
+		}
+	})
+}
+
+// Close stops serving and cuts every connection, streams included. The commands and containers at their other ends run
+// on. It returns when all handlers have.
+func (s *Server) Close() error {
+	s.cancel()
+	err := s.http.Close()
+	s.conns.close()
+	s.serving.Wait()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.handlers.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(closeWait):
+		err = errors.Join(err, fmt.Errorf("kubelet API: requests still running %s after their connections were closed", closeWait))
+	}
+	if s.logs != nil {
+		err = errors.Join(err, s.logs.Close())
+	}
+	return err
+}
+
+// counted lets Close wait for handlers; http.Server does not, and forgets those that took their connection over.
+func (s *Server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handlers.Add(1)
+		defer s.handlers.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// errorLog takes net/http's complaints: handshakes that failed, and the like.
+type errorLog struct{ to *slog.Logger }
+
+func (e errorLog) Write(p []byte) (int, error) {
+	e.to.Debug("kubelet API connection", "err", string(p))
+	return len(p), nil
+}

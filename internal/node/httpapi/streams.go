@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+	"k8s.io/apiserver/pkg/util/proxy"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+// exec runs the query's command in a container and hands the streams over (EC-14).
+func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
+	opts, err := parseStreams(r.URL.Query())
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))
+		return
+	}
+	cmd := r.URL.Query()["command"]
+	if len(cmd) == 0 {
+		s.refuse(w, r, fail(http.StatusBadRequest, "you must specify a command to run in the container"))
+		return
+	}
+	id, err := s.containerID(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	resp, err := s.config.CRI.Runtime.Exec(r.Context(), &runtimeapi.ExecRequest{
+		ContainerId: id, Cmd: cmd, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
+	})
+	if err != nil {
+		s.refuse(w, r, inContainer(r, err))
+		return
+	}
+	s.remoteCommand(w, r, resp.GetUrl(), opts)
+}
+
+// attach joins the streams of a container's own process (EC-14, EC-15). Whether it has a terminal is the container's
+// matter, but the client must ask for what it has.
+func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
+	opts, err := parseStreams(r.URL.Query())
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))
+		return
+	}
+	id, err := s.containerID(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	resp, err := s.config.CRI.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
+		ContainerId: id, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
+	})
+	if err != nil {
+		s.refuse(w, r, inContainer(r, err))
+		return
+	}
+	s.remoteCommand(w, r, resp.GetUrl(), opts)
+}
+
+// portForward connects to ports in the pod's network (EC-14).
+func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
+	var ports []int32
+	tunnel := wsstream.IsWebSocketRequestWithTunnelingProtocol(r)
+	if wsstream.IsWebSocketRequest(r) && !tunnel {
+		var err error
+		if ports, err = parsePorts(r.URL.Query()); err == nil && len(ports) == 0 {
+			err = errors.New(`query parameter "port" is required`)
+		}
+		if err != nil {
+			s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))
+			return
+		}
+	}
+	pod, err := s.podOf(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	id, err := s.config.Host.SandboxID(pod.UID)
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusNotFound, "pod %q is not running: %w", pod.Name, err))
+		return
+	}
+	resp, err := s.config.CRI.Runtime.PortForward(r.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: id, Port: ports})
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	location, err := runtimeURL(resp.GetUrl())
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if tunnel {
+		proxy.NewTunnelingHandler(s.through(location)).ServeHTTP(w, r)
+		return
+	}
+	s.through(location).ServeHTTP(w, r)
+}
+
+// containerID is the running container a path names.
+func (s *Server) containerID(r *http.Request) (string, error) {
+	pod, name, err := s.containerOf(r)
+	if err != nil {
+		return "", err
+	}
+	id, err := s.config.Host.ContainerID(pod.UID, name)
+	if err != nil {
+		return "", fail(http.StatusNotFound, "container not found (%q): %w", name, err)
+	}
+	return id, nil
+}
+
+// inContainer puts in front of the runtime's words which container they are about.
+func inContainer(r *http.Request, err error) error {
+	return fmt.Errorf("container %q in pod %q: %w", r.PathValue("container"), r.PathValue("pod"), err)
+}
+
+// remoteCommand connects the client with the runtime's stream: SPDY and the old WebSocket protocols as they are, the
+// WebSocket protocol that can close stdin translated to SPDY.
+func (s *Server) remoteCommand(w http.ResponseWriter, r *http.Request, raw string, o streams) {
+	location, err := runtimeURL(raw)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if !wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		s.through(location).ServeHTTP(w, r)
+		return
+	}
+	// The translator waits for the command's end even when its client is gone; end the wait with the connection.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	translator := proxy.NewStreamTranslatorHandler(location, nil, 0, proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY})
+	translator.ServeHTTP(&closeWatcher{ResponseWriter: w, closed: cancel}, r.WithContext(ctx))
+}
+
+// through proxies the upgraded connection to the runtime's streaming server.
+func (s *Server) through(location *url.URL) http.Handler {
+	h := utilproxy.NewUpgradeAwareHandler(location, nil, false, true, responder{s})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Del("Authorization") // ours to check, not the runtime's to know
+		h.ServeHTTP(w, r)
+	})
+}
+
+// runtimeURL reads the URL that the runtime gave; it is what we connect to, so it has to be one of a host.
+func runtimeURL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the container runtime gave %q as the address of its stream", raw)
+	}
+	return u, nil
+}
+
+// refuse answers with err; errors of the runtime get the status that the kubelet gives them.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	code := statusOf(err)
+	if code >= http.StatusInternalServerError {
+		s.logger.Info("kubelet API request failed", "path", r.URL.Path, "err", err)
+	}
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "60")
+	}
+	http.Error(w, cri.Message(err), code)
+}
+
+func statusOf(err error) int {
+	if he, ok := errors.AsType[*httpError](err); ok {
+		return he.status
+	}
+	var api apierrors.APIStatus // the proxy's own errors
+	if errors.As(err, &api) {
+		return int(api.Status().Code)
+	}
+	switch {
+	case cri.NotFound(err):
+		return http.StatusNotFound
+	case cri.Unimplemented(err):
+		return http.StatusNotImplemented
+	case cri.Unavailable(err):
+		return http.StatusServiceUnavailable
+	case status.Code(err) == codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case status.Code(err) == codes.InvalidArgument:
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// responder answers for the proxy when there is no stream to proxy.
+type responder struct{ s *Server }
+
+func (p responder) Error(w http.ResponseWriter, r *http.Request, err error) { p.s.refuse(w, r, err) }
+
+// closeWatcher tells when the connection that a handler took over is closed by it.
+type closeWatcher struct {
+	http.ResponseWriter
+	closed func()
+}
+
+func (c *closeWatcher) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *closeWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(c.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &watchedConn{Conn: conn, closed: c.closed}, rw, nil
+}
+
+type watchedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *watchedConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
