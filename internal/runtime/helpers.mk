@@ -22,18 +22,18 @@ $(HELPERS_OBJ)/runc-tags: FORCE-runc-tags
 	@echo '$(RUNC_TAGS)' | cmp -s - $@ || echo '$(RUNC_TAGS)' > $@
 .PHONY: FORCE-runc-tags
 
-$(HELPERS_DIR)/runc: go.mod $(HELPERS_OBJ)/runc-tags
+$(HELPERS_DIR)/runc: go.mod internal/runtime/helpers.mk $(HELPERS_OBJ)/runc-tags
 	@test -n '$(RUNC_TAGS)' || echo "note: libseccomp.a not found (apt install libseccomp-dev): seccomp profiles will not work"
 	CGO_ENABLED=1 go build -o $@ -trimpath -tags '$(RUNC_TAGS) netgo osusergo urfave_cli_no_docs' \
 		-ldflags '$(HELPER_LDFLAGS) -extldflags -static' github.com/opencontainers/runc
 	@touch $@
 
-$(HELPERS_DIR)/containerd-shim-runc-v2: go.mod
+$(HELPERS_DIR)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
 	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(HELPER_LDFLAGS)' \
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
-$(HELPERS_DIR)/wherry-cni: go.mod $(wildcard cmd/wherry-cni/*.go internal/runtime/network/*.go)
+$(HELPERS_DIR)/wherry-cni: go.mod $(filter-out %_test.go,$(wildcard cmd/wherry-cni/*.go internal/runtime/network/*.go))
 	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
 	@touch $@
 
@@ -42,7 +42,7 @@ $(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
 	gcc -static -Os -s -Wall -Wextra -o $@ $<
 
 # The name in the archive is not used: the runtime names the image by the archive's hash.
-$(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(wildcard tools/mkimage/*.go internal/ociimage/*.go)
+$(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(filter-out %_test.go,$(wildcard tools/mkimage/*.go internal/ociimage/*.go))
 	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
 
 $(HELPERS_DIR)/SHA256SUMS: $(HELPERS)

@@ -108,7 +108,7 @@ func nothingLeft(t *testing.T, dir string) {
 			t.Errorf("still running: %s: %q", p, b)
 		}
 	}
-	for _, g := range cgroupsOf(t, filepath.Base(dir)) {
+	for _, g := range removeCgroups(t, filepath.Base(dir)) {
 		t.Errorf("still there: %s", g)
 	}
 	if d := dirsOf(dir); d.link != "" {
@@ -118,8 +118,8 @@ func nothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// cgroupsOf lists the cgroups below a pod parent of the test's, and removes the parent when it is empty.
-func cgroupsOf(t *testing.T, parent string) []string {
+// removeCgroups removes a test's pod parent where it is empty, and lists what is below it elsewhere.
+func removeCgroups(t testing.TB, parent string) []string {
 	t.Helper()
 	var left []string
 	for _, pattern := range []string{"/sys/fs/cgroup/" + parent, "/sys/fs/cgroup/*/" + parent} {

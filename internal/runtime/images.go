@@ -41,6 +41,9 @@ func (r *Runtime) Import(ctx context.Context, archive io.Reader) ([]string, erro
 	defer func() { _ = release(context.WithoutCancel(ctx)) }()
 
 	found, err := r.client.Import(ctx, archive, containerd.WithSkipMissing())
+	if errors.Is(err, images.ErrEmptyWalk) {
+		return nil, fmt.Errorf("image archive: no image in it is for this machine (%s): build or save it for this platform", platforms.DefaultString())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("image archive: %w", err)
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/ociimage"
 )
 
 // PID namespaces: a container of its own, one that joins another container's (TARGET), and what TARGET refuses.
@@ -183,6 +185,17 @@ func TestImageErrors(t *testing.T) {
 	r := start(t, dataFolder(t))
 	if _, err := r.Import(t.Context(), strings.NewReader("no archive")); err == nil {
 		t.Error("text was imported")
+	}
+	img, err := ociimage.Build(ociimage.Spec{Architecture: "s390x", Entrypoint: []string{"/box"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var foreign bytes.Buffer
+	if err := ociimage.WriteTar(&foreign, img, "wherry.dev/foreign:1"); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := r.Import(t.Context(), &foreign); err == nil || !strings.Contains(err.Error(), "for this machine") {
+		t.Errorf("an image for another machine: %q, %v", names, err)
 	}
 	for ref, want := range map[string]string{"nothere": "docker.io/library/nothere:latest is not on this node", "UPPER": "image name"} {
 		if err := r.Export(t.Context(), &bytes.Buffer{}, ref); err == nil || !strings.Contains(err.Error(), want) {

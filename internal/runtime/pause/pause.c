@@ -18,11 +18,11 @@ int main(void) {
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return 1;
 	for (;;) {
+		// Several children may hide behind one SIGCHLD, and some may have ended before it was blocked.
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
 		int sig = sigwaitinfo(&set, NULL);
 		if (sig == SIGTERM || sig == SIGINT)
 			return 0;
-		// Several children may hide behind one SIGCHLD.
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
 	}
 }
