@@ -102,6 +102,9 @@ func (s *Server) ensureService(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.keepServicePort(request.WithNamespace(ctx, metav1.NamespaceDefault)); err != nil {
+		return err
+	}
 	address := s.cfg.advertised(s.addresses.first().Is6())
 	if address == "" {
 		s.log.Warn("this machine has no address that pods could reach the API server by", "service", serviceName)
@@ -119,6 +122,23 @@ func (s *Server) ensureService(ctx context.Context) error {
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(int32(s.Port())), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	return s.ensureSlice(request.WithNamespace(ctx, metav1.NamespaceDefault), slice)
+}
+
+// keepServicePort follows the server to another port.
+func (s *Server) keepServicePort(ctx context.Context) error {
+	store := s.stores["services"]
+	svc, err := get[corev1.Service](ctx, store, metav1.NamespaceDefault, serviceName)
+	if err != nil {
+		return err
+	}
+	port := intstr.FromInt(s.Port())
+	if len(svc.Spec.Ports) != 1 || svc.Spec.Ports[0].TargetPort == port {
+		return nil
+	}
+	svc.Spec.Ports[0].TargetPort = port
+	_, _, err = store.Update(ctx, serviceName, rest.DefaultUpdatedObjectInfo(svc), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
 }
 
 func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSlice) error {

@@ -10,7 +10,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 )
 
-// KubernetesVersion is the version of the k8s.io modules this server is built from; module_test.go holds it to go.mod.
+// KubernetesVersion is the version of the k8s.io modules this server is built from: a test holds it to go.mod.
 const KubernetesVersion = "v1.37.2"
 
 // effectiveVersion answers /version: Kubernetes' version with our name, and what the linker wrote about the build.
@@ -28,5 +28,8 @@ func (v effectiveVersion) Info() *version.Info {
 	parts := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	info.Major, info.Minor = parts[0], parts[1]
 	info.GitVersion = KubernetesVersion + "-wherry"
+	if strings.HasPrefix(info.GitCommit, "$") { // the linker wrote none
+		info.GitCommit = ""
+	}
 	return &info
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+)
+
+func service(name string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+// samples is an object of every kind the server serves, by resource.
+func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
+	core := corev1.SchemeGroupVersion
+	m := metav1.ObjectMeta{Name: "sample-" + ns}
+	p := pod(m.Name)
+	svc := service("sample")
+	return map[schema.GroupVersionResource]runtime.Object{
+		core.WithResource("namespaces"):      &corev1.Namespace{ObjectMeta: m},
+		core.WithResource("nodes"):           &corev1.Node{ObjectMeta: m},
+		core.WithResource("pods"):            p,
+		core.WithResource("events"):          &corev1.Event{ObjectMeta: m, InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}},
+		core.WithResource("configmaps"):      &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"a": "b"}},
+		core.WithResource("secrets"):         &corev1.Secret{ObjectMeta: m, StringData: map[string]string{"a": "b"}},
+		core.WithResource("serviceaccounts"): &corev1.ServiceAccount{ObjectMeta: m},
+		core.WithResource("services"):        svc,
+		core.WithResource("endpoints"):       &corev1.Endpoints{ObjectMeta: m},
+		core.WithResource("limitranges"): &corev1.LimitRange{ObjectMeta: m, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}},
+		core.WithResource("resourcequotas"): &corev1.ResourceQuota{ObjectMeta: m, Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
+		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"): &discoveryv1.EndpointSlice{ObjectMeta: m, AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}}},
+		coordinationv1.SchemeGroupVersion.WithResource("leases"): &coordinationv1.Lease{ObjectMeta: m, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("me"), LeaseDurationSeconds: ptr.To[int32](40)}},
+		eventsv1.SchemeGroupVersion.WithResource("events"): &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: m.Name + "-new"},
+			Regarding: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}, Reason: "R", Action: "A", Note: "n", Type: "Normal",
+			EventTime: metav1.NowMicro(), ReportingController: "test", ReportingInstance: "test-1"},
+	}
+}
+
+func toUnstructured(t *testing.T, obj runtime.Object) *unstructured.Unstructured {
+	t.Helper()
+	gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvks[0])
+	return u
+}
+
+// Every served kind can be created, read, listed, watched, updated, patched and deleted.
+func TestEveryKind(t *testing.T) {
+	ns := namespace(t, client(t))
+	dyn := dynamicClient(t)
+	lists, err := client(t).Discovery().ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := samples(ns)
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			gvr := gv.WithResource(r.Name)
+			t.Run(gvr.Group+"/"+r.Name, func(t *testing.T) {
+				obj, ok := sample[gvr]
+				if !ok {
+					t.Fatalf("no sample of %s: add one", gvr)
+				}
+				var ri dynamic.ResourceInterface = dyn.Resource(gvr)
+				if r.Namespaced {
+					ri = dyn.Resource(gvr).Namespace(ns)
+				}
+				lifeOfAnObject(t, ri, toUnstructured(t, obj), r)
+			})
+		}
+	}
+}
+
+func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructured.Unstructured, r metav1.APIResource) {
+	ctx := t.Context()
+	made, err := ri.Create(ctx, obj, metav1.CreateOptions{FieldValidation: "Strict"})
+	if err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	if made.GetUID() == "" || made.GetResourceVersion() == "" || made.GetCreationTimestamp() == (metav1.Time{}) {
+		t.Errorf("create left system fields empty: %v", made.Object["metadata"])
+	}
+	if _, err := ri.Create(ctx, obj, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("second create: %v", err)
+	}
+	got, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	if got.GetKind() != r.Kind {
+		t.Errorf("get: kind %q, want %q", got.GetKind(), r.Kind)
+	}
+	all, err := ri.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + obj.GetName()})
+	if err != nil || len(all.Items) != 1 || all.GetKind() != r.Kind+"List" {
+		t.Errorf("list: %v, %v", all, err)
+	}
+	w, err := ri.Watch(ctx, metav1.ListOptions{ResourceVersion: got.GetResourceVersion()})
+	if err != nil {
+		t.Fatalf("watch: %v", err)
+	}
+	defer w.Stop()
+
+	got.SetLabels(map[string]string{"step": "update"})
+	updated, err := ri.Update(ctx, got, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatalf("update: %v", err)
+	}
+	ev := <-w.ResultChan()
+	if m, err := meta.Accessor(ev.Object); err != nil || ev.Type != "MODIFIED" || m.GetResourceVersion() != updated.GetResourceVersion() {
+		t.Errorf("watch: %s %v, want MODIFIED at %s", ev.Type, ev.Object, updated.GetResourceVersion())
+	}
+	if _, err := ri.Update(ctx, got, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("update of an old version: %v", err)
+	}
+	for step, kind := range map[string]types.PatchType{"merge": types.MergePatchType, "strategic": types.StrategicMergePatchType} {
+		patched, err := ri.Patch(ctx, obj.GetName(), kind, []byte(`{"metadata":{"labels":{"step":"`+step+`"}}}`), metav1.PatchOptions{})
+		if err != nil || patched.GetLabels()["step"] != step {
+			t.Errorf("%s: %v, %v", kind, patched, err)
+		}
+	}
+	if err := ri.Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
+		t.Errorf("delete of another uid: %v", err)
+	}
+	if err := ri.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if r.Kind != "Namespace" { // a namespace waits for its finalizer
+		if _, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("get after delete: %v", err)
+		}
+	}
+	if hasVerb(r, "deletecollection") {
+		if _, err := ri.Create(ctx, obj, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ri.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + obj.GetName()}); err != nil {
+			t.Errorf("delete collection: %v", err)
+		}
+		if _, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("get after delete collection: %v", err)
+		}
+	}
+}
+
+func hasVerb(r metav1.APIResource, verb string) bool {
+	for _, v := range r.Verbs {
+		if v == verb {
+			return true
+		}
+	}
+	return false
+}
+
+// Lists come in pages of one state, and items do not repeat kind and version.
+func TestPages(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	options := metav1.ListOptions{Limit: 2}
+	for {
+		page, err := c.CoreV1().ConfigMaps(ns).List(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == 0 && ptr.Deref(page.RemainingItemCount, 0) != 3 {
+			t.Errorf("remaining after the first page: %v", page.RemainingItemCount)
+		}
+		for _, item := range page.Items {
+			names = append(names, item.Name)
+		}
+		if page.Continue == "" {
+			break
+		}
+		options.Continue = page.Continue
+		c.CoreV1().ConfigMaps(ns).Delete(t.Context(), "e", metav1.DeleteOptions{})
+	}
+	if got := strings.Join(names, ""); got != "abcde" {
+		t.Errorf("pages gave %q", got)
+	}
+	raw, err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("configmaps").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []map[string]any }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		t.Fatal(err)
+	}
+	if list.Items[0]["kind"] != nil {
+		t.Errorf("items show their kind: %v", list.Items[0])
+	}
+}
