@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Node is what the resources of a container depend on besides the pod.
+type Node struct {
+	MemoryCapacity int64 // bytes
+	V2             bool  // cgroup v2
+	HugePageSizes  []string
+}
+
+// ContainerResources decides what the runtime is asked to give a container: weight, quota and limits by its own requests and
+// limits, and how readily the kernel kills it when memory runs out.
+func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi.LinuxContainerResources {
+	cpu, asked := c.Resources.Requests[corev1.ResourceCPU]
+	limit := c.Resources.Limits.Cpu()
+	if !asked {
+		cpu = *limit // as the defaults have it; the spec may come from elsewhere
+	}
+	r := &runtimeapi.LinuxContainerResources{
+		CpuShares:          int64(MilliCPUToShares(cpu.MilliValue())),
+		CpuPeriod:          period,
+		CpuQuota:           MilliCPUToQuota(limit.MilliValue()),
+		MemoryLimitInBytes: c.Resources.Limits.Memory().Value(),
+		OomScoreAdj:        OOMScoreAdj(pod, c, node.MemoryCapacity),
+	}
+	if node.V2 {
+		// The kernel kills all of a container's processes together; half a container is of no use.
+		r.Unified = map[string]string{"memory.oom.group": "1"}
+		// No swap: the limit of memory and swap together is the limit of memory.
+		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
+	}
+	for size, bytes := range hugePages(c.Resources.Limits, node.HugePageSizes) {
+		r.HugepageLimits = append(r.HugepageLimits, &runtimeapi.HugepageLimit{PageSize: size, Limit: uint64(bytes)})
+	}
+	slices.SortFunc(r.HugepageLimits, func(a, b *runtimeapi.HugepageLimit) int {
+		if a.PageSize < b.PageSize {
+			return -1
+		}
+		return 1
+	})
+	return r
+}
+
+// oom_score_adj values of Kubernetes. The daemons of the node have -999.
+const (
+	oomGuaranteed = -997
+	oomBestEffort = 1000
+)
+
+const nodeCritical = "system-node-critical"
+
+// OOMScoreAdj decides the oom_score_adj of a container: best-effort pods go first, guaranteed and node-critical ones last,
+// and of burstable ones those that use more than they asked for before those that asked for much. A sidecar's is no higher
+// than the lowest of the main containers' (SC-13), so that it does not die before what it serves.
+func OOMScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity int64) int64 {
+	if pod.Spec.PriorityClassName == nodeCritical {
+		return oomGuaranteed
+	}
+	switch podspec.QOSClass(pod) {
+	case corev1.PodQOSGuaranteed:
+		return oomGuaranteed
+	case corev1.PodQOSBestEffort:
+		return oomBestEffort
+	}
+	spare := sparePerContainer(pod)
+	adj := burstableAdj(c, spare, capacity)
+	if ref, ok := podspec.FindContainer(&pod.Spec, c.Name); ok && ref.Kind == podspec.Sidecar {
+		for i := range pod.Spec.Containers {
+			adj = min(adj, burstableAdj(&pod.Spec.Containers[i], spare, capacity))
+		}
+	}
+	return adj
+}
+
+func burstableAdj(c *corev1.Container, spare, capacity int64) int64 {
+	adj := int64(oomBestEffort)
+	if capacity > 0 {
+		request := min(c.Resources.Requests.Memory().Value()+spare, capacity)
+		adj -= int64(float64(request) / float64(capacity) * 1000)
+	}
+	// Above all guaranteed pods (a guaranteed pod with all of the memory has a score of 3), below best-effort ones.
+	return min(max(adj, 1000+oomGuaranteed), oomBestEffort-1)
+}
+
+// sparePerContainer shares out what the pod as a whole requests beyond the sum of its containers (KEP-2837).
+func sparePerContainer(pod *corev1.Pod) int64 {
+	if pod.Spec.Resources == nil {
+		return 0
+	}
+	whole, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]
+	if !ok {
+		return 0
+	}
+	var sum resource.Quantity
+	var n int64
+	for ref := range podspec.Containers(&pod.Spec) {
+		if ref.Kind == podspec.Main || ref.Kind == podspec.Sidecar {
+			sum.Add(*ref.Container.Resources.Requests.Memory())
+			n++
+		}
+	}
+	if whole.Cmp(sum) <= 0 || n == 0 {
+		return 0
+	}
+	return (whole.Value() - sum.Value()) / n
+}
