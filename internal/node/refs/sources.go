@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package refs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Config of Sources. Client is required.
+type Config struct {
+	Client kubernetes.Interface
+	// Changed, if set, is told that something the pod refers to changed: an object, or a token that is due for renewal. It
+	// must not block.
+	Changed func(types.UID)
+	// Patience is how long to wait for an object that is not known because the API server does not answer; 0 means 5 s.
+	Patience time.Duration
+	Logger   *slog.Logger
+}
+
+// Sources gives what pods refer to. Safe for concurrent use.
+type Sources struct {
+	cfg    Config
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	pods   map[types.UID]map[key]bool
+	items  map[key]*item
+	tokens map[tokenKey]*token
+}
+
+// New makes Sources; Close ends it.
+func New(cfg Config) *Sources {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(types.UID) {}
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = 5 * time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Sources{cfg: cfg, ctx: ctx, cancel: cancel,
+		pods: map[types.UID]map[key]bool{}, items: map[key]*item{}, tokens: map[tokenKey]*token{}}
+}
+
+// Close ends all watches and timers and waits for them.
+func (s *Sources) Close() {
+	s.cancel()
+	s.mu.Lock()
+	for k := range s.tokens {
+		s.drop(k)
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// Register begins to watch what the pod names. Repeated for a pod, it brings the set up to date: a pod gets ephemeral containers.
+func (s *Sources) Register(pod *corev1.Pod) {
+	want := map[key]bool{}
+	configMaps, secrets := Names(pod)
+	for _, n := range configMaps {
+		want[key{configMapKind, pod.Namespace, n}] = true
+	}
+	for _, n := range secrets {
+		want[key{secretKind, pod.Namespace, n}] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	had := s.pods[pod.UID]
+	s.pods[pod.UID] = want
+	for k := range want {
+		s.join(k, pod.UID)
+	}
+	for k := range had {
+		if !want[k] {
+			s.leave(k, pod.UID)
+		}
+	}
+}
+
+// Unregister ends the watches that only this pod needed, and forgets its tokens.
+func (s *Sources) Unregister(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range s.pods[uid] {
+		s.leave(k, uid)
+	}
+	delete(s.pods, uid)
+	for k := range s.tokens {
+		if k.pod == uid {
+			s.drop(k)
+		}
+	}
+}
+
+// ConfigMap gives the named ConfigMap. It waits until it is known to exist or to be absent; absent is an error for which
+// apierrors.IsNotFound holds. Of objects that no registered pod names it asks the API server. The object must not be changed.
+func (s *Sources) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	obj, err := s.object(ctx, key{configMapKind, namespace, name})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.ConfigMap), nil // what the kind's functions return
+}
+
+// Secret is like ConfigMap.
+func (s *Sources) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	obj, err := s.object(ctx, key{secretKind, namespace, name})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.Secret), nil // what the kind's functions return
+}
+
+// PullSecrets gives the pod's pull secrets, or if it names none those of its service account, and the names of those that do
+// not exist. The error is of the first that could not be read for another reason; the others are given all the same.
+func (s *Sources) PullSecrets(ctx context.Context, pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error) {
+	refs := pod.Spec.ImagePullSecrets
+	if len(refs) == 0 {
+		refs = s.accountSecrets(ctx, pod)
+	}
+	for _, r := range refs {
+		secret, e := s.Secret(ctx, pod.Namespace, r.Name)
+		switch {
+		case e == nil:
+			found = append(found, secret)
+		case apierrors.IsNotFound(e):
+			missing = append(missing, r.Name)
+		case err == nil:
+			err = fmt.Errorf("pull secret %s: %w", r.Name, e)
+		}
+	}
+	return found, missing, err
+}
+
+// accountSecrets: most API servers have put the account's pull secrets into the pod already and let no node read the account;
+// so no answer is no error.
+func (s *Sources) accountSecrets(ctx context.Context, pod *corev1.Pod) []corev1.LocalObjectReference {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Patience)
+	defer cancel()
+	sa, err := s.cfg.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, accountOf(pod), metav1.GetOptions{})
+	if err != nil {
+		s.cfg.Logger.Debug("service account not read for pull secrets", "pod", pod.Namespace+"/"+pod.Name, "account", accountOf(pod), "err", err)
+		return nil
+	}
+	return sa.ImagePullSecrets
+}
+
+func accountOf(pod *corev1.Pod) string {
+	if pod.Spec.ServiceAccountName == "" {
+		return "default"
+	}
+	return pod.Spec.ServiceAccountName
+}
