@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+)
+
+// TestMounts proves PL-05: what the runtime is told of read-only, recursion and propagation.
+func TestMounts(t *testing.T) {
+	m, s := manager(t)
+	s.configMaps["ns/settings"] = map[string]string{"level": "debug"}
+	host := t.TempDir()
+	pod := podWith(configMapVolume("cm", "settings"), hostPathVolume("host", host, ""), emptyDirVolume("scratch", ""))
+	prepare(t, m, pod)
+	const private, slave, shared = runtimeapi.MountPropagation_PROPAGATION_PRIVATE, runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER, runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL
+	scratch := filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/scratch")
+	rro := func(mode corev1.RecursiveReadOnlyMode) *corev1.RecursiveReadOnlyMode { return &mode }
+	for name, c := range map[string]struct {
+		mount     corev1.VolumeMount
+		recursive bool // the runtime can
+		want      *runtimeapi.Mount
+		err       string
+	}{
+		"plain":            {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s"}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: scratch, Propagation: private}},
+		"relative path":    {mount: corev1.VolumeMount{Name: "scratch", MountPath: "s/"}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: scratch, Propagation: private}},
+		"read-only":        {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", ReadOnly: true}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: scratch, Readonly: true, Propagation: private}},
+		"configMap":        {mount: corev1.VolumeMount{Name: "cm", MountPath: "/s"}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~configmap/cm"), Readonly: true, Propagation: private}},
+		"slave":            {mount: corev1.VolumeMount{Name: "host", MountPath: "/s", MountPropagation: ptr.To(corev1.MountPropagationHostToContainer)}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: host, Propagation: slave}},
+		"shared":           {mount: corev1.VolumeMount{Name: "host", MountPath: "/s", MountPropagation: ptr.To(corev1.MountPropagationBidirectional)}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: host, Propagation: shared}},
+		"recursive":        {recursive: true, mount: corev1.VolumeMount{Name: "host", MountPath: "/s", ReadOnly: true, RecursiveReadOnly: rro("Enabled")}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: host, Readonly: true, RecursiveReadOnly: true, Propagation: private}},
+		"if possible, no":  {mount: corev1.VolumeMount{Name: "host", MountPath: "/s", ReadOnly: true, RecursiveReadOnly: rro("IfPossible")}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: host, Readonly: true, Propagation: private}},
+		"if possible, yes": {recursive: true, mount: corev1.VolumeMount{Name: "host", MountPath: "/s", ReadOnly: true, RecursiveReadOnly: rro("IfPossible")}, want: &runtimeapi.Mount{ContainerPath: "/s", HostPath: host, Readonly: true, RecursiveReadOnly: true, Propagation: private}},
+		"recursive, cannot": {mount: corev1.VolumeMount{Name: "host", MountPath: "/s", ReadOnly: true, RecursiveReadOnly: rro("Enabled")},
+			err: "failed to prepare the mount at /s of container main: recursiveReadOnly Enabled: the container runtime cannot"},
+		"no such volume":  {mount: corev1.VolumeMount{Name: "nope", MountPath: "/s"}, err: `the pod has no volume "nope"`},
+		"subPath with ..": {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPath: "a/../../b"}, err: "must not contain '..'"},
+		"absolute":        {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPath: "/etc"}, err: "must be relative"},
+		"unknown variable": {mount: corev1.VolumeMount{Name: "scratch", MountPath: "/s", SubPathExpr: "x-$(NO)"},
+			err: `subPathExpr "x-$(NO)": missing value for "NO"`},
+	} {
+		t.Run("PL-05 "+name, func(t *testing.T) {
+			m.cfg.RecursiveReadOnly = c.recursive
+			got, err := m.Mounts(t.Context(), pod, &corev1.Container{Name: "main", VolumeMounts: []corev1.VolumeMount{c.mount}})
+			if c.err != "" {
+				var e *MountError
+				if !errors.As(err, &e) || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%v, want %s", err, c.err)
+				}
+				return
+			}
+			if err != nil || len(got) != 1 || got[0].String() != c.want.String() {
+				t.Errorf("got  %v, %v\nwant %v", got, err, c.want)
+			}
+		})
+	}
+}
+
+// TestSubPath proves PL-05: what a subPath names is bound, whatever the container does to the volume; missing folders are made;
+// no symlink leads out; a new attempt sees the file as it is then.
+func TestSubPath(t *testing.T) {
+	needsRoot(t)
+	m, s := manager(t)
+	s.configMaps["ns/settings"] = map[string]string{"level": "debug"}
+	outside := t.TempDir()
+	put(t, outside, "secret", "the host's")
+	pod := podWith(configMapVolume("cm", "settings"), emptyDirVolume("scratch", ""))
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
+	prepare(t, m, pod)
+	scratch := filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/scratch")
+	bind := func(vm corev1.VolumeMount) (string, error) {
+		c := pod.Spec.Containers[0]
+		vm.MountPath = "/x"
+		c.VolumeMounts = []corev1.VolumeMount{vm}
+		got, err := m.Mounts(t.Context(), pod, &c)
+		if err != nil {
+			return "", err
+		}
+		if want := filepath.Join(m.cfg.Root, "uid-1/volume-subpaths"); !strings.HasPrefix(got[0].HostPath, want) {
+			t.Errorf("%s is not below %s", got[0].HostPath, want)
+		}
+		return got[0].HostPath, nil
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+
+	at, err := bind(corev1.VolumeMount{Name: "cm", SubPath: "level"})
+	if err != nil || read(at) != "debug" {
+		t.Fatal(err, read(at))
+	}
+	s.configMaps["ns/settings"] = map[string]string{"level": "info"}
+	if changed, err := m.Refresh(t.Context(), pod); !changed || err != nil {
+		t.Error(err)
+	}
+	if read(at) != "debug" {
+		t.Error("a subPath file changed under its container")
+	}
+	if at, err = bind(corev1.VolumeMount{Name: "cm", SubPath: "level"}); err != nil || read(at) != "info" {
+		t.Error("the next attempt sees", read(at), err)
+	}
+
+	at, err = bind(corev1.VolumeMount{Name: "scratch", SubPathExpr: "logs/$(POD)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, at, "f", "x")
+	if read(filepath.Join(scratch, "logs/web/f")) != "x" {
+		t.Error("not the volume's folder")
+	}
+	if info, err := os.Stat(filepath.Join(scratch, "logs/web")); err != nil || info.Mode().Perm() != 0o777 {
+		t.Error("a made folder has other permissions than the volume:", info, err)
+	}
+
+	// Symlinks, absolute and relative, count from the volume's root.
+	link(t, scratch, "abs", outside)
+	link(t, scratch, "rel", "../../../../../../../../../.."+outside)
+	link(t, scratch, "file", filepath.Join(outside, "secret"))
+	link(t, scratch, "here", "logs")
+	link(t, scratch, "loop", "loop")
+	for _, sub := range []string{"abs", "rel", "file", "abs/secret", "rel/secret", "loop"} {
+		if at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: sub}); err == nil {
+			if data := read(at) + read(filepath.Join(at, "secret")); strings.Contains(data, "the host's") {
+				t.Errorf("subPath %s leads out of the volume", sub)
+			}
+		}
+	}
+	if at, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: "here/web/f"}); err != nil || read(at) != "x" {
+		t.Error("a symlink within the volume:", read(at), err)
+	}
+	// A folder, then a file at the same mount, then again: the place for the bind is changed.
+	for _, sub := range []string{"logs", "logs/web/f", "logs"} {
+		if _, err := bind(corev1.VolumeMount{Name: "scratch", SubPath: sub}); err != nil {
+			t.Error(sub, err)
+		}
+	}
+	mounts, err := mountsBelow(filepath.Join(m.cfg.Root, "uid-1/volume-subpaths"))
+	if err != nil || len(mounts) != 2 {
+		t.Errorf("PL-10 earlier attempts left mounts: %q, %v", mounts, err)
+	}
+}
