@@ -227,7 +227,10 @@ func TestValidateSecurity(t *testing.T) {
 		}), pod + ".seLinuxChangePolicy", notSupportedErr, "Recursive"},
 		{"sysctl name", podSC(sysctl("A B")), pod + ".sysctls[0].name", invalidErr, "match regex"},
 		{"sysctl no name", podSC(sysctl("")), pod + ".sysctls[0].name", requiredErr, ""},
-		{"sysctl twice", podSC(func(sc *corev1.PodSecurityContext) { sysctl("net.core.somaxconn")(sc); sysctl("net/core/somaxconn")(sc) }), pod + ".sysctls[1].name", duplicateErr, ""},
+		{"sysctl twice", podSC(func(sc *corev1.PodSecurityContext) {
+			sysctl("net.core.somaxconn")(sc)
+			sysctl("net/core/somaxconn")(sc)
+		}), pod + ".sysctls[1].name", duplicateErr, ""},
 		{"sysctl of the host's network", func(p *corev1.Pod) {
 			p.Spec.HostNetwork = true
 			sysctl("net.core.somaxconn")(p.Spec.SecurityContext)
@@ -260,7 +263,9 @@ func TestValidateSecurity(t *testing.T) {
 		{"no escalation but admin", mainSC(func(sc *corev1.SecurityContext) {
 			sc.AllowPrivilegeEscalation, sc.Capabilities = new(false), &corev1.Capabilities{Add: []corev1.Capability{"CAP_SYS_ADMIN"}}
 		}), main, invalidErr, "CAP_SYS_ADMIN"},
-		{"capability without name", mainSC(func(sc *corev1.SecurityContext) { sc.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{""}} }), main + ".capabilities.drop[0]", requiredErr, ""},
+		{"capability without name", mainSC(func(sc *corev1.SecurityContext) {
+			sc.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{""}}
+		}), main + ".capabilities.drop[0]", requiredErr, ""},
 		{"windows credential name", podSC(func(sc *corev1.PodSecurityContext) {
 			sc.WindowsOptions = &corev1.WindowsSecurityContextOptions{GMSACredentialSpecName: new("A")}
 		}), pod + ".windowsOptions.gmsaCredentialSpecName", invalidErr, ""},

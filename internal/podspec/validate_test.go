@@ -70,7 +70,9 @@ func TestAccepted(t *testing.T) {
 		{"same port twice", func(p *corev1.Pod) {
 			mainOf(p).Ports = []corev1.ContainerPort{{ContainerPort: 80, Protocol: "TCP"}, {ContainerPort: 80, Protocol: "TCP"}}
 		}},
-		{"subscripted field", func(p *corev1.Pod) { mainOf(p).Env[1].ValueFrom.FieldRef.FieldPath = "metadata.annotations['Example.com/x']" }},
+		{"subscripted field", func(p *corev1.Pod) {
+			mainOf(p).Env[1].ValueFrom.FieldRef.FieldPath = "metadata.annotations['Example.com/x']"
+		}},
 		{"tolerate all", func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: "Exists"}} }},
 		{"toleration without operator", func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Value: "b"}} }},
 		{"empty pull secret", func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{}} }},
