@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 )
@@ -45,7 +44,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 }
 
 func (s *Server) loadAddresses(ctx context.Context) error {
-	list, err := s.stores["services"].List(request.WithNamespace(ctx, ""), &metainternal.ListOptions{})
+	services := s.stores["services"]
+	list, err := services.List(services.within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
@@ -71,8 +71,8 @@ func (s *Server) ensureNamespace(ctx context.Context, name string) error {
 // ensure creates an object unless it is there.
 func (s *Server) ensure(ctx context.Context, plural, namespace string, obj runtime.Object) error {
 	meta := obj.(metav1.Object)
-	ctx = request.WithNamespace(ctx, namespace)
 	store := s.stores[plural]
+	ctx = store.within(ctx, namespace)
 	if _, err := store.Get(ctx, meta.GetName(), &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -102,12 +102,12 @@ func (s *Server) ensureService(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepServicePort(request.WithNamespace(ctx, metav1.NamespaceDefault)); err != nil {
+	if err := s.keepServicePort(ctx); err != nil {
 		return err
 	}
 	address := s.cfg.advertised(s.addresses.first().Is6())
 	if address == "" {
-		s.log.Warn("this machine has no address that pods could reach the API server by", "service", serviceName)
+		s.log.Info("this machine has no address that pods could reach the API server by", "service", serviceName)
 		return nil
 	}
 	kind := discoveryv1.AddressTypeIPv4
@@ -121,12 +121,13 @@ func (s *Server) ensureService(ctx context.Context) error {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(int32(s.Port())), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
-	return s.ensureSlice(request.WithNamespace(ctx, metav1.NamespaceDefault), slice)
+	return s.ensureSlice(ctx, slice)
 }
 
 // keepServicePort follows the server to another port.
 func (s *Server) keepServicePort(ctx context.Context) error {
 	store := s.stores["services"]
+	ctx = store.within(ctx, metav1.NamespaceDefault)
 	svc, err := get[corev1.Service](ctx, store, metav1.NamespaceDefault, serviceName)
 	if err != nil {
 		return err
@@ -143,6 +144,7 @@ func (s *Server) keepServicePort(ctx context.Context) error {
 
 func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
 	store := s.stores["endpointslices"]
+	ctx = store.within(ctx, slice.Namespace)
 	have, err := store.Get(ctx, slice.Name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)

@@ -62,9 +62,17 @@ func (s stores) close() {
 	}
 }
 
+// within is ctx as if a request for this kind had come: the library names the resource in its errors from there.
+func (r *kindREST) within(ctx context.Context, namespace string) context.Context {
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, APIGroup: r.kind.gv.Group, APIVersion: r.kind.gv.Version, Resource: r.kind.plural, Namespace: namespace,
+	})
+	return request.WithNamespace(ctx, namespace)
+}
+
 // get reads one object straight from the store.
 func get[T any](ctx context.Context, r *kindREST, namespace, name string) (*T, error) {
-	obj, err := r.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
+	obj, err := r.Get(r.within(ctx, namespace), name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +105,8 @@ func (s stores) node(ctx context.Context, name string) (*corev1.Node, error) {
 
 // slices lists the endpoint slices of a service; the namespace is in the context.
 func (s stores) slices(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
-	list, err := s["endpointslices"].List(ctx, &metainternal.ListOptions{
+	r := s["endpointslices"]
+	list, err := r.List(r.within(ctx, request.NamespaceValue(ctx)), &metainternal.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,7 @@ func newBackend(s *schemes, cfg Config) *backend {
 // more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
 func (b *backend) options(k *kind) generic.RESTOptions {
 	c := b.config
-	c.Codec = b.schemes.storageCodec(k.gv)
+	c.Codec = b.schemes.storageCodec(k)
 	c.EncodeVersioner = k.gv
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(k.resource()),
@@ -69,14 +70,51 @@ func resourcePrefix(k *kind) string {
 	return k.plural
 }
 
-func (s *schemes) storageCodec(gv schema.GroupVersion) runtime.Codec {
+func (s *schemes) storageCodec(k *kind) runtime.Codec {
 	wire := protobuf.NewSerializer(s.Scheme, s.Scheme)
-	return storageCodec{s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), gv, runtime.InternalGroupVersioner)}
+	codec := s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), k.gv, runtime.InternalGroupVersioner)
+	return storageCodec{Codec: codec, resource: k.resource()}
 }
 
-// storageCodec drops kind and version from what it decodes. Because the stored type is the hub type, the library's codec would
-// leave them set, and lists would show them in every item.
-type storageCodec struct{ runtime.Codec }
+// maxObjectBytes is the largest object that is stored: 1.5 MiB, as in any Kubernetes cluster with etcd's default limit.
+const maxObjectBytes = 1536 * 1024
+
+// storageCodec refuses to write objects that are too large, before they travel to etcd, and drops kind and version from what it
+// decodes: because the stored type is the hub type, the library's codec would leave them set, and lists would show them in
+// every item.
+type storageCodec struct {
+	runtime.Codec
+	resource schema.GroupResource
+}
+
+// Encode implements runtime.Encoder.
+func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
+	counted := &countingWriter{w: w}
+	if err := c.Codec.Encode(obj, counted); err != nil {
+		return err
+	}
+	if counted.n > maxObjectBytes {
+		return tooLarge(c.resource)
+	}
+	return nil
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int
+}
+
+// Write implements io.Writer.
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += n
+	return n, err
+}
+
+func tooLarge(resource schema.GroupResource) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("this object of %s is larger than the 1.5 MiB an object may have: "+
+		"make it smaller, for example by moving data into volumes or splitting it", resource))
+}
 
 // Decode implements runtime.Decoder.
 func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -124,8 +162,7 @@ func (s etcdStorage) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.As(err, &e) && e.Error() == rpctypes.ErrRequestTooLarge.Error():
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("this %s is larger than the 1.5 MiB an object may have: "+
-			"make it smaller, for example by moving data into volumes or splitting it", s.resource.String()))
+		return tooLarge(s.resource) // an etcd with a smaller limit than ours
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return apierrors.NewInternalError(errors.New("the store is full: free disk space in the data folder, or delete objects"))
 	}

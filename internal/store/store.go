@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// maxRequestBytes is etcd's limit for one write, and so the largest object: 1.5 MiB, the limit Kubernetes clusters have.
-	maxRequestBytes = 1536 * 1024
+	// maxRequestBytes is etcd's limit for one write: an object of 1.5 MiB, which the API server holds objects to, with its key
+	// and the transaction around it.
+	maxRequestBytes = (1536 + 64) * 1024
 	// quotaBytes is the size at which etcd refuses writes; etcd's own default of 2 GiB is small for years of events.
 	quotaBytes = 8 << 30
 	// needBytes is the room etcd needs to start: two write-ahead segments of 64 MB, laid out in advance.
