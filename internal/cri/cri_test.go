@@ -98,7 +98,9 @@ func TestDialErrors(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	_ = l.Close()
 	old := newFake()
-	old.Fault(func(critest.Call) error { return status.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService") })
+	old.Fault(func(critest.Call) error {
+		return status.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService")
+	})
 	for _, tc := range []struct{ endpoint, words string }{
 		{"unix://" + file, "no such socket"},
 		{"unix://" + filepath.Dir(file), "not a socket"},

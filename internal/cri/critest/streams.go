@@ -23,6 +23,7 @@ import (
 type StreamServer struct {
 	streaming.Server
 	http   *http.Server
+	cancel context.CancelFunc
 	served chan struct{}
 }
 
@@ -43,7 +44,10 @@ func ServeStreams(rt streaming.Runtime) (*StreamServer, error) {
 		_ = l.Close()
 		return nil, err
 	}
-	s := &StreamServer{Server: server, http: &http.Server{Handler: server, ReadHeaderTimeout: time.Minute}, served: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &StreamServer{Server: server, cancel: cancel, served: make(chan struct{}), http: &http.Server{
+		Handler: server, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx },
+	}}
 	go func() {
 		defer close(s.served)
 		_ = s.http.Serve(l)
@@ -51,8 +55,9 @@ func ServeStreams(rt streaming.Runtime) (*StreamServer, error) {
 	return s, nil
 }
 
-// Close ends the server. Streams end with their clients' connections.
+// Close ends the server and the commands that run. Other streams end with their clients' connections.
 func (s *StreamServer) Close() error {
+	s.cancel()
 	err := s.http.Close()
 	<-s.served
 	return err
