@@ -72,6 +72,9 @@ func Detect() (Host, error) {
 	}
 	for _, m := range mounts {
 		for _, s := range m.Subsystems {
+			if s == "systemd" { // no controller; the library lists it without, but wants it with its prefix
+				s = "name=systemd"
+			}
 			h.Mounts[s] = m.Mountpoint
 		}
 	}

@@ -90,6 +90,11 @@ func TestPL08PodCgroupsOnThisMachine(t *testing.T) {
 			}
 		}
 	}
+	for controller, p := range d.paths(d.layout.pod(corev1.PodQOSGuaranteed, g.UID)) {
+		if controller != "devices" && !cgroups.PathExists(p) { // devices are the runtime's
+			t.Errorf("not there in hierarchy %q", controller)
+		}
+	}
 	unlimitedMemory := "9223372036854771712"
 	for _, tc := range []struct {
 		what string
