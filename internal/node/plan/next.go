@@ -53,6 +53,9 @@ func (v *view) leaving() leave {
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
 		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message}
 	}
+	if r := v.Refused; r != nil && v.box == nil && len(v.Seen.Containers) == 0 && !v.calling(RunSandbox) && !v.anyMainBegun() {
+		return leave{because: "this node does not take it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+	}
 	if at, ok := deadline(p); ok && (!v.Now.Before(at) || p.Status.Reason == deadlineExceeded) {
 		return leave{because: "it ran into its activeDeadlineSeconds", until: at.Add(grace), phase: corev1.PodFailed,
 			reason: deadlineExceeded, message: "Pod was active on the node longer than the specified deadline"}

@@ -131,7 +131,7 @@ func (v *view) advance(m *member) {
 		v.why(name, "waits for the pod's volumes")
 		return
 	}
-	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next})
+	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter()})
 }
 
 // attempt returns the number of the newest attempt.

@@ -63,6 +63,8 @@ type Op struct {
 	Attempt   uint32 // of the container, or of the sandbox when Container is empty
 	// Until is when a StopContainer turns into a kill. A later decision may only bring it forward.
 	Until time.Time
+	// Streak is to be kept with the container that StartContainer makes; see [Container].
+	Streak int
 }
 
 // Key identifies an operation: two ops with equal keys are the same operation, perhaps with another deadline.
@@ -160,6 +162,9 @@ type Node struct {
 	Runtime string // "containerd": the scheme of container ids in the status
 }
 
+// Refusal is why a node does not take a pod: its status ends as Failed with this reason and message (PL-15).
+type Refusal struct{ Reason, Message string }
+
 // Input is everything a decision rests on.
 type Input struct {
 	// Pod holds the spec and the deletion mark as last received, and as its status the one last decided or,
@@ -167,6 +172,8 @@ type Input struct {
 	Pod *corev1.Pod
 	// Removed is set when the API server has no such pod any more.
 	Removed bool
+	// Refused says why this node does not take the pod, or is nil. It holds only for a pod nothing of which was begun.
+	Refused *Refusal
 	// Saved is set when the API server holds Pod.Status as it is here.
 	Saved bool
 	Node  Node

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/wherryproject/wherry/internal/node/httpapi"
+	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/refs"
+	"github.com/wherryproject/wherry/internal/node/volume"
+	"github.com/wherryproject/wherry/internal/node/work"
+)
+
+// Agent runs the pods of one node.
+type Agent struct {
+	cfg            Config
+	log            *slog.Logger
+	machine        machine
+	runtime        string // its name: the scheme of container ids
+	runtimeVersion string
+
+	*ops.Runner
+	volumes      *volume.Manager
+	sources      *refs.Sources
+	events       *recorder
+	workers      *work.Set
+	pods         cache.SharedIndexInformer
+	fresh        *refresher
+	serviceCache serviceCache
+	api          *httpapi.Server
+	changes      broadcast
+	ready        chan struct{}
+}
+
+// New checks the configuration, looks at the machine and asks the runtime who it is. Nothing of any pod is touched
+// before Run.
+func New(ctx context.Context, c Config) (*Agent, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	m, err := lookAtMachine(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	version, err := c.CRI.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(), runtimeVersion: version.GetRuntimeVersion(),
+		ready: make(chan struct{})}
+	a.events = newRecorder(c.Client, c.NodeName)
+	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
+	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(), Logger: c.Logger})
+	a.fresh = newRefresher(a)
+	puller := image.New(image.Config{Images: c.CRI.Images, PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
+		Progress: a.imageEvent, Logger: c.Logger})
+	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Volumes: a.volumes, Sources: a.sources, Services: a.services,
+		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger})
+	a.pods = newPodInformer(c.Client, c.NodeName)
+	a.serviceCache = newServiceCache(c.Client)
+	if a.api, err = a.newAPI(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Ready is closed when the node is registered and every pod has its worker.
+func (a *Agent) Ready() <-chan struct{} { return a.ready }
+
+// Run works until ctx ends. It returns with all its goroutines; pods go on running.
+func (a *Agent) Run(ctx context.Context) error {
+	for _, dir := range []string{a.cfg.podsFolder(), a.cfg.Logs.Pods, filepath.Join(a.cfg.DataDir, "seccomp")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+	}
+	if a.cfg.Cgroups != nil {
+		if err := a.cfg.Cgroups.Setup(); err != nil {
+			return err
+		}
+	}
+	a.events.start()
+	defer a.events.stop()
+	defer a.sources.Close()
+	a.api.Start(a.cfg.Listener)
+	defer a.api.Close()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.workers = work.NewSet(ctx, a, a.log)
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer a.workers.Wait()
+	defer cancel()
+	if err := a.register(ctx); err != nil {
+		return err
+	}
+	loops.Go(func() { a.heartbeat(ctx) })
+	loops.Go(func() { a.fresh.run(ctx) })
+	if _, err := a.pods.AddEventHandler(a.podEvents()); err != nil {
+		return err
+	}
+	loops.Go(func() { a.serviceCache.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), a.serviceCache.HasSynced) { // no container starts without their variables
+		return nil
+	}
+	loops.Go(func() { a.pods.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), a.pods.HasSynced) {
+		return nil
+	}
+	loops.Go(func() { a.nudged(ctx) })
+	a.adoptOrphans(ctx)
+	close(a.ready)
+	a.log.Info("node is ready", "node", a.cfg.NodeName, "runtime", a.runtime, "version", a.runtimeVersion)
+	<-ctx.Done()
+	return nil
+}
+
+// podEvents hands pods to their workers.
+func (a *Agent) podEvents() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if p, ok := o.(*corev1.Pod); ok {
+				a.workers.Update(p)
+			}
+		},
+		UpdateFunc: func(old, now any) {
+			was, ok1 := old.(*corev1.Pod)
+			p, ok2 := now.(*corev1.Pod)
+			if !ok1 || !ok2 {
+				return
+			}
+			if was.UID != p.UID {
+				a.workers.Remove(was.UID)
+			}
+			a.workers.Update(p)
+			a.fresh.podChanged(was, p)
+		},
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			if p, ok := o.(*corev1.Pod); ok {
+				a.workers.Remove(p.UID)
+			}
+		},
+	}
+}
+
+// nudged hands the runtime's nudges to the workers.
+func (a *Agent) nudged(ctx context.Context) {
+	for uid := range a.cfg.CRI.Nudges(ctx) {
+		a.workers.Nudge(types.UID(uid))
+	}
+}
+
+// referredChanged is told when an object that a pod refers to has changed: its files are written anew, and what failed
+// for want of it is tried again.
+func (a *Agent) referredChanged(uid types.UID) {
+	if a.workers == nil {
+		return
+	}
+	a.workers.Retry(uid)
+	a.fresh.due(uid)
+}
+
+// Facts is part of [work.Node].
+func (a *Agent) Facts() plan.Node { return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime} }
+
+// broadcast tells any number of waiters that something has changed.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) tell() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}
+
+// apiPatience is how long one request to the API server may take.
+const apiPatience = 15 * time.Second

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/ops"
+)
+
+// Config is what an Agent works with.
+type Config struct {
+	NodeName string
+	NodeIPs  []string // the primary one first
+	Client   kubernetes.Interface
+	CRI      *cri.Client
+
+	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
+	Logs         ops.LogFolders // of pods
+	DockerConfig string         // the node's own registry credentials: path of a docker config.json, "" for none
+	Cgroups      cgroup.Driver  // nil: pods go where the runtime puts them
+
+	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
+	Listener    net.Listener
+	Certificate tls.Certificate
+	ClientCAs   *x509.CertPool
+
+	ClusterDNS    []string
+	ClusterDomain string
+	MaxPods       int    // 0: 110
+	Version       string // of the agent, as the node's kubeletVersion
+	Logger        *slog.Logger
+}
+
+// DefaultMaxPods is how many pods a node takes unless told otherwise.
+const DefaultMaxPods = 110
+
+func (c *Config) check() error {
+	switch {
+	case c.NodeName == "":
+		return errors.New("agent: a node name is required")
+	case c.Client == nil || c.CRI == nil:
+		return errors.New("agent: a client of the API server and one of the runtime are required")
+	case c.DataDir == "" || c.Logs.Pods == "":
+		return errors.New("agent: folders for data and logs are required")
+	case c.Listener == nil:
+		return errors.New("agent: a listener for the kubelet's API is required")
+	}
+	if c.MaxPods == 0 {
+		c.MaxPods = DefaultMaxPods
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (c *Config) podsFolder() string { return filepath.Join(c.DataDir, "pods") }

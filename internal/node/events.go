@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// recorder records events as the kubelet does, counted and with a limit per object.
+type recorder struct {
+	client kubernetes.Interface
+	cast   record.EventBroadcaster
+	to     record.EventRecorder
+}
+
+func newRecorder(client kubernetes.Interface, node string) *recorder {
+	cast := record.NewBroadcaster()
+	return &recorder{client, cast, cast.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: node})}
+}
+
+func (r *recorder) start() {
+	r.cast.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.client.CoreV1().Events("")})
+}
+
+func (r *recorder) stop() { r.cast.Shutdown() }
+
+// Event is part of [ops.Recorder].
+func (r *recorder) Event(pod *corev1.Pod, fieldPath, eventType, reason, message string) {
+	r.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath}, eventType, reason, message)
+}
+
+// node records an event on the node itself.
+func (r *recorder) node(name, eventType, reason, message string) {
+	r.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}, eventType, reason, message)
+}
+
+func (a *Agent) imageEvent(e image.Event) {
+	a.events.Event(e.Pod, fieldPath(e.Pod, e.Container), e.Type, e.Reason, e.Message)
+}
+
+// fieldPath names a container the way events do: spec.containers{name}.
+func fieldPath(pod *corev1.Pod, container string) string {
+	list := "containers"
+	if ref, ok := podspec.FindContainer(&pod.Spec, container); ok {
+		switch ref.Kind {
+		case podspec.Init, podspec.Sidecar:
+			list = "initContainers"
+		case podspec.Ephemeral:
+			list = "ephemeralContainers"
+		}
+	}
+	return fmt.Sprintf("spec.%s{%s}", list, container)
+}
+
+// Tell is part of [work.Node]: what a status shows for the first time and no operation tells of becomes an event.
+func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
+	a.changes.tell()
+	for i := range to.InitContainerStatuses {
+		a.tellContainer(pod, from.InitContainerStatuses, &to.InitContainerStatuses[i])
+	}
+	for i := range to.ContainerStatuses {
+		a.tellContainer(pod, from.ContainerStatuses, &to.ContainerStatuses[i])
+	}
+	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" {
+		a.events.Event(pod, "", corev1.EventTypeWarning, to.Reason, to.Message)
+	}
+}
+
+func (a *Agent) tellContainer(pod *corev1.Pod, before []corev1.ContainerStatus, now *corev1.ContainerStatus) {
+	w := now.State.Waiting
+	if w == nil {
+		return
+	}
+	for i := range before {
+		if b := &before[i]; b.Name == now.Name && b.State.Waiting != nil && b.State.Waiting.Reason == w.Reason && b.RestartCount == now.RestartCount {
+			return
+		}
+	}
+	path := fieldPath(pod, now.Name)
+	switch w.Reason {
+	case "CrashLoopBackOff":
+		a.events.Event(pod, path, corev1.EventTypeWarning, "BackOff",
+			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", now.Name, pod.Name, pod.Namespace, pod.UID))
+	case "ImagePullBackOff":
+		a.events.Event(pod, path, corev1.EventTypeNormal, "BackOff", w.Message)
+		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff")
+	}
+}

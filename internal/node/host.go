@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/wherryproject/wherry/internal/node/httpapi"
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/work"
+)
+
+func (a *Agent) newAPI() (*httpapi.Server, error) {
+	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: a.readLog, NodeName: a.cfg.NodeName,
+		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: legacyregistry.Handler(), Logger: a.log})
+}
+
+// host is the agent as the kubelet's API sees it.
+type host struct{ a *Agent }
+
+// Pods is part of [httpapi.Host].
+func (h host) Pods() (out []*corev1.Pod) {
+	for _, v := range h.views() {
+		out = append(out, v.Pod)
+	}
+	return out
+}
+
+func (h host) views() []work.View {
+	if h.a.workers == nil {
+		return nil
+	}
+	return h.a.workers.Views()
+}
+
+// Pod is part of [httpapi.Host].
+func (h host) Pod(namespace, name string) (*corev1.Pod, bool) {
+	var found *corev1.Pod
+	for _, v := range h.views() {
+		if p := v.Pod; p.Namespace == namespace && p.Name == name && (found == nil || p.DeletionTimestamp == nil) {
+			found = p
+		}
+	}
+	return found, found != nil
+}
+
+// Changed is part of [httpapi.Host].
+func (h host) Changed() <-chan struct{} { return h.a.changes.wait() }
+
+func (h host) view(uid types.UID) (work.View, error) {
+	if h.a.workers != nil {
+		if v, ok := h.a.workers.View(uid); ok {
+			return v, nil
+		}
+	}
+	return work.View{}, fmt.Errorf("pod %s is not on this node", uid)
+}
+
+// attempts returns the newest attempt of a container and the one before it.
+func attempts(seen plan.Seen, name string) (newest, before *plan.Container) {
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		switch {
+		case c.Name != name:
+		case newest == nil || c.Attempt > newest.Attempt:
+			newest, before = c, newest
+		case before == nil || c.Attempt > before.Attempt:
+			before = c
+		}
+	}
+	return newest, before
+}
+
+// ContainerID is part of [httpapi.Host].
+func (h host) ContainerID(uid types.UID, name string) (string, error) {
+	v, err := h.view(uid)
+	if err != nil {
+		return "", err
+	}
+	if c, _ := attempts(v.Seen, name); c != nil {
+		return c.ID, nil
+	}
+	return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
+}
+
+func waitingFor(p *corev1.Pod, name string) string {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			if w := list[i].State.Waiting; list[i].Name == name && w != nil {
+				if w.Message != "" {
+					return w.Reason + ": " + w.Message
+				}
+				return w.Reason
+			}
+		}
+	}
+	return "ContainerCreating"
+}
+
+// SandboxID is part of [httpapi.Host].
+func (h host) SandboxID(uid types.UID) (string, error) {
+	v, err := h.view(uid)
+	if err != nil {
+		return "", err
+	}
+	var box *plan.Sandbox
+	for i := range v.Seen.Sandboxes {
+		if s := &v.Seen.Sandboxes[i]; box == nil || s.Attempt > box.Attempt {
+			box = s
+		}
+	}
+	if box == nil || !box.Ready {
+		return "", fmt.Errorf("pod %q is not running: it has no sandbox that is ready", v.Pod.Name)
+	}
+	return box.ID, nil
+}
+
+// LogPath is part of [httpapi.Host].
+func (h host) LogPath(uid types.UID, name string, previous bool) (string, error) {
+	v, err := h.view(uid)
+	if err != nil {
+		return "", err
+	}
+	newest, before := attempts(v.Seen, name)
+	switch {
+	case previous && newest != nil && newest.Exited() && before == nil && waits(v.Pod, name):
+		before = newest // in back-off, the one that crashed is the previous one
+	case previous && before == nil:
+		return "", fmt.Errorf("previous terminated container %q in pod %q not found", name, v.Pod.Name)
+	case !previous && newest == nil:
+		return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
+	}
+	if previous {
+		return h.a.cfg.Logs.File(v.Pod, name, before.Attempt), nil
+	}
+	if newest.StartedAt.IsZero() && newest.FinishedAt.IsZero() && before != nil {
+		newest = before // the next attempt is only just being made
+	}
+	return h.a.cfg.Logs.File(v.Pod, name, newest.Attempt), nil
+}
+
+func waits(p *corev1.Pod, name string) bool {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return list[i].State.Waiting != nil
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/env"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Annotations of Wherry's own on containers: what the planner must know of an attempt and cannot see.
+const (
+	annotationImage  = cri.AnnotationPrefix + "image"  // the image the spec named
+	annotationStreak = cri.AnnotationPrefix + "streak" // restarts in a row, see plan.Delay
+)
+
+// ContainerInput is what a container's config is made of.
+type ContainerInput struct {
+	Pod            *corev1.Pod
+	Container      *corev1.Container
+	Kind           podspec.Kind
+	Attempt        uint32
+	Streak         int
+	Node           Node
+	Image          *runtimeapi.Image
+	Env            []*runtimeapi.KeyValue
+	Mounts         []*runtimeapi.Mount
+	HostsFile      string // on the node
+	TerminationLog string // on the node
+}
+
+// ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
+func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
+	c := in.Container
+	security, err := containerSecurity(in)
+	if err != nil {
+		return nil, err
+	}
+	config := &runtimeapi.ContainerConfig{
+		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: in.Attempt},
+		Image:       &runtimeapi.ImageSpec{Image: in.Image.GetId(), UserSpecifiedImage: c.Image},
+		Command:     env.Expand(c.Command, in.Env),
+		Args:        env.Expand(c.Args, in.Env),
+		WorkingDir:  c.WorkingDir,
+		Envs:        in.Env,
+		Mounts:      in.Mounts,
+		Labels:      containerLabels(in),
+		Annotations: containerAnnotations(in),
+		LogPath:     path.Join(c.Name, fmt.Sprintf("%d.log", in.Attempt)),
+		Stdin:       c.Stdin,
+		StdinOnce:   c.StdinOnce,
+		Tty:         c.TTY,
+		Linux: &runtimeapi.LinuxContainerConfig{
+			Resources:       cgroup.ContainerResources(in.Pod, c, in.Node.Cgroup),
+			SecurityContext: security,
+		},
+	}
+	if in.HostsFile != "" && !mounted(in.Mounts, "/etc/hosts") {
+		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: "/etc/hosts", HostPath: in.HostsFile})
+	}
+	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
+		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
+	}
+	return config, nil
+}
+
+func mounted(mounts []*runtimeapi.Mount, at string) bool {
+	for _, m := range mounts {
+		if path.Clean(m.GetContainerPath()) == path.Clean(at) {
+			return true
+		}
+	}
+	return false
+}
+
+func containerLabels(in ContainerInput) map[string]string {
+	return map[string]string{
+		cri.LabelPodName:       in.Pod.Name,
+		cri.LabelPodNamespace:  in.Pod.Namespace,
+		cri.LabelPodUID:        string(in.Pod.UID),
+		cri.LabelContainerName: in.Container.Name,
+		cri.LabelContainerType: in.Kind.String(),
+	}
+}
+
+func containerAnnotations(in ContainerInput) map[string]string {
+	a := map[string]string{
+		cri.AnnotationRestartCount:             strconv.FormatUint(uint64(in.Attempt), 10),
+		cri.AnnotationTerminationMessagePath:   in.Container.TerminationMessagePath,
+		cri.AnnotationTerminationMessagePolicy: string(in.Container.TerminationMessagePolicy),
+		annotationImage:                        in.Container.Image,
+		annotationStreak:                       strconv.Itoa(in.Streak),
+	}
+	if g := in.Pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)
+	}
+	return a
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/env"
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/work"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Reasons a container could not be started for, as the kubelet names them.
+const (
+	reasonConfig = "CreateContainerConfigError"
+	reasonCreate = "CreateContainerError"
+	reasonRun    = "RunContainerError"
+)
+
+// member is a container of a pod with its place in it.
+type member struct {
+	spec *corev1.Container
+	kind podspec.Kind
+	path string // the field path that events name
+}
+
+func containerOf(pod *corev1.Pod, name string) (member, error) {
+	ref, ok := podspec.FindContainer(&pod.Spec, name)
+	if !ok {
+		return member{}, fmt.Errorf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name)
+	}
+	list := map[podspec.Kind]string{podspec.Init: "initContainers", podspec.Sidecar: "initContainers", podspec.Ephemeral: "ephemeralContainers"}[ref.Kind]
+	if list == "" {
+		list = "containers"
+	}
+	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", list, name)}, nil
+}
+
+// startContainer creates the attempt unless it is there, and starts it. The runtime reserves (name, attempt), so a create
+// that was cut off and is done again fails rather than making a second one.
+func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
+	c, err := containerOf(t.Pod, t.Container)
+	if err != nil {
+		return err
+	}
+	tell := func(kind, reason, format string, args ...any) {
+		r.Events.Event(t.Pod, c.path, kind, reason, fmt.Sprintf(format, args...))
+	}
+	id := existing(t)
+	if id == "" {
+		if id, err = r.createContainer(ctx, t, c); err != nil {
+			if ctx.Err() == nil {
+				tell(corev1.EventTypeWarning, "Failed", "Error: %v", err)
+			}
+			return err
+		}
+		tell(corev1.EventTypeNormal, "Created", "Container created")
+	}
+	if _, err := r.CRI.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
+		if ctx.Err() == nil {
+			tell(corev1.EventTypeWarning, "Failed", "Error: %s", cri.Message(err))
+			r.dropUnstarted(ctx, id)
+		}
+		return &fail{reasonRun, errors.New(cri.Message(err))}
+	}
+	tell(corev1.EventTypeNormal, "Started", "Container started")
+	r.Logs.link(t.Pod, t.Container, id, t.Attempt)
+	return nil
+}
+
+// existing returns the id of the attempt if it was created before, by a call that was cut off.
+func existing(t work.Task) string {
+	for i := range t.Seen.Containers {
+		if c := &t.Seen.Containers[i]; c.Name == t.Container && c.Attempt == t.Attempt {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// dropUnstarted removes a container whose start failed without leaving an exit behind, so that its attempt can be
+// made again. One that the runtime shows as exited stays: it is the evidence.
+func (r *Runner) dropUnstarted(ctx context.Context, id string) {
+	s, err := r.CRI.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+	if err != nil || s.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_CREATED {
+		return
+	}
+	if _, err := r.CRI.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
+		r.Logger.Warn("container that did not start could not be removed", "container", id, "err", err)
+	}
+}
+
+func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (string, error) {
+	box, err := readyBox(t)
+	if err != nil {
+		return "", &fail{reasonCreate, err}
+	}
+	in, err := r.gather(ctx, t, c, box)
+	if err != nil {
+		return "", &fail{reasonConfig, err}
+	}
+	config, err := ContainerConfig(in)
+	if err != nil {
+		return "", &fail{reasonConfig, err}
+	}
+	made, err := r.CRI.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
+	if err != nil {
+		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
+	}
+	return made.GetContainerId(), nil
+}
+
+// readyBox returns the sandbox to create the container in.
+func readyBox(t work.Task) (*plan.Sandbox, error) {
+	var box *plan.Sandbox
+	for i := range t.Seen.Sandboxes {
+		if s := &t.Seen.Sandboxes[i]; box == nil || s.Attempt > box.Attempt {
+			box = s
+		}
+	}
+	if box == nil || !box.Ready {
+		return nil, errors.New("the pod's sandbox is not ready")
+	}
+	return box, nil
+}
+
+// gather collects what the container's config is made of.
+func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sandbox) (ContainerInput, error) {
+	in := ContainerInput{Pod: t.Pod, Container: c.spec, Kind: c.kind, Attempt: t.Attempt, Streak: t.Streak, Node: r.Node}
+	ips := box.IPs
+	if t.Pod.Spec.HostNetwork {
+		ips = r.Node.IPs
+	}
+	var err error
+	if in.Image, err = r.imageOf(ctx, c.spec.Image); err != nil {
+		return in, err
+	}
+	var services []*corev1.Service
+	if r.Services != nil && env.NeedsServices(t.Pod) {
+		services = r.Services()
+	}
+	in.Env, err = env.Build(env.Input{Pod: t.Pod, Container: c.spec, PodIPs: ips, HostIPs: r.Node.IPs, Allocatable: r.Node.Allocatable,
+		Services:  services,
+		ConfigMap: func(name string) (*corev1.ConfigMap, error) { return r.Sources.ConfigMap(ctx, t.Pod.Namespace, name) },
+		Secret:    func(name string) (*corev1.Secret, error) { return r.Sources.Secret(ctx, t.Pod.Namespace, name) },
+		Skipped: func(source string, names []string) {
+			r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "InvalidEnvironmentVariableNames",
+				fmt.Sprintf("Keys %v from the EnvFrom source %s were skipped since they are considered invalid environment variable names.", names, source))
+		}})
+	if err != nil {
+		return in, err
+	}
+	if in.Mounts, err = r.Volumes.Mounts(ctx, t.Pod, c.spec); err != nil {
+		return in, err
+	}
+	if in.HostsFile, err = r.Volumes.WriteEtcHosts(t.Pod, ips, r.Node.ClusterDomain); err != nil {
+		return in, err
+	}
+	in.TerminationLog, err = r.Volumes.TerminationLog(t.Pod.UID, c.spec.Name, t.Attempt)
+	return in, err
+}
+
+// imageOf asks the runtime for an image that was made present just before.
+func (r *Runner) imageOf(ctx context.Context, image string) (*runtimeapi.Image, error) {
+	s, err := r.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %s", image, cri.Message(err))
+	}
+	if s.GetImage() == nil {
+		return nil, fmt.Errorf("image %s was removed from the node after it was pulled: it will be pulled again", image)
+	}
+	return s.GetImage(), nil
+}
+
+// stopContainer asks the container to stop and has it killed at the deadline. When the deadline is brought forward, a
+// second call with the shorter time overtakes the first.
+func (r *Runner) stopContainer(ctx context.Context, t work.Task) error {
+	id := existing(t)
+	if id == "" {
+		return nil // gone already
+	}
+	if c, err := containerOf(t.Pod, t.Container); err == nil {
+		r.Events.Event(t.Pod, c.path, corev1.EventTypeNormal, "Killing", "Stopping container "+t.Container)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	calls := 0
+	stop := func(until time.Time) {
+		calls++
+		seconds := int64((time.Until(until) + time.Second - 1) / time.Second)
+		go func() {
+			_, err := r.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: max(seconds, 0)})
+			done <- err
+		}()
+	}
+	stop(t.Until)
+	for {
+		select {
+		case until := <-t.Sooner:
+			stop(until)
+		case err := <-done:
+			if calls--; err == nil || cri.NotFound(err) {
+				cancel()
+				for ; calls > 0; calls-- {
+					<-done
+				}
+				return nil
+			}
+			if calls == 0 {
+				return fmt.Errorf("stopping container %s: %s", t.Container, cri.Message(err))
+			}
+		}
+	}
+}
+
+func (r *Runner) removeContainer(ctx context.Context, t work.Task) error {
+	id := existing(t)
+	if id == "" {
+		return nil
+	}
+	_, err := r.CRI.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+	if err != nil && !cri.NotFound(err) {
+		return fmt.Errorf("removing container %s: %s", t.Container, cri.Message(err))
+	}
+	r.Logs.drop(t.Pod, t.Container, id, t.Attempt)
+	return nil
+}

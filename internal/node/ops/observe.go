@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/plan"
+)
+
+// Observe asks the runtime and the node's folders what there is of a pod.
+func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error) {
+	o, err := r.CRI.Observe(ctx, string(pod.UID))
+	if err != nil {
+		return plan.Seen{}, err
+	}
+	seen := plan.Seen{Logs: r.Logs.Has(pod), Volumes: r.hasFolders(pod)}
+	for _, s := range o.Sandboxes {
+		seen.Sandboxes = append(seen.Sandboxes, sandboxFacts(s))
+	}
+	for _, c := range o.Containers {
+		f := containerFacts(c)
+		if f.Exited() {
+			f.Message = r.lastWords(pod, c.Status, f)
+		}
+		seen.Containers = append(seen.Containers, f)
+	}
+	return seen, nil
+}
+
+// hasFolders tells whether the pod has a folder for its volumes. It is made before the pod's cgroup and removed together
+// with it, so it stands for both.
+func (r *Runner) hasFolders(pod *corev1.Pod) bool {
+	_, err := os.Lstat(filepath.Join(r.PodsFolder, string(pod.UID)))
+	return err == nil
+}
+
+func sandboxFacts(s *runtimeapi.PodSandboxStatus) plan.Sandbox {
+	out := plan.Sandbox{ID: s.GetId(), Attempt: s.GetMetadata().GetAttempt(), CreatedAt: at(s.GetCreatedAt()),
+		Ready: s.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY}
+	if ip := s.GetNetwork().GetIp(); ip != "" {
+		out.IPs = append(out.IPs, ip)
+	}
+	for _, ip := range s.GetNetwork().GetAdditionalIps() {
+		out.IPs = append(out.IPs, ip.GetIp())
+	}
+	return out
+}
+
+func containerFacts(o cri.ObservedContainer) plan.Container {
+	s := o.Status
+	c := plan.Container{ID: s.GetId(), Name: s.GetMetadata().GetName(), Attempt: s.GetMetadata().GetAttempt(), SandboxID: o.SandboxID,
+		CreatedAt: at(s.GetCreatedAt()), ExitCode: s.GetExitCode(), Reason: s.GetReason(), Message: s.GetMessage(),
+		Image: s.GetImage().GetUserSpecifiedImage(), ImageID: s.GetImageRef(), SpecImage: s.GetAnnotations()[annotationImage]}
+	if c.Image == "" {
+		c.Image = s.GetImage().GetImage()
+	}
+	c.Streak, _ = strconv.Atoi(s.GetAnnotations()[annotationStreak])
+	switch s.GetState() {
+	case runtimeapi.ContainerState_CONTAINER_RUNNING:
+		c.StartedAt = at(s.GetStartedAt())
+	case runtimeapi.ContainerState_CONTAINER_EXITED:
+		c.StartedAt, c.FinishedAt = at(s.GetStartedAt()), at(s.GetFinishedAt())
+		if c.FinishedAt.IsZero() { // some runtimes leave it out when the start failed
+			c.FinishedAt = maxTime(c.StartedAt, c.CreatedAt)
+		}
+	case runtimeapi.ContainerState_CONTAINER_UNKNOWN:
+		c.StartedAt, c.Lost = at(s.GetStartedAt()), true
+	}
+	return c
+}
+
+// lastWords is the termination message (PL-11): what the container wrote to its file, or, if its policy says so and it
+// failed without a word, the end of its log.
+func (r *Runner) lastWords(pod *corev1.Pod, s *runtimeapi.ContainerStatus, c plan.Container) string {
+	text, err := r.Volumes.TerminationMessage(pod.UID, c.Name, c.Attempt)
+	if err != nil {
+		r.Logger.Warn("termination message cannot be read", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "err", err)
+	}
+	fallback := s.GetAnnotations()[cri.AnnotationTerminationMessagePolicy] == string(corev1.TerminationMessageFallbackToLogsOnError)
+	if text == "" && fallback && c.ExitCode != 0 {
+		text = tail(r.Logs.File(pod, c.Name, c.Attempt))
+	}
+	switch {
+	case text == "":
+		return c.Message
+	case c.Message == "":
+		return text
+	}
+	return c.Message + ": " + text
+}
+
+// Bounds of a termination message taken from a log.
+const (
+	tailLines = 80
+	tailBytes = 2048
+)
+
+// tail returns the last lines of a log in CRI format, without what the format adds.
+func tail(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	if most := 4 * tailBytes; len(data) > most {
+		data = data[len(data)-most:]
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if f := strings.SplitN(line, " ", 4); len(f) == 4 {
+			b.WriteString(f[3])
+			if f[2] != "P" {
+				b.WriteByte('\n')
+			}
+		}
+	}
+	text := b.String()
+	if len(text) > tailBytes {
+		text = text[len(text)-tailBytes:]
+	}
+	return text
+}
+
+// at turns the CRI's nanoseconds into a time; 0 is no time.
+func at(ns int64) time.Time {
+	if ns <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/refs"
+	"github.com/wherryproject/wherry/internal/node/volume"
+	"github.com/wherryproject/wherry/internal/node/work"
+)
+
+// Recorder records Kubernetes events.
+type Recorder interface {
+	// Event records an event on the pod or, with a container's field path, on that container of it. It must not block.
+	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
+}
+
+// Config is what a Runner works with. All fields but Services and Cgroups are required.
+type Config struct {
+	CRI      *cri.Client
+	Images   *image.Puller
+	Volumes  *volume.Manager
+	Sources  *refs.Sources
+	Services func() []*corev1.Service // of all namespaces; nil for none
+	Cgroups  cgroup.Driver            // nil: the runtime's default parent
+	Events   Recorder
+	Logs     LogFolders
+	// PodsFolder holds one folder per pod, as Volumes has it.
+	PodsFolder string
+	Node       Node
+	Logger     *slog.Logger
+}
+
+// Node is what a pod's configs depend on besides the pod.
+type Node struct {
+	IPs           []string
+	Allocatable   corev1.ResourceList
+	Cgroup        cgroup.Node
+	ClusterDomain string
+	ClusterDNS    []string
+	HostDNS       *runtimeapi.DNSConfig // of the node's resolv.conf
+	SeccompDir    string                // below which Localhost profiles lie
+}
+
+// Runner runs operations. Safe for concurrent use.
+type Runner struct{ Config }
+
+// New makes a Runner.
+func New(c Config) *Runner { return &Runner{Config: c} }
+
+// Do runs one operation to its end.
+func (r *Runner) Do(ctx context.Context, t work.Task) error {
+	switch t.Verb {
+	case plan.PrepareVolumes:
+		return r.prepareVolumes(ctx, t)
+	case plan.RunSandbox:
+		return r.runSandbox(ctx, t)
+	case plan.PullImage:
+		return r.pullImage(ctx, t)
+	case plan.StartContainer:
+		return r.startContainer(ctx, t)
+	case plan.StopContainer:
+		return r.stopContainer(ctx, t)
+	case plan.RemoveContainer:
+		return r.removeContainer(ctx, t)
+	case plan.StopSandbox:
+		return r.stopSandbox(ctx, t)
+	case plan.RemoveSandbox:
+		return r.removeSandbox(ctx, t)
+	case plan.ReleaseVolumes:
+		return r.releaseVolumes(ctx, t)
+	case plan.RemoveLogs:
+		return r.Logs.remove(t.Pod)
+	}
+	return fmt.Errorf("no such operation: %v", t.Verb)
+}
+
+func (r *Runner) prepareVolumes(ctx context.Context, t work.Task) error {
+	r.Sources.Register(t.Pod)
+	if err := os.MkdirAll(filepath.Join(r.PodsFolder, string(t.Pod.UID)), 0o750); err != nil {
+		return err
+	}
+	err := r.Volumes.Prepare(ctx, t.Pod)
+	if err != nil && ctx.Err() == nil {
+		for _, f := range volume.Failures(err) {
+			r.Events.Event(t.Pod, "", corev1.EventTypeWarning, f.Reason(), f.Error())
+		}
+	}
+	return err
+}
+
+func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
+	r.Sources.Unregister(t.Pod.UID)
+	if err := r.Volumes.CleanUp(ctx, t.Pod.UID); err != nil {
+		return err
+	}
+	if r.Cgroups == nil {
+		return nil
+	}
+	return r.Cgroups.RemovePod(t.Pod.UID)
+}
+
+func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
+	c, err := containerOf(t.Pod, t.Container)
+	if err != nil {
+		return err
+	}
+	r.Sources.Register(t.Pod) // its pull secrets
+	_, err = r.Images.Ensure(ctx, t.Pod, c.spec)
+	return err
+}
+
+// fail is an error with the reason that a status shows.
+type fail struct {
+	reason string
+	err    error
+}
+
+func (f *fail) Error() string  { return f.err.Error() }
+func (f *fail) Unwrap() error  { return f.err }
+func (f *fail) Reason() string { return f.reason }

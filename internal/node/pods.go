@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/work"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// newPodInformer watches the pods of this node.
+func newPodInformer(client kubernetes.Interface, node string) cache.SharedIndexInformer {
+	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+		fields.OneTermEqualSelector("spec.nodeName", node))
+	return cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+}
+
+// SaveStatus is part of [work.Node]. It sends only what differs, and names the pod's UID so that it never meets another
+// pod of the same name.
+func (a *Agent) SaveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error) {
+	patch, err := statusPatch(pod.UID, from, to)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	now, err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, work.ErrGone
+	case apierrors.IsConflict(err) && strings.Contains(err.Error(), "uid"):
+		return nil, work.ErrGone
+	case err != nil:
+		return nil, fmt.Errorf("storing the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return now, nil
+}
+
+// statusPatch makes a strategic merge patch from one status to another. (Pure.)
+func statusPatch(uid types.UID, from, to *corev1.PodStatus) ([]byte, error) {
+	type object struct {
+		Metadata map[string]any   `json:"metadata"`
+		Status   corev1.PodStatus `json:"status"`
+	}
+	old, err := json.Marshal(object{map[string]any{}, *from})
+	if err != nil {
+		return nil, err
+	}
+	now, err := json.Marshal(object{map[string]any{"uid": uid}, *to})
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateTwoWayMergePatch(old, now, corev1.Pod{})
+}
+
+// Forget is part of [work.Node]. With finalizers the record stays until those who wait for it let go.
+func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	zero := int64(0)
+	err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero,
+		Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it.
+func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
+	if bad := podspec.Unsupported(pod); len(bad) > 0 {
+		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
+	}
+	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {
+		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: this node runs linux, the pod asks for " + want}
+	}
+	return nil
+}
+
+// adoptOrphans gives a worker to every pod that the runtime or a folder still knows and the API server does not.
+func (a *Agent) adoptOrphans(ctx context.Context) {
+	orphans := map[types.UID]*corev1.Pod{}
+	found := func(uid types.UID, namespace, name string) {
+		if p := orphans[uid]; uid != "" && (p == nil || p.Name == "") {
+			orphans[uid] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
+		}
+	}
+	known, err := a.cfg.CRI.Pods(ctx)
+	errs := []error{err}
+	for _, p := range known {
+		found(types.UID(p.UID), p.Namespace, p.Name)
+	}
+	logs, err := a.cfg.Logs.List()
+	errs = append(errs, err)
+	for _, p := range logs {
+		found(p.UID, p.Namespace, p.Name)
+	}
+	folders, err := a.volumes.List()
+	errs = append(errs, err)
+	if a.cfg.Cgroups != nil {
+		groups, err := a.cfg.Cgroups.List()
+		errs = append(errs, err)
+		folders = append(folders, groups...)
+	}
+	for _, uid := range folders {
+		found(uid, "", "")
+	}
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		a.log.Warn("what is left of older pods could not all be found", "err", err)
+	}
+	for uid, p := range orphans {
+		if !a.workers.Has(uid) {
+			a.log.Info("pod without a record is taken down", "pod", p.Namespace+"/"+p.Name, "uid", string(uid))
+			a.workers.Adopt(p)
+		}
+	}
+}

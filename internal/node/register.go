@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"runtime"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+const (
+	leaseSeconds  = 40
+	leaseEvery    = 10 * time.Second
+	statusEvery   = 5 * time.Minute // also when nothing has changed
+	registerRetry = 200 * time.Millisecond
+)
+
+// register makes this node known, or brings its record up to date (PL-13).
+func (a *Agent) register(ctx context.Context) error {
+	for wait := registerRetry; ; wait = min(2*wait, 10*time.Second) {
+		err := a.tryRegister(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
+			return fmt.Errorf("registering node %s: %w", a.cfg.NodeName, err)
+		}
+		a.log.Warn("node cannot be registered yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (a *Agent) tryRegister(ctx context.Context) error {
+	nodes := a.cfg.Client.CoreV1().Nodes()
+	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: a.labels()}}
+	want.Status = a.nodeStatus(ctx, nil)
+	have, err := nodes.Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if have, err = nodes.Create(ctx, want, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	labels := maps.Clone(have.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, want.Labels)
+	if !maps.Equal(labels, have.Labels) {
+		have.Labels = labels
+		if have, err = nodes.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	if err := a.renewLease(ctx); err != nil {
+		return err
+	}
+	return a.updateStatus(ctx, have)
+}
+
+func (a *Agent) labels() map[string]string {
+	return map[string]string{
+		corev1.LabelHostname:      a.cfg.NodeName,
+		corev1.LabelOSStable:      "linux",
+		corev1.LabelArchStable:    runtime.GOARCH,
+		"beta.kubernetes.io/os":   "linux",
+		"beta.kubernetes.io/arch": runtime.GOARCH,
+	}
+}
+
+func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
+	now := have.DeepCopy()
+	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
+	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images, have.Status.VolumesInUse, have.Status.VolumesAttached
+	for _, c := range have.Status.Conditions { // of others
+		if nodeCondition(now.Status.Conditions, c.Type) == nil {
+			now.Status.Conditions = append(now.Status.Conditions, c)
+		}
+	}
+	_, err := a.cfg.Client.CoreV1().Nodes().UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	return err
+}
+
+// heartbeat renews the lease, and publishes the node's status when it changes.
+func (a *Agent) heartbeat(ctx context.Context) {
+	tick := time.NewTicker(leaseEvery)
+	defer tick.Stop()
+	var published time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := a.renewLease(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("lease of the node could not be renewed", "err", err)
+			continue
+		}
+		have, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			err = a.tryRegister(ctx)
+		} else if err == nil {
+			ready := nodeCondition(a.conditions(ctx, have.Status.Conditions), corev1.NodeReady)
+			was := nodeCondition(have.Status.Conditions, corev1.NodeReady)
+			if was == nil || was.Status != ready.Status || was.Message != ready.Message || time.Since(published) > statusEvery {
+				err = a.updateStatus(ctx, have)
+				published = time.Now()
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("status of the node could not be stored", "err", err)
+		}
+	}
+}
+
+// renewLease tells the cluster that the agent lives.
+func (a *Agent) renewLease(ctx context.Context) error {
+	leases := a.cfg.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	now, seconds, name := metav1.NewMicroTime(time.Now()), int32(leaseSeconds), a.cfg.NodeName
+	have, err := leases.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now}}, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	have.Spec.HolderIdentity, have.Spec.LeaseDurationSeconds, have.Spec.RenewTime = &name, &seconds, &now
+	_, err = leases.Update(ctx, have, metav1.UpdateOptions{})
+	return err
+}
+
+// nodeStatus is the whole status of the node as this agent knows it.
+func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) corev1.NodeStatus {
+	s := corev1.NodeStatus{
+		Capacity:    a.capacity(),
+		Allocatable: a.allocatable(),
+		Conditions:  a.conditions(ctx, before),
+		NodeInfo:    a.machine.info(),
+	}
+	s.NodeInfo.ContainerRuntimeVersion = a.runtime + "://" + a.runtimeVersion
+	s.NodeInfo.KubeletVersion = a.cfg.Version
+	for _, ip := range a.cfg.NodeIPs {
+		s.Addresses = append(s.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
+	s.Addresses = append(s.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: a.cfg.NodeName})
+	if at, ok := a.cfg.Listener.Addr().(*net.TCPAddr); ok {
+		s.DaemonEndpoints.KubeletEndpoint.Port = int32(at.Port)
+	}
+	return s
+}
+
+// conditions derives the node's conditions. The pressures are looked at where the node evicts; until it does, it has
+// none to tell of.
+func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) []corev1.NodeCondition {
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	if why := a.runtimeTrouble(ctx); why != "" {
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", why
+	}
+	out := []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
+		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+		ready,
+	}
+	now := metav1.NewTime(time.Now())
+	for i := range out {
+		out[i].LastHeartbeatTime, out[i].LastTransitionTime = now, now
+		if was := nodeCondition(before, out[i].Type); was != nil && was.Status == out[i].Status {
+			out[i].LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	return out
+}
+
+// runtimeTrouble says what keeps the runtime from running pods, or "".
+func (a *Agent) runtimeTrouble(ctx context.Context) string {
+	s, err := a.cfg.CRI.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	if err != nil {
+		return "container runtime does not answer: " + cri.Message(err)
+	}
+	for _, c := range s.GetStatus().GetConditions() {
+		if !c.GetStatus() {
+			return fmt.Sprintf("container runtime: %s is false: %s: %s", c.GetType(), c.GetReason(), c.GetMessage())
+		}
+	}
+	return ""
+}
+
+func nodeCondition(list []corev1.NodeCondition, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range list {
+		if list[i].Type == t {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
+)
+
+// call is an operation that is out.
+type call struct {
+	op        plan.Op
+	cancel    context.CancelFunc
+	cancelled bool
+	until     chan time.Time // earlier deadlines, the newest only
+	image     string         // the spec's image at the start, for PullImage
+}
+
+// returned is how a call ended.
+type returned struct {
+	key plan.Key
+	err error
+}
+
+// start runs an operation in a goroutine of its own.
+func (w *Worker) start(ctx context.Context, op plan.Op) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &call{op: op, cancel: cancel, until: make(chan time.Time, 1)}
+	c.image = imageOf(w.pod, op.Container)
+	w.calls[op.Key()] = c
+	w.log.Debug("operation starts", "op", op.Verb.String(), "container", op.Container, "attempt", op.Attempt)
+	task := Task{Pod: w.pod, Op: op, Seen: w.seen, Sooner: c.until}
+	go func() {
+		defer cancel()
+		err := w.node.Do(ctx, task)
+		w.returns <- returned{op.Key(), err}
+	}()
+}
+
+// sooner brings the deadline of a stop forward. A later one is no news.
+func (c *call) sooner(until time.Time) {
+	if until.IsZero() || !until.Before(c.op.Until) {
+		return
+	}
+	c.op.Until = until
+	select {
+	case <-c.until: // nobody has read the one before: this one replaces it
+	default:
+	}
+	c.until <- until
+}
+
+// returned takes in how a call ended. What it changed on the node is seen by the next observation.
+func (w *Worker) returned(r returned) {
+	c := w.calls[r.key]
+	delete(w.calls, r.key)
+	w.fresh = false
+	if r.err != nil {
+		w.failed(c, r)
+		return
+	}
+	w.log.Debug("operation done", "op", r.key.Verb.String(), "container", r.key.Container, "attempt", r.key.Attempt)
+	delete(w.heard.Failed, r.key)
+	switch r.key.Verb {
+	case plan.PrepareVolumes:
+		w.heard.Prepared = true
+	case plan.PullImage:
+		w.heard.Pulled[r.key.Container] = plan.Pulled{Attempt: r.key.Attempt, Image: c.image}
+	case plan.StopSandbox:
+		w.heard.Stopped[r.key.Attempt] = true
+	case plan.ReleaseVolumes:
+		w.heard.Prepared = false
+	case plan.StartContainer:
+		w.forgetOlder(r.key)
+	}
+}
+
+func (w *Worker) failed(c *call, r returned) {
+	if c.cancelled {
+		return // nobody wanted it any more
+	}
+	f := w.heard.Failed[r.key]
+	f.Times++
+	f.At = time.Now()
+	f.Reason, f.Message = reasonOf(r.err, defaultReason[r.key.Verb]), r.err.Error()
+	w.heard.Failed[r.key] = f
+	w.log.Warn("operation failed", "op", r.key.Verb.String(), "container", r.key.Container, "attempt", r.key.Attempt,
+		"times", f.Times, "err", r.err)
+}
+
+// forgetOlder drops failures of attempts before the one that has started.
+func (w *Worker) forgetOlder(started plan.Key) {
+	for k := range w.heard.Failed {
+		if k.Container == started.Container && k.Attempt < started.Attempt {
+			delete(w.heard.Failed, k)
+		}
+	}
+}
+
+// defaultReason is what a status shows for an operation that failed without a reason of its own.
+var defaultReason = map[plan.Verb]string{
+	plan.PullImage:      "ErrImagePull",
+	plan.StartContainer: "CreateContainerError",
+	plan.RunSandbox:     "FailedCreatePodSandBox",
+	plan.PrepareVolumes: "FailedMount",
+}
+
+// drain cancels what is out and waits for it, so that no goroutine outlives the worker.
+func (w *Worker) drain() {
+	for _, c := range w.calls {
+		c.cancel()
+	}
+	for len(w.calls) > 0 {
+		r := <-w.returns
+		delete(w.calls, r.key)
+	}
+	if w.save.out {
+		w.save.cancel()
+		<-w.save.done
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
+)
+
+// Node is what a worker needs done. All methods are called from several goroutines at once and block until done, until
+// they fail, or until their context ends.
+type Node interface {
+	// Observe returns what the node shows of the pod now.
+	Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error)
+	// Do runs one operation to its end. It must be idempotent. An error that has a method Reason() string gives the
+	// reason that the container's status shows.
+	Do(ctx context.Context, t Task) error
+	// SaveStatus stores a status in the API server; from is the one it holds as far as the worker knows. It returns the
+	// pod as the API server holds it then. [ErrGone] says that there is no such pod any more.
+	SaveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error)
+	// Forget removes the record of a deleted pod that has left the node. Removing one that is not there is no error.
+	Forget(ctx context.Context, pod *corev1.Pod) error
+	// Tell is called when the status has changed, for events. It must not block.
+	Tell(pod *corev1.Pod, from, to *corev1.PodStatus)
+	// Refuse says why this node does not take the pod, or nil. It is a pure function of the pod's spec.
+	Refuse(pod *corev1.Pod) *plan.Refusal
+	// Facts returns what all pods of the node share.
+	Facts() plan.Node
+}
+
+// Task is one operation to run.
+type Task struct {
+	Pod *corev1.Pod
+	plan.Op
+	Seen plan.Seen
+	// Sooner brings Until forward while a StopContainer runs.
+	Sooner <-chan time.Time
+}
+
+// ErrGone says that the API server has no such pod.
+var ErrGone = errors.New("the pod is gone from the API server")
+
+// reasonOf returns the reason an error shows in a container's status.
+func reasonOf(err error, otherwise string) string {
+	var r interface{ Reason() string }
+	if errors.As(err, &r) {
+		return r.Reason()
+	}
+	return otherwise
+}

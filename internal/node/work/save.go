@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// saving is the storing of a status: one at a time, the newest next.
+type saving struct {
+	out    bool
+	what   corev1.PodStatus
+	done   chan savedStatus
+	cancel context.CancelFunc
+	fails  int
+	due    time.Time // not before, after a failure
+}
+
+// savedStatus is how the storing of a status ended.
+type savedStatus struct {
+	pod *corev1.Pod // as the API server holds it now
+	err error
+}
+
+const (
+	saveRetry    = 100 * time.Millisecond
+	saveRetryMax = 5 * time.Second
+)
+
+// store has the status stored if the API server holds another one.
+func (w *Worker) store(ctx context.Context) {
+	if w.removed || w.save.out || time.Now().Before(w.save.due) || equality.Semantic.DeepEqual(&w.status, &w.saved) {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	from, to := w.saved, *w.status.DeepCopy()
+	w.save = saving{out: true, what: to, done: make(chan savedStatus, 1), cancel: cancel, fails: w.save.fails}
+	done, pod := w.save.done, w.pod
+	go func() {
+		defer cancel()
+		now, err := w.node.SaveStatus(ctx, pod, &from, &to)
+		done <- savedStatus{now, err}
+	}()
+}
+
+// stored takes in how the storing of a status ended.
+func (w *Worker) stored(r savedStatus) {
+	err := r.err
+	w.save.out, w.save.done = false, nil
+	w.save.due = time.Time{}
+	switch {
+	case err == nil:
+		w.saved, w.save.fails = w.save.what, 0
+		if r.pod != nil {
+			w.version = max(w.version, version(r.pod))
+		}
+	case errors.Is(err, ErrGone):
+		w.hear(news{removed: true})
+	default:
+		w.save.fails++
+		w.save.due = time.Now().Add(min(saveRetry<<min(w.save.fails-1, 10), saveRetryMax))
+		w.log.Warn("status could not be stored", "err", err, "times", w.save.fails)
+	}
+}
+
+// forget removes the pod's record when nothing of it is left on the node, and tells whether that is done.
+func (w *Worker) forget(ctx context.Context) bool {
+	if w.removed {
+		return true
+	}
+	if time.Now().Before(w.save.due) {
+		return false
+	}
+	if err := w.node.Forget(ctx, w.pod); err != nil {
+		w.save.fails++
+		w.save.due = time.Now().Add(min(saveRetry<<min(w.save.fails-1, 10), saveRetryMax))
+		if ctx.Err() == nil {
+			w.log.Warn("pod's record could not be removed", "err", err)
+		}
+		return false
+	}
+	return true
+}
