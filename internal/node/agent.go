@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/refs"
@@ -110,6 +111,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	loops.Go(func() { a.heartbeat(ctx) })
 	loops.Go(func() { a.fresh.run(ctx) })
+	loops.Go(func() { a.rotateLogs(ctx) })
 	if _, err := a.pods.AddEventHandler(a.podEvents()); err != nil {
 		return err
 	}
@@ -175,6 +177,14 @@ func (a *Agent) referredChanged(uid types.UID) {
 	}
 	a.workers.Retry(uid)
 	a.fresh.due(uid)
+}
+
+// rotateLogs keeps container logs within bounds (PL-09).
+func (a *Agent) rotateLogs(ctx context.Context) {
+	r := logs.NewRotator(logs.RotatorConfig{Runtime: logs.OverCRI(a.cfg.CRI.Runtime, a.cfg.Logs.Pods), Logger: a.log})
+	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+		a.log.Error("logs are not rotated any more", "err", err)
+	}
 }
 
 // Facts is part of [work.Node].

@@ -10,12 +10,13 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/wherryproject/wherry/internal/node/httpapi"
+	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
 )
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
-	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: a.readLog, NodeName: a.cfg.NodeName,
+	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: logs.Read, NodeName: a.cfg.NodeName,
 		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: legacyregistry.Handler(), Logger: a.log})
 }
 

@@ -60,7 +60,7 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 	}
 	for g := 0; g < min(c, inits) && !begun; g++ {
 		sidecar := spec.InitContainers[g].RestartPolicy != nil
-		open := false
+		open := sidecar && e.behind(w, g, newest) // it was open when something behind it was begun
 		for _, r := range w.runs[g] {
 			if int(r.box) == newest {
 				open = open || sidecar && r.life == running || !sidecar && r.life == exited && r.code == 0
@@ -97,6 +97,18 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 	if !w.prepared {
 		e.fault(w, what, "%s starts without its volumes", name)
 	}
+}
+
+// behind tells whether a container after gate g was begun in a sandbox.
+func (e *explorer) behind(w *world, g, box int) bool {
+	for x := g + 1; x < len(w.runs); x++ {
+		for _, r := range w.runs[x] {
+			if r.life != absent && int(r.box) == box {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkStop holds the order of SC-09: a sidecar goes after the mains and after the sidecars behind it.
