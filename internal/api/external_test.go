@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/pki"
@@ -38,6 +40,7 @@ func runExternalEtcd(dir string) int {
 	c := embed.NewConfig()
 	c.Dir = filepath.Join(dir, "data")
 	c.LogLevel = "error"
+	c.WatchProgressNotifyInterval = 100 * time.Millisecond
 	client, peer := free(), free()
 	peer.Scheme = "http"
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
@@ -165,6 +168,27 @@ func TestExternalEtcd(t *testing.T) {
 		t.Errorf("after a restart: %v", err)
 	}
 
+	t.Run("bookmarks follow etcd's progress", func(t *testing.T) {
+		w, err := c.CoreV1().Secrets(ns).Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		cm, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for { // the watch learns of a version made by a write it does not show
+			ev := next(t, w)
+			secret, ok := ev.Object.(*corev1.Secret)
+			if ev.Type != watch.Bookmark || !ok {
+				t.Fatalf("got %s %v", ev.Type, ev.Object)
+			}
+			if secret.ResourceVersion == cm.ResourceVersion {
+				break
+			}
+		}
+	})
 	t.Run("TLS is required", func(t *testing.T) {
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(cfg.EtcdServers[0], "https://"), &tls.Config{InsecureSkipVerify: true})
 		if err == nil {

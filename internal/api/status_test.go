@@ -69,7 +69,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"missing object", func(ctx context.Context) error { _, err := pods.Get(ctx, "nope", metav1.GetOptions{}); return err },
 			404, metav1.StatusReasonNotFound, []string{`pods "nope" not found`}, ""},
-		{"object that exists", func(ctx context.Context) error { _, err := pods.Create(ctx, pod("there"), metav1.CreateOptions{}); return err },
+		{"object that exists", func(ctx context.Context) error {
+			_, err := pods.Create(ctx, pod("there"), metav1.CreateOptions{})
+			return err
+		},
 			409, metav1.StatusReasonAlreadyExists, []string{`pods "there" already exists`}, ""},
 		{"stale resource version", func(ctx context.Context) error {
 			p, err := pods.Get(ctx, "there", metav1.GetOptions{})

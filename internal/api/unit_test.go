@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+func TestAuthorize(t *testing.T) {
+	resource := func(verb, group, resource, sub string) authorizer.AttributesRecord {
+		return authorizer.AttributesRecord{Verb: verb, APIGroup: group, Resource: resource, Subresource: sub, ResourceRequest: true}
+	}
+	path := func(verb, path string) authorizer.AttributesRecord {
+		return authorizer.AttributesRecord{Verb: verb, Path: path}
+	}
+	for _, test := range []struct {
+		groups string
+		a      authorizer.AttributesRecord
+		want   bool
+	}{
+		{"system:masters", resource("delete", "", "nodes", ""), true},
+		{"system:masters", path("get", "/metrics"), true},
+		{"system:authenticated", path("get", "/version"), true},
+		{"system:authenticated", path("get", "/apis/events.k8s.io/v1"), true},
+		{"system:authenticated", path("get", "/apiserver"), false},
+		{"system:authenticated", path("get", "/metrics"), false},
+		{"system:authenticated", path("post", "/version"), false},
+		{"system:authenticated", resource("get", "", "pods", ""), false},
+		{"system:nodes", resource("watch", "", "pods", ""), true},
+		{"system:nodes", resource("patch", "", "pods", "status"), true},
+		{"system:nodes", resource("update", "", "pods", ""), false},
+		{"system:nodes", resource("create", "", "pods", "exec"), false},
+		{"system:nodes", resource("create", "", "nodes", ""), true},
+		{"system:nodes", resource("delete", "", "nodes", ""), false},
+		{"system:nodes", resource("create", "", "serviceaccounts", "token"), true},
+		{"system:nodes", resource("get", "", "secrets", ""), true},
+		{"system:nodes", resource("delete", "", "secrets", ""), false},
+		{"system:nodes", resource("update", "coordination.k8s.io", "leases", ""), true},
+		{"system:nodes", resource("create", "events.k8s.io", "events", ""), true},
+		{"system:nodes", resource("create", "", "services", ""), false},
+		{"system:nodes", path("get", "/metrics"), false},
+		{"", resource("get", "", "pods", ""), false},
+	} {
+		test.a.User = &user.DefaultInfo{Name: "x", Groups: strings.Fields(test.groups)}
+		got, _, err := authorize(context.Background(), test.a)
+		if err != nil || (got == authorizer.DecisionAllow) != test.want {
+			t.Errorf("%s %s %s/%s%s: %v, %v", test.groups, test.a.Verb, test.a.Resource, test.a.Subresource, test.a.Path, got, err)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	a, err := newAddresses(netip.MustParsePrefix("10.1.0.7/29"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.first().String() != "10.1.0.1" {
+		t.Errorf("first is %s", a.first())
+	}
+	var got []string
+	for range 5 { // six usable, one of them the server's
+		ip, err := a.take(netip.Addr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ip.String())
+	}
+	slices.Sort(got)
+	if strings.Join(got, " ") != "10.1.0.2 10.1.0.3 10.1.0.4 10.1.0.5 10.1.0.6" {
+		t.Errorf("taken: %v", got)
+	}
+	if _, err := a.take(netip.Addr{}); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("from an empty range: %v", err)
+	}
+	a.release(netip.MustParseAddr("10.1.0.4"))
+	if ip, err := a.take(netip.Addr{}); err != nil || ip.String() != "10.1.0.4" {
+		t.Errorf("after a release: %v, %v", ip, err)
+	}
+	if _, err := a.take(netip.MustParseAddr("10.1.0.9")); err == nil {
+		t.Error("an address outside the range")
+	}
+	six, err := newAddresses(netip.MustParsePrefix("fd00:1::/112"))
+	if err != nil || six.first().String() != "fd00:1::1" {
+		t.Errorf("IPv6: %v, %v", six.first(), err)
+	}
+}
+
+// Every stored kind survives the way to etcd and back, and every kind has printers, rules and selectors that take its type.
+func TestTableOfKinds(t *testing.T) {
+	s, err := newSchemes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds() {
+		t.Run(k.plural, func(t *testing.T) {
+			obj := k.object()
+			gvks, _, err := s.ObjectKinds(obj)
+			if err != nil || gvks[0] != k.gv.WithKind(k.name) {
+				t.Errorf("kinds %v, %v", gvks, err)
+			}
+			hub := k.gv
+			hub.Version = runtime.APIVersionInternal
+			if !slices.Contains(gvks, hub.WithKind(k.name)) {
+				t.Errorf("not registered as hub: %v", gvks)
+			}
+			codec := s.storageCodec(k)
+			data, err := runtime.Encode(codec, obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := codec.Decode(data, nil, k.object()); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := k.attrs()(obj); err != nil {
+				t.Error(err)
+			}
+			if k.rules.validate == nil {
+				t.Error("nothing validates it")
+			}
+			if _, err := tableConvertor(k).ConvertToTable(context.Background(), obj, nil); err != nil {
+				t.Error(err)
+			}
+			strategy := newStrategy(s, k, k.rules)
+			strategy.PrepareForCreate(context.Background(), obj)
+			if errs := strategy.Validate(context.Background(), obj); len(errs) == 0 {
+				t.Error("an empty object is valid")
+			}
+		})
+	}
+}
+
+func TestSecretTypes(t *testing.T) {
+	for _, test := range []struct {
+		kind corev1.SecretType
+		data map[string]string
+		ok   bool
+	}{
+		{corev1.SecretTypeOpaque, nil, true},
+		{corev1.SecretTypeOpaque, map[string]string{"bad key": ""}, false},
+		{corev1.SecretTypeTLS, map[string]string{"tls.crt": "x"}, false},
+		{corev1.SecretTypeTLS, map[string]string{"tls.crt": "x", "tls.key": "y"}, true},
+		{corev1.SecretTypeDockerConfigJson, map[string]string{".dockerconfigjson": "{}"}, true},
+		{corev1.SecretTypeDockerConfigJson, map[string]string{".dockerconfigjson": "{"}, false},
+		{corev1.SecretTypeDockercfg, nil, false},
+		{corev1.SecretTypeBasicAuth, map[string]string{"password": ""}, true},
+		{corev1.SecretTypeBasicAuth, nil, false},
+		{corev1.SecretTypeSSHAuth, nil, false},
+		{corev1.SecretTypeServiceAccountToken, nil, false},
+	} {
+		s := &corev1.Secret{Type: test.kind, StringData: test.data}
+		mergeStringData(s)
+		if errs := validateSecret(s); (len(errs) == 0) != test.ok {
+			t.Errorf("%s %v: %v", test.kind, test.data, errs)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxEndpoints     = 1000
+	maxSlicePorts    = 20000
+	maxAddresses     = 100
+	maxEndpointHints = 8
+)
+
+// SetDefaultsEndpointSlice names ports "" and makes them TCP.
+func SetDefaultsEndpointSlice(s *discoveryv1.EndpointSlice) {
+	for i := range s.Ports {
+		orPointTo(&s.Ports[i].Name, "")
+		orPointTo(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}
+
+// ValidateEndpointSlice checks addresses by type, ports and hints.
+func ValidateEndpointSlice(s *discoveryv1.EndpointSlice) field.ErrorList {
+	all := meta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all = append(all, oneOf(field.NewPath("addressType"), s.AddressType,
+		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)...)
+	endpoints := field.NewPath("endpoints")
+	if len(s.Endpoints) > maxEndpoints {
+		return append(all, field.TooMany(endpoints, len(s.Endpoints), maxEndpoints))
+	}
+	for i := range s.Endpoints {
+		all = append(all, endpoint(&s.Endpoints[i], s.AddressType, endpoints.Index(i))...)
+	}
+	return append(all, slicePorts(s.Ports, field.NewPath("ports"))...)
+}
+
+// ValidateEndpointSliceUpdate also keeps the address type.
+func ValidateEndpointSliceUpdate(now, was *discoveryv1.EndpointSlice) field.ErrorList {
+	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all = append(all, immutable(field.NewPath("addressType"), now.AddressType, was.AddressType)...)
+	return append(all, ValidateEndpointSlice(now)...)
+}
+
+func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field.Path) (all errs) {
+	at := path.Child("addresses")
+	switch {
+	case len(e.Addresses) == 0:
+		all = append(all, field.Required(at, "must contain at least 1 address"))
+	case len(e.Addresses) > maxAddresses:
+		all = append(all, field.TooMany(at, len(e.Addresses), maxAddresses))
+	}
+	for i, address := range e.Addresses {
+		all = append(all, endpointAddress(address, kind, at.Index(i))...)
+	}
+	if e.Hostname != nil {
+		all = append(all, valid(path.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+	}
+	if e.NodeName != nil {
+		all = append(all, valid(path.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
+	}
+	if e.Hints == nil {
+		return all
+	}
+	if n := len(e.Hints.ForZones); n > maxEndpointHints {
+		all = append(all, field.TooMany(path.Child("hints", "forZones"), n, maxEndpointHints))
+	}
+	if n := len(e.Hints.ForNodes); n > maxEndpointHints {
+		all = append(all, field.TooMany(path.Child("hints", "forNodes"), n, maxEndpointHints))
+	}
+	return all
+}
+
+func endpointAddress(address string, kind discoveryv1.AddressType, path *field.Path) errs {
+	switch kind {
+	case discoveryv1.AddressTypeFQDN:
+		return validation.IsFullyQualifiedDomainName(path, address)
+	case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
+	default:
+		return nil // has its own error
+	}
+	all := validation.IsValidIPForLegacyField(path, address, false, nil)
+	if len(all) > 0 {
+		return all
+	}
+	if isIPv6(address) != (kind == discoveryv1.AddressTypeIPv6) {
+		return errs{field.Invalid(path, address, fmt.Sprintf("must be an %s address", kind))}
+	}
+	return notLocalAddress(path, address)
+}
+
+func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
+	if len(ports) > maxSlicePorts {
+		return errs{field.TooMany(path, len(ports), maxSlicePorts)}
+	}
+	names := map[string]bool{}
+	for i, p := range ports {
+		at := path.Index(i)
+		name := ""
+		if p.Name != nil {
+			name = *p.Name
+		}
+		if name != "" {
+			all = append(all, valid(at.Child("name"), name, validation.IsDNS1123Label(name))...)
+		}
+		if names[name] {
+			all = append(all, field.Duplicate(at.Child("name"), name))
+		}
+		names[name] = true
+		if p.Protocol == nil {
+			all = append(all, field.Required(at.Child("protocol"), ""))
+		}
+		all = append(all, oneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		if p.Port != nil {
+			all = append(all, valid(at.Child("port"), *p.Port, validation.IsValidPortNum(int(*p.Port)))...)
+		}
+		if p.AppProtocol != nil {
+			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+		}
+	}
+	return all
+}
