@@ -46,9 +46,10 @@ func podWith(uid types.UID, configMaps ...string) *corev1.Pod {
 // open gives Sources whose Changed goes to the channel.
 func open(t *testing.T, client *fake.Clientset, patience time.Duration) (*Sources, chan types.UID) {
 	t.Helper()
+	others := goleak.IgnoreCurrent() // of the API server of another test
 	changed := make(chan types.UID, 100)
 	s := New(Config{Client: client, Patience: patience, Changed: func(uid types.UID) { changed <- uid }})
-	t.Cleanup(func() { s.Close(); goleak.VerifyNone(t) })
+	t.Cleanup(func() { s.Close(); goleak.VerifyNone(t, others) })
 	return s, changed
 }
 
