@@ -37,8 +37,8 @@ type Controller struct {
 
 // sign is the last sign of life of a node: what it was, and when this process saw it.
 type sign struct {
-	renewed metav1.MicroTime
-	at      time.Time
+	stamp time.Time
+	at    time.Time
 }
 
 // New makes the controller; the caller starts the factory's informers.
@@ -50,7 +50,7 @@ func New(client kubernetes.Interface, factory informers.SharedInformerFactory, l
 	c.loop = loop.New("nodelifecycle", log, c.sync)
 	nodes := factory.Core().V1().Nodes()
 	c.nodes = nodes.Lister()
-	c.loop.Watch(nodes.Informer(), func(obj any) { c.loop.Add(obj.(*corev1.Node).Name) })
+	c.loop.Watch(nodes.Informer(), func(obj any) { c.seen(obj.(*corev1.Node)) })
 	c.loop.Watch(c.own.Coordination().V1().Leases().Informer(), func(obj any) { c.renewed(obj.(*coordinationv1.Lease)) })
 	return c
 }
@@ -62,19 +62,33 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// renewed notes a sign of life. It wakes nobody: silence is noticed by the time at which it would be too long.
-func (c *Controller) renewed(lease *coordinationv1.Lease) {
-	if lease.Spec.RenewTime == nil {
-		return
+// seen takes up a node that came, changed or went; what its agent writes is a sign of life too.
+func (c *Controller) seen(node *corev1.Node) {
+	for _, cond := range node.Status.Conditions {
+		if cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionUnknown {
+			c.sign(node.Name, cond.LastHeartbeatTime.Time)
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, ok := c.heard[lease.Name]; !ok || !last.renewed.Equal(lease.Spec.RenewTime) {
-		c.heard[lease.Name] = sign{renewed: *lease.Spec.RenewTime, at: time.Now()}
+	c.loop.Add(node.Name)
+}
+
+// renewed wakes nobody: silence is noticed by the time at which it would be too long.
+func (c *Controller) renewed(lease *coordinationv1.Lease) {
+	if lease.Spec.RenewTime != nil {
+		c.sign(lease.Name, lease.Spec.RenewTime.Time)
 	}
 }
 
-// silent says how long the node may stay silent from now; not positive when that was too long already.
+// sign notes a sign of life, if it is a new one.
+func (c *Controller) sign(node string, stamp time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.heard[node]; !ok || stamp.After(last.stamp) {
+		c.heard[node] = sign{stamp: stamp, at: time.Now()}
+	}
+}
+
+// patience says how long the node may stay silent from now; not positive when that was too long already.
 func (c *Controller) patience(node string, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
