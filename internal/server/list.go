@@ -4,72 +4,57 @@ package server
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
+	"net/http"
 
-	"k8s.io/component-base/version"
-
+	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
 // parts are what components make for those after them. Each is written by one component's start, and read only by
 // components that name it in `after`.
 type parts struct {
-	lock *lock
-	etcd *store.Etcd
+	lock        *lock
+	etcd        *store.Etcd // nil with an external one
+	api         *api.Server
+	apiLoop     *background
+	runtime     *runtime.Runtime // nil with an external one
+	cri         *cri.Client
+	controllers *background
+	agent       *background
+	host        *http.Server
+	watch       *background // of the runtime
+	socket      *background // hostapi
+	proxy       *background // CRI socket; nil with an external runtime
 }
 
-func (p *parts) url() string { return "" }
+func (p *parts) url() string { return p.api.URL() }
 
-// components is the whole server, in the order in which it stops in reverse.
+// components is the whole server. It starts from the top, what does not wait for one another at the same time, and stops from
+// the bottom.
 func (s *Server) components() []component {
 	return []component{
 		{name: "folder", start: s.startFolder, stop: s.stopFolder},
 		{name: "checks", after: []string{"folder"}, start: s.check},
 		{name: "etcd", after: []string{"checks"}, start: s.startEtcd, stop: s.stopEtcd},
+		{name: "api", after: []string{"etcd"}, start: s.startAPI, stop: s.stopAPI},
+		{name: "kubeconfig", after: []string{"api"}, start: s.writeKubeconfigs},
+		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
+		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
+		{name: "agent", after: []string{"runtime", "api"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }
 
-func (s *Server) startFolder(context.Context) (err error) {
-	if err := makeFolder(s.opts.DataDir); err != nil {
-		return err
+func stopAll(ctx context.Context, loops ...*background) error {
+	for _, b := range loops {
+		if b == nil {
+			continue
+		}
+		if err := b.stop(ctx); err != nil {
+			return err
+		}
 	}
-	s.parts.lock, err = lockFolder(s.opts.DataDir)
-	return err
-}
-
-func (s *Server) stopFolder(context.Context) error { return s.parts.lock.release() }
-
-func (s *Server) check(context.Context) error {
-	if err := checkFree(s.opts.DataDir); err != nil {
-		return err
-	}
-	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
-		return err
-	}
-	if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
-		return err
-	}
-	return checkPort(s.opts.NodeIPs[0], s.opts.KubeletPort, "--kubelet-port")
-}
-
-func (s *Server) startEtcd(ctx context.Context) (err error) {
-	if len(s.opts.EtcdServers) > 0 {
-		return nil
-	}
-	s.parts.etcd, err = store.Start(ctx, store.Config{Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd")})
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
-	case errors.Is(err, store.ErrDiskFull):
-		return &Refusal{Code: ExitDiskFull, What: err.Error()}
-	}
-	return err
-}
-
-func (s *Server) stopEtcd(context.Context) error {
-	if s.parts.etcd == nil {
-		return nil
-	}
-	return s.parts.etcd.Close()
+	return nil
 }

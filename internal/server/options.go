@@ -19,7 +19,7 @@ const (
 	DefaultDataDir     = "/var/lib/wherry"
 	DefaultSecurePort  = 6443
 	DefaultKubeletPort = 10250
-	DefaultServiceCIDR = "10.96.0.0/16"
+	DefaultServiceCIDR = "10.96.0.0/12"
 )
 
 // Options say what server is wanted. Defaults fills what may be left empty.

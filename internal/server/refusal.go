@@ -19,8 +19,7 @@ const (
 	ExitFolderLocked = 12
 	ExitNewerVersion = 13
 	ExitDiskFull     = 14
-	ExitKernel       = 15
-	ExitFolder       = 16
+	ExitFolder       = 15
 )
 
 func (r *Refusal) Error() string {

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make help lists the targets.
+
+.DEFAULT_GOAL := build
+SHELL := /bin/bash
+
+# One setting for programs and tests, so that both share the build cache: no C but in runc, no paths of this machine.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+
+KUBERNETES := $(shell sed -n 's|^\tk8s.io/api \(v[0-9.]*\)$$|\1|p' go.mod | sed 's/^v0/v1/')
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+STAMP      := k8s.io/component-base/version
+LDFLAGS    := -s -w \
+	-X github.com/wherryproject/wherry/internal/server.released=$(VERSION) \
+	-X $(STAMP).gitVersion=$(KUBERNETES) \
+	-X $(STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
+	-X $(STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))) \
+	-X $(STAMP).gitTreeState=clean
+PREFIX     ?= /usr/local
+
+# Packages with goroutines of their own whose race builds are small.
+RACE := ./internal/node/work/... ./internal/cri/... ./internal/cli/podrun ./internal/server/...
+
+##@ Build
+
+.PHONY: build
+build: helpers bin/wherry ## Build bin/wherry with the helper programs in it
+
+.PHONY: bin/wherry
+bin/wherry:
+	go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/wherry
+
+include internal/runtime/helpers.mk
+helpers: setup
+
+.PHONY: setup
+setup: ## See to it that this machine can build (as root on Debian: install what is missing)
+	@tools/setup.sh
+
+.PHONY: install
+install: build ## Install bin/wherry into $(PREFIX)/bin
+	install -D -m 755 bin/wherry $(DESTDIR)$(PREFIX)/bin/wherry
+
+.PHONY: clean
+clean: clean-helpers ## Remove what was built
+	rm -rf bin
+
+##@ Run
+
+EXAMPLE := bin/images/first-light-page.tar bin/images/first-light-web.tar
+
+bin/images/first-light-%.tar: examples/first-light/%/main.go $(wildcard internal/ociimage/*.go)
+	@mkdir -p bin/images
+	go build -ldflags '-s -w' -o bin/images/$* ./examples/first-light/$*
+	go run ./tools/mkimage -o $@ -ref wherry.example/first-light/$*:1 -file bin/images/$*=/$* -entrypoint /$*
+
+.PHONY: run
+run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the server up)
+	@examples/first-light/run.sh
+
+##@ Test
+
+.PHONY: test
+test: build test-unit test-race test-e2e ## Run every test (root for those with containers)
+
+.PHONY: test-unit
+test-unit: helpers ## Unit and simulation tests
+	go test $$(go list ./... | grep -v '/wherry/test')
+
+.PHONY: test-race
+test-race: ## The packages with goroutines of their own, under the race detector
+	CGO_ENABLED=1 go test -race -short $(RACE)
+
+.PHONY: test-e2e
+test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
+	@tools/setup.sh containerd
+	go test -count=1 -timeout 25m ./test/...
+
+.PHONY: bench
+bench: build $(EXAMPLE) ## Measure against the bare runtime; writes docs/benchmarks.md (root)
+	go test -count=1 -timeout 60m -run '^$$' -bench . ./test/bench
+
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
+	@grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
+			echo "== $$(dirname $$file) $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+		done; \
+	done
+
+##@ Check
+
+.PHONY: lint
+lint: vet fmt-check staticcheck ## All static checks
+
+.PHONY: vet
+vet: helpers ## go vet
+	go vet ./...
+
+.PHONY: fmt-check
+fmt-check: ## gofmt would change nothing
+	@bad=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck, pinned in tools/go.mod
+	@mkdir -p bin
+	cd tools && go build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck ./...
+
+##@ Generated files
+
+.PHONY: generate
+generate: deps ## Make the generated files anew
+	go generate ./...
+
+.PHONY: verify
+verify: ## Generated files are those that generate would make
+	@tools/verify.sh
+
+.PHONY: deps
+deps: bin/wherry ## Write docs/dependencies.txt: what the binary holds and how large it is
+	go run ./tools/deps -o docs/dependencies.txt -binary bin/wherry
+
+##@ Help
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// patience is how long a server that is starting is waited for.
+const patience = 60 * time.Second
+
+// connect finds the server for a run: the one that --kubeconfig or KUBECONFIG names, else this machine's, else one brought up
+// for the run.
+func (f *runFlags) connect(ctx context.Context, t Terminal, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+	path := f.kubeconfig
+	if path == "" {
+		path = os.Getenv("KUBECONFIG")
+	}
+	dir, err := filepath.Abs(f.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case path != "":
+	case server.Locked(dir):
+		if path, err = awaitKubeconfig(ctx, dir); err != nil {
+			return nil, err
+		}
+	default:
+		return f.bringUp(ctx, t, dir, screen, interrupts)
+	}
+	client, err := clientOf(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitReady(ctx, client); err != nil {
+		return nil, fmt.Errorf("the server that %s names does not answer: %w", path, err)
+	}
+	return &connection{client: client, close: func() error { return nil }}, nil
+}
+
+// bringUp starts a server in this process. Its ports are the usual ones where they are free, so that kubectl elsewhere
+// finds it.
+func (f *runFlags) bringUp(ctx context.Context, t Terminal, dir string, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+	if f.options.Detach {
+		return nil, fmt.Errorf("--detach needs a server that stays, and none runs on %s: start one with sudo wherry server", dir)
+	}
+	opts := server.Defaults()
+	opts.DataDir = dir
+	opts.SecurePort = freeOr0(opts.SecurePort)
+	opts.KubeletPort = freeOr0(opts.KubeletPort)
+	log, err := f.logs.logger(t.Err)
+	if err != nil {
+		return nil, err
+	}
+	s, err := server.New(opts, log)
+	if err != nil {
+		return nil, err
+	}
+	screen.Say("no server is running; bringing one up in %s for this run", dir)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop := func() error {
+		cancel()
+		return <-ended
+	}
+	select {
+	case <-s.Ready():
+	case err := <-ended:
+		cancel()
+		if err == nil {
+			err = errors.New("the server ended while it was starting")
+		}
+		return nil, err
+	case <-interrupts:
+		return nil, errors.Join(stop(), errors.New("interrupted while the server was starting"))
+	}
+	client, err := clientOf(server.Kubeconfig(dir))
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	screen.Say("server is up")
+	return &connection{client: client, close: stop}, nil
+}
+
+// freeOr0 is port if nobody listens on it, else 0: any free one.
+func freeOr0(port int) int {
+	l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+	if err != nil {
+		return 0
+	}
+	l.Close()
+	return port
+}
+
+func clientOf(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.QPS, config.Burst = -1, 0 // one person's requests need no limit
+	return kubernetes.NewForConfig(config)
+}
+
+// awaitKubeconfig waits for a server that holds the folder but has not written its kubeconfig yet.
+func awaitKubeconfig(ctx context.Context, dir string) (string, error) {
+	path := server.Kubeconfig(dir)
+	err := retry(ctx, func() error { _, err := os.Stat(path); return err })
+	if err != nil {
+		return "", fmt.Errorf("the server in %s has written no kubeconfig: %w", dir, err)
+	}
+	return path, nil
+}
+
+// awaitReady waits until the API says that it is ready.
+func awaitReady(ctx context.Context, client kubernetes.Interface) error {
+	return retry(ctx, func() error {
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+func retry(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/wherryproject/wherry/internal/api"
+)
+
+// logFlags choose what a server logs.
+type logFlags struct {
+	level, format string
+	verbosity     int
+}
+
+func (f *logFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&f.format, "log-format", "text", "text or json")
+	cmd.Flags().IntVarP(&f.verbosity, "v", "v", 0, "verbosity of the Kubernetes libraries; from 2 on also sets --log-level debug")
+}
+
+// logger makes the logger and gives it to the Kubernetes libraries, whose own logger is a global.
+func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.level)); err != nil {
+		return nil, &Exit{exitUsage, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.level)}
+	}
+	if f.verbosity >= 2 && level > slog.LevelDebug {
+		level = slog.LevelDebug
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
+	switch f.format {
+	case "text":
+		handler = slog.NewTextHandler(w, opts)
+	case "json":
+		handler = slog.NewJSONHandler(w, opts)
+	default:
+		return nil, &Exit{exitUsage, fmt.Errorf("--log-format %s: use text or json", f.format)}
+	}
+	log := slog.New(handler)
+	if err := libraryVerbosity(f.verbosity); err != nil {
+		return nil, err
+	}
+	if f.verbosity == 0 {
+		api.RouteKlog(log)
+	} else {
+		klog.SetSlogLogger(log)
+	}
+	return log, nil
+}
+
+func libraryVerbosity(n int) error {
+	var l klog.Level
+	return l.Set(strconv.Itoa(n))
+}

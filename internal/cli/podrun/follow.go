@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/wherryproject/wherry/internal/cli/progress"
+)
+
+// drainTime is how long logs may trail behind a pod's end.
+const drainTime = 5 * time.Second
+
+// follower tells one pod's life.
+type follower struct {
+	owner   *Runner
+	self    *corev1.Pod // as created: who it is; never changes, so all goroutines may read it
+	pod     *corev1.Pod // as last seen
+	told    *corev1.Pod // as last told; nil at first
+	several bool
+	gone    bool
+
+	logs   sync.WaitGroup
+	opened map[string]int32 // attempts whose logs are being followed: container -> highest
+}
+
+func newFollower(r *Runner, pod *corev1.Pod, several bool) *follower {
+	return &follower{owner: r, self: pod, pod: pod, several: several, opened: map[string]int32{}}
+}
+
+// run follows the pod until it has ended, is ready (detached), is gone, is hopeless, or ctx ends.
+func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err error) {
+	logCtx, stopLogs := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLogs()
+	eventCtx, stopEvents := context.WithCancel(ctx)
+	defer stopEvents()
+	if !f.owner.Options.Quiet {
+		f.logs.Go(func() { f.tellImages(eventCtx) })
+	}
+	err = watchPod(ctx, f.owner.Client, f.self, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
+	stopEvents()
+	f.drain(stopLogs, err)
+	if err != nil {
+		return f.pod, 0, err
+	}
+	return f.end()
+}
+
+// see looks at the pod's newest version, nil when it is gone. It returns true when there is nothing more to wait for.
+func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
+	if now == nil {
+		f.gone = true
+		return true, nil
+	}
+	for _, l := range progress.Diff(f.told, now) {
+		f.owner.Screen.Tell(now.Name, l, f.several)
+	}
+	f.pod, f.told = now, now
+	if !f.owner.Options.Detach {
+		f.openLogs(ctx, now)
+	}
+	if _, _, ended := progress.Outcome(now); ended {
+		return true, nil
+	}
+	if t, stuck := progress.Stuck(now); stuck && (t.Hopeless || f.owner.Options.FailFast) {
+		return false, errors.New(t.String())
+	}
+	return f.owner.Options.Detach && progress.Ready(now), nil
+}
+
+func (f *follower) end() (*corev1.Pod, int, error) {
+	code, why, ended := progress.Outcome(f.pod)
+	switch {
+	case !ended && f.gone:
+		return f.pod, 1, fmt.Errorf("pod %s/%s was deleted by somebody else before it ended", f.pod.Namespace, f.pod.Name)
+	case code != 0:
+		f.owner.Screen.Tell(f.pod.Name, progress.Line{Text: why, Trouble: true}, f.several)
+	}
+	return f.pod, code, nil
+}
+
+// drain lets the logs of an ended pod come in whole. They end by themselves with their containers.
+func (f *follower) drain(stop context.CancelFunc, err error) {
+	done := make(chan struct{})
+	go func() { f.logs.Wait(); close(done) }()
+	if err == nil && !f.owner.Options.Detach {
+		timer := time.NewTimer(drainTime)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+		}
+	}
+	stop()
+	<-done
+}
+
+// openLogs starts to follow every container attempt that has output and is not followed yet.
+func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod) {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range list {
+			if s.State.Running == nil && s.State.Terminated == nil {
+				continue
+			}
+			if n, ok := f.opened[s.Name]; ok && n >= s.RestartCount {
+				continue
+			}
+			f.opened[s.Name] = s.RestartCount
+			f.logs.Go(func() { f.copyLog(ctx, s.Name) })
+		}
+	}
+}
+
+func (f *follower) copyLog(ctx context.Context, container string) {
+	opts := &corev1.PodLogOptions{Container: container, Follow: true}
+	stream, err := f.owner.Client.CoreV1().Pods(f.self.Namespace).GetLogs(f.self.Name, opts).Stream(ctx)
+	if err == nil {
+		defer stream.Close()
+		w := f.owner.Screen.Log(f.self.Name, container, f.several)
+		defer w.Close()
+		_, err = io.Copy(w, stream)
+	}
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log breaks off: " + err.Error(), Trouble: true}, f.several)
+	}
+}
+
+// fieldOfContainer finds the container that an event is about.
+var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
+
+// tellImages tells what is fetched for the pod. Only events say it; when they cannot be had, that is all that is missing.
+func (f *follower) tellImages(ctx context.Context) {
+	selector := fields.OneTermEqualSelector("involvedObject.uid", string(f.self.UID)).String()
+	w, err := f.owner.Client.CoreV1().Events(f.self.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				return
+			}
+			event, ok := e.Object.(*corev1.Event)
+			if !ok || e.Type != watch.Added || event.Reason != "Pulling" && event.Reason != "Pulled" {
+				continue
+			}
+			line := progress.Line{Text: event.Message}
+			if m := fieldOfContainer.FindStringSubmatch(event.InvolvedObject.FieldPath); m != nil {
+				line.Container = m[1]
+			}
+			f.owner.Screen.Tell(f.self.Name, line, f.several)
+		}
+	}
+}
+
+// watchPod calls see with every version of the pod, and with nil when it is gone or another has taken its name. It survives
+// broken watches.
+func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, see func(*corev1.Pod) (bool, error)) error {
+	selector := fields.OneTermEqualSelector("metadata.name", pod.Name).String()
+	pods := client.CoreV1().Pods(pod.Namespace)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return pods.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return pods.Watch(ctx, o)
+		},
+	}
+	missing := func(store cache.Store) (bool, error) {
+		_, there, err := store.GetByKey(pod.Namespace + "/" + pod.Name)
+		if err != nil || there {
+			return false, err
+		}
+		return see(nil)
+	}
+	_, err := watchtools.UntilWithSync(ctx, cache.ToListWatcherWithWatchListSemantics(lw, client), &corev1.Pod{}, missing, func(e watch.Event) (bool, error) {
+		now, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return false, nil
+		}
+		if e.Type == watch.Deleted || now.UID != pod.UID {
+			return see(nil)
+		}
+		return see(now)
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/manifest"
+)
+
+// fieldManager is the owner of what a run applies.
+const fieldManager = "wherry-run"
+
+// verbs are the calls that a run makes on one kind.
+type verbs struct {
+	exists func(ctx context.Context, name string) (bool, error)
+	create func(ctx context.Context, opts metav1.CreateOptions) (runtime.Object, error)
+	apply  func(ctx context.Context, name string, body []byte, opts metav1.PatchOptions) error
+	delete func(ctx context.Context, name string) error
+}
+
+// typed is what all typed clients have.
+type typed[T runtime.Object] interface {
+	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
+}
+
+func verbsOf[T runtime.Object](c typed[T], obj T) verbs {
+	return verbs{
+		exists: func(ctx context.Context, name string) (bool, error) {
+			_, err := c.Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		create: func(ctx context.Context, opts metav1.CreateOptions) (runtime.Object, error) {
+			return c.Create(ctx, obj, opts)
+		},
+		apply: func(ctx context.Context, name string, body []byte, opts metav1.PatchOptions) error {
+			_, err := c.Patch(ctx, name, types.ApplyPatchType, body, opts)
+			return err
+		},
+		delete: func(ctx context.Context, name string) error { return c.Delete(ctx, name, metav1.DeleteOptions{}) },
+	}
+}
+
+// verbsFor returns the calls for an object; false for kinds that a run does not take.
+func verbsFor(client kubernetes.Interface, ns string, obj runtime.Object) (verbs, bool) {
+	core := client.CoreV1()
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return verbsOf(core.Pods(ns), o), true
+	case *corev1.ConfigMap:
+		return verbsOf(core.ConfigMaps(ns), o), true
+	case *corev1.Secret:
+		return verbsOf(core.Secrets(ns), o), true
+	case *corev1.ServiceAccount:
+		return verbsOf(core.ServiceAccounts(ns), o), true
+	case *corev1.Service:
+		return verbsOf(core.Services(ns), o), true
+	case *corev1.Namespace:
+		return verbsOf(core.Namespaces(), o), true
+	}
+	return verbs{}, false
+}
+
+// created is what a run made and so may remove.
+type created struct {
+	pods   []*corev1.Pod
+	others []other
+}
+
+type other struct {
+	name, kind string
+	verbs      verbs
+}
+
+// check refuses what a run cannot take, before anything is done.
+func (r *Runner) check(objects []manifest.Object) error {
+	pods := 0
+	for _, o := range objects {
+		if _, ok := verbsFor(r.Client, "", o.Object); !ok {
+			return fmt.Errorf("%s:%d: a %s cannot be run: wherry run takes pods and the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces they use; for the rest use wherry kubectl apply",
+				o.Source, o.Line, o.GVK.Kind)
+		}
+		if _, ok := o.Object.(*corev1.Pod); ok {
+			pods++
+		}
+	}
+	if pods == 0 {
+		return errors.New("the manifest holds no pod to run; use wherry kubectl apply for other objects")
+	}
+	return nil
+}
+
+// rehearse lets the server judge all objects without storing one, so that a bad one leaves nothing half done. Objects of a
+// namespace that the manifest itself makes cannot be judged before it is there.
+func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error {
+	making := map[string]bool{}
+	for _, o := range objects {
+		if n, ok := o.Object.(*corev1.Namespace); ok {
+			making[n.Name] = true
+		}
+	}
+	var errs []error
+	for _, o := range objects {
+		m, ns := r.place(o.Object)
+		if making[ns] {
+			continue
+		}
+		v, _ := verbsFor(r.Client, ns, o.Object)
+		_, err := v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		_, isPod := o.Object.(*corev1.Pod)
+		switch {
+		case err == nil:
+		case apierrors.IsAlreadyExists(err) && !isPod:
+		case apierrors.IsAlreadyExists(err):
+			errs = append(errs, fmt.Errorf("%s:%d: pod %s/%s exists already; delete it first (wherry kubectl delete pod -n %s %s) or use generateName",
+				o.Source, o.Line, ns, m.GetName(), ns, m.GetName()))
+		default:
+			errs = append(errs, refused(o, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// refused gives a server's refusal the manifest's place, one line per fault.
+func refused(o manifest.Object, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return fmt.Errorf("%s:%d: %w", o.Source, o.Line, err)
+	}
+	var lines []string
+	for _, c := range status.Status().Details.Causes {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s:%d: %s: %s", o.Source, o.Line, c.Field, c.Message), ": "))
+	}
+	return &refusal{text: strings.Join(lines, "\n"), err: err}
+}
+
+type refusal struct {
+	text string
+	err  error
+}
+
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Unwrap() error { return r.err }
+
+// place puts an object without a namespace into the run's.
+func (r *Runner) place(obj runtime.Object) (m metav1.Object, namespace string) {
+	m, err := meta.Accessor(obj)
+	if err != nil { // the manifest was decoded into API types, which all have metadata
+		return &metav1.ObjectMeta{}, ""
+	}
+	if _, ok := obj.(*corev1.Namespace); ok {
+		return m, ""
+	}
+	if m.GetNamespace() == "" {
+		m.SetNamespace(r.Options.Namespace)
+	}
+	return m, m.GetNamespace()
+}
+
+// create makes the objects: everything else first, then the pods. It returns what it made also on an error.
+func (r *Runner) create(ctx context.Context, objects []manifest.Object) (*created, error) {
+	made := &created{}
+	for _, pods := range []bool{false, true} {
+		for _, o := range objects {
+			if _, isPod := o.Object.(*corev1.Pod); isPod != pods {
+				continue
+			}
+			if err := r.put(ctx, o, made); err != nil {
+				return made, err
+			}
+		}
+	}
+	return made, nil
+}
+
+func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
+	m, ns := r.place(o.Object)
+	v, _ := verbsFor(r.Client, ns, o.Object)
+	kind := strings.ToLower(o.GVK.Kind)
+	_, isPod := o.Object.(*corev1.Pod)
+	if !isPod && m.GetName() != "" {
+		exists, err := v.exists(ctx, m.GetName())
+		if err != nil {
+			return refused(o, err)
+		}
+		if exists {
+			return r.update(ctx, o, m, v)
+		}
+	}
+	obj, err := v.create(ctx, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return refused(o, err)
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		made.pods = append(made.pods, pod)
+		r.Screen.Say("pod %s/%s created", pod.Namespace, pod.Name)
+		return nil
+	}
+	got, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	made.others = append(made.others, other{name: got.GetName(), kind: kind, verbs: v})
+	r.Screen.Say("%s %s created", kind, got.GetName())
+	return nil
+}
+
+// update brings an object that was there before to what the manifest says. It is not the run's to remove.
+func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object, v verbs) error {
+	copied := o.Object.DeepCopyObject()
+	copied.GetObjectKind().SetGroupVersionKind(o.GVK)
+	body, err := json.Marshal(copied)
+	if err != nil {
+		return err
+	}
+	if err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true)}); err != nil {
+		return refused(o, err)
+	}
+	r.Screen.Say("%s %s updated", strings.ToLower(o.GVK.Kind), m.GetName())
+	return nil
+}
+
+// removeOthers deletes the objects beside the pods, last made first.
+func (r *Runner) removeOthers(ctx context.Context, made *created) error {
+	var errs []error
+	for i := len(made.others) - 1; i >= 0; i-- {
+		o := made.others[i]
+		if err := o.verbs.delete(ctx, o.name); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("delete %s %s: %w", o.kind, o.name, err))
+			continue
+		}
+		r.Screen.Tell(o.name, progress.Line{Text: o.kind + " removed"}, true)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podrun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/wherryproject/wherry/internal/manifest"
+)
+
+// safe is a buffer that several goroutines write and the test reads.
+type safe struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safe) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safe) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// world is an API server without a node; the test plays the node.
+type world struct {
+	t          *testing.T
+	client     *fake.Clientset
+	out, err   safe
+	interrupts chan os.Signal
+	created    chan *corev1.Pod
+}
+
+func newWorld(t *testing.T, there ...runtime.Object) *world {
+	w := &world{t: t, client: fake.NewClientset(there...), interrupts: make(chan os.Signal, 2), created: make(chan *corev1.Pod, 8)}
+	// The fake stores dry runs; a server does not.
+	w.client.PrependReactor("create", "*", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		c := a.(k8stesting.CreateActionImpl)
+		if len(c.CreateOptions.DryRun) > 0 {
+			return true, c.Object, nil
+		}
+		if pod, ok := c.Object.(*corev1.Pod); ok {
+			defer func() { w.created <- pod }()
+		}
+		return false, nil, nil
+	})
+	return w
+}
+
+func (w *world) run(opts Options, text string) <-chan string {
+	w.t.Helper()
+	objects, err := manifest.Decode("f.yaml", []byte(text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if opts.Namespace == "" {
+		opts.Namespace = "default"
+	}
+	r := &Runner{Client: w.client, Options: opts, Interrupts: w.interrupts, Screen: &Screen{Out: &w.out, Err: &w.err, Start: time.Now()}}
+	end := make(chan string, 1)
+	go func() {
+		result, err := r.Run(context.Background(), objects)
+		end <- fmt.Sprintf("%d %v", result.Code, err)
+	}()
+	return end
+}
+
+// status is the node's report.
+func (w *world) status(edit func(*corev1.PodStatus)) {
+	w.t.Helper()
+	pod, err := w.client.CoreV1().Pods("default").Get(w.t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	edit(&pod.Status)
+	if _, err := w.client.CoreV1().Pods("default").UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) expect(end <-chan string, want string) {
+	w.t.Helper()
+	select {
+	case got := <-end:
+		if !strings.Contains(got, want) {
+			w.t.Errorf("ended with %q, want %q", got, want)
+		}
+	case <-time.After(20 * time.Second):
+		w.t.Fatalf("did not end; said:\n%s", w.err.String())
+	}
+}
+
+func (w *world) pods() int {
+	l, err := w.client.CoreV1().Pods("default").List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(l.Items)
+}
+
+const web = `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: i}]}}
+`
+
+func exits(code int32, phase corev1.PodPhase) func(*corev1.PodStatus) {
+	return func(s *corev1.PodStatus) {
+		s.Phase = phase
+		s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}}
+	}
+}
+
+func TestExitCodeIsThePods(t *testing.T) {
+	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, 42: corev1.PodFailed} {
+		w := newWorld(t)
+		end := w.run(Options{}, web)
+		<-w.created
+		w.status(exits(code, phase))
+		w.expect(end, fmt.Sprintf("%d <nil>", code))
+		if !strings.Contains(w.out.String(), "main | fake logs\n") {
+			t.Errorf("the log is %q", w.out.String())
+		}
+		if !strings.Contains(w.err.String(), "pod default/web created") {
+			t.Errorf("said %q", w.err.String())
+		}
+		if w.pods() != 1 {
+			t.Error("the pod is gone without --rm")
+		}
+	}
+}
+
+// What is running is told and its log shown before the end.
+func TestRemove(t *testing.T) {
+	w := newWorld(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "old", Namespace: "default"}})
+	end := w.run(Options{Remove: true}, web+"---\n{apiVersion: v1, kind: Secret, metadata: {name: new}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: old}, data: {a: b}}\n")
+	<-w.created
+	w.status(exits(3, corev1.PodFailed))
+	w.expect(end, "3 <nil>")
+	if w.pods() != 0 {
+		t.Error("--rm left the pod")
+	}
+	if _, err := w.client.CoreV1().Secrets("default").Get(t.Context(), "new", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("--rm left the secret it made: %v", err)
+	}
+	cm, err := w.client.CoreV1().ConfigMaps("default").Get(t.Context(), "old", metav1.GetOptions{})
+	if err != nil || cm.Data["a"] != "b" {
+		t.Errorf("the config map that was there before: %v, %v", cm, err)
+	}
+}
+
+func TestDetachReturnsWhenReady(t *testing.T) {
+	w := newWorld(t)
+	end := w.run(Options{Detach: true}, web)
+	<-w.created
+	w.status(func(s *corev1.PodStatus) {
+		s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	})
+	w.expect(end, "0 <nil>")
+	if w.pods() != 1 {
+		t.Error("the detached pod is gone")
+	}
+}
+
+func TestInterruptDeletes(t *testing.T) {
+	w := newWorld(t)
+	end := w.run(Options{}, web)
+	<-w.created
+	w.interrupts <- os.Interrupt
+	w.expect(end, "130 <nil>")
+	if w.pods() != 0 || !strings.Contains(w.err.String(), "press Ctrl-C again to kill at once") {
+		t.Errorf("%d pods left; said %q", w.pods(), w.err.String())
+	}
+}
+
+// A second interrupt deletes with no grace; until then a pod that takes its time is waited for.
+func TestSecondInterruptKills(t *testing.T) {
+	w := newWorld(t)
+	deletes := make(chan *int64, 4)
+	w.client.PrependReactor("delete", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		grace := a.(k8stesting.DeleteActionImpl).DeleteOptions.GracePeriodSeconds
+		deletes <- grace
+		return grace == nil, nil, nil // only a kill takes effect
+	})
+	end := w.run(Options{}, web)
+	<-w.created
+	w.interrupts <- os.Interrupt
+	if g := <-deletes; g != nil {
+		t.Errorf("first interrupt: grace %d", *g)
+	}
+	w.interrupts <- os.Interrupt
+	if g := <-deletes; g == nil || *g != 0 {
+		t.Errorf("second interrupt: grace %v", g)
+	}
+	w.expect(end, "130 <nil>")
+}
+
+func TestTimeout(t *testing.T) {
+	w := newWorld(t)
+	w.expect(w.run(Options{Timeout: 50 * time.Millisecond}, web), "124 not done after 50ms")
+	if w.pods() != 0 {
+		t.Error("the pod is left")
+	}
+	w = newWorld(t)
+	w.expect(w.run(Options{Timeout: 50 * time.Millisecond, Detach: true}, web), "124 not ready after 50ms")
+	if w.pods() != 1 {
+		t.Error("the detached pod is gone")
+	}
+}
+
+// PL-03, PL-15: an image that cannot be had is told; what no time heals ends the run, the rest with --fail-fast.
+func TestImageErrors(t *testing.T) {
+	waits := func(reason string) func(*corev1.PodStatus) {
+		return func(s *corev1.PodStatus) {
+			s.Phase = corev1.PodPending
+			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "no such image"}}}}
+		}
+	}
+	for reason, failFast := range map[string]bool{"ErrImageNeverPull": false, "ErrImagePull": true} {
+		w := newWorld(t)
+		end := w.run(Options{FailFast: failFast}, web)
+		<-w.created
+		w.status(waits(reason))
+		w.expect(end, "125 container main: "+reason+": no such image")
+		if w.pods() != 0 {
+			t.Error("the pod is left")
+		}
+	}
+	w := newWorld(t)
+	end := w.run(Options{}, web)
+	<-w.created
+	w.status(waits("ErrImagePull"))
+	w.status(exits(0, corev1.PodSucceeded)) // the registry is back
+	w.expect(end, "0 <nil>")
+}
+
+func TestDeletedByAnother(t *testing.T) {
+	w := newWorld(t)
+	end := w.run(Options{}, web)
+	<-w.created
+	if err := w.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(end, "pod default/web was deleted by somebody else")
+}
+
+// Nothing is half done: a manifest with one bad object creates none.
+func TestBadManifestsCreateNothing(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"no pod":           {"{apiVersion: v1, kind: Secret, metadata: {name: s}}", "holds no pod to run"},
+		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: a Deployment cannot be run"},
+		"pod exists":       {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: there}, spec: {}}", "f.yaml:2: pod default/there exists already"},
+		"server refuses":   {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: {}}", "f.yaml:2: spec.containers: Required value"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.client.PrependReactor("create", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+				switch a.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Name {
+				case "there":
+					return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, "there")
+				case "bad":
+					err := apierrors.NewBadRequest("invalid")
+					err.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: "spec.containers", Message: "Required value"}}}
+					return true, nil, err
+				}
+				return false, nil, nil
+			})
+			w.expect(w.run(Options{}, c.text), c.want)
+			l, err := w.client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(l.Items) > 0 || w.pods() > 0 {
+				t.Errorf("created %d secrets and %d pods (%v)", len(l.Items), w.pods(), err)
+			}
+		})
+	}
+}
+
+func TestScreen(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &Screen{Out: &out, Err: &errs, Start: time.Now()}
+	a, b := s.Log("p", "a", false), s.Log("p", "b", true)
+	fmt.Fprint(a, "one\ntw")
+	fmt.Fprint(b, "other\n")
+	fmt.Fprint(a, "o\nrest")
+	a.Close()
+	b.Close()
+	if want := "a | one\np/b | other\na | two\na | rest\n"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	s.Colour = true
+	c := s.Log("p", "c", false)
+	fmt.Fprintln(c, "x")
+	if want := palette[2] + "c |" + normal + " x\n"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+	c = s.Log("p", "c", false)
+	c.Write(bytes.Repeat([]byte("y"), 3*maxLine))
+	if strings.Count(out.String(), "\n") < 2 {
+		t.Error("an endless line is never written")
+	}
+}

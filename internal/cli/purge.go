@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+func newPurge(t Terminal) *cobra.Command {
+	var dir string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "purge",
+		Short: "End all pods and remove the data folder",
+		Long: `End all pods of a data folder at once and remove it with everything a server left on this machine: containers, mounts,
+network, images, logs, the stored objects. The server must not be running. There is no way back.`,
+		Example: `  sudo wherry purge
+  sudo wherry purge --data-dir /srv/second --yes`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(abs); errors.Is(err, os.ErrNotExist) {
+				fmt.Fprintf(t.Err, "nothing to do: there is no %s\n", abs)
+				return nil
+			}
+			if !yes && !confirmed(t, abs) {
+				return &Exit{exitFailure, errors.New("nothing was removed; answer yes, or give --yes")}
+			}
+			return server.Purge(cmd.Context(), abs)
+		},
+	}
+	dataDirFlag(cmd, &dir)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func confirmed(t Terminal, dir string) bool {
+	fmt.Fprintf(t.Err, "End all pods of %s and remove it with all images and objects? [yes/no] ", dir)
+	answer, err := bufio.NewReader(t.In).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(t.Err)
+	}
+	return strings.TrimSpace(strings.ToLower(answer)) == "yes"
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// Terminal is where a command reads and writes.
+type Terminal struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// Exit is an error with an exit code. Without Err nothing is printed.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e *Exit) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *Exit) Unwrap() error { return e.Err }
+
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// Main runs the program that args[0] names with the rest of args, and returns its exit code.
+func Main(args []string) int {
+	switch filepath.Base(args[0]) {
+	case "kubectl", "wherry-kubectl":
+		return kubectl(args[1:])
+	}
+	return run(Terminal{os.Stdin, os.Stdout, os.Stderr}, args[1:])
+}
+
+func run(t Terminal, args []string) int {
+	root := New(t)
+	root.SetArgs(args)
+	return codeOf(t.Err, root.ExecuteContext(context.Background()))
+}
+
+// codeOf prints an error once and returns the exit code that stands for it.
+func codeOf(w io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	var exit *Exit
+	if errors.As(err, &exit) {
+		if exit.Err != nil {
+			fmt.Fprintln(w, "error:", indent(exit.Err.Error()))
+		}
+		return exit.Code
+	}
+	fmt.Fprintln(w, "error:", indent(err.Error()))
+	var refusal *server.Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Code
+	}
+	return exitFailure
+}
+
+// indent keeps several lines of one message together.
+func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n       ") }
+
+// New returns the command tree.
+func New(t Terminal) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "wherry",
+		Short: "Kubernetes pods on one Linux machine",
+		Long: `Wherry gives one Linux machine the Kubernetes pod: API server, node agent and container runtime in one program.
+
+Start a server and use it with kubectl:
+
+  sudo wherry server
+  sudo wherry kubectl get nodes
+
+Or run a pod in the foreground, without a server of its own:
+
+  sudo wherry run -f pod.yaml`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(t.In)
+	root.SetOut(t.Out)
+	root.SetErr(t.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &Exit{exitUsage, fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
+	})
+	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"}, &cobra.Group{ID: "other", Title: "Other:"})
+	for _, c := range []*cobra.Command{newRun(t), newKubectl(), newImage(t)} {
+		c.GroupID = "use"
+		root.AddCommand(c)
+	}
+	for _, c := range []*cobra.Command{newServer(t), newPurge(t)} {
+		c.GroupID = "run"
+		root.AddCommand(c)
+	}
+	version := newVersion(t)
+	version.GroupID = "other"
+	root.AddCommand(version)
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	usageErrors(root)
+	return root
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &Exit{exitUsage, fmt.Errorf("%s\nsee %s --help", text, cmd.CommandPath())}
+}
+
+// usageErrors makes wrong arguments of every command below exit with the code for that.
+func usageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			var exit *Exit
+			if err == nil || errors.As(err, &exit) {
+				return err
+			}
+			return &Exit{exitUsage, fmt.Errorf("%w\nsee %s --help", err, c.CommandPath())}
+		}
+	}
+	for _, c := range cmd.Commands() {
+		usageErrors(c)
+	}
+}
+
+// defaultDataDir is the data folder of commands that are given none.
+func defaultDataDir() string {
+	if dir := os.Getenv("WHERRY_DATA_DIR"); dir != "" {
+		return dir
+	}
+	return server.DefaultDataDir
+}
+
+func dataDirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "data-dir", defaultDataDir(), "data folder of the server (also $WHERRY_DATA_DIR)")
+	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
+}
+
+// isTerminal reports whether w is a terminal that wants colour.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	return terminalFile(f)
+}

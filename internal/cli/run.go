@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/manifest"
+)
+
+// runFlags are what `wherry run` is told.
+type runFlags struct {
+	files      []string
+	kubeconfig string
+	dataDir    string
+	output     string
+	options    podrun.Options
+	logs       logFlags
+}
+
+func newRun(t Terminal) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run -f FILE",
+		Short: "Run pods in the foreground",
+		Long: `Run the pods of a manifest in the foreground: create them, tell what happens, show their output, wait for their end, and
+exit with the pod's exit code (of the first container that failed).
+
+The manifest may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use. The containers'
+output goes to standard output with the container's name in front, everything else to standard error. Ctrl-C deletes the pods
+and waits for them; a second Ctrl-C kills them.
+
+Without a server on this machine one is brought up for the duration, in the same data folder.
+
+Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 130 Ctrl-C, 2 wrong command line.`,
+		Example: `  sudo wherry run -f pod.yaml
+  sudo wherry run --rm -f pod.yaml -f config.yaml --timeout 10m     # in a CI job
+  sudo wherry run --detach -f pod.yaml                              # return when ready
+  kustomize build . | sudo wherry run -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), t) },
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run; - for standard input; may be given more than once")
+	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects that name none")
+	fl.BoolVar(&f.options.Remove, "rm", false, "delete everything that was created when the pods have ended")
+	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "return when the pods are ready, and leave them running")
+	fl.BoolVar(&f.options.FailFast, "fail-fast", false, "give up as soon as a container cannot start or crashes, also where waiting might help")
+	fl.DurationVar(&f.options.Timeout, "timeout", 0, "give up after this time, for example 10m; default: never")
+	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "no progress, only the containers' output and trouble")
+	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
+	dataDirFlag(cmd, &f.dataDir)
+	f.logs = logFlags{level: "warn", format: "text"}
+	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that is brought up")
+	return cmd
+}
+
+func (f *runFlags) run(ctx context.Context, t Terminal) error {
+	objects, err := f.read(t)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
+
+	screen := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: isTerminal(t.Err) && isTerminal(t.Out), Quiet: f.options.Quiet, Start: start}
+	server, err := f.connect(ctx, t, screen, interrupts)
+	if err != nil {
+		return &Exit{podrun.ExitFailure, err}
+	}
+	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts}
+	result, err := runner.Run(ctx, objects)
+	if perr := f.print(t, result.Pods); err == nil {
+		err = perr
+	}
+	if serr := server.close(); err == nil {
+		err = serr
+	}
+	if err == nil && result.Code == 0 {
+		return nil
+	}
+	if result.Code == 0 {
+		result.Code = podrun.ExitFailure
+	}
+	return &Exit{result.Code, err}
+}
+
+// read decodes all files before anything else happens, and checks what the flags say about one another.
+func (f *runFlags) read(t Terminal) ([]manifest.Object, error) {
+	switch {
+	case len(f.files) == 0:
+		return nil, &Exit{exitUsage, errors.New("no manifest: name one with -f pod.yaml, or -f - for standard input")}
+	case f.options.Remove && f.options.Detach:
+		return nil, &Exit{exitUsage, errors.New("--rm waits for the pods' end and --detach does not; choose one")}
+	case f.options.Timeout < 0:
+		return nil, &Exit{exitUsage, errors.New("--timeout must not be negative")}
+	case f.output != "" && f.output != "json" && f.output != "yaml" && f.output != "name":
+		return nil, &Exit{exitUsage, fmt.Errorf("-o %s: use json, yaml or name", f.output)}
+	}
+	var all []manifest.Object
+	var faults manifest.Errors
+	for _, name := range f.files {
+		objects, err := readFile(t, name)
+		var more manifest.Errors
+		switch {
+		case errors.As(err, &more):
+			faults = append(faults, more...)
+		case err != nil:
+			return nil, &Exit{podrun.ExitFailure, err}
+		}
+		all = append(all, objects...)
+	}
+	if len(faults) > 0 {
+		return nil, &Exit{podrun.ExitFailure, faults}
+	}
+	return all, nil
+}
+
+func readFile(t Terminal, name string) ([]manifest.Object, error) {
+	if name == "-" {
+		return manifest.Read("standard input", t.In)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return manifest.Read(name, file)
+}
+
+func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
+	for i, p := range pods {
+		if p == nil || f.output == "" {
+			continue
+		}
+		if f.output == "name" {
+			fmt.Fprintln(t.Out, "pod/"+p.Name)
+			continue
+		}
+		if f.output == "yaml" && i > 0 {
+			fmt.Fprintln(t.Out, "---")
+		}
+		full := p.DeepCopyObject().(runtime.Object)
+		full.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		if err := printAs(t, f.output, full); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connection is the server that a run uses.
+type connection struct {
+	client kubernetes.Interface
+	close  func() error // ends a server that was brought up for the run
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// versions are what this program is made of.
+type versions struct {
+	Wherry     string `json:"wherry"`
+	Kubernetes string `json:"kubernetes"`
+	Containerd string `json:"containerd"`
+	Runc       string `json:"runc"`
+	Etcd       string `json:"etcd"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+}
+
+func newVersion(t Terminal) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of wherry and of what it holds",
+		Example: `  wherry version
+  wherry version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := versionsNow()
+			switch output {
+			case "":
+				fmt.Fprintf(t.Out, "wherry      %s\nKubernetes  %s\ncontainerd  %s\nrunc        %s\netcd        %s\nGo          %s %s\n",
+					v.Wherry, v.Kubernetes, v.Containerd, v.Runc, v.Etcd, v.Go, v.Platform)
+				return nil
+			default:
+				return printAs(t, output, v)
+			}
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	return cmd
+}
+
+func versionsNow() versions {
+	v := versions{
+		Wherry:     server.Version(),
+		Kubernetes: version.Get().GitVersion,
+		Go:         runtime.Version(),
+		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, m := range info.Deps {
+		switch m.Path {
+		case "github.com/containerd/containerd/v2":
+			v.Containerd = m.Version
+		case "github.com/opencontainers/runc":
+			v.Runc = m.Version
+		case "go.etcd.io/etcd/server/v3":
+			v.Etcd = m.Version
+		}
+	}
+	return v
+}
+
+// printAs prints v as json or yaml.
+func printAs(t Terminal, format string, v any) error {
+	var text []byte
+	var err error
+	switch strings.ToLower(format) {
+	case "json":
+		text, err = json.MarshalIndent(v, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(v)
+	default:
+		return &Exit{exitUsage, fmt.Errorf("-o %s: use json or yaml", format)}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = t.Out.Write(text)
+	return err
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/wherryproject/wherry/internal/api"
+)
+
+func (s *Server) startAPI(ctx context.Context) (err error) {
+	o := s.opts
+	servers := o.EtcdServers
+	if s.parts.etcd != nil {
+		servers = []string{s.parts.etcd.Endpoint()}
+	}
+	s.parts.api, err = api.New(ctx, api.Config{
+		DataDir:       o.DataDir,
+		BindAddress:   o.BindAddress,
+		SecurePort:    o.SecurePort,
+		ExtraSANs:     o.ExtraSANs,
+		EtcdServers:   servers,
+		EtcdCAFile:    o.EtcdCAFile,
+		EtcdCertFile:  o.EtcdCertFile,
+		EtcdKeyFile:   o.EtcdKeyFile,
+		EtcdPrefix:    o.EtcdPrefix,
+		TokenAuthFile: o.TokenAuthFile,
+		ServiceCIDR:   o.ServiceCIDR,
+		Logger:        s.log.With("component", "api"),
+	})
+	if err != nil {
+		return err
+	}
+	s.parts.apiLoop = spawn("api", s.failed, s.parts.api.Run)
+	select {
+	case <-s.parts.api.Ready():
+		return nil
+	case <-s.parts.apiLoop.done:
+		if s.parts.apiLoop.err != nil {
+			return s.parts.apiLoop.err
+		}
+		return fmt.Errorf("ended before it was ready")
+	case <-ctx.Done():
+		_ = s.parts.apiLoop.stop(context.Background()) // the start was given up; its reason is the error to tell
+		return ctx.Err()
+	}
+}
+
+func (s *Server) stopAPI(ctx context.Context) error { return s.parts.apiLoop.stop(ctx) }
+
+// writeKubeconfigs writes the administrator's kubeconfig into the data folder and where the user wants it.
+func (s *Server) writeKubeconfigs(context.Context) error {
+	text, err := s.parts.api.AdminKubeconfig()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(Kubeconfig(s.opts.DataDir), text, 0o600); err != nil {
+		return folderRefusal(s.opts.DataDir, err)
+	}
+	path := s.opts.WriteKubeconfig
+	if path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("--write-kubeconfig: %w", err)
+	}
+	if err := writeFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("--write-kubeconfig: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"k8s.io/component-base/version"
+
+	"github.com/wherryproject/wherry/internal/store"
+)
+
+func (s *Server) startFolder(context.Context) (err error) {
+	if err := makeFolder(s.opts.DataDir); err != nil {
+		return err
+	}
+	s.parts.lock, err = lockFolder(s.opts.DataDir)
+	return err
+}
+
+func (s *Server) stopFolder(context.Context) error { return s.parts.lock.release() }
+
+func (s *Server) check(context.Context) error {
+	if err := checkFree(s.opts.DataDir); err != nil {
+		return err
+	}
+	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
+		return err
+	}
+	if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
+		return err
+	}
+	return checkPort(s.opts.NodeIPs[0], s.opts.KubeletPort, "--kubelet-port")
+}
+
+func (s *Server) startEtcd(ctx context.Context) (err error) {
+	if len(s.opts.EtcdServers) > 0 {
+		return nil
+	}
+	s.parts.etcd, err = store.Start(ctx, store.Config{Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd")})
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
+	case errors.Is(err, store.ErrDiskFull):
+		return &Refusal{Code: ExitDiskFull, What: err.Error()}
+	}
+	return err
+}
+
+func (s *Server) stopEtcd(context.Context) error {
+	if s.parts.etcd == nil {
+		return nil
+	}
+	return s.parts.etcd.Close()
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/wherryproject/wherry/internal/runtime"
+	"github.com/wherryproject/wherry/internal/runtime/network"
+)
+
+// Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers, mounts,
+// network, logs, and the folder. No server may run on it. It can be repeated after an error.
+func Purge(ctx context.Context, dataDir string) error {
+	if err := checkRoot(os.Geteuid()); err != nil {
+		return err
+	}
+	if !ours(dataDir) {
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was removed"}
+	}
+	held, err := lockFolder(dataDir)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	if err := runtime.Purge(ctx, dataDir); err != nil {
+		return err
+	}
+	if err := teardownNetwork(dataDir); err != nil {
+		return err
+	}
+	if err := removeLogs(dataDir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dataDir)
+}
+
+// ours guards against a mistyped folder: only one with our version file is removed.
+func ours(dataDir string) bool {
+	_, err := readStamp(filepath.Join(dataDir, "version"))
+	return err == nil
+}
+
+func teardownNetwork(dataDir string) error {
+	text, err := os.ReadFile(networkFile(dataDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // an external runtime's network is not ours
+	}
+	if err != nil {
+		return err
+	}
+	var n podNetwork
+	if err := json.Unmarshal(text, &n); err != nil {
+		return fmt.Errorf("%s: %w", networkFile(dataDir), err)
+	}
+	c, wanted, err := runtime.Config{DataDir: dataDir, BridgeName: n.Bridge, PodCIDRs: n.CIDRs}.Network()
+	if err != nil || !wanted {
+		return err
+	}
+	return network.Teardown(c)
+}
+
+// removeLogs removes the logs of this folder's pods from where they lie outside of it. Pods are known by their volumes'
+// folders; links to logs are removed when what they point at is gone.
+func removeLogs(dataDir string) error {
+	pods, containers := LogDirs(dataDir)
+	if filepath.Dir(filepath.Dir(pods)) == dataDir {
+		return nil // they go with the folder
+	}
+	uids, err := filepath.Glob(filepath.Join(dataDir, "pods", "*"))
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		logs, err := filepath.Glob(filepath.Join(pods, "*_"+filepath.Base(uid)))
+		if err != nil {
+			return err
+		}
+		for _, l := range logs {
+			if err := os.RemoveAll(l); err != nil {
+				return err
+			}
+		}
+	}
+	links, err := filepath.Glob(filepath.Join(containers, "*.log"))
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		to, err := os.Readlink(l)
+		if err != nil || filepath.Dir(filepath.Dir(filepath.Dir(to))) != pods {
+			continue
+		}
+		if _, err := os.Stat(l); errors.Is(err, os.ErrNotExist) {
+			if err := os.Remove(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

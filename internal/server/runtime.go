@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/runtime"
+	"github.com/wherryproject/wherry/internal/runtime/network"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
+)
+
+// startRuntime starts the embedded runtime, or connects to the one that was named.
+func (s *Server) startRuntime(ctx context.Context) error {
+	log := s.log.With("component", "runtime")
+	if s.opts.RuntimeEndpoint != "" {
+		c, err := cri.Dial(ctx, s.opts.RuntimeEndpoint, cri.WithLogger(log))
+		if err != nil {
+			return err
+		}
+		s.parts.cri = c
+		return nil
+	}
+	config, err := s.runtimeConfig()
+	if err != nil {
+		return err
+	}
+	r, err := runtime.Start(ctx, config)
+	if errors.Is(err, runtime.ErrInUse) {
+		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	s.parts.runtime = r
+	s.parts.cri = cri.FromConn(r.Conn(), cri.WithLogger(log))
+	s.parts.watch = spawn("container runtime", s.failed, func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.Done():
+			return r.Err()
+		}
+	})
+	return nil
+}
+
+// runtimeConfig settles the pod network and writes it down, so that Purge finds it.
+func (s *Server) runtimeConfig() (runtime.Config, error) {
+	o := s.opts
+	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, Logger: s.log.With("component", "runtime")}
+	bridge, subnet, err := network.Choose(o.DataDir)
+	if err != nil && len(c.PodCIDRs) == 0 {
+		return c, &Refusal{Code: 1, What: "no pod network can be chosen", Do: "give one with --pod-cidr", Err: err}
+	}
+	if c.BridgeName == "" {
+		c.BridgeName = bridge
+	}
+	if len(c.PodCIDRs) == 0 {
+		c.PodCIDRs = []string{subnet.String()}
+	}
+	text, err := json.Marshal(podNetwork{Bridge: c.BridgeName, CIDRs: c.PodCIDRs})
+	if err != nil {
+		return c, err
+	}
+	if err := writeFile(networkFile(o.DataDir), append(text, '\n'), 0o644); err != nil {
+		return c, folderRefusal(o.DataDir, err)
+	}
+	return c, nil
+}
+
+// podNetwork is what the data folder remembers of its network.
+type podNetwork struct {
+	Bridge string   `json:"bridge"`
+	CIDRs  []string `json:"cidrs"`
+}
+
+func networkFile(dataDir string) string { return filepath.Join(dataDir, "network.json") }
+
+func (s *Server) stopRuntime(ctx context.Context) error {
+	err := stopAll(ctx, s.parts.watch)
+	err = errors.Join(err, s.parts.cri.Close())
+	if s.parts.runtime != nil {
+		err = errors.Join(err, s.parts.runtime.Close())
+	}
+	return err
+}
+
+// startSockets serves the commands of this machine, and with the embedded runtime its CRI.
+func (s *Server) startSockets(context.Context) error {
+	l, err := hostapi.Listen(Socket(s.opts.DataDir))
+	if err != nil {
+		return err
+	}
+	h := &hostapi.Server{
+		Info:       hostapi.Info{PID: os.Getpid(), Version: Version(), URL: s.parts.url(), DataDir: s.opts.DataDir},
+		Images:     s.parts.cri.Images,
+		Containers: s.parts.cri.Runtime,
+		Pull:       s.pull,
+	}
+	if s.parts.runtime != nil {
+		h.Archives = s.parts.runtime
+	}
+	s.parts.host = &http.Server{Handler: h.Handler()}
+	s.parts.socket = spawn("socket", s.failed, func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { s.parts.host.Close() })
+		defer stop()
+		if err := s.parts.host.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	if s.parts.runtime == nil {
+		return nil
+	}
+	l, err = hostapi.Listen(CRISocket(s.opts.DataDir))
+	if err != nil {
+		return errors.Join(err, s.parts.socket.stop(context.Background()))
+	}
+	s.parts.proxy = spawn("CRI socket", s.failed, newCRIProxy(l, s.parts.runtime.Conn()).run)
+	return nil
+}
+
+func (s *Server) stopSockets(ctx context.Context) error {
+	err := stopAll(ctx, s.parts.socket, s.parts.proxy)
+	for _, path := range []string{Socket(s.opts.DataDir), CRISocket(s.opts.DataDir)} {
+		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}
+
+// pull fetches an image without credentials: those of pods are the pods', not the command's.
+func (s *Server) pull(ctx context.Context, ref string) error {
+	_, err := s.parts.cri.Images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
+	return err
+}
