@@ -84,7 +84,8 @@ func explain(ref Reference, withLogin bool, err error) *Error {
 		e.Err = errors.Join(errNetwork, err)
 	case has("429 too many requests", "toomanyrequests"):
 		e.Message = fmt.Sprintf("%s takes no more pulls for now (429 too many requests): wait, or add an imagePullSecret of an account with a higher limit", from)
-	case has("may require authorization", "pull access denied") && !withLogin:
+	// A registry that will not say whether the image exists; one that names no credentials at all has asked for some.
+	case has("may require authorization", "pull access denied") && !has("no basic auth credentials") && !withLogin:
 		e.Message = fmt.Sprintf("image %s not found in %s, or it asks for credentials: check the name, or add an imagePullSecret", ref.Full, from)
 	case has("401 unauthorized", "403 forbidden", "unauthorized", "denied", "authentication required", "authorization failed", "no basic auth credentials"):
 		e.Message = fmt.Sprintf("the %s asks for credentials: add an imagePullSecret for it", from)

@@ -79,6 +79,7 @@ type world struct {
 
 func start(t *testing.T, cfg Config, present ...string) *world {
 	t.Helper()
+	others := goleak.IgnoreCurrent() // of the container runtime of another test
 	w := &world{fake: &fake{present: map[string]bool{}}}
 	for _, p := range present {
 		w.present[p] = true
@@ -92,7 +93,7 @@ func start(t *testing.T, cfg Config, present ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(); srv.Stop(); goleak.VerifyNone(t) })
+	t.Cleanup(func() { conn.Close(); srv.Stop(); goleak.VerifyNone(t, others) })
 	cfg.Images = runtimeapi.NewImageServiceClient(conn)
 	cfg.Progress = func(e Event) {
 		w.mu.Lock()

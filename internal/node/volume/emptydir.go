@@ -14,7 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// emptyDir makes the folder, writable for all, the fsGroup's if the pod has one.
+// emptyDir makes the folder, writable for all, the fsGroup's if the pod has one. It is the group's from the start, and so is
+// what is made in it later; fsGroupChangePolicy, which is about volumes that outlive pods, has no say here.
 func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 	dir, gid := m.volumeDir(pod.UID, v), fsGroup(pod)
 	switch v.EmptyDir.Medium {
