@@ -72,16 +72,16 @@ func (l *Loop) AddAfter(name string, d time.Duration) { l.queue.AddAfter(name, d
 // Run works until ctx is done. It is called once.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.queue.ShutDown()
-	var synced []cache.InformerSynced
+	var synced []cache.DoneChecker
 	for _, w := range l.watched {
 		registration, err := w.informer.AddEventHandler(w.handler)
 		if err != nil {
 			return fmt.Errorf("%s: watch: %w", l.Name, err)
 		}
 		defer func() { _ = w.informer.RemoveEventHandler(registration) }()
-		synced = append(synced, registration.HasSynced)
+		synced = append(synced, registration.HasSyncedChecker())
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+	if !cache.WaitFor(ctx, "", synced...) {
 		return nil // only the end of ctx ends the wait
 	}
 	var workers sync.WaitGroup

@@ -69,7 +69,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
 // seen looks at a pod that came, changed or went.
 func (c *Controller) seen(pod *corev1.Pod) {
-	if _, err := c.pods.Pods(pod.Namespace).Get(pod.Name); err != nil {
+	if now, err := c.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || now.UID != pod.UID {
 		c.mu.Lock()
 		delete(c.ended, pod.UID)
 		c.mu.Unlock()

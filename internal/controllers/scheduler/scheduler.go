@@ -74,7 +74,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return err
 	}
 	// What is known at the start comes as a whole: no pod is placed before all that is on the nodes has been counted.
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+	if !cache.WaitFor(ctx, "", synced...) {
 		return nil
 	}
 	r.loop(ctx)
@@ -82,7 +82,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 }
 
 // subscribe sends what the informers tell to the mailbox of r.
-func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.InformerSynced, err error) {
+func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.DoneChecker, err error) {
 	var undo []func()
 	leave = func() {
 		for _, f := range undo {
@@ -106,7 +106,7 @@ func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.InformerSync
 			return leave, nil, fmt.Errorf("scheduler: watch: %w", err)
 		}
 		undo = append(undo, func() { _ = w.informer.RemoveEventHandler(registration) })
-		synced = append(synced, registration.HasSynced)
+		synced = append(synced, registration.HasSyncedChecker())
 	}
 	return leave, synced, nil
 }
