@@ -17,12 +17,13 @@ type Host interface {
 	Pods() []*corev1.Pod
 	// Pod finds one of them.
 	Pod(namespace, name string) (*corev1.Pod, bool)
-	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error says why there
-	// is none.
+	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error tells the user
+	// which container of which pod has none, and why.
 	ContainerID(podUID types.UID, container string) (string, error)
-	// SandboxID gives the runtime's id of the pod's ready sandbox. An error says why there is none.
+	// SandboxID gives the runtime's id of the pod's ready sandbox. An error tells the user which pod has
+	// none, and why.
 	SandboxID(podUID types.UID) (string, error)
-	// LogPath gives the log file of the newest attempt of a container, or of the one before. An error says why there is none.
+	// LogPath gives the log file of the newest attempt of a container, or of the one before; an error if there is none.
 	LogPath(podUID types.UID, container string, previous bool) (string, error)
 	// Changed is closed when any of the above may have changed; ask for it again then.
 	Changed() <-chan struct{}

@@ -31,9 +31,10 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, fail(http.StatusBadRequest, "%w", whyNoLog(pod, name, opts.Previous, err)))
 		return
 	}
-	out := &flushing{w: w, flush: http.NewResponseController(w).Flush}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := &sender{w: w}
 	if opts.Follow {
+		out.flush = http.NewResponseController(w).Flush
 		_ = out.flush() // a quiet container's log begins with silence, not with a hanging request
 	}
 	stdout, stderr := io.Writer(out), io.Writer(out)
@@ -112,18 +113,18 @@ func statusOfContainer(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// flushing sends each write to the client at once.
-type flushing struct {
+// sender knows whether anything was sent, and when following sends each write at once.
+type sender struct {
 	w     io.Writer
-	flush func() error
+	flush func() error // nil: leave it to net/http, which sends what is there in few pieces
 	used  bool
 }
 
-func (f *flushing) Write(p []byte) (int, error) {
-	f.used = true
-	n, err := f.w.Write(p)
-	if err != nil {
+func (s *sender) Write(p []byte) (int, error) {
+	s.used = true
+	n, err := s.w.Write(p)
+	if err != nil || s.flush == nil {
 		return n, err
 	}
-	return n, f.flush()
+	return n, s.flush()
 }

@@ -93,7 +93,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 	}
 	id, err := s.config.Host.SandboxID(pod.UID)
 	if err != nil {
-		s.refuse(w, r, fail(http.StatusNotFound, "pod %q is not running: %w", pod.Name, err))
+		s.refuse(w, r, fail(http.StatusNotFound, "%w", err)) // the agent says which pod, and why not
 		return
 	}
 	resp, err := s.config.CRI.Runtime.PortForward(r.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: id, Port: ports})
@@ -121,7 +121,7 @@ func (s *Server) containerID(r *http.Request) (string, error) {
 	}
 	id, err := s.config.Host.ContainerID(pod.UID, name)
 	if err != nil {
-		return "", fail(http.StatusNotFound, "container not found (%q): %w", name, err)
+		return "", fail(http.StatusNotFound, "%w", err)
 	}
 	return id, nil
 }

@@ -202,7 +202,7 @@ func TestExecRefused(t *testing.T) {
 		{"/exec/other/web/main?output=1&" + command("x"), 404, `namespace "other"`},
 		{"/exec/default/web/uid-2/main?output=1&" + command("x"), 404, `pod "web" does not exist`},
 		{"/exec/default/web/nope?output=1&" + command("x"), 404, `container not found ("nope")`},
-		{"/exec/default/web/waiting?output=1&" + command("x"), 404, `container not found ("waiting"): it was not started yet`},
+		{"/exec/default/web/waiting?output=1&" + command("x"), 404, "it was not started yet"},
 		{"/exec/default/web/debug?output=1&" + command("x"), 500, `container "debug" in pod "web": container is in CONTAINER_EXITED state`},
 		{"/exec/default/web/main?output=1&" + command("x"), 400, "pgrade request required"}, // a plain request
 		{"/attach/default/web/main?output=1", 501, "attach is not implemented"},
