@@ -119,6 +119,9 @@ const (
 
 // sysctls: kernel settings of the Pod's own namespaces.
 func (s *scope) sysctls(list []corev1.Sysctl, path *field.Path) (all errs) {
+	if len(list) == 0 {
+		return nil
+	}
 	pattern := regexp.MustCompile(sysctlPattern)
 	names := seen{}
 	for i, c := range list {

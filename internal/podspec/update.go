@@ -50,15 +50,26 @@ func validateMetaUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 	all := apivalidation.ValidateObjectMetaUpdate(&newPod.ObjectMeta, &oldPod.ObjectMeta, meta)
 	all = append(all, finalizerNames(newPod.Finalizers, meta.Child("finalizers"))...)
 	all = append(all, validatePodAnnotations(newPod, meta.Child("annotations"))...)
-	for _, key := range slices.Sorted(maps.Keys(newPod.Annotations)) {
-		fixed := key == corev1.MirrorPodAnnotationKey || strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix)
-		if old, ok := oldPod.Annotations[key]; fixed && (!ok || old != newPod.Annotations[key]) {
-			all = append(all, field.Forbidden(meta.Child("annotations").Key(key), "may not be changed after the pod was created"))
-		}
+	return append(all, fixedAnnotations(newPod.Annotations, oldPod.Annotations, meta.Child("annotations"))...)
+}
+
+// fixedAnnotations: those that say how the Pod was made neither come, change nor go.
+func fixedAnnotations(now, was map[string]string, path *field.Path) (all errs) {
+	both := map[string]bool{}
+	for key := range now {
+		both[key] = true
 	}
-	if _, ok := oldPod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
-		if _, still := newPod.Annotations[corev1.MirrorPodAnnotationKey]; !still {
-			all = append(all, field.Forbidden(meta.Child("annotations").Key(corev1.MirrorPodAnnotationKey), "may not remove mirror pod annotation"))
+	for key := range was {
+		both[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		if key != corev1.MirrorPodAnnotationKey && !strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) {
+			continue
+		}
+		is, there := now[key]
+		old, had := was[key]
+		if there != had || is != old {
+			all = append(all, field.Forbidden(path.Key(key), "may not be changed after the pod was created"))
 		}
 	}
 	return all

@@ -76,6 +76,9 @@ func TestValidateUpdate(t *testing.T) {
 		{"mirror annotation", nil, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 		}, "metadata.annotations[kubernetes.io/config.mirror]", forbiddenErr, "may not be changed"},
+		{"AppArmor annotation removed", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}
+		}, func(p *corev1.Pod) { p.Annotations = nil }, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]", forbiddenErr, "may not be changed"},
 		{"image", nil, func(p *corev1.Pod) { mainOf(p).Image = "other:2" }, "", "", ""},
 		{"init image", nil, func(p *corev1.Pod) { p.Spec.InitContainers[0].Image = "other:2" }, "", "", ""},
 		{"no image", nil, func(p *corev1.Pod) { mainOf(p).Image = "" }, "spec.containers[0].image", requiredErr, ""},
