@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"time"
+)
+
+// Stream is the output an entry came from.
+type Stream int
+
+// The streams of a container.
+const (
+	Stdout Stream = iota
+	Stderr
+	streams // how many there are
+)
+
+func (s Stream) String() string {
+	if s == Stderr {
+		return "stderr"
+	}
+	return "stdout"
+}
+
+// Entry is one line of a log file: a line of the container's output or, if not Full, a piece of one.
+type Entry struct {
+	Time   time.Time
+	Stream Stream
+	Full   bool   // the line ends with this entry
+	Text   []byte // without the line's end; a part of the slice parsed
+}
+
+// Parse reads a line of a log file, with or without its newline. Of the tags, which colons separate, the first says whether
+// the entry is full (F) or partial (P); others are for the future and ignored.
+func Parse(line []byte) (e Entry, ok bool) {
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	stamp, rest, ok := bytes.Cut(line, []byte{' '})
+	if !ok {
+		return e, false
+	}
+	var err error
+	if e.Time, err = time.Parse(time.RFC3339Nano, string(stamp)); err != nil {
+		return e, false
+	}
+	stream, rest, ok := bytes.Cut(rest, []byte{' '})
+	if !ok {
+		return e, false
+	}
+	switch string(stream) {
+	case "stdout":
+		e.Stream = Stdout
+	case "stderr":
+		e.Stream = Stderr
+	default:
+		return e, false
+	}
+	tags, text, _ := bytes.Cut(rest, []byte{' '}) // no blank after the tags: an empty line
+	first, _, _ := bytes.Cut(tags, []byte{':'})
+	switch string(first) {
+	case "F":
+		e.Full = true
+	case "P":
+	default:
+		return e, false
+	}
+	e.Text = text
+	return e, true
+}
