@@ -121,11 +121,12 @@ func (s *Server) startSockets(context.Context) error {
 	if s.parts.runtime == nil {
 		return nil
 	}
-	l, err = hostapi.Listen(CRISocket(s.opts.DataDir))
+	// A variable of its own: the loop above goes on using l.
+	criListener, err := hostapi.Listen(CRISocket(s.opts.DataDir))
 	if err != nil {
 		return errors.Join(err, s.parts.socket.stop(context.Background()))
 	}
-	s.parts.proxy = spawn("CRI socket", s.failed, newCRIProxy(l, s.parts.runtime.Conn()).run)
+	s.parts.proxy = spawn("CRI socket", s.failed, newCRIProxy(criListener, s.parts.runtime.Conn()).run)
 	return nil
 }
 
