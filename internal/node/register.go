@@ -198,7 +198,8 @@ func (a *Agent) runtimeTrouble(ctx context.Context) string {
 		return "container runtime does not answer: " + cri.Message(err)
 	}
 	for _, c := range s.GetStatus().GetConditions() {
-		if !c.GetStatus() {
+		// Runtimes add conditions of their own, such as warnings of what a later version drops; these two decide.
+		if needed := c.GetType() == "RuntimeReady" || c.GetType() == "NetworkReady"; needed && !c.GetStatus() {
 			return fmt.Sprintf("container runtime: %s is false: %s: %s", c.GetType(), c.GetReason(), c.GetMessage())
 		}
 	}

@@ -145,7 +145,7 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 		return in, err
 	}
 	var services []*corev1.Service
-	if r.Services != nil && env.NeedsServices(t.Pod) {
+	if r.Services != nil {
 		services = r.Services()
 	}
 	in.Env, err = env.Build(env.Input{Pod: t.Pod, Container: c.spec, PodIPs: ips, HostIPs: r.Node.IPs, Allocatable: r.Node.Allocatable,

@@ -55,6 +55,29 @@ type explorer struct {
 	bad   []string
 	limit int
 	memo  map[uint64]answer // decisions by what the agent can see
+	from  map[uint64]step   // how each state was first reached
+	now   uint64            // the state whose followers are made
+}
+
+// step is one transition.
+type step struct {
+	before uint64
+	what   string
+}
+
+// path tells how a state was reached.
+func (e *explorer) path(h uint64) string {
+	var b []string
+	for {
+		s, ok := e.from[h]
+		if !ok || len(b) > 100 {
+			break
+		}
+		b = append(b, s.what)
+		h = s.before
+	}
+	slices.Reverse(b)
+	return strings.Join(b, "; ")
 }
 
 // answer is a decision, with its status as the world holds it.
@@ -84,15 +107,16 @@ func (e *explorer) decide(w *world) answer {
 }
 
 func explore(s *scene, first world, limit int) *explorer {
-	e := &explorer{s: s, seed: maphash.MakeSeed(), seen: map[uint64]bool{}, fair: map[uint64]bool{}, limit: limit, memo: map[uint64]answer{}}
+	e := &explorer{s: s, seed: maphash.MakeSeed(), seen: map[uint64]bool{}, fair: map[uint64]bool{}, limit: limit, memo: map[uint64]answer{}, from: map[uint64]step{}}
 	e.settle(&first, "start")
-	e.push(first)
+	e.push(first, "")
 	for len(e.queue) > 0 && len(e.bad) == 0 && len(e.seen) < limit {
 		w := e.queue[len(e.queue)-1]
 		e.queue = e.queue[:len(e.queue)-1]
+		e.now = maphash.Comparable(e.seed, w)
 		e.steps(w, false, func(n world, what string) bool {
 			e.settle(&n, what)
-			e.push(n)
+			e.push(n, what)
 			return len(e.bad) == 0
 		})
 		if w.deleted && len(e.bad) == 0 {
@@ -102,10 +126,13 @@ func explore(s *scene, first world, limit int) *explorer {
 	return e
 }
 
-func (e *explorer) push(w world) {
+func (e *explorer) push(w world, what string) {
 	h := maphash.Comparable(e.seed, w)
 	if _, known := e.seen[h]; !known {
 		e.seen[h] = w.gone
+		if what != "" {
+			e.from[h] = step{e.now, what}
+		}
 		e.queue = append(e.queue, w)
 	}
 }
@@ -120,7 +147,7 @@ func (e *explorer) ends(w world) {
 			break
 		}
 		if n > 200 {
-			e.bad = append(e.bad, "a fair run of the deletion does not end: "+e.show(&w))
+			e.bad = append(e.bad, "a fair run of the deletion does not end: "+e.show(&w)+e.path(e.now))
 			return
 		}
 		path = append(path, h)
@@ -131,7 +158,7 @@ func (e *explorer) ends(w world) {
 			return false
 		})
 		if !moved {
-			e.bad = append(e.bad, "nothing can happen any more, but the pod is not gone: "+e.show(&w))
+			e.bad = append(e.bad, "nothing can happen any more, but the pod is not gone: "+e.show(&w)+e.path(e.now))
 			return
 		}
 	}
@@ -234,7 +261,7 @@ func (e *explorer) issue(w *world, o Op, what string) {
 }
 
 func (e *explorer) fault(w *world, what, format string, args ...any) {
-	e.bad = append(e.bad, fmt.Sprintf(format, args...)+" (after "+what+")\n"+e.show(w))
+	e.bad = append(e.bad, fmt.Sprintf(format, args...)+" (after "+what+")\n  path: "+e.path(e.now)+"\n"+e.show(w))
 }
 
 func (e *explorer) show(w *world) string {
@@ -260,14 +287,14 @@ func TestExplore(t *testing.T) {
 		policy  corev1.RestartPolicy
 		faults  world // budgets
 	}{
-		{"m", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 2, fails: 2, deaths: 2, pauses: 1}},
-		{"m", corev1.RestartPolicyNever, world{ticks: 2, crashes: 1, fails: 2, deaths: 2, pauses: 1}},
-		{"im", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
-		{"im", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
-		{"im", corev1.RestartPolicyOnFailure, world{ticks: 2, crashes: 2, deaths: 1}},
+		{"m", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 2, fails: 1, deaths: 2, pauses: 1}},
+		{"m", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
+		{"im", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, pauses: 1}},
+		{"im", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
+		{"im", corev1.RestartPolicyOnFailure, world{ticks: 1, crashes: 2, deaths: 1}},
 		{"imm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
 		{"sm", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
-		{"ssm", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, deaths: 1}},
+		{"ssm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
 		{"issm", corev1.RestartPolicyNever, world{deaths: 1}},
 		{"iimm", corev1.RestartPolicyOnFailure, world{deaths: 1}},
 		{"iiim", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
@@ -277,7 +304,7 @@ func TestExplore(t *testing.T) {
 			t.Parallel()
 			s, w := newScene(shape(c.letters, c.policy))
 			w.ticks, w.crashes, w.fails, w.deaths, w.pauses = c.faults.ticks, c.faults.crashes, c.faults.fails, c.faults.deaths, c.faults.pauses
-			e := explore(s, w, 400_000)
+			e := explore(s, w, 1_500_000)
 			for _, b := range e.bad {
 				t.Error(b)
 			}

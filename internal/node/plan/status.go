@@ -136,6 +136,9 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 	if run != nil && !run.Live() && !run.Exited() {
 		run = m.dead // created, not started: nothing to tell of it yet
 	}
+	if run != nil && !run.Live() && m.mem != nil && int32(run.Attempt) < m.mem.RestartCount {
+		run = nil // a later attempt has run, and is gone from the runtime
+	}
 	if run != nil {
 		if m.mem != nil && int32(run.Attempt) > m.mem.RestartCount {
 			s.LastTerminationState.Terminated = terminated(m.mem)

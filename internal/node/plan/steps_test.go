@@ -163,7 +163,9 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 		w.volumes = true
 	case RunSandbox:
 		if int(c.attempt) >= maxBoxes {
-			return w, false
+			cancelled := c.cancelled
+			w.calls[i] = wcall{}
+			return w, cancelled
 		}
 		w.boxes[c.attempt] = box{true, true}
 		w.logs, w.volumes = true, true
@@ -199,8 +201,10 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 // startEffect creates, then starts, in the newest sandbox; each can be seen before the call returns.
 func (e *explorer) startEffect(w world, i int) (world, bool) {
 	c := &w.calls[i]
-	if int(c.attempt) >= maxAttempts {
-		return w, false
+	if int(c.attempt) >= maxAttempts { // the model ends here; a call that nobody wants any more gives up
+		cancelled := c.cancelled
+		w.calls[i] = wcall{}
+		return w, cancelled
 	}
 	r := &w.runs[c.c][c.attempt]
 	switch r.life {

@@ -109,13 +109,14 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 		}
 	}
 	m.exit = v.lastExit(&m)
-	switch {
-	case m.newest != nil && (m.newest.Exited() || m.newest.Live() || !m.here):
-		m.next = m.newest.Attempt + 1
-	case m.newest != nil: // created in this sandbox, never started
+	if m.newest != nil {
 		m.next = m.newest.Attempt
-	case m.exit != nil:
-		m.next = m.exit.attempt + 1
+		if m.newest.Exited() || m.newest.Live() || !m.here {
+			m.next++ // else it was created in this sandbox and never started
+		}
+	}
+	if m.exit != nil {
+		m.next = max(m.next, m.exit.attempt+1)
 	}
 	return m
 }
@@ -126,12 +127,12 @@ func (v *view) lastExit(m *member) *exit {
 	if m.live() {
 		return nil
 	}
-	if c := m.dead; c != nil {
+	if c := m.dead; c != nil && (m.mem == nil || int32(c.Attempt) >= m.mem.RestartCount) {
 		return &exit{code: c.ExitCode, started: c.StartedAt, finished: c.FinishedAt, reason: c.Reason,
 			message: c.Message, attempt: c.Attempt, here: v.box != nil && c.SandboxID == v.box.ID,
 			streak: c.Streak, specImage: c.SpecImage, id: c.ID}
 	}
-	if m.mem == nil || m.newest != nil && m.mem.RestartCount >= int32(m.newest.Attempt) {
+	if m.mem == nil { // what the runtime shows, if anything, never ran
 		return nil
 	}
 	attempt := uint32(max(m.mem.RestartCount, 0))
