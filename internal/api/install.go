@@ -144,7 +144,7 @@ func (s *Server) install() error {
 	core["serviceaccounts/token"] = tokenREST{s.tokens}
 	s.addConnecters(core)
 
-	events := map[string]rest.Storage{"events": eventsView{st["events"]}}
+	events := map[string]rest.Storage{"events": eventsView{&kindREST{Store: st["events"].with(s.schemes, newEventRules()), kind: st["events"].kind}}}
 	discovery := map[string]rest.Storage{"endpointslices": st["endpointslices"]}
 	coordination := map[string]rest.Storage{"leases": st["leases"]}
 

@@ -4,28 +4,38 @@ package api
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 func eventRules() rules {
 	return typed[*corev1.Event]{
-		validate: func(e *corev1.Event) field.ErrorList {
-			errs := validateMeta(e, true, validation.NameIsDNSSubdomain)
-			path := field.NewPath("involvedObject", "namespace")
-			switch ns := e.InvolvedObject.Namespace; {
-			case ns == "" && e.Namespace != metav1.NamespaceDefault && e.Namespace != metav1.NamespaceSystem:
-				errs = append(errs, field.Invalid(path, ns, "does not match event.namespace"))
-			case ns != "" && ns != e.Namespace:
-				errs = append(errs, field.Invalid(path, ns, "does not match event.namespace"))
-			}
-			return errs
+		validate: validation.ValidateEvent,
+		// The core API has always let writers change what they like.
+		validateUpdate: func(e, _ *corev1.Event) field.ErrorList { return validation.ValidateEvent(e) },
+		createOnUpdate: true,
+	}.rules()
+}
+
+// newEventRules are those of events.k8s.io, which are stricter about the same objects.
+func newEventRules() rules {
+	return typed[*corev1.Event]{
+		validate: func(e *corev1.Event) field.ErrorList { return validation.ValidateEventV1(newForm(e)) },
+		validateUpdate: func(e, old *corev1.Event) field.ErrorList {
+			return validation.ValidateEventV1Update(newForm(e), newForm(old))
 		},
 		createOnUpdate: true,
 	}.rules()
+}
+
+func newForm(e *corev1.Event) *eventsv1.Event {
+	out := &eventsv1.Event{}
+	eventFromCore(e, out)
+	return out
 }
 
 func eventFields(obj runtime.Object) fields.Set {

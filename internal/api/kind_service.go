@@ -4,30 +4,22 @@ package api
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 func serviceRules() rules {
 	return typed[*corev1.Service]{
 		prepareCreate: func(s *corev1.Service) { s.Status = corev1.ServiceStatus{} },
-		validate: func(s *corev1.Service) field.ErrorList {
-			return append(validateMeta(s, true, validation.NameIsDNS1035Label), validateService(s)...)
-		},
+		validate:      validation.ValidateService,
 		prepareUpdate: func(s, old *corev1.Service) {
 			s.Status = old.Status
 			keepServiceAddress(s, old)
 		},
-		validateUpdate: func(s, old *corev1.Service) field.ErrorList {
-			errs := validateService(s)
-			if hasAddress(old) && hasAddress(s) && s.Spec.ClusterIP != old.Spec.ClusterIP {
-				errs = append(errs, field.Invalid(field.NewPath("spec", "clusterIP"), s.Spec.ClusterIP, validation.FieldImmutableErrorMsg))
-			}
-			return errs
-		},
+		validateUpdate: validation.ValidateServiceUpdate,
 		createOnUpdate: true,
 		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.rules()

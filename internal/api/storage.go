@@ -233,6 +233,7 @@ func (k *kind) attrs() storage.AttrFunc {
 func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store {
 	s := *r.Store
 	strategy := newStrategy(typer, r.kind, rules)
+	s.CreateStrategy = strategy
 	s.UpdateStrategy = strategy
 	s.ResetFieldsStrategy = strategy
 	return &s

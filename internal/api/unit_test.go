@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -135,31 +134,5 @@ func TestTableOfKinds(t *testing.T) {
 				t.Error("an empty object is valid")
 			}
 		})
-	}
-}
-
-func TestSecretTypes(t *testing.T) {
-	for _, test := range []struct {
-		kind corev1.SecretType
-		data map[string]string
-		ok   bool
-	}{
-		{corev1.SecretTypeOpaque, nil, true},
-		{corev1.SecretTypeOpaque, map[string]string{"bad key": ""}, false},
-		{corev1.SecretTypeTLS, map[string]string{"tls.crt": "x"}, false},
-		{corev1.SecretTypeTLS, map[string]string{"tls.crt": "x", "tls.key": "y"}, true},
-		{corev1.SecretTypeDockerConfigJson, map[string]string{".dockerconfigjson": "{}"}, true},
-		{corev1.SecretTypeDockerConfigJson, map[string]string{".dockerconfigjson": "{"}, false},
-		{corev1.SecretTypeDockercfg, nil, false},
-		{corev1.SecretTypeBasicAuth, map[string]string{"password": ""}, true},
-		{corev1.SecretTypeBasicAuth, nil, false},
-		{corev1.SecretTypeSSHAuth, nil, false},
-		{corev1.SecretTypeServiceAccountToken, nil, false},
-	} {
-		s := &corev1.Secret{Type: test.kind, StringData: test.data}
-		mergeStringData(s)
-		if errs := validateSecret(s); (len(errs) == 0) != test.ok {
-			t.Errorf("%s %v: %v", test.kind, test.data, errs)
-		}
 	}
 }
