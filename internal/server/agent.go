@@ -53,18 +53,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		return err
 	}
 	s.parts.agent = spawn("agent", s.failed, a.Run)
-	select {
-	case <-a.Ready():
-		return nil
-	case <-s.parts.agent.done:
-		if s.parts.agent.err != nil {
-			return s.parts.agent.err
-		}
-		return fmt.Errorf("ended before it was ready")
-	case <-ctx.Done():
-		_ = s.parts.agent.stop(context.Background()) // the start was given up; its reason is the error to tell
-		return ctx.Err()
-	}
+	return s.parts.agent.await(ctx, a.Ready())
 }
 
 func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.stop(ctx) }

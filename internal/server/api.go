@@ -35,18 +35,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		return err
 	}
 	s.parts.apiLoop = spawn("api", s.failed, s.parts.api.Run)
-	select {
-	case <-s.parts.api.Ready():
-		return nil
-	case <-s.parts.apiLoop.done:
-		if s.parts.apiLoop.err != nil {
-			return s.parts.apiLoop.err
-		}
-		return fmt.Errorf("ended before it was ready")
-	case <-ctx.Done():
-		_ = s.parts.apiLoop.stop(context.Background()) // the start was given up; its reason is the error to tell
-		return ctx.Err()
-	}
+	return s.parts.apiLoop.await(ctx, s.parts.api.Ready())
 }
 
 func (s *Server) stopAPI(ctx context.Context) error { return s.parts.apiLoop.stop(ctx) }

@@ -143,6 +143,22 @@ func spawn(name string, failed chan<- error, loop func(context.Context) error) *
 	return b
 }
 
+// await returns when ready is closed; with the loop's error if it ends before; and if ctx ends before, it stops the loop.
+func (b *background) await(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	case <-b.done:
+		if b.err != nil {
+			return b.err
+		}
+		return errors.New("ended before it was ready")
+	case <-ctx.Done():
+		_ = b.stop(context.Background()) // the start was given up; its reason is the error to tell
+		return ctx.Err()
+	}
+}
+
 // stop ends the loop and waits for it, at most until ctx ends. An error that is only the cancellation is none.
 func (b *background) stop(ctx context.Context) error {
 	b.cancel()

@@ -32,7 +32,11 @@ func newCRIProxy(socket net.Listener, to *grpc.ClientConn) *criProxy {
 func (p *criProxy) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, p.server.Stop)
 	defer stop()
-	return p.server.Serve(p.socket)
+	err := p.server.Serve(p.socket)
+	if ctx.Err() != nil {
+		return nil // Serve tells an error when it is stopped before it has begun
+	}
+	return err
 }
 
 func forward(in grpc.ServerStream, to *grpc.ClientConn) error {

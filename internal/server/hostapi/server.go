@@ -111,6 +111,8 @@ func (s *Server) importArchive(r *http.Request) (any, error) {
 	}
 	names, err := s.Archives.Import(r.Context(), r.Body)
 	if err != nil {
+		// To its end, as the client sees the answer only when it could send all.
+		_, _ = io.Copy(io.Discard, r.Body)
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	return names, nil
