@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"flag"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -279,17 +280,22 @@ func (e *explorer) show(w *world) string {
 	return b.String()
 }
 
+var deep = flag.Bool("deep", false, "explore pods of five containers and more faults: minutes, and gigabytes")
+
 // TestExplore runs every interleaving of small pods, the agent dying in every state (PL-02, PL-10, SC-02, SC-04, SC-19,
 // SC-28).
 func TestExplore(t *testing.T) {
-	cases := []struct {
+	type pod struct {
 		letters string
 		policy  corev1.RestartPolicy
 		faults  world // budgets
-	}{
-		{"m", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 2, fails: 1, deaths: 2, pauses: 1}},
-		{"m", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
-		{"im", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, pauses: 1}},
+	}
+	cases := []pod{
+		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 2, deaths: 1, pauses: 1}},
+		{"m", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 1, fails: 1, deaths: 1}},
+		{"m", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
+		{"m", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1, pauses: 1}},
+		{"im", corev1.RestartPolicyAlways, world{deaths: 1, pauses: 1}},
 		{"im", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
 		{"im", corev1.RestartPolicyOnFailure, world{ticks: 1, crashes: 2, deaths: 1}},
 		{"imm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
@@ -299,12 +305,20 @@ func TestExplore(t *testing.T) {
 		{"iimm", corev1.RestartPolicyOnFailure, world{deaths: 1}},
 		{"iiim", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
 	}
+	if *deep {
+		cases = []pod{
+			{"m", corev1.RestartPolicyAlways, world{ticks: 2, crashes: 2, fails: 2, deaths: 2, pauses: 1}},
+			{"im", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, fails: 1, deaths: 1, pauses: 1}},
+			{"issm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+			{"iimmm", corev1.RestartPolicyOnFailure, world{deaths: 1}},
+			{"iissm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+		}
+	}
 	for _, c := range cases {
 		t.Run(c.letters+"/"+string(c.policy), func(t *testing.T) {
-			t.Parallel()
 			s, w := newScene(shape(c.letters, c.policy))
 			w.ticks, w.crashes, w.fails, w.deaths, w.pauses = c.faults.ticks, c.faults.crashes, c.faults.fails, c.faults.deaths, c.faults.pauses
-			e := explore(s, w, 1_500_000)
+			e := explore(s, w, 50_000_000)
 			for _, b := range e.bad {
 				t.Error(b)
 			}

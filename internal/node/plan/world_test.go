@@ -15,10 +15,10 @@ import (
 // calls are out, and how many faults are left to happen. It is comparable, so that states can be told apart.
 
 const (
-	maxContainers = 4
+	maxContainers = 5
 	maxAttempts   = 3
 	maxBoxes      = 2
-	maxCalls      = 9
+	maxCalls      = 10
 	maxFails      = 2
 )
 
