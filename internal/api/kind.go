@@ -49,7 +49,6 @@ type rules struct {
 	validate       func(obj runtime.Object) field.ErrorList
 	prepareUpdate  func(obj, old runtime.Object)
 	validateUpdate func(obj, old runtime.Object) field.ErrorList
-	warn           func(obj runtime.Object) []string
 	// grace decides whether a deletion waits, and sets options.GracePeriodSeconds when it does.
 	grace func(obj runtime.Object, options *metav1.DeleteOptions) bool
 
@@ -64,7 +63,6 @@ type typed[T runtime.Object] struct {
 	validate       func(obj T) field.ErrorList
 	prepareUpdate  func(obj, old T)
 	validateUpdate func(obj, old T) field.ErrorList
-	warn           func(obj T) []string
 	grace          func(obj T, options *metav1.DeleteOptions) bool
 	createOnUpdate bool
 	mustHaveRV     bool
@@ -84,9 +82,6 @@ func (t typed[T]) rules() rules {
 	}
 	if t.validateUpdate != nil {
 		r.validateUpdate = func(obj, old runtime.Object) field.ErrorList { return t.validateUpdate(obj.(T), old.(T)) }
-	}
-	if t.warn != nil {
-		r.warn = func(obj runtime.Object) []string { return t.warn(obj.(T)) }
 	}
 	if t.grace != nil {
 		r.grace = func(obj runtime.Object, o *metav1.DeleteOptions) bool { return t.grace(obj.(T), o) }
@@ -136,12 +131,7 @@ func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.
-func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	if s.warn == nil {
-		return nil
-	}
-	return s.warn(obj)
-}
+func (s strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
 // Canonicalize implements the library's strategies; the stored form is what validation saw.
 func (s strategy) Canonicalize(runtime.Object) {}

@@ -11,6 +11,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -162,6 +163,22 @@ func TestRefusals(t *testing.T) {
 			_, err := clientOf(t, bearer(t, "")).Discovery().ServerVersion()
 			return err
 		}, 401, metav1.StatusReasonUnauthorized, nil, ""},
+		{"event without its controller", func(ctx context.Context) error {
+			_, err := c.EventsV1().Events(ns).Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, EventTime: metav1.NowMicro(),
+				Regarding: corev1.ObjectReference{Namespace: ns}, Reason: "R", Action: "A", Type: "Normal"}, metav1.CreateOptions{})
+			return err
+		}, 422, metav1.StatusReasonInvalid, nil, "reportingController"},
+		{"changed type of a secret", func(ctx context.Context) error {
+			if _, err := c.CoreV1().Secrets(ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			_, err := c.CoreV1().Secrets(ns).Patch(ctx, "s", types.MergePatchType, []byte(`{"type":"other"}`), metav1.PatchOptions{})
+			return err
+		}, 422, metav1.StatusReasonInvalid, []string{"field is immutable"}, "type"},
+		{"exec in a pod whose node is gone", func(ctx context.Context) error {
+			boundPod(t, c, ns, pod("lost"))
+			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name("lost").SubResource("exec").Param("command", "true").Param("stdout", "true").Do(ctx).Error()
+		}, 503, metav1.StatusReasonServiceUnavailable, []string{`node "node-1" is not registered`}, ""},
 		{"service range", func(ctx context.Context) error {
 			s := service("x")
 			s.Spec.ClusterIP = "192.168.1.1"
