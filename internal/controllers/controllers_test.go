@@ -40,18 +40,18 @@ func kill(t *testing.T, client kubernetes.Interface, namespace, name string) {
 func TestScheduler(t *testing.T) {
 	client := start(t)
 	ctx := context.Background()
-	newNode(t, client, "sched", "2")
+	node := newNode(t, client, "2")
 	ns := newNamespace(t, client)
 	t.Run("PL-01 a pod that fits is bound, and events say so", func(t *testing.T) {
-		newPod(t, client, ns, "first", "sched", "1")
-		waitFor(t, client, ns, "pods", scheduledTo("sched", "first"))
+		newPod(t, client, ns, "first", node, "1")
+		waitFor(t, client, ns, "pods", scheduledTo(node, "first"))
 		waitFor(t, client, ns, "events", func(e watch.Event) bool {
 			ev, ok := e.Object.(*corev1.Event)
-			return ok && ev.Reason == "Scheduled" && ev.Message == "Successfully assigned "+ns+"/first to sched" && ev.Source.Component == "default-scheduler"
+			return ok && ev.Reason == "Scheduled" && ev.Message == "Successfully assigned "+ns+"/first to "+node && ev.Source.Component == "default-scheduler"
 		})
 	})
 	t.Run("PL-15 one that does not fit says why, and goes when there is room", func(t *testing.T) {
-		newPod(t, client, ns, "second", "sched", "1500m")
+		newPod(t, client, ns, "second", node, "1500m")
 		why := ""
 		waitFor(t, client, ns, "pods", func(e watch.Event) bool {
 			p := e.Object.(*corev1.Pod)
@@ -73,34 +73,34 @@ func TestScheduler(t *testing.T) {
 			return ok && ev.Reason == "FailedScheduling" && ev.Type == corev1.EventTypeWarning && strings.Contains(ev.Message, "Insufficient cpu")
 		})
 		kill(t, client, ns, "first")
-		waitFor(t, client, ns, "pods", scheduledTo("sched", "second"))
+		waitFor(t, client, ns, "pods", scheduledTo(node, "second"))
 		kill(t, client, ns, "second")
 	})
 	t.Run("PL-15 a cordoned node takes pods again when it is not", func(t *testing.T) {
 		cordon := func(on bool) {
 			patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%v}}`, on)
-			if _, err := client.CoreV1().Nodes().Patch(ctx, "sched", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			waitFor(t, client, "", "nodes", func(e watch.Event) bool {
 				n := e.Object.(*corev1.Node)
 				has := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-				return n.Name == "sched" && has == on
+				return n.Name == node && has == on
 			})
 		}
 		cordon(true)
-		newPod(t, client, ns, "third", "sched", "1")
+		newPod(t, client, ns, "third", node, "1")
 		waitFor(t, client, ns, "events", func(e watch.Event) bool {
 			ev, ok := e.Object.(*corev1.Event)
 			return ok && ev.InvolvedObject.Name == "third" && ev.Reason == "FailedScheduling"
 		})
 		cordon(false)
-		waitFor(t, client, ns, "pods", scheduledTo("sched", "third"))
+		waitFor(t, client, ns, "pods", scheduledTo(node, "third"))
 		kill(t, client, ns, "third")
 	})
 	t.Run("pods created together are not placed beyond the node", func(t *testing.T) {
 		for i := range 5 {
-			newPod(t, client, ns, fmt.Sprint("many-", i), "sched", "900m")
+			newPod(t, client, ns, fmt.Sprint("many-", i), node, "900m")
 		}
 		waitFor(t, client, ns, "pods", func(watch.Event) bool {
 			pods, err := client.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
@@ -126,10 +126,10 @@ func TestScheduler(t *testing.T) {
 // TestBindingLatency measures from the pod's first event to that of its binding, as another watcher sees them.
 func TestBindingLatency(t *testing.T) {
 	client := start(t)
-	newNode(t, client, "quick", "64")
+	node := newNode(t, client, "64")
 	ns := newNamespace(t, client)
-	newPod(t, client, ns, "warm", "quick", "1m")
-	waitFor(t, client, ns, "pods", scheduledTo("quick", "warm"))
+	newPod(t, client, ns, "warm", node, "1m")
+	waitFor(t, client, ns, "pods", scheduledTo(node, "warm"))
 	w, err := client.CoreV1().Pods(ns).Watch(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestBindingLatency(t *testing.T) {
 	var took []time.Duration
 	for i := range 20 {
 		name := fmt.Sprint("p", i)
-		newPod(t, client, ns, name, "quick", "1m")
+		newPod(t, client, ns, name, node, "1m")
 		var seen time.Time
 		for e := range w.ResultChan() {
 			p := e.Object.(*corev1.Pod)
@@ -197,10 +197,10 @@ func TestNamespaceContent(t *testing.T) {
 func TestNamespaceDeletion(t *testing.T) {
 	client := start(t)
 	ctx := context.Background()
-	newNode(t, client, "home", "2")
+	node := newNode(t, client, "2")
 	ns := newNamespace(t, client)
-	newPod(t, client, ns, "worker", "home", "1m")
-	waitFor(t, client, ns, "pods", scheduledTo("home", "worker"))
+	newPod(t, client, ns, "worker", node, "1m")
+	waitFor(t, client, ns, "pods", scheduledTo(node, "worker"))
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
 	if _, err := client.CoreV1().ConfigMaps(ns).Create(ctx, held, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -14,11 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
@@ -75,9 +77,18 @@ const ca = "-----BEGIN CERTIFICATE-----\ntest\n-----END CERTIFICATE-----\n"
 // start runs all controllers until the test ends, and fails it if one of them does not end well.
 func start(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	client := kubernetes.NewForConfigOrDie(server.Loopback())
+	kubeconfig, err := server.AdminKubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client := kubernetes.NewForConfigOrDie(config)
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := run(t, ctx, server.Loopback(), client)
+	stop := run(t, ctx, config, client)
 	t.Cleanup(func() {
 		cancel()
 		stop()
@@ -120,10 +131,11 @@ func run(t *testing.T, ctx context.Context, config *rest.Config, client kubernet
 	}
 }
 
-// newNode registers a node that is ready.
-func newNode(t *testing.T, client kubernetes.Interface, name, cpu string) {
+// newNode registers a node that is ready, under a name of its own.
+func newNode(t *testing.T, client kubernetes.Interface, cpu string) (name string) {
 	t.Helper()
 	ctx := context.Background()
+	name = "node-" + rand.String(6)
 	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"only": name}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -133,11 +145,15 @@ func newNode(t *testing.T, client kubernetes.Interface, name, cpu string) {
 	}
 	node.Status.Capacity = node.Status.Allocatable
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
-	t.Cleanup(func() { client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}) })
+	t.Cleanup(func() {
+		if err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("node %s stays: %v", name, err)
+		}
+	})
 	for {
 		_, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 		if err == nil {
-			return
+			return name
 		}
 		// The taint for not being ready yet got in between.
 		status := node.Status
