@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 func start(t *testing.T, dir string) (*Etcd, *clientv3.Client) {
@@ -104,5 +106,35 @@ func TestFolderThatIsAFile(t *testing.T) {
 	}
 	if _, err := Start(t.Context(), Config{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file system without room is named as the reason before etcd lays out its files (PL-15).
+func TestDiskFull(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: mounts a small tmpfs")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skip("cannot mount a tmpfs here: ", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	if _, err := Start(t.Context(), Config{Dir: filepath.Join(dir, "etcd")}); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "MB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Etcd's chatter does not reach the log; a start, writes and a stop say nothing.
+func TestQuiet(t *testing.T) {
+	var out bytes.Buffer
+	e, err := Start(t.Context(), Config{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("logged:\n%s", out.String())
 	}
 }
