@@ -9,18 +9,14 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
-// loopbackBuffer is what each direction of an in-memory connection holds; twice that per connection is memory.
-const loopbackBuffer = 16 << 10
-
 // loopback serves the same handlers as the TLS port on connections that never leave the process. Who is on the other side is
 // decided as always: by a token, here one that only the returned rest.Config knows.
 type loopback struct {
-	listener *bufconn.Listener
+	listener *pairListener
 	server   *http.Server
 	config   *rest.Config
 	done     chan struct{}
@@ -31,7 +27,7 @@ func newLoopback() (*loopback, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loopback{listener: bufconn.Listen(loopbackBuffer), done: make(chan struct{})}
+	l := &loopback{listener: newPairListener(), done: make(chan struct{})}
 	l.config = &rest.Config{
 		Host:        "http://wherry.internal",
 		BearerToken: token,
@@ -41,7 +37,7 @@ func newLoopback() (*loopback, error) {
 		},
 		DisableCompression: true,
 		QPS:                -1, // in-process clients are not throttled
-		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.DialContext(ctx) },
+		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.dial(ctx) },
 		UserAgent:          "wherry",
 	}
 	return l, nil
