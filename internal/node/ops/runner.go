@@ -4,6 +4,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -119,6 +120,9 @@ func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
 	}
 	r.Sources.Register(t.Pod) // its pull secrets
 	_, err = r.Images.Ensure(ctx, t.Pod, c.spec)
+	if e := (*image.Error)(nil); errors.As(err, &e) {
+		return &fail{e.Reason, err} // it has its reason as a field, not as the method that a worker asks for
+	}
 	return err
 }
 
