@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
@@ -15,7 +17,7 @@ type call struct {
 	cancel    context.CancelFunc
 	cancelled bool
 	until     chan time.Time // earlier deadlines, the newest only
-	image     string         // the spec's image at the start, for PullImage
+	image     string         // the spec's image at the start, if it is on a container
 }
 
 // returned is how a call ended.
@@ -78,8 +80,8 @@ func (w *Worker) returned(r returned) {
 }
 
 func (w *Worker) failed(c *call, r returned) {
-	if c.cancelled {
-		return // nobody wanted it any more
+	if c.cancelled || r.key.Container != "" && c.image != imageOf(w.pod, r.key.Container) {
+		return // nobody wants it any more
 	}
 	f := w.heard.Failed[r.key]
 	f.Times++
@@ -88,6 +90,16 @@ func (w *Worker) failed(c *call, r returned) {
 	w.heard.Failed[r.key] = f
 	w.log.Warn("operation failed", "op", r.key.Verb.String(), "container", r.key.Container, "attempt", r.key.Attempt,
 		"times", f.Times, "err", r.err)
+}
+
+// forgetImages drops failures of containers whose image is another one in pod: what failed for the old one says nothing
+// of the new one, least of all how long to wait.
+func (w *Worker) forgetImages(pod *corev1.Pod) {
+	for k := range w.heard.Failed {
+		if (k.Verb == plan.PullImage || k.Verb == plan.StartContainer) && imageOf(w.pod, k.Container) != imageOf(pod, k.Container) {
+			delete(w.heard.Failed, k)
+		}
+	}
 }
 
 // forgetOlder drops failures of attempts before the one that has started.

@@ -18,7 +18,16 @@ type saving struct {
 	done   chan savedStatus
 	cancel context.CancelFunc
 	fails  int
-	due    time.Time // not before, after a failure
+	due    time.Time   // not before, after a failure
+	came   *corev1.Pod // newest version of the pod that came meanwhile, or nil
+}
+
+// next returns when to try again; zero when there is no telling, or it is time already.
+func (s *saving) next() time.Time {
+	if time.Now().Before(s.due) {
+		return s.due
+	}
+	return time.Time{}
 }
 
 // savedStatus is how the storing of a status ended.
@@ -50,14 +59,21 @@ func (w *Worker) store(ctx context.Context) {
 
 // stored takes in how the storing of a status ended.
 func (w *Worker) stored(r savedStatus) {
-	err := r.err
-	w.save.out, w.save.done = false, nil
+	err, came := r.err, w.save.came
+	w.save.out, w.save.done, w.save.came = false, nil, nil
 	w.save.due = time.Time{}
+	if came != nil && (err != nil || r.pod == nil || version(came) > version(r.pod)) {
+		w.heed(came)
+	}
 	switch {
 	case err == nil:
-		w.saved, w.save.fails = w.save.what, 0
-		if r.pod != nil {
-			w.version = max(w.version, version(r.pod))
+		w.save.fails = 0
+		if r.pod == nil || came == nil || version(came) <= version(r.pod) {
+			if r.pod != nil {
+				w.heed(r.pod)
+				w.version = max(w.version, version(r.pod))
+			}
+			w.saved = w.save.what // though the API server may word it otherwise: it would not get closer
 		}
 	case errors.Is(err, ErrGone):
 		w.hear(news{removed: true})

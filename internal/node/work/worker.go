@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -104,7 +105,7 @@ func (w *Worker) Run(ctx context.Context) {
 				return
 			}
 		}
-		w.wait(ctx, earlier(earlier(wake, w.save.due), w.looks))
+		w.wait(ctx, earlier(earlier(wake, w.save.next()), w.looks))
 	}
 }
 
@@ -216,20 +217,30 @@ func (w *Worker) hear(n news) {
 	}
 }
 
-// receive takes in a newer version of the pod. Of its status only what others write is news: the rest is this worker's own.
+// receive takes in a newer version of the pod.
 func (w *Worker) receive(pod *corev1.Pod) {
 	v := version(pod)
 	if v < w.version {
 		return // older than what was stored since
 	}
+	w.forgetImages(pod)
 	w.pod, w.version = pod, v
 	if w.save.out {
+		w.save.came = pod // whether it is older or newer than what is being stored is known when that has ended
 		return
 	}
+	w.heed(pod)
+}
+
+// heed takes in a status as the API server holds it. Only what others write is news in it: the rest is this worker's own.
+func (w *Worker) heed(pod *corev1.Pod) {
 	w.saved = pod.Status
 	w.status = *w.status.DeepCopy()
 	w.status.NominatedNodeName = pod.Status.NominatedNodeName
 	w.status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
+	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c corev1.PodCondition) bool {
+		return !ours(c.Type) && !slices.ContainsFunc(pod.Status.Conditions, func(o corev1.PodCondition) bool { return o.Type == c.Type })
+	})
 	for _, c := range pod.Status.Conditions {
 		if !ours(c.Type) {
 			setCondition(&w.status, c)
