@@ -35,7 +35,7 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 			}
 		}
 	case StopContainer:
-		if o.Until.After(at(w.now)) { // past the deadline there is no order
+		if o.Until.After(at(w.now).Add(lastWords)) { // past the deadline there is no order
 			e.checkStop(w, int(c), what)
 		}
 	case RemoveContainer:

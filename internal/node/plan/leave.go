@@ -2,33 +2,41 @@
 
 package plan
 
+import "time"
+
+// lastWords is how long after the end of grace those are killed that were not told to stop before.
+const lastWords = 2 * time.Second
+
 // wind stops what runs (SC-09, PL-10): inits and mains together; then, when the last of them is gone, sidecars from
-// the last to the first, each after the one behind it is gone. Past the deadline all are stopped at once.
+// the last to the first, each after the one behind it is gone. Past the deadline all are stopped at once; those that get
+// their stop signal only then have a moment to heed it.
 func (v *view) wind() {
 	l := v.left
 	v.why("", "stops because %s", l.because)
 	v.keep(StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
 	busy := false
-	stop := func(m *member) {
+	stop := func(m *member, until time.Time) {
 		if m.start {
 			busy = true // cancelled is not undone: wait for the return, then look
 		}
 		if m.live() {
 			busy = true
-			v.stop(m)
+			v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: until})
 		}
 	}
 	for i := range v.mains {
-		stop(&v.mains[i])
+		stop(&v.mains[i], l.until)
 	}
 	for i := range v.gates {
 		if v.gates[i].kind == initKind {
-			stop(&v.gates[i])
+			stop(&v.gates[i], l.until)
 		}
 	}
 	v.strays()
-	late := !v.Now.Before(l.until)
-	if !late {
+	late, until := !v.Now.Before(l.until), l.until
+	if late {
+		until = until.Add(lastWords)
+	} else {
 		v.wake(l.until)
 	}
 	for i := len(v.gates) - 1; i >= 0; i-- {
@@ -38,12 +46,8 @@ func (v *view) wind() {
 		if busy && !late {
 			return
 		}
-		stop(&v.gates[i])
+		stop(&v.gates[i], until)
 	}
-}
-
-func (v *view) stop(m *member) {
-	v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.left.until})
 }
 
 // bring wants op with the earlier of its deadline and the one of the call that is out.
