@@ -30,10 +30,14 @@ func doubled(base, limit time.Duration, n int) time.Duration {
 }
 
 // retry returns when an operation that failed is tried again. Pulls use the kubelet's back-off (PL-03); the others
-// start quicker, since a person is usually busy mending the cause.
+// start quicker, since a person is usually busy mending the cause. Where no registry is asked there is none to be spared:
+// an image that a pod never pulls is looked for often enough that bringing it to the node shows.
 func retry(v Verb, f Failure) time.Time {
 	switch v {
 	case PullImage:
+		if final(f.Reason) {
+			return f.At.Add(restartBase)
+		}
 		return f.At.Add(doubled(10*time.Second, 300*time.Second, f.Times))
 	case StopContainer, StopSandbox, RemoveContainer, RemoveSandbox, ReleaseVolumes, RemoveLogs:
 		return f.At.Add(doubled(250*time.Millisecond, 10*time.Second, f.Times))
