@@ -92,27 +92,37 @@ func (v *view) phase() corev1.PodPhase {
 	if over && l.phase != "" {
 		return l.phase
 	}
+	if over && v.unborn() {
+		return corev1.PodFailed // deleted before it came to do anything: it ends in a phase that is an end
+	}
 	if !v.initialized() && !v.anyMainBegun() {
 		return corev1.PodPending
 	}
-	failed, unborn := false, false
+	failed := false
 	for i := range v.mains {
-		switch m := &v.mains[i]; {
-		case m.exit != nil:
-			failed = failed || m.exit.code != 0
-		case !m.live():
-			unborn = true
+		if e := v.mains[i].exit; e != nil && e.code != 0 {
+			failed = true
 		}
 	}
 	switch {
-	case over && !unborn && failed:
+	case over && failed:
 		return corev1.PodFailed
-	case over && !unborn:
+	case over:
 		return corev1.PodSucceeded
-	case unborn && old != corev1.PodRunning:
+	case v.unborn() && old != corev1.PodRunning:
 		return corev1.PodPending
 	}
 	return corev1.PodRunning
+}
+
+// unborn tells whether some main never ran.
+func (v *view) unborn() bool {
+	for i := range v.mains {
+		if m := &v.mains[i]; m.exit == nil && !m.live() {
+			return true
+		}
+	}
+	return false
 }
 
 // anyMainBegun tells whether some main ever ran: a pod that was Running does not go back to Pending.
@@ -183,11 +193,16 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.State.Waiting, s.LastTerminationState.Terminated = w, end
 		return
 	}
-	// The reason stays until the next attempt runs, also while its image is pulled.
+	// Both reasons stay until the next attempt runs, also while its image is pulled.
 	if wait := v.due(m).Sub(m.exit.finished); wait > 0 {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonCrashLoop,
 			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 				wait, m.spec.Name, v.Pod.Name, v.Pod.Namespace, v.Pod.UID)}
+		s.LastTerminationState.Terminated = end
+		return
+	}
+	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt}]; ok && m.exit.started.IsZero() {
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 		s.LastTerminationState.Terminated = end
 		return
 	}
@@ -231,14 +246,20 @@ func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 	if len(v.gates) > 0 {
 		w.Reason = reasonInitializing
 	}
-	for _, k := range []Verb{PrepareVolumes, RunSandbox} {
-		for key, f := range v.Heard.Failed {
-			if key.Verb == k {
-				w.Message = f.Message
-				return w
-			}
+	if f, ok := v.Heard.Failed[Key{Verb: PrepareVolumes}]; ok {
+		w.Message = f.Message
+		return w
+	}
+	if v.boxed() {
+		return w
+	}
+	last := Failure{} // there may be one for each attempt at a sandbox
+	for key, f := range v.Heard.Failed {
+		if key.Verb == RunSandbox && f.At.After(last.At) {
+			last = f
 		}
 	}
+	w.Message = last.Message
 	return w
 }
 
