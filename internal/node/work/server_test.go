@@ -27,9 +27,9 @@ type server struct {
 	pod     *corev1.Pod // nil when its record is removed
 	version int
 	down    bool
-	after   error             // statuses are stored, but the answer is this
+	after   error                // statuses are stored, but the answer is this
 	lag     func() time.Duration // of the informer
-	tell    func(*corev1.Pod) // the agent's informer
+	tell    func(*corev1.Pod)    // the agent's informer
 	saves   int
 }
 

@@ -236,7 +236,7 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 		s.spy.nothingRuns(t.Verb.String())
 	}
 	s.trace.add(byStart, "start   %s", describe(t.Op, s.begin))
-	pause := time.Duration(slices.Index(s.order, t.Container)+1) * opStagger
+	pause := time.Duration(slices.Index(s.order, t.Container)+2) * opStagger
 	time.Sleep(pause)
 	err := a.Runner.Do(ctx, t)
 	time.Sleep(pause)

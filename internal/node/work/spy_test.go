@@ -287,30 +287,42 @@ func (p *spy) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxReq
 	if _, ready := p.sim.fake.Sandboxes(); slices.Contains(ready, true) {
 		p.fault("a second sandbox is made beside a ready one")
 	}
-	return pass(p, "RunPodSandbox", "", func() (*runtimeapi.RunPodSandboxResponse, error) { return p.RuntimeServiceClient.RunPodSandbox(ctx, in, o...) })
+	return pass(p, "RunPodSandbox", "", func() (*runtimeapi.RunPodSandboxResponse, error) {
+		return p.RuntimeServiceClient.RunPodSandbox(ctx, in, o...)
+	})
 }
 
 func (p *spy) StopPodSandbox(ctx context.Context, in *runtimeapi.StopPodSandboxRequest, o ...grpc.CallOption) (*runtimeapi.StopPodSandboxResponse, error) {
 	p.under("StopPodSandbox", in.GetPodSandboxId())
-	return pass(p, "StopPodSandbox", "", func() (*runtimeapi.StopPodSandboxResponse, error) { return p.RuntimeServiceClient.StopPodSandbox(ctx, in, o...) })
+	return pass(p, "StopPodSandbox", "", func() (*runtimeapi.StopPodSandboxResponse, error) {
+		return p.RuntimeServiceClient.StopPodSandbox(ctx, in, o...)
+	})
 }
 
 func (p *spy) RemovePodSandbox(ctx context.Context, in *runtimeapi.RemovePodSandboxRequest, o ...grpc.CallOption) (*runtimeapi.RemovePodSandboxResponse, error) {
 	p.under("RemovePodSandbox", in.GetPodSandboxId())
-	return pass(p, "RemovePodSandbox", "", func() (*runtimeapi.RemovePodSandboxResponse, error) { return p.RuntimeServiceClient.RemovePodSandbox(ctx, in, o...) })
+	return pass(p, "RemovePodSandbox", "", func() (*runtimeapi.RemovePodSandboxResponse, error) {
+		return p.RuntimeServiceClient.RemovePodSandbox(ctx, in, o...)
+	})
 }
 
 func (p *spy) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, o ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
-	return pass(p, "CreateContainer", in.GetConfig().GetMetadata().GetName(), func() (*runtimeapi.CreateContainerResponse, error) { return p.RuntimeServiceClient.CreateContainer(ctx, in, o...) })
+	return pass(p, "CreateContainer", in.GetConfig().GetMetadata().GetName(), func() (*runtimeapi.CreateContainerResponse, error) {
+		return p.RuntimeServiceClient.CreateContainer(ctx, in, o...)
+	})
 }
 
 func (p *spy) StartContainer(ctx context.Context, in *runtimeapi.StartContainerRequest, o ...grpc.CallOption) (*runtimeapi.StartContainerResponse, error) {
 	p.checkStart(in.GetContainerId())
-	return pass(p, "StartContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StartContainerResponse, error) { return p.RuntimeServiceClient.StartContainer(ctx, in, o...) })
+	return pass(p, "StartContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StartContainerResponse, error) {
+		return p.RuntimeServiceClient.StartContainer(ctx, in, o...)
+	})
 }
 
 func (p *spy) StopContainer(ctx context.Context, in *runtimeapi.StopContainerRequest, o ...grpc.CallOption) (*runtimeapi.StopContainerResponse, error) {
-	return pass(p, "StopContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StopContainerResponse, error) { return p.RuntimeServiceClient.StopContainer(ctx, in, o...) })
+	return pass(p, "StopContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StopContainerResponse, error) {
+		return p.RuntimeServiceClient.StopContainer(ctx, in, o...)
+	})
 }
 
 func (p *spy) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveContainerRequest, o ...grpc.CallOption) (*runtimeapi.RemoveContainerResponse, error) {
@@ -319,9 +331,13 @@ func (p *spy) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveContaine
 			p.fault("RemoveContainer of running %s", c.describe())
 		}
 	}
-	return pass(p, "RemoveContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.RemoveContainerResponse, error) { return p.RuntimeServiceClient.RemoveContainer(ctx, in, o...) })
+	return pass(p, "RemoveContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.RemoveContainerResponse, error) {
+		return p.RuntimeServiceClient.RemoveContainer(ctx, in, o...)
+	})
 }
 
 func (p *spy) ListContainers(ctx context.Context, in *runtimeapi.ListContainersRequest, o ...grpc.CallOption) (*runtimeapi.ListContainersResponse, error) {
-	return pass(p, "ListContainers", "", func() (*runtimeapi.ListContainersResponse, error) { return p.RuntimeServiceClient.ListContainers(ctx, in, o...) })
+	return pass(p, "ListContainers", "", func() (*runtimeapi.ListContainersResponse, error) {
+		return p.RuntimeServiceClient.ListContainers(ctx, in, o...)
+	})
 }
