@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
@@ -31,6 +33,9 @@ func Purge(ctx context.Context, dataDir string) error {
 	if err := runtime.Purge(ctx, dataDir); err != nil {
 		return err
 	}
+	if err := removeCgroups(dataDir); err != nil {
+		return err
+	}
 	if err := teardownNetwork(dataDir); err != nil {
 		return err
 	}
@@ -44,6 +49,37 @@ func Purge(ctx context.Context, dataDir string) error {
 func ours(dataDir string) bool {
 	_, err := readStamp(filepath.Join(dataDir, "version"))
 	return err == nil
+}
+
+// removeCgroups removes the cgroups of this folder's pods, which have no processes any more, and those above them. The tree
+// of the default folder is where a kubelet's pods are, too: there only what is known to be ours goes.
+func removeCgroups(dataDir string) error {
+	groups, err := podCgroups(dataDir)
+	if err != nil {
+		return err
+	}
+	folders, err := filepath.Glob(filepath.Join(dataDir, "pods", "*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if err := groups.RemovePod(types.UID(filepath.Base(f))); err != nil {
+			return err
+		}
+	}
+	left, err := groups.List()
+	if err != nil {
+		return err
+	}
+	if dataDir == DefaultDataDir && len(left) > 0 {
+		return nil
+	}
+	for _, uid := range left {
+		if err := groups.RemovePod(uid); err != nil {
+			return err
+		}
+	}
+	return groups.Teardown()
 }
 
 func teardownNetwork(dataDir string) error {
