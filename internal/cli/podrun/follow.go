@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -53,7 +52,7 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	if !f.owner.Options.Quiet {
 		f.logs.Go(func() { f.tellImages(eventCtx) })
 	}
-	err = watchPod(ctx, f.owner.Client, f.self, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
+	err = watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
 	stopEvents()
 	f.drain(stopLogs, err)
 	if err != nil {
@@ -173,40 +172,45 @@ func (f *follower) tellImages(ctx context.Context) {
 	}
 }
 
-// watchPod calls see with every version of the pod, and with nil when it is gone or another has taken its name. It survives
-// broken watches.
-func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, see func(*corev1.Pod) (bool, error)) error {
+// watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with nil when
+// it is gone or another has taken its name, until see says that it has seen enough. It survives broken watches.
+func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, version string, see func(*corev1.Pod) (bool, error)) error {
 	selector := fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	pods := client.CoreV1().Pods(pod.Namespace)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return pods.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return pods.Watch(ctx, o)
-		},
-	}
-	missing := func(store cache.Store) (bool, error) {
-		_, there, err := store.GetByKey(pod.Namespace + "/" + pod.Name)
-		if err != nil || there {
-			return false, err
+	watcher := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.FieldSelector = selector
+		return pods.Watch(ctx, o)
+	}}
+	for {
+		if version == "" {
+			now, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || err == nil && now.UID != pod.UID {
+				now, err = nil, nil
+			}
+			if err != nil {
+				return err
+			}
+			if done, err := see(now); now == nil || done || err != nil {
+				return err
+			}
+			version = now.ResourceVersion
 		}
-		return see(nil)
-	}
-	_, err := watchtools.UntilWithSync(ctx, cache.ToListWatcherWithWatchListSemantics(lw, client), &corev1.Pod{}, missing, func(e watch.Event) (bool, error) {
-		now, ok := e.Object.(*corev1.Pod)
-		if !ok {
-			return false, nil
+		_, err := watchtools.Until(ctx, version, watcher, func(e watch.Event) (bool, error) {
+			now, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				return false, apierrors.FromObject(e.Object)
+			}
+			if e.Type == watch.Deleted || now.UID != pod.UID {
+				return see(nil)
+			}
+			return see(now)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.Is(err, watchtools.ErrWatchClosed) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
+			return err
 		}
-		if e.Type == watch.Deleted || now.UID != pod.UID {
-			return see(nil)
-		}
-		return see(now)
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		version = "" // the server no longer has what came after it
 	}
-	return err
 }

@@ -235,7 +235,7 @@ func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int6
 
 func (r *Runner) waitGone(ctx context.Context, pods []*corev1.Pod) error {
 	for _, p := range pods {
-		err := watchPod(ctx, r.Client, p, func(now *corev1.Pod) (bool, error) { return now == nil, nil })
+		err := watchPod(ctx, r.Client, p, "", func(now *corev1.Pod) (bool, error) { return now == nil, nil })
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -48,10 +49,11 @@ type world struct {
 	out, err   safe
 	interrupts chan os.Signal
 	created    chan *corev1.Pod
+	watched    chan struct{}
 }
 
 func newWorld(t *testing.T, there ...runtime.Object) *world {
-	w := &world{t: t, client: fake.NewClientset(there...), interrupts: make(chan os.Signal, 2), created: make(chan *corev1.Pod, 8)}
+	w := &world{t: t, client: fake.NewClientset(there...), interrupts: make(chan os.Signal, 2), created: make(chan *corev1.Pod, 8), watched: make(chan struct{}, 8)}
 	// The fake stores dry runs; a server does not.
 	w.client.PrependReactor("create", "*", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		c := a.(k8stesting.CreateActionImpl)
@@ -59,11 +61,24 @@ func newWorld(t *testing.T, there ...runtime.Object) *world {
 			return true, c.Object, nil
 		}
 		if pod, ok := c.Object.(*corev1.Pod); ok {
+			pod.ResourceVersion = "1" // which the fake does not give
 			defer func() { w.created <- pod }()
 		}
 		return false, nil, nil
 	})
+	// Nor does it replay what happened before a watch began, so the node waits for the watch.
+	w.client.PrependWatchReactor("pods", func(a k8stesting.Action) (bool, watch.Interface, error) {
+		defer func() { w.watched <- struct{}{} }()
+		stream, err := w.client.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		return true, stream, err
+	})
 	return w
+}
+
+// running waits until the pod is created and followed.
+func (w *world) running() {
+	<-w.created
+	<-w.watched
 }
 
 func (w *world) run(opts Options, text string) <-chan string {
@@ -132,7 +147,7 @@ func TestExitCodeIsThePods(t *testing.T) {
 	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, 42: corev1.PodFailed} {
 		w := newWorld(t)
 		end := w.run(Options{}, web)
-		<-w.created
+		w.running()
 		w.status(exits(code, phase))
 		w.expect(end, fmt.Sprintf("%d <nil>", code))
 		if !strings.Contains(w.out.String(), "main | fake logs\n") {
@@ -151,7 +166,7 @@ func TestExitCodeIsThePods(t *testing.T) {
 func TestRemove(t *testing.T) {
 	w := newWorld(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "old", Namespace: "default"}})
 	end := w.run(Options{Remove: true}, web+"---\n{apiVersion: v1, kind: Secret, metadata: {name: new}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: old}, data: {a: b}}\n")
-	<-w.created
+	w.running()
 	w.status(exits(3, corev1.PodFailed))
 	w.expect(end, "3 <nil>")
 	if w.pods() != 0 {
@@ -169,7 +184,7 @@ func TestRemove(t *testing.T) {
 func TestDetachReturnsWhenReady(t *testing.T) {
 	w := newWorld(t)
 	end := w.run(Options{Detach: true}, web)
-	<-w.created
+	w.running()
 	w.status(func(s *corev1.PodStatus) {
 		s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	})
@@ -182,7 +197,7 @@ func TestDetachReturnsWhenReady(t *testing.T) {
 func TestInterruptDeletes(t *testing.T) {
 	w := newWorld(t)
 	end := w.run(Options{}, web)
-	<-w.created
+	w.running()
 	w.interrupts <- os.Interrupt
 	w.expect(end, "130 <nil>")
 	if w.pods() != 0 || !strings.Contains(w.err.String(), "press Ctrl-C again to kill at once") {
@@ -200,7 +215,7 @@ func TestSecondInterruptKills(t *testing.T) {
 		return grace == nil, nil, nil // only a kill takes effect
 	})
 	end := w.run(Options{}, web)
-	<-w.created
+	w.running()
 	w.interrupts <- os.Interrupt
 	if g := <-deletes; g != nil {
 		t.Errorf("first interrupt: grace %d", *g)
@@ -237,7 +252,7 @@ func TestImageErrors(t *testing.T) {
 	for reason, failFast := range map[string]bool{"ErrImageNeverPull": false, "ErrImagePull": true} {
 		w := newWorld(t)
 		end := w.run(Options{FailFast: failFast}, web)
-		<-w.created
+		w.running()
 		w.status(waits(reason))
 		w.expect(end, "125 container main: "+reason+": no such image")
 		if w.pods() != 0 {
@@ -246,7 +261,7 @@ func TestImageErrors(t *testing.T) {
 	}
 	w := newWorld(t)
 	end := w.run(Options{}, web)
-	<-w.created
+	w.running()
 	w.status(waits("ErrImagePull"))
 	w.status(exits(0, corev1.PodSucceeded)) // the registry is back
 	w.expect(end, "0 <nil>")
@@ -255,7 +270,7 @@ func TestImageErrors(t *testing.T) {
 func TestDeletedByAnother(t *testing.T) {
 	w := newWorld(t)
 	end := w.run(Options{}, web)
-	<-w.created
+	w.running()
 	if err := w.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
