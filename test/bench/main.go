@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are the flags.
+type settings struct {
+	wherry string        // the program to measure
+	dir    string        // below which everything is made
+	rows   []string      // names of the rows to measure
+	n      int           // measurements of each side
+	pods   int           // of the rows with many
+	idle   time.Duration // how long idleness is watched
+	settle time.Duration // quiet time before idleness is watched
+	out    string        // where to write; "" = only to the terminal
+	logs   string        // log level of the server; "" = its default
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	s, err := parse(os.Args[1:])
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("containers need root: run it with sudo")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	before := load()
+	results, err := measure(ctx, s)
+	if err != nil {
+		return err
+	}
+	text := table(results)
+	fmt.Print(text)
+	if s.out == "" {
+		return nil
+	}
+	return writeReport(s.out, text, conditions{settings: s, machine: lookAtMachine(), before: before, after: load(), at: time.Now()})
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	names := rowNames()
+	rows := f.String("rows", "", "rows to measure, separated by commas: "+strings.Join(names, ", ")+" (default all)")
+	f.IntVar(&s.n, "n", 10, "measurements of each side")
+	f.IntVar(&s.pods, "pods", 50, "pods of the rows with many")
+	f.DurationVar(&s.idle, "idle", time.Minute, "how long an idle server is watched")
+	f.DurationVar(&s.settle, "settle", 20*time.Second, "quiet time before that")
+	f.StringVar(&s.wherry, "wherry", "bin/wherry", "program to measure")
+	f.StringVar(&s.dir, "dir", "", "folder for everything the benchmarks make (default: a new one below /tmp, removed at the end)")
+	f.StringVar(&s.out, "o", "", "write the table to this file (default: docs/benchmarks.md if all rows are measured)")
+	f.StringVar(&s.logs, "log-level", "", "log level of the measured server; its log goes to the terminal")
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	s.rows = names
+	if *rows != "" {
+		s.rows = strings.Split(*rows, ",")
+	} else if s.out == "" {
+		s.out = "docs/benchmarks.md"
+	}
+	for _, r := range s.rows {
+		if !slices.Contains(names, r) {
+			return s, fmt.Errorf("-rows: there is no row %q; there are %s", r, strings.Join(names, ", "))
+		}
+	}
+	return s, nil
+}
+
+// row measures one line of the table, or several that belong together.
+type row struct {
+	name    string
+	measure func(*bench, context.Context) ([]result, error)
+}
+
+// allRows are in the order in which they are measured: a server is idle before it has worked and after.
+func allRows() []row {
+	return []row{
+		{"start", (*bench).coldStart},
+		{"idle", (*bench).idleEmpty},
+		{"pod", (*bench).onePod},
+		{"exec", (*bench).exec},
+		{"many", (*bench).manyPods},
+		{"idle-many", (*bench).idleMany},
+	}
+}
+
+func rowNames() (names []string) {
+	for _, r := range allRows() {
+		names = append(names, r.name)
+	}
+	return names
+}

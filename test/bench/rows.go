@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// coldStart: from the start of the process, on a folder that is not there, to the first pod's create request that succeeds.
+func (b *bench) coldStart(ctx context.Context) ([]result, error) {
+	var took samples = samples{}
+	for i := range b.n {
+		v, err := startServer(ctx, b.settings, filepath.Join(b.dir, fmt.Sprintf("start%d", i)))
+		if err != nil {
+			return nil, err
+		}
+		d, err := firstPod(ctx, v)
+		if stop := v.purge(); err == nil {
+			err = stop
+		}
+		if err != nil {
+			return nil, err
+		}
+		took["start"] = append(took["start"], d)
+	}
+	return []result{{What: "server start, empty data folder → first pod can be created", Figure: took.median("start"),
+		Limit: 2500 * time.Millisecond}}, nil
+}
+
+func firstPod(ctx context.Context, v *server) (time.Duration, error) {
+	err := v.poll(ctx, "kubeconfig", time.Millisecond, func() bool { _, err := os.Stat(kubeconfig(v.dataDir)); return err == nil })
+	if err != nil {
+		return 0, err
+	}
+	client, err := connect(v.dataDir)
+	if err != nil {
+		return 0, err
+	}
+	c := &apiClient{client: client}
+	err = v.poll(ctx, "the first pod", 2*time.Millisecond, func() bool { _, err := c.create(ctx, "first"); return err == nil })
+	return time.Since(v.begun), err
+}
+
+// onePod: one pod's start and end, against the same by bare calls.
+func (b *bench) onePod(ctx context.Context) ([]result, error) {
+	i := 0
+	ours := func(ctx context.Context) (map[string]time.Duration, error) {
+		i++
+		return b.oneOurs(ctx, fmt.Sprintf("one-%d", i))
+	}
+	bare := func(ctx context.Context) (map[string]time.Duration, error) {
+		p, up, err := b.bare.start(ctx, fmt.Sprintf("bare-%d", i))
+		if err != nil {
+			return nil, err
+		}
+		down, err := b.bare.stop(ctx, p)
+		return map[string]time.Duration{"up": up, "down": down}, err
+	}
+	s, err := inTurns(ctx, b.n, ours, bare)
+	if err != nil {
+		return nil, err
+	}
+	return []result{
+		{What: "create returned → `Running` seen by a watch, one container, image present", Figure: s[0].median("up"), Bare: s[1].median("up"), MaxRatio: 1.3},
+		{What: "delete, main exits on SIGTERM → object gone and nothing left on the node", Figure: s[0].median("down"), Bare: s[1].median("down"), MaxRatio: 1.5},
+	}, b.bare.nothingLeft(ctx)
+}
+
+func (b *bench) oneOurs(ctx context.Context, name string) (map[string]time.Duration, error) {
+	uid, err := b.api.create(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	created := time.Now()
+	running, err := b.api.awaitRunning(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if err := b.api.delete(ctx, name); err != nil {
+		return nil, err
+	}
+	gone, err := b.awaitClean(ctx, []types.UID{uid})
+	return map[string]time.Duration{"up": running.Sub(created), "down": gone.Sub(begun)}, err
+}
+
+// awaitClean waits until the objects are gone and then until the node holds nothing of them. It returns when the objects were
+// gone if the node was clean by then, else when it was.
+func (b *bench) awaitClean(ctx context.Context, uids []types.UID) (time.Time, error) {
+	clean, err := b.api.awaitGone(ctx, uids...)
+	if err != nil {
+		return clean, err
+	}
+	late := time.Now().Add(patience)
+	for _, uid := range uids {
+		for first := true; ; first = false {
+			found, err := b.bare.left(ctx, string(uid))
+			if err != nil {
+				return clean, err
+			}
+			if len(found) == 0 {
+				break
+			}
+			if first {
+				fmt.Fprintf(os.Stderr, "  left when the object was gone: %v\n", found)
+			}
+			if clean = time.Now(); clean.After(late) {
+				return clean, fmt.Errorf("left on the node %v after the object was gone: %v", patience, found)
+			}
+		}
+	}
+	return clean, nil
+}
+
+// exec: the whole kubectl command, against ExecSync in the same kind of container.
+func (b *bench) exec(ctx context.Context) (results []result, err error) {
+	uid, err := b.api.create(ctx, "exec")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.api.awaitRunning(ctx, uid); err != nil {
+		return nil, err
+	}
+	p, _, err := b.bare.start(ctx, "exec")
+	if err != nil {
+		return nil, err
+	}
+	kubectl := b.kubectl()
+	ours := func(ctx context.Context) (map[string]time.Duration, error) {
+		begun := time.Now()
+		out, err := exec.CommandContext(ctx, kubectl[0], append(kubectl[1:], "exec", "exec", "--", "true")...).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("%v exec: %w: %s", kubectl, err, out)
+		}
+		return map[string]time.Duration{"exec": time.Since(begun)}, nil
+	}
+	bare := func(ctx context.Context) (map[string]time.Duration, error) {
+		d, err := b.bare.execTrue(ctx, p)
+		return map[string]time.Duration{"exec": d}, err
+	}
+	s, err := inTurns(ctx, b.n, ours, bare)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.bare.stop(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := b.api.delete(ctx, "exec"); err != nil {
+		return nil, err
+	}
+	if _, err := b.awaitClean(ctx, []types.UID{uid}); err != nil {
+		return nil, err
+	}
+	return []result{{What: "`kubectl exec POD -- true`, whole command", Figure: s[0].median("exec"), Bare: s[1].median("exec"),
+		MaxOver: 70 * time.Millisecond}}, b.bare.nothingLeft(ctx)
+}
+
+// kubectl is the machine's own, or else the one in wherry.
+func (b *bench) kubectl() []string {
+	if path, err := exec.LookPath("kubectl"); err == nil {
+		return []string{path, "--kubeconfig", kubeconfig(b.server.dataDir)}
+	}
+	return []string{b.wherry, "kubectl", "--kubeconfig", kubeconfig(b.server.dataDir)}
+}
+
+// manyPods: many pods at once, against as many by bare calls, 8 at a time.
+func (b *bench) manyPods(ctx context.Context) ([]result, error) {
+	round := 0
+	ours := func(ctx context.Context) (map[string]time.Duration, error) {
+		round++
+		begun := time.Now()
+		uids, err := b.createMany(ctx, fmt.Sprintf("many-%d", round))
+		if err != nil {
+			return nil, err
+		}
+		running, err := b.api.awaitRunning(ctx, uids...)
+		if err != nil {
+			return nil, err
+		}
+		ending := time.Now()
+		gone, err := b.deleteMany(ctx, fmt.Sprintf("many-%d", round), uids)
+		return map[string]time.Duration{"up": running.Sub(begun), "down": gone.Sub(ending)}, err
+	}
+	bare := func(ctx context.Context) (map[string]time.Duration, error) {
+		pods := make([]*barePod, b.pods)
+		begun := time.Now()
+		err := each(b.pods, 8, func(i int) (err error) {
+			pods[i], _, err = b.bare.start(ctx, fmt.Sprintf("bare-%d", i))
+			return err
+		})
+		up := time.Since(begun)
+		if err != nil {
+			return nil, err
+		}
+		begun = time.Now()
+		err = each(b.pods, 8, func(i int) error {
+			_, err := b.bare.stop(ctx, pods[i])
+			return err
+		})
+		return map[string]time.Duration{"up": up, "down": time.Since(begun)}, err
+	}
+	s, err := inTurns(ctx, b.n, ours, bare)
+	if err != nil {
+		return nil, err
+	}
+	return []result{
+		{What: fmt.Sprintf("%d pods at once → all Running (bare: 8 at a time)", b.pods), Figure: s[0].median("up"), Bare: s[1].median("up"), MaxRatio: 1.3},
+		{What: "… deleted → all gone", Figure: s[0].median("down"), Bare: s[1].median("down"), MaxRatio: 1.3},
+	}, b.bare.nothingLeft(ctx)
+}
+
+func (b *bench) createMany(ctx context.Context, prefix string) ([]types.UID, error) {
+	uids := make([]types.UID, b.pods)
+	return uids, each(b.pods, b.pods, func(i int) (err error) {
+		uids[i], err = b.api.create(ctx, fmt.Sprintf("%s-%d", prefix, i))
+		return err
+	})
+}
+
+func (b *bench) deleteMany(ctx context.Context, prefix string, uids []types.UID) (time.Time, error) {
+	err := each(b.pods, b.pods, func(i int) error { return b.api.delete(ctx, fmt.Sprintf("%s-%d", prefix, i)) })
+	if err != nil {
+		return time.Time{}, err
+	}
+	return b.awaitClean(ctx, uids)
+}
+
+// each calls f for 0 … n-1, at most `wide` at a time, and returns the first error.
+func each(n, wide int, f func(int) error) (err error) {
+	var wg sync.WaitGroup
+	var once sync.Once
+	slots := make(chan struct{}, wide)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if e := f(i); e != nil {
+				once.Do(func() { err = e })
+			}
+		})
+	}
+	wg.Wait()
+	return err
+}
