@@ -7,7 +7,7 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 	c := e.s.indexOf(o.Container)
 	switch o.Verb {
 	case RunSandbox, StartContainer, PullImage, PrepareVolumes:
-		if w.deleted {
+		if w.deleted && !e.mayReturn(w, int(c)) {
 			e.fault(w, what, "%v %s is issued after the deletion", o.Verb, o.Container)
 		}
 	}
@@ -41,6 +41,23 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 	case RemoveContainer:
 		e.checkRemove(w, int(c), int(o.Attempt), what)
 	}
+}
+
+// mayReturn tells whether container c is a sidecar that has exited and is still needed by one behind it (SC-11).
+func (e *explorer) mayReturn(w *world, c int) bool {
+	inits := len(e.s.pod.Spec.InitContainers)
+	if c < 0 || c >= inits || e.s.pod.Spec.InitContainers[c].RestartPolicy == nil {
+		return false
+	}
+	exitedHere, needed := false, false
+	for x := range w.runs {
+		for _, r := range w.runs[x] {
+			exitedHere = exitedHere || x == c && r.life == exited
+			behind := x >= inits || x > c && e.s.pod.Spec.InitContainers[x].RestartPolicy != nil || x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy == nil
+			needed = needed || behind && x != c && r.life == running
+		}
+	}
+	return exitedHere && (needed || e.calls(w, StartContainer, -1))
 }
 
 func (e *explorer) checkStart(w *world, c, a int, what string) {

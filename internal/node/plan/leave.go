@@ -7,46 +7,68 @@ import "time"
 // lastWords is how long after the end of grace those are killed that were not told to stop before.
 const lastWords = 2 * time.Second
 
-// wind stops what runs (SC-09, PL-10): inits and mains together; then, when the last of them is gone, sidecars from
-// the last to the first, each after the one behind it is gone. Past the deadline all are stopped at once; those that get
-// their stop signal only then have a moment to heed it.
+// wind stops what runs (SC-09, PL-10): all preStop hooks run at once; inits and mains are stopped together, each after its
+// own hook; when the last of them is gone, sidecars from the last to the first, each after the one behind it is gone. Until
+// its turn has come a sidecar is kept up (SC-11, SC-27). Past the deadline all are stopped at once; those that get their
+// stop signal only then have a moment to heed it.
 func (v *view) wind() {
-	l := v.left
-	v.why("", "stops because %s", l.because)
+	v.why("", "stops because %s", v.left.because)
 	v.keep(StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
-	busy := false
-	stop := func(m *member, until time.Time) {
-		if m.start {
-			busy = true // cancelled is not undone: wait for the return, then look
-		}
-		if m.live() {
-			busy = true
-			v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: until})
-		}
-	}
-	for i := range v.mains {
-		stop(&v.mains[i], l.until)
-	}
-	for i := range v.gates {
-		if v.gates[i].kind == initKind {
-			stop(&v.gates[i], l.until)
-		}
-	}
-	v.strays()
-	late, until := !v.Now.Before(l.until), l.until
+	late, until := !v.Now.Before(v.left.until), v.left.until
 	if late {
 		until = until.Add(lastWords)
 	} else {
-		v.wake(l.until)
+		v.wake(until)
 	}
+	busy := false // someone that sidecars have to wait for is still there
+	for i := range v.mains {
+		busy = v.windDown(&v.mains[i], until) || busy
+	}
+	for i := range v.gates {
+		if v.gates[i].kind == initKind {
+			busy = v.windDown(&v.gates[i], until) || busy
+		}
+	}
+	v.strays()
 	for i := len(v.gates) - 1; i >= 0; i-- {
-		if v.gates[i].kind != sidecarKind {
-			continue
+		m := &v.gates[i]
+		switch {
+		case m.kind != sidecarKind:
+		case busy && !late:
+			v.holdOn(m)
+			busy = busy || m.live() || m.start
+		default:
+			busy = v.windDown(m, until) || busy
 		}
-		if busy && !late {
-			return
+	}
+}
+
+// windDown stops m, after its preStop hook, and tells whether it is still there or may still come.
+func (v *view) windDown(m *member, until time.Time) bool {
+	if !m.live() {
+		return m.start // cancelled is not undone: wait for the return, then look
+	}
+	if m.kind == mainKind && m.here {
+		v.tryProbes(m, ReadinessProbe) // a main that still serves is still asked
+	}
+	if m.newest.Lost || v.preStopped(m, v.left.until) {
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: until})
+	}
+	return true
+}
+
+// holdOn keeps sidecar m up while others behind it are stopping: it runs its preStop hook beside theirs, its probes go on,
+// and if it exits it is started again.
+func (v *view) holdOn(m *member) {
+	switch {
+	case !v.boxed() || v.Removed:
+	case m.live() && m.here && !m.newest.Lost:
+		v.preStopped(m, v.left.until)
+		if !v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
+			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		}
-		stop(&v.gates[i], until)
+	case !m.live() && m.exit != nil && m.exit.here:
+		v.revive(m)
 	}
 }
 

@@ -166,15 +166,15 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 	switch {
 	case m.live():
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: stamp(m.newest.StartedAt)}
-		s.Ready = m.kind != initKind
+		s.Ready = v.isReady(m)
 	case m.exit != nil:
 		v.afterExit(m, &s)
 	default:
 		s.State.Waiting = v.waiting(m)
 	}
-	started := s.State.Running != nil
+	started := m.up
 	s.Started = &started
-	if started && (len(m.spec.Resources.Requests) > 0 || len(m.spec.Resources.Limits) > 0) {
+	if s.State.Running != nil && (len(m.spec.Resources.Requests) > 0 || len(m.spec.Resources.Limits) > 0) {
 		s.AllocatedResources = m.spec.Resources.Requests
 		s.Resources = m.spec.Resources.DeepCopy()
 	}
@@ -201,7 +201,7 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.LastTerminationState.Terminated = end
 		return
 	}
-	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt}]; ok && m.exit.started.IsZero() {
+	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt, NoProbe}]; ok && m.exit.started.IsZero() {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 		s.LastTerminationState.Terminated = end
 		return
@@ -265,7 +265,7 @@ func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 
 // failure returns the waiting state that tells why m's next attempt could not start, or nil.
 func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
-	pull := Key{PullImage, m.spec.Name, m.next}
+	pull := Key{PullImage, m.spec.Name, m.next, NoProbe}
 	if f, ok := v.Heard.Failed[pull]; ok {
 		if final(f.Reason) {
 			return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
@@ -278,7 +278,7 @@ func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
 		return &corev1.ContainerStateWaiting{Reason: reasonPullBackOff,
 			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", m.spec.Image, f.Reason, f.Message)}
 	}
-	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.next}]; ok {
+	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.next, NoProbe}]; ok {
 		return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 	}
 	if m.mem != nil && m.mem.State.Waiting != nil && v.isOut(pull) {

@@ -100,7 +100,7 @@ func (v *view) tend() {
 // advance brings m to life, or back to life, if it is due.
 func (v *view) advance(m *member) {
 	name := m.spec.Name
-	if m.start || v.isOut(Key{StopContainer, name, m.attempt()}) {
+	if m.start || v.isOut(Key{StopContainer, name, m.attempt(), NoProbe}) {
 		return
 	}
 	switch {
@@ -114,11 +114,20 @@ func (v *view) advance(m *member) {
 		return
 	case m.live() && m.kind != initKind && m.outdated(m.newest.SpecImage):
 		v.why(name, "stops because its image was changed to %s", m.spec.Image)
-		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
+		v.takeDown(m, v.Now.Add(graceOf(v.Pod)))
 		return
-	case m.live(), !v.again(m):
+	case m.live():
+		v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
+		return
+	case !v.again(m):
 		return
 	}
+	v.revive(m)
+}
+
+// revive starts m's next attempt when its back-off is over and its image and volumes are there.
+func (v *view) revive(m *member) {
+	name := m.spec.Name
 	if at := v.due(m); v.Now.Before(at) {
 		v.why(name, "waits for its restart back-off until %s", at.UTC().Format(time.RFC3339))
 		v.wake(at)
@@ -132,6 +141,21 @@ func (v *view) advance(m *member) {
 		return
 	}
 	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter()})
+}
+
+// attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end if
+// it has failed them.
+func (v *view) attend(m *member, kinds ...ProbeKind) {
+	if why, until := v.condemned(m); why != "" {
+		v.why(m.spec.Name, "stops because %s", why)
+		v.takeDown(m, until)
+		return
+	}
+	v.postStart(m)
+	v.tryProbes(m, kinds...)
+	if !m.up && m.spec.StartupProbe != nil {
+		v.why(m.spec.Name, "waits for its startup probe")
+	}
 }
 
 // attempt returns the number of the newest attempt.

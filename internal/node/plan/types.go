@@ -33,6 +33,12 @@ const (
 	ReleaseVolumes
 	// RemoveLogs removes the pod's log folder.
 	RemoveLogs
+	// PostStart runs a container's postStart hook.
+	PostStart
+	// PreStop runs a container's preStop hook, until the op's Until at the latest.
+	PreStop
+	// Probe makes one try of one of a container's probes.
+	Probe
 )
 
 var verbNames = [...]string{
@@ -46,6 +52,9 @@ var verbNames = [...]string{
 	RemoveSandbox:   "RemoveSandbox",
 	ReleaseVolumes:  "ReleaseVolumes",
 	RemoveLogs:      "RemoveLogs",
+	PostStart:       "PostStart",
+	PreStop:         "PreStop",
+	Probe:           "Probe",
 }
 
 // String returns the verb's name as logs and traces show it.
@@ -65,6 +74,8 @@ type Op struct {
 	Until time.Time
 	// Streak is to be kept with the container that StartContainer makes; see [Container].
 	Streak int
+	Probe  ProbeKind // of a Probe
+	Early  bool      // a Probe between ticks, which counts only if it succeeds
 }
 
 // Key identifies an operation: two ops with equal keys are the same operation, perhaps with another deadline.
@@ -72,10 +83,11 @@ type Key struct {
 	Verb      Verb
 	Container string
 	Attempt   uint32
+	Probe     ProbeKind
 }
 
 // Key returns the op's identity.
-func (o Op) Key() Key { return Key{o.Verb, o.Container, o.Attempt} }
+func (o Op) Key() Key { return Key{o.Verb, o.Container, o.Attempt, o.Probe} }
 
 // Call is an operation that was started and has not returned. One that was cancelled is not undone: until it
 // returns, its effect may still come.
@@ -153,7 +165,9 @@ type Heard struct {
 	Pulled   map[string]Pulled // by container
 	Failed   map[Key]Failure   // by operation
 	Stopped  map[uint32]bool   // sandboxes, by attempt, that StopSandbox has succeeded on
-	LeftAt   time.Time         // when the agent first knew of the pod's deletion
+	Done     map[Key]bool      // hooks that have completed
+	Probes   map[ProbeKey]Probed
+	LeftAt   time.Time // when the agent first knew of the pod's deletion
 }
 
 // Node is what every pod of the node shares.

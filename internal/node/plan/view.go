@@ -41,6 +41,7 @@ type member struct {
 	here   bool                    // newest is in the newest sandbox
 	next   uint32                  // the attempt to start next
 	start  bool                    // a StartContainer call is out
+	up     bool                    // it has started, in the sense of SC-03
 }
 
 // view is an Input sorted for deciding. It holds no facts of its own.
@@ -118,6 +119,7 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 	if m.exit != nil {
 		m.next = max(m.next, m.exit.attempt+1)
 	}
+	m.up = v.isUp(&m)
 	return m
 }
 
@@ -165,7 +167,7 @@ func (m *member) live() bool    { return m.newest != nil && m.newest.Live() }
 func (m *member) running() bool { return m.newest != nil && m.newest.Running() }
 
 // started tells whether m has begun to do its work in the newest sandbox.
-func (m *member) started() bool { return m.running() && m.here }
+func (m *member) started() bool { return m.up && m.here }
 
 // begun tells whether any attempt of m was made in the newest sandbox.
 func (m *member) begun() bool {

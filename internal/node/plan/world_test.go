@@ -190,7 +190,7 @@ func (s *scene) input(w *world) Input {
 	}
 	for _, f := range w.failed {
 		if f.set {
-			in.Heard.Failed[Key{f.verb, s.nameOf(f.c), uint32(f.attempt)}] = Failure{Times: 1, At: at(f.at), Reason: reasonErrPull, Message: "failed"}
+			in.Heard.Failed[Key{f.verb, s.nameOf(f.c), uint32(f.attempt), NoProbe}] = Failure{Times: 1, At: at(f.at), Reason: reasonErrPull, Message: "failed"}
 		}
 	}
 	for i, st := range w.stopped {

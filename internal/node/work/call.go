@@ -16,6 +16,7 @@ type call struct {
 	op        plan.Op
 	cancel    context.CancelFunc
 	cancelled bool
+	began     time.Time
 	until     chan time.Time // earlier deadlines, the newest only
 	image     string         // the spec's image at the start, if it is on a container
 }
@@ -29,7 +30,7 @@ type returned struct {
 // start runs an operation in a goroutine of its own.
 func (w *Worker) start(ctx context.Context, op plan.Op) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &call{op: op, cancel: cancel, until: make(chan time.Time, 1)}
+	c := &call{op: op, cancel: cancel, began: time.Now(), until: make(chan time.Time, 1)}
 	c.image = imageOf(w.pod, op.Container)
 	w.calls[op.Key()] = c
 	w.log.Debug("operation starts", "op", op.Verb.String(), "container", op.Container, "attempt", op.Attempt)
@@ -58,6 +59,10 @@ func (c *call) sooner(until time.Time) {
 func (w *Worker) returned(r returned) {
 	c := w.calls[r.key]
 	delete(w.calls, r.key)
+	if r.key.Verb == plan.Probe { // it changes nothing on the node
+		w.tried(c, r)
+		return
+	}
 	w.fresh = false
 	if r.err != nil {
 		w.failed(c, r)
@@ -74,8 +79,11 @@ func (w *Worker) returned(r returned) {
 		w.heard.Stopped[r.key.Attempt] = true
 	case plan.ReleaseVolumes:
 		w.heard.Prepared = false
+	case plan.PostStart, plan.PreStop:
+		w.heard.Done[r.key] = true
 	case plan.StartContainer:
 		w.forgetOlder(r.key)
+		w.forgetProbes(r.key)
 	}
 }
 

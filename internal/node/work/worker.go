@@ -65,7 +65,8 @@ func (w *Worker) show() {
 func NewWorker(node Node, pod *corev1.Pod, log *slog.Logger) *Worker {
 	w := &Worker{node: node, log: log.With("pod", pod.Namespace+"/"+pod.Name), box: newMailbox(),
 		calls: map[plan.Key]*call{}, returns: make(chan returned), ended: make(chan struct{})}
-	w.heard = plan.Heard{Pulled: map[string]plan.Pulled{}, Failed: map[plan.Key]plan.Failure{}, Stopped: map[uint32]bool{}}
+	w.heard = plan.Heard{Pulled: map[string]plan.Pulled{}, Failed: map[plan.Key]plan.Failure{}, Stopped: map[uint32]bool{},
+		Done: map[plan.Key]bool{}, Probes: map[plan.ProbeKey]plan.Probed{}}
 	w.pod, w.version, w.refused = pod, version(pod), node.Refuse(pod)
 	w.status, w.saved = pod.Status, pod.Status
 	w.show()

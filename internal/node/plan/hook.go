@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// hookOf returns a container's lifecycle hook, or nil.
+func hookOf(c *corev1.Container, verb Verb) *corev1.LifecycleHandler {
+	switch {
+	case c.Lifecycle == nil:
+		return nil
+	case verb == PostStart:
+		return c.Lifecycle.PostStart
+	case verb == PreStop:
+		return c.Lifecycle.PreStop
+	}
+	return nil
+}
+
+// postStart wants m's postStart hook run once m runs. After a restart of the agent it is run again, unless the stored status
+// shows that m had started: at least once is what hooks promise.
+func (v *view) postStart(m *member) {
+	key := Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.newest.Attempt}
+	if m.up || hookOf(m.spec, PostStart) == nil || v.Heard.Done[key] {
+		return
+	}
+	v.why(m.spec.Name, "waits for its postStart hook")
+	v.out.Ops = append(v.out.Ops, Op{Verb: PostStart, Container: key.Container, Attempt: key.Attempt})
+}
+
+// preStopped wants m's preStop hook run and tells whether m may be sent its stop signal: it has no hook, the hook has
+// ended, well or not, or the time is over (SC-10).
+func (v *view) preStopped(m *member, until time.Time) bool {
+	key := Key{Verb: PreStop, Container: m.spec.Name, Attempt: m.newest.Attempt}
+	if hookOf(m.spec, PreStop) == nil || !v.Now.Before(until) || v.Heard.Done[key] {
+		return true
+	}
+	if _, failed := v.Heard.Failed[key]; failed {
+		return true
+	}
+	if v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
+		return true // it was sent already
+	}
+	v.wake(until)
+	v.why(m.spec.Name, "waits for its preStop hook")
+	v.out.Ops = append(v.out.Ops, Op{Verb: PreStop, Container: key.Container, Attempt: key.Attempt, Until: until})
+	return false
+}
+
+// takeDown stops m while its pod stays: preStop, then the stop signal.
+func (v *view) takeDown(m *member, until time.Time) {
+	if v.preStopped(m, until) {
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords))})
+	}
+}
