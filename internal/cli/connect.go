@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -25,7 +26,7 @@ const patience = 60 * time.Second
 
 // connect finds the server for a run: the one that --kubeconfig or KUBECONFIG names, else this machine's, else one brought up
 // for the run.
-func (f *runFlags) connect(ctx context.Context, t Terminal, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
 	path := f.kubeconfig
 	if path == "" {
 		path = os.Getenv("KUBECONFIG")
@@ -41,7 +42,7 @@ func (f *runFlags) connect(ctx context.Context, t Terminal, screen *podrun.Scree
 			return nil, err
 		}
 	default:
-		return f.bringUp(ctx, t, dir, screen, interrupts)
+		return f.bringUp(ctx, dir, screen, interrupts)
 	}
 	client, err := clientOf(path)
 	if err != nil {
@@ -55,7 +56,7 @@ func (f *runFlags) connect(ctx context.Context, t Terminal, screen *podrun.Scree
 
 // bringUp starts a server in this process. Its ports are the usual ones where they are free, so that kubectl elsewhere
 // finds it.
-func (f *runFlags) bringUp(ctx context.Context, t Terminal, dir string, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
 	if f.options.Detach {
 		return nil, fmt.Errorf("--detach needs a server that stays, and none runs on %s: start one with sudo wherry server", dir)
 	}
@@ -63,7 +64,8 @@ func (f *runFlags) bringUp(ctx context.Context, t Terminal, dir string, screen *
 	opts.DataDir = dir
 	opts.SecurePort = freeOr0(opts.SecurePort)
 	opts.KubeletPort = freeOr0(opts.KubeletPort)
-	log, err := f.logs.logger(t.Err)
+	file := &lazyFile{path: filepath.Join(dir, "server.log")}
+	log, err := f.logs.logger(file)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func (f *runFlags) bringUp(ctx context.Context, t Terminal, dir string, screen *
 	go func() { ended <- s.Run(ctx) }()
 	stop := func() error {
 		cancel()
-		return <-ended
+		return errors.Join(<-ended, file.Close())
 	}
 	select {
 	case <-s.Ready():
@@ -86,7 +88,7 @@ func (f *runFlags) bringUp(ctx context.Context, t Terminal, dir string, screen *
 		if err == nil {
 			err = errors.New("the server ended while it was starting")
 		}
-		return nil, err
+		return nil, errors.Join(err, file.Close())
 	case <-interrupts:
 		return nil, errors.Join(stop(), errors.New("interrupted while the server was starting"))
 	}
@@ -155,4 +157,33 @@ func retry(ctx context.Context, try func() error) error {
 			return err
 		}
 	}
+}
+
+// lazyFile is opened for appending at the first write: the folder is the server's to make.
+type lazyFile struct {
+	path string
+	mu   sync.Mutex
+	file *os.File
+}
+
+func (l *lazyFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return 0, err
+		}
+		l.file = f
+	}
+	return l.file.Write(p)
+}
+
+func (l *lazyFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
 }

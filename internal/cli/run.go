@@ -64,8 +64,8 @@ Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 130 Ctr
 	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
-	f.logs = logFlags{level: "warn", format: "text"}
-	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that is brought up")
+	f.logs = logFlags{level: "info", format: "text"}
+	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that is brought up; its log is <data-dir>/server.log")
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	defer signal.Stop(interrupts)
 
 	screen := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: isTerminal(t.Err) && isTerminal(t.Out), Quiet: f.options.Quiet, Start: start}
-	server, err := f.connect(ctx, t, screen, interrupts)
+	server, err := f.connect(ctx, screen, interrupts)
 	if err != nil {
 		return &Exit{podrun.ExitFailure, err}
 	}

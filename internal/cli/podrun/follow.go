@@ -84,12 +84,9 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 }
 
 func (f *follower) end() (*corev1.Pod, int, error) {
-	code, why, ended := progress.Outcome(f.pod)
-	switch {
-	case !ended && f.gone:
+	code, _, ended := progress.Outcome(f.pod) // why has been told as it happened
+	if !ended && f.gone {
 		return f.pod, 1, fmt.Errorf("pod %s/%s was deleted by somebody else before it ended", f.pod.Namespace, f.pod.Name)
-	case code != 0:
-		f.owner.Screen.Tell(f.pod.Name, progress.Line{Text: why, Trouble: true}, f.several)
 	}
 	return f.pod, code, nil
 }

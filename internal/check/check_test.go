@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the import path of the repository.
+const module = "github.com/wherryproject/wherry"
+
+// root is the repository's folder, seen from this package's.
+const root = "../.."
+
+// file is one Go file of the repository.
+type file struct {
+	path string // from the root, with slashes
+	text []byte
+	tree *ast.File
+	set  *token.FileSet
+}
+
+func (f *file) dir() string { return path.Dir(f.path) }
+func (f *file) test() bool  { return strings.HasSuffix(f.path, "_test.go") }
+func (f *file) lines() int  { return bytes.Count(f.text, []byte("\n")) }
+func (f *file) imports() (out []string) {
+	for _, i := range f.tree.Imports {
+		p, _ := strconv.Unquote(i.Path.Value) // the parser has checked it
+		out = append(out, p)
+	}
+	return out
+}
+
+var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+func (f *file) generated() bool {
+	return generatedLine.Match(f.text[:min(len(f.text), 4096)])
+}
+
+// goFiles parses every Go file of the repository.
+func goFiles(t *testing.T) []*file {
+	t.Helper()
+	var out []*file
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && p != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "testdata") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		f := &file{path: filepath.ToSlash(rel), set: token.NewFileSet()}
+		if f.text, err = os.ReadFile(p); err != nil {
+			return err
+		}
+		mode := parser.ParseComments | parser.SkipObjectResolution
+		if f.generated() {
+			mode = parser.ImportsOnly | parser.ParseComments
+		}
+		if f.tree, err = parser.ParseFile(f.set, rel, f.text, mode); err != nil {
+			return err
+		}
+		out = append(out, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 50 {
+		t.Fatalf("found %d Go files only; is %s the root?", len(out), root)
+	}
+	return out
+}
+
+// packages groups the files that are not tests by folder.
+func packages(files []*file) map[string][]*file {
+	out := map[string][]*file{}
+	for _, f := range files {
+		if !f.test() {
+			out[f.dir()] = append(out[f.dir()], f)
+		}
+	}
+	return out
+}
+
+// SPDX headers make the licence of every copied file plain.
+func TestEveryFileNamesItsLicence(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !bytes.HasPrefix(f.text, []byte("// SPDX-License-Identifier: Apache-2.0\n\n")) && !f.generated() {
+			t.Errorf("%s: the first line must be // SPDX-License-Identifier: Apache-2.0, then an empty one", f.path)
+		}
+	}
+}
+
+// The root folder is for documents; code has a folder with a reason.
+func TestNoGoFilesInTheRoot(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.dir() == "." {
+			t.Errorf("%s: move it into a package below internal/ or cmd/", f.path)
+		}
+	}
+}
+
+// A package says what it is in doc.go, where its readers look first. A main of one file may say it there.
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for dir, files := range packages(goFiles(t)) {
+		documented, hasDoc := false, false
+		for _, f := range files {
+			if path.Base(f.path) == "doc.go" {
+				hasDoc = true
+			}
+			documented = documented || f.tree.Doc != nil && len(f.tree.Doc.Text()) > 40 || f.generated()
+		}
+		small := len(files) == 1 && files[0].tree.Name.Name == "main"
+		if !documented || !hasDoc && !small && !files[0].generated() {
+			t.Errorf("%s: write doc.go: what the package is, its few types, its law", dir)
+		}
+	}
+}
+
+// maxLines is where a file is to be split. Tests may be longer: a table is read by searching.
+const (
+	maxLines     = 500
+	maxTestLines = 1000
+)
+
+func TestFilesAreNotTooLong(t *testing.T) {
+	for _, f := range goFiles(t) {
+		limit := maxLines
+		if f.test() {
+			limit = maxTestLines
+		}
+		if n := f.lines(); n > limit && !f.generated() {
+			t.Errorf("%s: %d lines; split it at %d", f.path, n, limit)
+		}
+	}
+}
+
+// Names that say nothing collect what does not belong together.
+func TestNoCatchAllPackages(t *testing.T) {
+	for dir := range packages(goFiles(t)) {
+		switch path.Base(dir) {
+		case "util", "utils", "common", "helpers", "helper", "misc", "shared":
+			t.Errorf("%s: name the package after what it is", dir)
+		}
+	}
+}
+
+// Registration by init and changeable globals hide what a program is made of.
+func TestNoInitFunctions(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test() || f.generated() {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s: no init functions; compose in internal/server", f.path)
+			}
+		}
+	}
+}
+
+// Upstream's internals and copies of them are not for import.
+func TestForbiddenImports(t *testing.T) {
+	bad := map[string]string{
+		"k8s.io/kubernetes":           "not made for import; write from the rules",
+		"io/ioutil":                   "use io and os",
+		"github.com/pkg/errors":       "use errors and %w",
+		"github.com/golang/glog":      "use log/slog",
+		"github.com/stretchr/testify": "use package testing",
+	}
+	for _, f := range goFiles(t) {
+		for _, i := range f.imports() {
+			for prefix, why := range bad {
+				if i == prefix || strings.HasPrefix(i, prefix+"/") {
+					t.Errorf("%s imports %s: %s", f.path, i, why)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+func goMod(t *testing.T) *modfile.File {
+	t.Helper()
+	path := filepath.Join(root, "go.mod")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ownVersions are the k8s.io modules that are not released together with Kubernetes.
+var ownVersions = map[string]bool{"k8s.io/gengo/v2": true, "k8s.io/klog/v2": true, "k8s.io/kube-openapi": true, "k8s.io/utils": true}
+
+// Modules of one Kubernetes release are tested with one another only.
+func TestKubernetesModulesAreOfOneVersion(t *testing.T) {
+	m := goMod(t)
+	want := ""
+	for _, r := range m.Require {
+		if r.Mod.Path == "k8s.io/api" {
+			want = r.Mod.Version
+		}
+	}
+	if want == "" {
+		t.Fatal("go.mod does not require k8s.io/api")
+	}
+	for _, r := range m.Require {
+		if strings.HasPrefix(r.Mod.Path, "k8s.io/") && !ownVersions[r.Mod.Path] && r.Mod.Version != want {
+			t.Errorf("%s is at %s, k8s.io/api at %s: hold them together", r.Mod.Path, r.Mod.Version, want)
+		}
+	}
+}
+
+// A replaced module is not what its version says, and breaks `go install` from outside.
+func TestNoReplacements(t *testing.T) {
+	for _, r := range goMod(t).Replace {
+		t.Errorf("go.mod replaces %s: depend on a release", r.Old.Path)
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Rules writes the tests column of docs/behaviour.md from the tests that name rules. `make generate` runs it at the root.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/wherryproject/wherry/internal/check/rules"
+)
+
+const page = "docs/behaviour.md"
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "rules:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	p, err := rules.Parse(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
+	}
+	found, err := rules.Scan(os.DirFS("."))
+	if err != nil {
+		return err
+	}
+	p.Update(found)
+	return os.WriteFile(page, []byte(p.String()), 0o644)
+}
