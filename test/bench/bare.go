@@ -13,6 +13,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // bareClient calls the server's runtime without Wherry in between: the yardstick.
@@ -20,7 +22,7 @@ type bareClient struct {
 	*cri.Client
 	dataDir string
 	files   string // what is mounted into bare containers, as the agent mounts its own
-	image   string // id
+	image   *runtimeapi.Image
 }
 
 func newBareClient(ctx context.Context, dataDir string) (*bareClient, error) {
@@ -35,7 +37,7 @@ func newBareClient(ctx context.Context, dataDir string) (*bareClient, error) {
 	if s.GetImage() == nil {
 		return nil, fmt.Errorf("image %s is not there after its import", imageName)
 	}
-	b := &bareClient{Client: c, dataDir: dataDir, files: filepath.Join(dataDir, "bench"), image: s.GetImage().GetId()}
+	b := &bareClient{Client: c, dataDir: dataDir, files: filepath.Join(dataDir, "bench"), image: s.GetImage()}
 	if err := os.MkdirAll(filepath.Join(b.files, "token"), 0o755); err != nil {
 		return nil, err
 	}
@@ -47,62 +49,54 @@ func newBareClient(ctx context.Context, dataDir string) (*bareClient, error) {
 	return b, nil
 }
 
-func (b *bareClient) close() error { return b.Client.Close() }
+// close ends the connection and removes the cgroups above those of the bare pods.
+func (b *bareClient) close() error {
+	for _, below := range []string{"kubepods/besteffort", "kubepods", ""} {
+		dirs, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", cgroupRoot, below)) // the pattern is well-formed
+		for _, dir := range dirs {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return b.Client.Close()
+}
 
 // barePod is one pod by bare calls.
 type barePod struct {
 	uid, sandbox, container string
 	config                  *runtimeapi.PodSandboxConfig
+	containerConfig         *runtimeapi.ContainerConfig
 }
 
-// podConfig is what Wherry asks the runtime for, for the same pod: names, cgroup parent, log folder, network, security.
-func (b *bareClient) podConfig(name string) (*barePod, error) {
-	uid := string(uuid.NewUUID())
-	logs := filepath.Join(b.dataDir, "log", "bare", namespace+"_"+name+"_"+uid)
+// newPod makes the configs that Wherry's agent makes for the same pod, with its own functions: names, cgroup parent, log folder,
+// network, security. So both sides ask the runtime for the same.
+func (b *bareClient) newPod(name string) (*barePod, error) {
+	p := pod(name)
+	p.UID = uuid.NewUUID()
+	podspec.SetDefaults(p)
+	logs := filepath.Join(b.dataDir, "log", "bare", namespace+"_"+name+"_"+string(p.UID))
 	if err := os.MkdirAll(filepath.Join(logs, "main"), 0o755); err != nil {
 		return nil, err
 	}
-	return &barePod{uid: uid, config: &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Namespace: namespace, Uid: uid},
-		Hostname: name, LogDirectory: logs, DnsConfig: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}},
-		Labels: map[string]string{cri.LabelPodName: name, cri.LabelPodNamespace: namespace, cri.LabelPodUID: uid},
-		Linux: &runtimeapi.LinuxPodSandboxConfig{
-			CgroupParent: cgroupOf(uid),
-			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: namespaceOptions(),
-				Seccomp: &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}},
-		},
-	}}, nil
+	container, err := ops.ContainerConfig(ops.ContainerInput{
+		Pod: p, Container: &p.Spec.Containers[0], Image: b.image,
+		Mounts: []*runtimeapi.Mount{{ContainerPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+			HostPath: filepath.Join(b.files, "token"), Readonly: true}},
+		HostsFile: filepath.Join(b.files, "hosts"), TerminationLog: filepath.Join(b.files, "termination-log"),
+	})
+	return &barePod{uid: string(p.UID), config: ops.SandboxConfig(ops.SandboxInput{Pod: p, LogFolder: logs, CgroupParent: cgroupOf(string(p.UID)),
+		Node: ops.Node{HostDNS: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}}}}), containerConfig: container}, err
 }
 
-func cgroupOf(uid string) string { return "/wherry-bench/kubepods/besteffort/pod" + uid }
+// cgroupRoot holds the cgroups of bare pods, laid out like the agent's.
+const cgroupRoot = "wherry-bench"
 
-func namespaceOptions() *runtimeapi.NamespaceOption {
-	return &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_POD, Pid: runtimeapi.NamespaceMode_CONTAINER, Ipc: runtimeapi.NamespaceMode_POD}
-}
-
-func (b *bareClient) containerConfig(p *barePod) *runtimeapi.ContainerConfig {
-	return &runtimeapi.ContainerConfig{
-		Metadata: &runtimeapi.ContainerMetadata{Name: "main"},
-		Image:    &runtimeapi.ImageSpec{Image: b.image, UserSpecifiedImage: imageName},
-		LogPath:  "main/0.log", Labels: map[string]string{cri.LabelPodName: p.config.Metadata.Name, cri.LabelPodNamespace: namespace,
-			cri.LabelPodUID: p.uid, cri.LabelContainerName: "main", cri.LabelContainerType: string(cri.TypeRegular)},
-		Mounts: []*runtimeapi.Mount{
-			{ContainerPath: "/etc/hosts", HostPath: filepath.Join(b.files, "hosts")},
-			{ContainerPath: "/dev/termination-log", HostPath: filepath.Join(b.files, "termination-log")},
-			{ContainerPath: "/var/run/secrets/kubernetes.io/serviceaccount", HostPath: filepath.Join(b.files, "token"), Readonly: true},
-		},
-		Linux: &runtimeapi.LinuxContainerConfig{
-			Resources: &runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 1000},
-			SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: namespaceOptions(),
-				MaskedPaths:   []string{"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"},
-				ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}},
-		},
-	}
-}
+func cgroupOf(uid string) string { return "/" + cgroupRoot + "/kubepods/besteffort/pod" + uid }
 
 // start runs a pod by three calls and returns how long they took.
 func (b *bareClient) start(ctx context.Context, name string) (*barePod, time.Duration, error) {
-	p, err := b.podConfig(name)
+	p, err := b.newPod(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -113,7 +107,7 @@ func (b *bareClient) start(ctx context.Context, name string) (*barePod, time.Dur
 	}
 	p.sandbox = box.GetPodSandboxId()
 	made, err := b.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: p.sandbox,
-		Config: b.containerConfig(p), SandboxConfig: p.config})
+		Config: p.containerConfig, SandboxConfig: p.config})
 	if err != nil {
 		return nil, 0, err
 	}
