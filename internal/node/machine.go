@@ -28,6 +28,7 @@ type machine struct {
 	os, kernel string
 	id, boot   string
 	dns        *runtimeapi.DNSConfig
+	apparmor   bool // the kernel confines with it
 }
 
 func lookAtMachine(dataDir string) (machine, error) {
@@ -51,6 +52,7 @@ func lookAtMachine(dataDir string) (machine, error) {
 	m.os = prettyName(readFile("/etc/os-release"))
 	m.id = strings.TrimSpace(readFile("/etc/machine-id"))
 	m.boot = strings.TrimSpace(readFile("/proc/sys/kernel/random/boot_id"))
+	m.apparmor = strings.HasPrefix(readFile("/sys/module/apparmor/parameters/enabled"), "Y")
 	m.dns = hostDNS(readFile("/etc/resolv.conf"), readFile("/run/systemd/resolve/resolv.conf"))
 	return m, nil
 }

@@ -83,7 +83,7 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 
 // Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
-	if bad := podspec.Unsupported(pod); len(bad) > 0 {
+	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
 	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -63,6 +64,9 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 			SecurityContext: security,
 		},
 	}
+	if l := c.Lifecycle; l != nil && l.StopSignal != nil {
+		config.StopSignal = stopSignal(*l.StopSignal)
+	}
 	if in.HostsFile != "" && !mounted(in.Mounts, "/etc/hosts") {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: "/etc/hosts", HostPath: in.HostsFile})
 	}
@@ -103,4 +107,18 @@ func containerAnnotations(in ContainerInput) map[string]string {
 		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)
 	}
 	return a
+}
+
+// stopSignal translates a signal's name for the CRI: SIGRTMIN+3 is SIGNAL_SIGRTMINPLUS3 there.
+func stopSignal(s corev1.Signal) runtimeapi.Signal {
+	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(s))
+	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
+}
+
+// signalName is the way back; "" when the runtime does not say.
+func signalName(s runtimeapi.Signal) string {
+	if s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
+		return ""
+	}
+	return strings.NewReplacer("PLUS", "+", "MINUS", "-").Replace(strings.TrimPrefix(s.String(), "SIGNAL_"))
 }

@@ -60,7 +60,8 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 	s := o.Status
 	c := plan.Container{ID: s.GetId(), Name: s.GetMetadata().GetName(), Attempt: s.GetMetadata().GetAttempt(), SandboxID: o.SandboxID,
 		CreatedAt: at(s.GetCreatedAt()), ExitCode: s.GetExitCode(), Reason: s.GetReason(), Message: s.GetMessage(),
-		Image: s.GetImage().GetUserSpecifiedImage(), ImageID: s.GetImageRef(), SpecImage: s.GetAnnotations()[annotationImage]}
+		Image: s.GetImage().GetUserSpecifiedImage(), ImageID: s.GetImageRef(), SpecImage: s.GetAnnotations()[annotationImage],
+		StopSignal: signalName(s.GetStopSignal())}
 	if c.Image == "" {
 		c.Image = s.GetImage().GetImage()
 	}

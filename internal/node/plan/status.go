@@ -159,6 +159,10 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 		if run.Image != "" {
 			s.Image = run.Image
 		}
+		if run.StopSignal != "" {
+			signal := corev1.Signal(run.StopSignal)
+			s.StopSignal = &signal
+		}
 		if run.Live() && m.dead != nil {
 			s.LastTerminationState.Terminated = v.terminatedState(m, m.dead)
 		}

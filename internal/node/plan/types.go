@@ -118,6 +118,8 @@ type Container struct {
 	Reason, Message string
 	Image, ImageID  string
 
+	// StopSignal is the signal that stops it, where the runtime says so.
+	StopSignal string
 	// Lost is set when the runtime itself cannot tell what became of the container (CONTAINER_UNKNOWN).
 	Lost bool
 	// SpecImage is the image the spec named when this attempt was created. From an annotation.

@@ -185,7 +185,6 @@ func (v *view) again(m *member) bool {
 	if e == nil {
 		return true
 	}
-	policy := v.Pod.Spec.RestartPolicy
 	switch m.kind {
 	case sidecarKind:
 		return true
@@ -193,18 +192,9 @@ func (v *view) again(m *member) bool {
 		if e.code == 0 {
 			return !e.here // a new sandbox runs all inits again
 		}
-		return policy != corev1.RestartPolicyNever
+		return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
 	}
-	if m.outdated(e.specImage) {
-		return true
-	}
-	switch policy {
-	case corev1.RestartPolicyNever:
-		return false
-	case corev1.RestartPolicyOnFailure:
-		return e.code != 0
-	}
-	return true
+	return m.outdated(e.specImage) || restarts(&v.Pod.Spec, m.spec, e.code)
 }
 
 // due returns when m's next attempt may start.
