@@ -177,7 +177,12 @@ func (s *Server) assemble(b *backend) error {
 	if err := s.addHealth(c, b); err != nil {
 		return err
 	}
-	c.AddPostStartHookOrDie("bootstrap", func(ctx genericapiserver.PostStartHookContext) error { return s.bootstrap(ctx) })
+	c.AddPostStartHookOrDie("bootstrap", func(ctx genericapiserver.PostStartHookContext) error {
+		if err := s.bootstrap(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil // asked to stop meanwhile; the library would end the whole process for an error
+	})
 
 	s.generic, err = c.Complete(nil).New("wherry", genericapiserver.NewEmptyDelegate())
 	if err != nil {

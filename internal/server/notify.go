@@ -8,12 +8,23 @@ import (
 	"strings"
 )
 
-// notify tells the service manager a state ("READY=1", "STOPPING=1") if there is one (sd_notify(3)).
-func notify(state string) error {
+// notifier is the service manager's socket, empty when there is none (sd_notify(3)).
+type notifier string
+
+// takeNotifier takes the service manager's socket out of the environment. It is for this process alone: the Kubernetes API
+// library would tell the manager READY=1 as soon as the API listens, long before the node is, and runc would mount the
+// socket into containers.
+func takeNotifier() (notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
-	if name == "" {
+	return notifier(name), os.Unsetenv("NOTIFY_SOCKET")
+}
+
+// tell tells the service manager a state ("READY=1", "STOPPING=1").
+func (n notifier) tell(state string) error {
+	if n == "" {
 		return nil
 	}
+	name := string(n)
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		name = "\x00" + rest
 	}

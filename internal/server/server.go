@@ -51,12 +51,16 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := checkRoot(os.Geteuid()); err != nil {
 		return err
 	}
+	manager, err := takeNotifier()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	g := &group{list: s.components(), log: s.log}
-	err := g.start(ctx)
+	err = g.start(ctx)
 	if err == nil {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))
-		if nerr := notify("READY=1"); nerr != nil {
+		if nerr := manager.tell("READY=1"); nerr != nil {
 			s.log.Warn("cannot tell the service manager that the server is ready", "err", nerr)
 		}
 		close(s.ready)
@@ -69,7 +73,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // asked to stop while starting
 	}
-	_ = notify("STOPPING=1") // nothing depends on it
+	_ = manager.tell("STOPPING=1") // nothing depends on it
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if serr := g.stop(stopCtx); serr != nil {

@@ -258,7 +258,14 @@ func TestNotify(t *testing.T) {
 	}
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", path)
-	if err := notify("READY=1"); err != nil {
+	manager, err := takeNotifier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, ok := os.LookupEnv("NOTIFY_SOCKET"); ok {
+		t.Errorf("NOTIFY_SOCKET=%s is left for the API library and the containers", left)
+	}
+	if err := manager.tell("READY=1"); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 64)
