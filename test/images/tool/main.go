@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// behaviour is one thing that the tool can do. Its error is printed and ends the tool with code 1.
+type behaviour struct {
+	usage string
+	run   func(args []string) error
+}
+
+func behaviours() map[string]behaviour {
+	return map[string]behaviour{
+		"alloc":    {"alloc MIB: take that much memory, touch it, sleep", alloc},
+		"api":      {"api PATH: GET PATH from $API with the pod's service account; prints the code and the body", api},
+		"cat":      {"cat FILE...: print files", catFiles},
+		"children": {"children N: start N processes that sleep, and sleep", children},
+		"env":      {"env [NAME...]: print the environment, sorted, or some of it", printEnv},
+		"exit":     {"exit CODE [AFTER]: end with CODE, after a duration", exit},
+		"http":     {"http [ADDR]: serve HTTP (default :8080); see http.go for its paths", serveHTTP},
+		"lines":    {"lines N [EVERY]: log N numbered lines, to stdout and (every third) to stderr", lines},
+		"once":     {"once FILE CODE: end with CODE the first time (FILE is then made), with 0 afterwards", once},
+		"sleep":    {"sleep [FOR]: say so and sleep, until SIGTERM, which ends it with 0", sleep},
+		"stubborn": {"stubborn: ignore SIGTERM and SIGINT, saying so", stubborn},
+		"tcp":      {"tcp ADDR: send back what comes, with a greeting first", serveTCP},
+		"udp":      {"udp ADDR: send packets back", serveUDP},
+		"watch":    {"watch FOLDER: print its files when it starts and when they change", watchFolder},
+		"write":    {"write FILE TEXT [CODE]: write a file, end with CODE", write},
+	}
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "tool:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	all := behaviours()
+	if len(args) > 0 {
+		if b, ok := all[args[0]]; ok {
+			return b.run(args[1:])
+		}
+	}
+	var usages []string
+	for _, b := range all {
+		usages = append(usages, b.usage)
+	}
+	slices.Sort(usages)
+	return fmt.Errorf("what to do?\n  %s", strings.Join(usages, "\n  "))
+}
