@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -50,11 +51,35 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 	if err := r.Logs.make(t.Pod); err != nil {
 		return err
 	}
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	_, err := r.CRI.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: SandboxConfig(r.sandboxInput(t.Pod, t.Attempt))})
 	if err != nil {
 		return errors.New(cri.Message(err))
 	}
 	return nil
+}
+
+// patience is how long a call that nobody wants any more is waited for before it is given up.
+const patience = 15 * time.Second
+
+// outlast returns a context that ends patience after ctx does. A runtime goes on for a while making the sandbox of a call that
+// was given up, and one that came when its pod is gone would be seen by nobody.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel()
+		case <-own.Done():
+		}
+	})
+	return own, func() {
+		stop()
+		cancel()
+	}
 }
 
 // boxes returns the ids of the sandboxes with the task's attempt. There is one, unless something else than this agent
