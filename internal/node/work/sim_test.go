@@ -50,6 +50,9 @@ type sim struct {
 	uid   types.UID
 	order []string // names of the pod's containers, gates first
 
+	actor  func(critest.Info) script.Script // if set, says what containers do
+	begins func()                           // if set, is told of every operation that starts
+
 	mu      sync.Mutex
 	scripts map[string][]string // words that containers get from now on, by name
 	instant time.Time           // of the last decision
@@ -79,6 +82,9 @@ func newSim(t *testing.T, pod *corev1.Pod) *sim {
 
 // script lets a test change what the next attempt of a container does. It is called with the fake's lock held.
 func (s *sim) script(i critest.Info) (script.Script, bool) {
+	if s.actor != nil {
+		return s.actor(i), true
+	}
 	s.mu.Lock()
 	words, ok := s.scripts[i.Container]
 	s.mu.Unlock()
@@ -129,7 +135,8 @@ func (s *sim) live() {
 		log = slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	client := cri.New(s.spy, s.truth.Images)
-	a := &agent{sim: s, cancel: cancel, sources: refs.New(refs.Config{})}
+	life, kill := context.WithCancel(context.Background())
+	a := &agent{sim: s, cancel: cancel, kill: kill, sources: refs.New(refs.Config{})}
 	puller := image.New(image.Config{Images: client.Images, Progress: a.imageEvent})
 	pods := filepath.Join(s.dir, "pods")
 	a.Runner = ops.New(ops.Config{CRI: client, Images: puller, Sources: a.sources, Events: a, Logger: log, PodsFolder: pods,
@@ -137,6 +144,9 @@ func (s *sim) live() {
 		Node: ops.Node{IPs: []string{"192.0.2.1"}, ClusterDomain: "cluster.local"}})
 	a.set = work.NewSet(ctx, a, log)
 	s.agent = a
+	s.spy.mu.Lock()
+	s.spy.life = life
+	s.spy.mu.Unlock()
 	a.loops.Go(func() {
 		for uid := range client.Nudges(ctx) {
 			time.Sleep(nudgeLag)
@@ -144,7 +154,7 @@ func (s *sim) live() {
 		}
 	})
 	if pod := s.api.watch(a.changed); pod != nil {
-		a.set.Update(pod)
+		a.changed(pod)
 	} else if s.left() != "" {
 		a.set.Adopt(&corev1.Pod{ObjectMeta: s.api.first.ObjectMeta})
 	}
@@ -161,6 +171,7 @@ func (s *sim) die() {
 	a.dead = true
 	a.mu.Unlock()
 	s.api.watch(nil)
+	a.kill()
 	a.cancel()
 	a.set.Wait()
 	a.loops.Wait()
@@ -193,7 +204,8 @@ type agent struct {
 	sim     *sim
 	set     *work.Set
 	sources *refs.Sources
-	cancel  context.CancelFunc
+	cancel  context.CancelFunc // asks it to stop
+	kill    context.CancelFunc // ends its process
 	loops   sync.WaitGroup
 
 	mu       sync.Mutex
@@ -226,16 +238,23 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 	a.mu.Lock()
 	told := a.deleting
 	a.mu.Unlock()
-	if !told.IsZero() && told.Before(time.Now()) {
-		switch t.Verb {
+	// What began at the very instant of the news may have been decided before it.
+	if _, sidecar, _ := s.spy.isInit(t.Container); !told.IsZero() && told.Before(time.Now()) && !(sidecar && s.api.get() != nil) {
+		switch t.Verb { // sidecars are kept up until it is their turn (SC-11)
 		case plan.PrepareVolumes, plan.RunSandbox, plan.PullImage, plan.StartContainer:
 			s.spy.fault("%v %s begins after the pod's deletion", t.Verb, t.Container)
 		}
+	}
+	if t.Verb == plan.StartContainer {
+		s.spy.checkGates(t.Container)
 	}
 	if t.Verb == plan.RemoveLogs || t.Verb == plan.ReleaseVolumes {
 		s.spy.nothingRuns(t.Verb.String())
 	}
 	s.trace.add(byStart, "start   %s", describe(t.Op, s.begin))
+	if s.begins != nil {
+		s.begins()
+	}
 	pause := time.Duration(slices.Index(s.order, t.Container)+2) * opStagger
 	time.Sleep(pause)
 	err := a.Runner.Do(ctx, t)

@@ -26,17 +26,17 @@ type spy struct {
 	// mischief, if set, may fail a call: before it does anything, or, with late, after it was done.
 	mischief func(method, container string) (err error, late bool)
 
+	life context.Context // of the agent's process
+
 	mu     sync.Mutex
-	begun  map[string]bool            // sandbox id + name of a container started in it
-	ends   map[string]int32           // exit codes, by container id
-	lost   map[string]bool            // containers that a reboot took away
-	starts map[string]map[uint32]bool // attempts started, by name
+	saw    []found          // what there was when the agent last looked
+	ends   map[string]int32 // exit codes, by container id
+	lost   map[string]bool  // containers that a reboot took away
 	faults []string
 }
 
 func newSpy(s *sim, pod *corev1.Pod) *spy {
-	return &spy{RuntimeServiceClient: s.truth.Runtime, sim: s, pod: pod, begun: map[string]bool{}, ends: map[string]int32{},
-		lost: map[string]bool{}, starts: map[string]map[uint32]bool{}}
+	return &spy{RuntimeServiceClient: s.truth.Runtime, sim: s, pod: pod, ends: map[string]int32{}, lost: map[string]bool{}}
 }
 
 func (p *spy) fault(format string, args ...any) {
@@ -127,7 +127,7 @@ func (p *spy) checkStart(id string) {
 		return
 	}
 	it := all[at]
-	isInit, _, place := p.isInit(it.name())
+	isInit, _, _ := p.isInit(it.name())
 	for _, c := range all {
 		if c.name() == it.name() && c.running() && c.GetId() != id {
 			p.fault("%s starts beside running %s", it.describe(), c.describe())
@@ -139,31 +139,39 @@ func (p *spy) checkStart(id string) {
 			p.fault("%s starts while %s runs in another sandbox", it.describe(), c.describe())
 		}
 	}
-	for _, gate := range p.sim.order[:min(place, len(p.pod.Spec.InitContainers))] {
-		gateInit, _, gateAt := p.isInit(gate)
+	p.checkPolicy(it, all)
+}
+
+// checkGates holds what must be true when an operation begins that starts a container: every init before it has completed, and
+// every sidecar before it ran when the agent last looked, or had run when something behind it was begun (SC-02, SC-04, SC-28).
+func (p *spy) checkGates(name string) {
+	all := p.note()
+	ids, _ := p.sim.fake.Sandboxes()
+	_, _, place := p.isInit(name)
+	if len(ids) == 0 || place < 0 {
+		return
+	}
+	box := ids[len(ids)-1]
+	p.mu.Lock()
+	saw := p.saw
+	p.mu.Unlock()
+	for at, gate := range p.sim.order[:min(place, len(p.pod.Spec.InitContainers))] {
+		isInit, _, _ := p.isInit(gate)
 		open := false
-		for _, c := range all {
-			if c.name() == gate && c.sandbox == it.sandbox {
-				open = open || gateInit && c.exited() && c.GetExitCode() == 0 || !gateInit && c.running()
+		for _, c := range append(all, saw...) {
+			_, _, where := p.isInit(c.name())
+			switch {
+			case c.sandbox != box:
+			case isInit && c.name() == gate:
+				open = open || c.exited() && c.GetExitCode() == 0
+			case !isInit:
+				open = open || c.name() == gate && c.running() || where > at
 			}
 		}
-		p.mu.Lock()
-		for _, later := range p.sim.order[gateAt+1:] {
-			open = open || !gateInit && p.begun[it.sandbox+later] // it was open then
-		}
-		p.mu.Unlock()
 		if !open {
-			p.fault("%s starts before the gate %s is open", it.describe(), gate)
+			p.fault("%s is started before the gate %s is open", name, gate)
 		}
 	}
-	p.checkPolicy(it, all)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begun[it.sandbox+it.name()] = true
-	if p.starts[it.name()] == nil {
-		p.starts[it.name()] = map[uint32]bool{}
-	}
-	p.starts[it.name()][it.GetMetadata().GetAttempt()] = true
 }
 
 // checkPolicy holds the restart policy against a main's earlier attempts (PL-02).
@@ -175,8 +183,11 @@ func (p *spy) checkPolicy(it found, all []found) {
 		if c.name() != it.name() || !c.exited() || c.GetReason() == "StartError" {
 			continue
 		}
+		if c.GetAnnotations()["wherry.dev/image"] != it.GetAnnotations()["wherry.dev/image"] {
+			continue // its image was changed
+		}
 		switch policy := p.pod.Spec.RestartPolicy; {
-		case policy == corev1.RestartPolicyNever && c.GetAnnotations()["wherry.dev/image"] == it.GetAnnotations()["wherry.dev/image"]:
+		case policy == corev1.RestartPolicyNever:
 			p.fault("%s starts after %s in a pod that never restarts", it.describe(), c.describe())
 		case policy == corev1.RestartPolicyOnFailure && c.GetExitCode() == 0:
 			p.fault("%s starts after %s succeeded", it.describe(), c.describe())
@@ -244,19 +255,22 @@ func (p *spy) under(method, sandbox string) {
 }
 
 // pass is one call through the spy.
-func pass[Resp any](p *spy, method, container string, call func() (Resp, error)) (Resp, error) {
+func pass[Resp any](ctx context.Context, p *spy, method, container string, call func(context.Context) (Resp, error)) (Resp, error) {
 	var none Resp
 	p.mu.Lock()
-	mischief := p.mischief
+	mischief, life := p.mischief, p.life
 	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)() // the connection breaks when the agent dies, whatever it wanted to wait for
 	if mischief == nil {
-		return call()
+		return call(ctx)
 	}
 	err, late := mischief(method, container)
 	if err != nil && !late {
 		return none, err
 	}
-	r, real := call()
+	r, real := call(ctx)
 	if real != nil {
 		return none, real
 	}
@@ -287,40 +301,40 @@ func (p *spy) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxReq
 	if _, ready := p.sim.fake.Sandboxes(); slices.Contains(ready, true) {
 		p.fault("a second sandbox is made beside a ready one")
 	}
-	return pass(p, "RunPodSandbox", "", func() (*runtimeapi.RunPodSandboxResponse, error) {
+	return pass(ctx, p, "RunPodSandbox", "", func(ctx context.Context) (*runtimeapi.RunPodSandboxResponse, error) {
 		return p.RuntimeServiceClient.RunPodSandbox(ctx, in, o...)
 	})
 }
 
 func (p *spy) StopPodSandbox(ctx context.Context, in *runtimeapi.StopPodSandboxRequest, o ...grpc.CallOption) (*runtimeapi.StopPodSandboxResponse, error) {
 	p.under("StopPodSandbox", in.GetPodSandboxId())
-	return pass(p, "StopPodSandbox", "", func() (*runtimeapi.StopPodSandboxResponse, error) {
+	return pass(ctx, p, "StopPodSandbox", "", func(ctx context.Context) (*runtimeapi.StopPodSandboxResponse, error) {
 		return p.RuntimeServiceClient.StopPodSandbox(ctx, in, o...)
 	})
 }
 
 func (p *spy) RemovePodSandbox(ctx context.Context, in *runtimeapi.RemovePodSandboxRequest, o ...grpc.CallOption) (*runtimeapi.RemovePodSandboxResponse, error) {
 	p.under("RemovePodSandbox", in.GetPodSandboxId())
-	return pass(p, "RemovePodSandbox", "", func() (*runtimeapi.RemovePodSandboxResponse, error) {
+	return pass(ctx, p, "RemovePodSandbox", "", func(ctx context.Context) (*runtimeapi.RemovePodSandboxResponse, error) {
 		return p.RuntimeServiceClient.RemovePodSandbox(ctx, in, o...)
 	})
 }
 
 func (p *spy) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, o ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
-	return pass(p, "CreateContainer", in.GetConfig().GetMetadata().GetName(), func() (*runtimeapi.CreateContainerResponse, error) {
+	return pass(ctx, p, "CreateContainer", in.GetConfig().GetMetadata().GetName(), func(ctx context.Context) (*runtimeapi.CreateContainerResponse, error) {
 		return p.RuntimeServiceClient.CreateContainer(ctx, in, o...)
 	})
 }
 
 func (p *spy) StartContainer(ctx context.Context, in *runtimeapi.StartContainerRequest, o ...grpc.CallOption) (*runtimeapi.StartContainerResponse, error) {
 	p.checkStart(in.GetContainerId())
-	return pass(p, "StartContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StartContainerResponse, error) {
+	return pass(ctx, p, "StartContainer", p.nameOf(in.GetContainerId()), func(ctx context.Context) (*runtimeapi.StartContainerResponse, error) {
 		return p.RuntimeServiceClient.StartContainer(ctx, in, o...)
 	})
 }
 
 func (p *spy) StopContainer(ctx context.Context, in *runtimeapi.StopContainerRequest, o ...grpc.CallOption) (*runtimeapi.StopContainerResponse, error) {
-	return pass(p, "StopContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.StopContainerResponse, error) {
+	return pass(ctx, p, "StopContainer", p.nameOf(in.GetContainerId()), func(ctx context.Context) (*runtimeapi.StopContainerResponse, error) {
 		return p.RuntimeServiceClient.StopContainer(ctx, in, o...)
 	})
 }
@@ -331,13 +345,13 @@ func (p *spy) RemoveContainer(ctx context.Context, in *runtimeapi.RemoveContaine
 			p.fault("RemoveContainer of running %s", c.describe())
 		}
 	}
-	return pass(p, "RemoveContainer", p.nameOf(in.GetContainerId()), func() (*runtimeapi.RemoveContainerResponse, error) {
+	return pass(ctx, p, "RemoveContainer", p.nameOf(in.GetContainerId()), func(ctx context.Context) (*runtimeapi.RemoveContainerResponse, error) {
 		return p.RuntimeServiceClient.RemoveContainer(ctx, in, o...)
 	})
 }
 
 func (p *spy) ListContainers(ctx context.Context, in *runtimeapi.ListContainersRequest, o ...grpc.CallOption) (*runtimeapi.ListContainersResponse, error) {
-	return pass(p, "ListContainers", "", func() (*runtimeapi.ListContainersResponse, error) {
+	return pass(ctx, p, "ListContainers", "", func(ctx context.Context) (*runtimeapi.ListContainersResponse, error) {
 		return p.RuntimeServiceClient.ListContainers(ctx, in, o...)
 	})
 }

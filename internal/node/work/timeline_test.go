@@ -270,6 +270,8 @@ func (s *sim) act(words []string) error {
 			}
 		}
 		s.fake.Publish(name, r)
+	case "detach": // calls that are given up go on in the runtime
+		s.fake.DetachCancelled(true)
 	case "import": // import IMAGE: it is on the node
 		s.fake.AddImage(name, critest.Image{})
 	case "break": // break METHOD: it fails; break METHOD late: it is done, and answered with an error
