@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/logs"
@@ -52,6 +54,11 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	for _, dir := range []string{c.podsFolder(), c.Logs.Pods, filepath.Join(c.DataDir, "seccomp")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("agent: %w", err)
+		}
+	}
 	m, err := lookAtMachine(c.DataDir)
 	if err != nil {
 		return nil, err
@@ -64,7 +71,8 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		ready: make(chan struct{})}
 	a.events = newRecorder(c.Client, c.NodeName)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
-	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(), Logger: c.Logger})
+	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
+		RecursiveReadOnly: recursiveReadOnly(ctx, c.CRI), Logger: c.Logger})
 	a.fresh = newRefresher(a)
 	puller := image.New(image.Config{Images: c.CRI.Images, PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
 		Progress: a.imageEvent, Logger: c.Logger})
@@ -78,16 +86,25 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
+// recursiveReadOnly asks whether the runtime can make mounts read-only with all below them. One that does not say cannot.
+func recursiveReadOnly(ctx context.Context, c *cri.Client) bool {
+	s, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
+	if err != nil {
+		return false
+	}
+	for _, h := range s.GetRuntimeHandlers() {
+		if h.GetName() == "" {
+			return h.GetFeatures().GetRecursiveReadOnlyMounts()
+		}
+	}
+	return false
+}
+
 // Ready is closed when the node is registered and every pod has its worker.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
 // Run works until ctx ends. It returns with all its goroutines; pods go on running.
 func (a *Agent) Run(ctx context.Context) error {
-	for _, dir := range []string{a.cfg.podsFolder(), a.cfg.Logs.Pods, filepath.Join(a.cfg.DataDir, "seccomp")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
-	}
 	if a.cfg.Cgroups != nil {
 		if err := a.cfg.Cgroups.Setup(); err != nil {
 			return err

@@ -3,7 +3,10 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +20,18 @@ import (
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
 	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: logs.Read, NodeName: a.cfg.NodeName,
-		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: legacyregistry.Handler(), Logger: a.log})
+		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: legacyregistry.Handler(),
+		Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
+}
+
+// health is what /healthz says: an agent whose runtime does not answer cannot run pods.
+func (a *Agent) health() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if why := a.runtimeTrouble(ctx); why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // host is the agent as the kubelet's API sees it.
@@ -76,13 +90,22 @@ func attempts(seen plan.Seen, name string) (newest, before *plan.Container) {
 	return newest, before
 }
 
+// shown returns the attempt that logs, exec and attach speak of: the newest, unless that is only just being made.
+func shown(seen plan.Seen, name string) *plan.Container {
+	newest, before := attempts(seen, name)
+	if newest != nil && newest.StartedAt.IsZero() && newest.FinishedAt.IsZero() && before != nil {
+		return before
+	}
+	return newest
+}
+
 // ContainerID is part of [httpapi.Host].
 func (h host) ContainerID(uid types.UID, name string) (string, error) {
 	v, err := h.view(uid)
 	if err != nil {
 		return "", err
 	}
-	if c, _ := attempts(v.Seen, name); c != nil {
+	if c := shown(v.Seen, name); c != nil {
 		return c.ID, nil
 	}
 	return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
@@ -138,10 +161,7 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 	if previous {
 		return h.a.cfg.Logs.File(v.Pod, name, before.Attempt), nil
 	}
-	if newest.StartedAt.IsZero() && newest.FinishedAt.IsZero() && before != nil {
-		newest = before // the next attempt is only just being made
-	}
-	return h.a.cfg.Logs.File(v.Pod, name, newest.Attempt), nil
+	return h.a.cfg.Logs.File(v.Pod, name, shown(v.Seen, name).Attempt), nil
 }
 
 func waits(p *corev1.Pod, name string) bool {
