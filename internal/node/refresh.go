@@ -66,7 +66,8 @@ func (r *refresher) refresh(ctx context.Context, uid types.UID) {
 	if !ok || !v.Seen.Volumes || v.Pod.DeletionTimestamp != nil {
 		return // there is nothing to write, or nobody to read it
 	}
-	_, err := r.a.volumes.Refresh(ctx, v.Pod)
+	pod := r.newest(v.Pod)
+	_, err := r.a.volumes.Refresh(ctx, pod)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -74,4 +75,14 @@ func (r *refresher) refresh(ctx context.Context, uid types.UID) {
 	for _, f := range volume.Failures(err) {
 		r.a.events.Event(v.Pod, "", corev1.EventTypeWarning, f.Reason(), f.Error())
 	}
+}
+
+// newest is the pod as the API server has it. Its worker may not have taken in yet the very change that the files are to
+// show.
+func (r *refresher) newest(pod *corev1.Pod) *corev1.Pod {
+	o, ok, err := r.a.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
+	if now, isPod := o.(*corev1.Pod); err == nil && ok && isPod && now.UID == pod.UID {
+		return now
+	}
+	return pod
 }
