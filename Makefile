@@ -75,7 +75,7 @@ test-race: ## The packages with goroutines of their own, under the race detector
 
 .PHONY: test-e2e
 test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
-	@tools/setup.sh containerd
+	@tools/setup.sh containerd busybox
 	go test -count=1 -timeout 25m ./test/...
 
 .PHONY: bench
@@ -103,12 +103,12 @@ vet: helpers ## go vet
 
 .PHONY: fmt-check
 fmt-check: ## gofmt would change nothing
-	@bad=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
+	@bad=$$(git ls-files '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck, pinned in tools/go.mod
+staticcheck: ## staticcheck, pinned in tools/staticcheck/go.mod
 	@mkdir -p bin
-	cd tools && go build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	cd tools/staticcheck && go build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
 
 ##@ Generated files
@@ -116,9 +116,10 @@ staticcheck: ## staticcheck, pinned in tools/go.mod
 .PHONY: generate
 generate: deps ## Make the generated files anew
 	go generate ./...
+	go run ./tools/rules
 
 .PHONY: verify
-verify: ## Generated files are those that generate would make
+verify: bin/wherry ## Generated files are those that generate would make
 	@tools/verify.sh
 
 .PHONY: deps

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
-# Arguments: names of optional parts to get as well: "containerd" (Debian's package, unpacked into bin/debian for the tests of an
-# external runtime; nothing is installed or started).
+# Arguments: what the tests want besides, "containerd" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
+# is installed or started.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,21 +38,31 @@ if ! have_seccomp; then
 	fi
 fi
 
+# unpack gets Debian packages and unpacks them into bin/debian.
+unpack() {
+	if ! command -v apt-get >/dev/null; then
+		missing "this is not Debian: $* cannot be had"
+		return 1
+	fi
+	rm -rf bin/debian/packages
+	mkdir -p bin/debian/packages
+	if [ -z "$apt_updated" ] && [ "$(id -u)" -eq 0 ]; then
+		apt-get update -qq
+		apt_updated=1
+	fi
+	(cd bin/debian/packages && apt-get download -qq "$@") || return 1
+	for deb in bin/debian/packages/*.deb; do dpkg -x "$deb" bin/debian; done
+}
+
 for part in "$@"; do
 	case $part in
 	containerd)
-		[ ! -x bin/debian/usr/bin/containerd ] || continue
-		if ! command -v apt-get >/dev/null; then
-			missing "this is not Debian; the test against Debian's containerd will be skipped"
-			continue
-		fi
-		mkdir -p bin/debian/packages
-		[ -n "$apt_updated" ] || [ "$(id -u)" -ne 0 ] || { apt-get update -qq; apt_updated=1; }
-		if (cd bin/debian/packages && apt-get download -qq containerd runc); then
-			for deb in bin/debian/packages/*.deb; do dpkg -x "$deb" bin/debian; done
-		else
-			missing "Debian's containerd could not be had; the test against it will be skipped"
-		fi
+		[ -x bin/debian/usr/bin/containerd ] || unpack containerd runc ||
+			missing "Debian's containerd could not be had; the tests against it cannot run"
+		;;
+	busybox)
+		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||
+			missing "Debian's busybox-static could not be had; the tests that use it cannot run"
 		;;
 	*)
 		missing "unknown part $part"

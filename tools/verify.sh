@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes the generated files anew in place and fails if that changed one, putting the old one back. docs/dependencies.txt counts by
+# its list of packages; sizes differ from build to build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+old=$(mktemp -d)
+trap 'rm -rf "$old"' EXIT
+mapfile -t files < <(git ls-files docs/dependencies.txt docs/behaviour.md '*zz_generated*')
+cp --parents "${files[@]}" "$old"
+
+make --no-print-directory generate >/dev/null
+
+status=0
+for f in "${files[@]}"; do
+	if ! diff -u "$old/$f" "$f" >"$old/diff"; then
+		echo "verify: $f is out of date; run make generate" >&2
+		head -n 40 "$old/diff" >&2
+		cp "$old/$f" "$f"
+		status=1
+	fi
+done
+exit $status
