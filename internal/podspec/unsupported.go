@@ -103,27 +103,15 @@ type containerGap struct {
 }
 
 func containerGaps() []containerGap {
-	const noProbes = "this node does not probe containers; leave probes out, or let the process exit when it is unwell"
 	return []containerGap{
-		{"livenessProbe", func(r ContainerRef) bool { return r.Container.LivenessProbe != nil }, noProbes},
-		{"readinessProbe", func(r ContainerRef) bool { return r.Container.ReadinessProbe != nil }, noProbes},
-		{"startupProbe", func(r ContainerRef) bool { return r.Container.StartupProbe != nil }, noProbes},
-		{"lifecycle.postStart", func(r ContainerRef) bool {
-			return r.Container.Lifecycle != nil && r.Container.Lifecycle.PostStart != nil
-		},
-			"this node runs no hooks; do it in the container's command"},
-		{"lifecycle.preStop", func(r ContainerRef) bool { return r.Container.Lifecycle != nil && r.Container.Lifecycle.PreStop != nil },
-			"this node runs no hooks; do it when the process gets SIGTERM"},
-		{"lifecycle.stopSignal", func(r ContainerRef) bool {
-			return r.Container.Lifecycle != nil && r.Container.Lifecycle.StopSignal != nil
-		},
-			"the stop signal is that of the image (STOPSIGNAL), else SIGTERM"},
-		{"restartPolicy", func(r ContainerRef) bool { return r.Kind == Sidecar },
-			"this node runs no sidecars; put the container under spec.containers"},
-		{"restartPolicy", func(r ContainerRef) bool { return r.Kind == Main && r.Container.RestartPolicy != nil },
-			"containers follow the pod's restartPolicy; set that one"},
-		{"restartPolicyRules", func(r ContainerRef) bool { return len(r.Container.RestartPolicyRules) > 0 },
-			"containers follow the pod's restartPolicy; set that one"},
+		{"restartPolicyRules", func(r ContainerRef) bool {
+			for _, rule := range r.Container.RestartPolicyRules {
+				if rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers {
+					return true
+				}
+			}
+			return false
+		}, "only the action Restart is done, which restarts the one container; use that"},
 		{"volumeDevices", func(r ContainerRef) bool { return len(r.Container.VolumeDevices) > 0 },
 			"there are no block volumes; mount a file system under volumeMounts"},
 		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },

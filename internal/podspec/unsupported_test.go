@@ -12,9 +12,6 @@ import (
 // TestUnsupported proves PL-15 for fields that are not honoured yet: each is named with its path and says what
 // to do.
 func TestUnsupported(t *testing.T) {
-	lifecycle := func(l corev1.Lifecycle) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { mainOf(p).Lifecycle = &l }
-	}
 	const c0, v0 = "spec.containers[0]", "spec.volumes[0]"
 	for _, row := range []struct {
 		path string
@@ -39,17 +36,9 @@ func TestUnsupported(t *testing.T) {
 		{"spec.securityContext.supplementalGroupsPolicy", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyStrict)
 		}},
-		{c0 + ".livenessProbe", func(p *corev1.Pod) { mainOf(p).LivenessProbe = probe(nil) }},
-		{c0 + ".readinessProbe", func(p *corev1.Pod) { mainOf(p).ReadinessProbe = probe(nil) }},
-		{c0 + ".startupProbe", func(p *corev1.Pod) { mainOf(p).StartupProbe = probe(nil) }},
-		{c0 + ".lifecycle.postStart", lifecycle(corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}})},
-		{c0 + ".lifecycle.preStop", lifecycle(corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}})},
-		{c0 + ".lifecycle.stopSignal", lifecycle(corev1.Lifecycle{StopSignal: new(corev1.SIGINT)})},
-		{"spec.initContainers[0].restartPolicy", func(p *corev1.Pod) {
-			p.Spec.InitContainers[0].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+		{c0 + ".restartPolicyRules", func(p *corev1.Pod) {
+			mainOf(p).RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
 		}},
-		{c0 + ".restartPolicy", func(p *corev1.Pod) { mainOf(p).RestartPolicy = new(corev1.ContainerRestartPolicyNever) }},
-		{c0 + ".restartPolicyRules", func(p *corev1.Pod) { mainOf(p).RestartPolicyRules = make([]corev1.ContainerRestartRule, 1) }},
 		{c0 + ".volumeDevices", func(p *corev1.Pod) { mainOf(p).VolumeDevices = make([]corev1.VolumeDevice, 1) }},
 		{c0 + ".resources.claims", func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
 		{c0 + ".env", envFrom(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}})},

@@ -15,8 +15,10 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/refs"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -32,6 +34,8 @@ type Recorder interface {
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
+	Prober   *probe.Prober
+	Hooks    *hook.Runner
 	Volumes  *volume.Manager
 	Sources  *refs.Sources
 	Services func() []*corev1.Service // of all namespaces; nil for none
@@ -82,6 +86,10 @@ func (r *Runner) Do(ctx context.Context, t work.Task) error {
 		return r.removeSandbox(ctx, t)
 	case plan.ReleaseVolumes:
 		return r.releaseVolumes(ctx, t)
+	case plan.PostStart, plan.PreStop:
+		return r.runHook(ctx, t)
+	case plan.Probe:
+		return r.tryProbe(ctx, t)
 	case plan.RemoveLogs:
 		return r.Logs.remove(t.Pod)
 	}
