@@ -34,6 +34,7 @@ func (w *Worker) start(ctx context.Context, op plan.Op) {
 	c.image = imageOf(w.pod, op.Container)
 	w.calls[op.Key()] = c
 	w.log.Debug("operation starts", "op", op.Verb.String(), "container", op.Container, "attempt", op.Attempt)
+	w.node.Trace(w.pod, Event{At: c.began, Op: op})
 	task := Task{Pod: w.pod, Op: op, Seen: w.seen, Sooner: c.until}
 	go func() {
 		defer cancel()
@@ -59,6 +60,7 @@ func (c *call) sooner(until time.Time) {
 func (w *Worker) returned(r returned) {
 	c := w.calls[r.key]
 	delete(w.calls, r.key)
+	w.node.Trace(w.pod, Event{At: time.Now(), Op: c.op, Returned: true, Cancelled: c.cancelled, Err: r.err})
 	if r.key.Verb == plan.Probe { // it changes nothing on the node
 		w.tried(c, r)
 		return

@@ -27,6 +27,8 @@ type Node interface {
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Tell is called when the status has changed, for events. It must not block.
 	Tell(pod *corev1.Pod, from, to *corev1.PodStatus)
+	// Trace is called with what happens to the pod, in order and as it happens, for its timeline. It must not block.
+	Trace(pod *corev1.Pod, e Event)
 	// Refuse says why this node does not take the pod, or nil. It is a pure function of the pod's spec.
 	Refuse(pod *corev1.Pod) *plan.Refusal
 	// Facts returns what all pods of the node share.
@@ -40,6 +42,16 @@ type Task struct {
 	Seen plan.Seen
 	// Sooner brings Until forward while a StopContainer runs.
 	Sooner <-chan time.Time
+}
+
+// Event is something that happened to a pod: an operation has begun, one has returned, or the worker has looked at the node.
+type Event struct {
+	At        time.Time
+	Op        plan.Op    // no verb when the worker has looked
+	Returned  bool       // the operation has returned, with Err
+	Cancelled bool       // it had been cancelled before it did
+	Err       error      // how it failed
+	Seen      *plan.Seen // what the worker saw; not to be changed
 }
 
 // ErrGone says that the API server has no such pod.

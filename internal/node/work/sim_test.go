@@ -288,6 +288,8 @@ func (a *agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 
 func (a *agent) Tell(*corev1.Pod, *corev1.PodStatus, *corev1.PodStatus) {}
 
+func (a *agent) Trace(*corev1.Pod, work.Event) {}
+
 func (a *agent) Refuse(*corev1.Pod) *plan.Refusal { return nil }
 
 func (a *agent) Facts() plan.Node {

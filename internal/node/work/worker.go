@@ -125,6 +125,7 @@ func (w *Worker) observe(ctx context.Context) time.Time {
 		return time.Now().Add(time.Second)
 	}
 	w.seen, w.fresh, w.known = seen, true, true
+	w.node.Trace(w.pod, Event{At: time.Now(), Seen: &seen})
 	return time.Time{}
 }
 
