@@ -54,12 +54,25 @@ func (b *bench) idleMany(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
+	shims, err := b.bare.shims()
+	if err != nil {
+		return nil, err
+	}
+	all := pss
+	for _, pid := range shims {
+		_, more, err := memory(pid)
+		if err != nil {
+			return nil, err
+		}
+		all += more
+	}
 	if _, err := b.deleteMany(ctx, "idle", uids); err != nil {
 		return nil, err
 	}
 	return []result{
 		{What: fmt.Sprintf("CPU idle over %v, %d running pods", b.idle, b.pods), Share: share, MaxShare: 0.02},
-		{What: fmt.Sprintf("server process RSS, %d running pods", b.pods), Bytes: rss, Note: fmt.Sprintf("PSS %s", mib(pss))},
+		{What: fmt.Sprintf("server process RSS, %d running pods", b.pods), Bytes: rss,
+			Note: fmt.Sprintf("PSS %s; with the %d shims %s", mib(pss), len(shims), mib(all))},
 	}, b.bare.nothingLeft(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -47,8 +48,7 @@ func (b *bareClient) left(ctx context.Context, uid string) (found []string, err 
 	return append(found, cgroupFolders(uid)...), nil
 }
 
-// machineLeft lists what the runtime holds below the level of pods: mounts, network namespaces, addresses in use,
-// interfaces, shims.
+// machineLeft lists what the runtime holds below the level of pods: mounts, of network namespaces too, and shims.
 func (b *bareClient) machineLeft() (found []string, err error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -60,13 +60,31 @@ func (b *bareClient) machineLeft() (found []string, err error) {
 			found = append(found, "mount "+f[4])
 		}
 	}
-	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, c := range commands {
-		if text, err := os.ReadFile(c); err == nil && strings.Contains(string(text), "containerd-shim") && strings.Contains(string(text), b.dataDir) {
-			found = append(found, "shim "+strings.Fields(strings.ReplaceAll(string(text), "\x00", " "))[0]+" in "+c)
-		}
+	pids, err := b.shims()
+	for _, pid := range pids {
+		found = append(found, fmt.Sprintf("shim %d", pid))
 	}
-	return found, nil
+	return found, err
+}
+
+// shims are the processes that hold containers of this data folder.
+func (b *bareClient) shims() (pids []int, err error) {
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commands {
+		text, err := os.ReadFile(c)
+		if err != nil || !strings.HasPrefix(string(text), b.dataDir+"/bin/containerd-shim") {
+			continue // what has ended in the meantime is none
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(c)))
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
 }
 
 // nothingLeft fails if anything of any pod is left on the machine.

@@ -120,7 +120,7 @@ func (b *bench) awaitClean(ctx context.Context, uids []types.UID) (time.Time, er
 	return clean, nil
 }
 
-// exec: the whole kubectl command, against ExecSync in the same kind of container.
+// exec: the whole kubectl command, the built-in one and the machine's own if it has one, against ExecSync in the same kind of container.
 func (b *bench) exec(ctx context.Context) (results []result, err error) {
 	uid, err := b.api.create(ctx, "exec")
 	if err != nil {
@@ -133,20 +133,26 @@ func (b *bench) exec(ctx context.Context) (results []result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	kubectl := b.kubectl()
-	ours := func(ctx context.Context) (map[string]time.Duration, error) {
-		begun := time.Now()
-		out, err := exec.CommandContext(ctx, kubectl[0], append(kubectl[1:], "exec", "exec", "--", "true")...).CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("%v exec: %w: %s", kubectl, err, out)
+	side := func(kubectl ...string) func(context.Context) (map[string]time.Duration, error) {
+		return func(ctx context.Context) (map[string]time.Duration, error) {
+			args := append(kubectl[1:len(kubectl):len(kubectl)], "--kubeconfig", kubeconfig(b.server.dataDir), "exec", "exec", "--", "true")
+			begun := time.Now()
+			out, err := exec.CommandContext(ctx, kubectl[0], args...).CombinedOutput()
+			if err != nil {
+				return nil, fmt.Errorf("%v exec: %w: %s", kubectl, err, out)
+			}
+			return map[string]time.Duration{"exec": time.Since(begun)}, nil
 		}
-		return map[string]time.Duration{"exec": time.Since(begun)}, nil
 	}
 	bare := func(ctx context.Context) (map[string]time.Duration, error) {
 		d, err := b.bare.execTrue(ctx, p)
 		return map[string]time.Duration{"exec": d}, err
 	}
-	s, err := inTurns(ctx, b.n, ours, bare)
+	sides := []func(context.Context) (map[string]time.Duration, error){bare, side(b.wherry, "kubectl")}
+	if path, err := exec.LookPath("kubectl"); err == nil {
+		sides = append(sides, side(path))
+	}
+	s, err := inTurns(ctx, b.n, sides...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +165,12 @@ func (b *bench) exec(ctx context.Context) (results []result, err error) {
 	if _, err := b.awaitClean(ctx, []types.UID{uid}); err != nil {
 		return nil, err
 	}
-	return []result{{What: "`kubectl exec POD -- true`, whole command", Figure: s[0].median("exec"), Bare: s[1].median("exec"),
-		MaxOver: 70 * time.Millisecond}}, b.bare.nothingLeft(ctx)
-}
-
-// kubectl is the machine's own, or else the one in wherry.
-func (b *bench) kubectl() []string {
-	if path, err := exec.LookPath("kubectl"); err == nil {
-		return []string{path, "--kubeconfig", kubeconfig(b.server.dataDir)}
+	for i, what := range []string{"`wherry kubectl exec POD -- true`, whole command", "`kubectl exec POD -- true`, whole command"} {
+		if i+1 < len(sides) {
+			results = append(results, result{What: what, Figure: s[i+1].median("exec"), Bare: s[0].median("exec"), MaxOver: 70 * time.Millisecond})
+		}
 	}
-	return []string{b.wherry, "kubectl", "--kubeconfig", kubeconfig(b.server.dataDir)}
+	return results, b.bare.nothingLeft(ctx)
 }
 
 // manyPods: many pods at once, against as many by bare calls, 8 at a time.
