@@ -30,7 +30,7 @@ func newLogger(to *slog.Logger, mute *atomic.Bool, fatal func(error)) *log.Entry
 var harmless = []string{
 	"failed check for fsverity support",
 	"failed to load cni during init, please check CRI plugin status before setting up network for pods", // no pod network wanted
-	"using async mode for boltdb", // asked for by NoSync
+	"using async mode for boltdb",                                     // asked for by NoSync
 	"hugetlb cgroup controller is absent. skipping huge pages limits", // at every container; pods cannot ask for huge pages
 }
 
