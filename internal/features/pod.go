@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package features
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// part is what a gate governs in a pod.
+type part struct {
+	gate featuregate.Feature
+	// used lists the paths of the fields that are set.
+	used func(*corev1.PodSpec) []*field.Path
+	drop func(*corev1.PodSpec)
+}
+
+func parts() []part {
+	spec := field.NewPath("spec")
+	return []part{
+		{SidecarContainers,
+			func(s *corev1.PodSpec) (out []*field.Path) {
+				for i := range s.InitContainers {
+					if s.InitContainers[i].RestartPolicy != nil {
+						out = append(out, spec.Child("initContainers").Index(i).Child("restartPolicy"))
+					}
+				}
+				return out
+			},
+			func(s *corev1.PodSpec) {
+				for i := range s.InitContainers {
+					s.InitContainers[i].RestartPolicy = nil
+				}
+			}},
+		{PodShareProcessNamespace,
+			func(s *corev1.PodSpec) []*field.Path {
+				return onlyIf(s.ShareProcessNamespace != nil, spec.Child("shareProcessNamespace"))
+			},
+			func(s *corev1.PodSpec) { s.ShareProcessNamespace = nil }},
+		{EphemeralContainers,
+			func(s *corev1.PodSpec) []*field.Path {
+				return onlyIf(len(s.EphemeralContainers) > 0, spec.Child("ephemeralContainers"))
+			},
+			func(s *corev1.PodSpec) { s.EphemeralContainers = nil }},
+	}
+}
+
+func onlyIf(set bool, path *field.Path) []*field.Path {
+	if set {
+		return []*field.Path{path}
+	}
+	return nil
+}
+
+// Drop takes from a pod that is about to be stored the fields of features that are off, unless the stored pod, old, has
+// them already; old is nil for a new pod. It returns a sentence for the user about each field that it dropped.
+func (g *Gates) Drop(pod, old *corev1.Pod) (said []string) {
+	for _, p := range parts() {
+		if g.Enabled(p.gate) || old != nil && len(p.used(&old.Spec)) > 0 {
+			continue
+		}
+		for _, path := range p.used(&pod.Spec) {
+			said = append(said, fmt.Sprintf("%s: dropped, because the feature gate %s is off", path, p.gate))
+		}
+		p.drop(&pod.Spec)
+	}
+	return said
+}
+
+// Missing says which features a pod needs that are off: "" if it needs none. Whether a field asks for something counts, not
+// whether it is there: shareProcessNamespace: false asks for nothing.
+func (g *Gates) Missing(pod *corev1.Pod) string {
+	var said []string
+	for _, p := range parts() {
+		if g.Enabled(p.gate) || !asks(&pod.Spec, p.gate) {
+			continue
+		}
+		said = append(said, fmt.Sprintf("%s needs the feature gate %s, which is off", p.used(&pod.Spec)[0], p.gate))
+	}
+	return strings.Join(said, "; ")
+}
+
+// asks tells whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in order to
+// run: with the gate off they are left alone (EC-24).
+func asks(s *corev1.PodSpec, gate featuregate.Feature) bool {
+	switch gate {
+	case SidecarContainers:
+		for i := range s.InitContainers {
+			if podspec.IsSidecar(&s.InitContainers[i]) {
+				return true
+			}
+		}
+	case PodShareProcessNamespace:
+		return s.ShareProcessNamespace != nil && *s.ShareProcessNamespace
+	}
+	return false
+}
