@@ -2,6 +2,8 @@
 
 package plan
 
+import "time"
+
 // checkIssue holds an operation against the world as it is, not as the agent sees it.
 func (e *explorer) checkIssue(w *world, o Op, what string) {
 	c := e.s.indexOf(o.Container)
@@ -9,6 +11,17 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 	case RunSandbox, StartContainer, PullImage, PrepareVolumes:
 		if w.deleted && !e.mayReturn(w, int(c)) {
 			e.fault(w, what, "%v %s is issued after the deletion", o.Verb, o.Container)
+		}
+	}
+	for _, f := range w.failed {
+		if f.set && f.at == w.now && f.verb == o.Verb && f.c == c && uint32(f.attempt) == o.Attempt {
+			e.fault(w, what, "%v %s is tried again at the moment it failed", o.Verb, o.Container)
+		}
+	}
+	switch o.Verb {
+	case ReleaseVolumes, RemoveLogs:
+		if e.anyRuns(w) || e.calls(w, StartContainer, -1) {
+			e.fault(w, what, "%v while something runs or starts", o.Verb)
 		}
 	}
 	switch o.Verb {
@@ -34,7 +47,18 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 				e.fault(w, what, "a second sandbox is started beside a ready one")
 			}
 		}
+	case PostStart, PreStop, Probe:
+		if w.runs[c][o.Attempt].life != running {
+			e.fault(w, what, "%v of %s, which does not run", o.Verb, o.Container)
+		}
+		if w.told[c] == uint8(o.Attempt)+1 && o.Verb != Probe && e.calls(w, StopContainer, c) {
+			e.fault(w, what, "%v of %s, which was told to stop", o.Verb, o.Container)
+		}
+		if o.Verb == PreStop && w.readied[c] == uint8(o.Attempt)+1 || o.Verb == PostStart && w.posted[c] == uint8(o.Attempt)+1 {
+			e.fault(w, what, "%v of %s runs twice", o.Verb, o.Container)
+		}
 	case StopContainer:
+		e.checkPreStop(w, int(c), o, what)
 		if o.Until.After(at(w.now).Add(lastWords)) { // past the deadline there is no order
 			e.checkStop(w, int(c), what)
 		}
@@ -78,9 +102,9 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 	for g := 0; g < min(c, inits) && !begun; g++ {
 		sidecar := spec.InitContainers[g].RestartPolicy != nil
 		open := sidecar && e.behind(w, g, newest) // it was open when something behind it was begun
-		for _, r := range w.runs[g] {
+		for x, r := range w.runs[g] {
 			if int(r.box) == newest {
-				open = open || sidecar && r.life == running || !sidecar && r.life == exited && r.code == 0
+				open = open || sidecar && r.life == running && e.startedTruly(w, g, x) || !sidecar && r.life == exited && r.code == 0
 			}
 		}
 		if !open {
@@ -101,10 +125,11 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		if c >= inits && r.life == exited && r.code == 0 && spec.RestartPolicy == "OnFailure" {
 			e.fault(w, what, "%s is restarted after it succeeded", name)
 		}
-		if x >= a && r.life == exited {
+		if x >= a && (r.life == exited || r.life != absent && int(r.box) != newest) {
 			e.fault(w, what, "%s reuses attempt %d", name, x)
 		}
 	}
+	e.checkDelay(w, c, what)
 	if w.failed != [maxFails]wfail{} {
 		return
 	}
@@ -113,6 +138,22 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 	}
 	if !w.prepared {
 		e.fault(w, what, "%s starts without its volumes", name)
+	}
+}
+
+// checkDelay holds the back-off of PL-02: as long after the last exit as the attempt that ended so demands.
+func (e *explorer) checkDelay(w *world, c int, what string) {
+	spec := &e.s.pod.Spec
+	isInit := c < len(spec.InitContainers) && spec.InitContainers[c].RestartPolicy == nil
+	for x := maxAttempts - 1; x >= 0; x-- {
+		r := w.runs[c][x]
+		if r.life != exited {
+			continue
+		}
+		if due := r.end + int16(Delay(x)/time.Second); w.now < due && r.end-r.start < int16(restartReset/time.Second) && !(isInit && r.code == 0) {
+			e.fault(w, what, "%s starts at %d, before its back-off is over at %d", e.s.nameOf(int8(c)), w.now, due)
+		}
+		return
 	}
 }
 
@@ -126,6 +167,36 @@ func (e *explorer) behind(w *world, g, box int) bool {
 		}
 	}
 	return false
+}
+
+// startedTruly tells whether an attempt of container c has passed its startup probe and its postStart hook (SC-03).
+func (e *explorer) startedTruly(w *world, c, attempt int) bool {
+	if e.s.pod.Spec.InitContainers[c].StartupProbe == nil {
+		return true
+	}
+	return w.passed[c] == uint8(attempt)+1 && w.postRan[c] == uint8(attempt)+1
+}
+
+// checkPreStop holds SC-10: no stop signal before the preStop hook has ended, unless the time is over.
+func (e *explorer) checkPreStop(w *world, c int, o Op, what string) {
+	if c < 0 || !e.boxReady(w) || w.runs[c][o.Attempt].life != running {
+		return
+	}
+	spec := &e.s.pod.Spec
+	hooked := func() bool {
+		if n := len(spec.InitContainers); c >= n {
+			return spec.Containers[c-n].Lifecycle != nil
+		}
+		return spec.InitContainers[c].Lifecycle != nil
+	}()
+	failed := false
+	for _, f := range w.failed {
+		failed = failed || f.set && f.verb == PreStop && int(f.c) == c
+	}
+	over := !o.Until.After(at(w.now).Add(lastWords))
+	if hooked && w.preRan[c] != uint8(o.Attempt)+1 && !over && !failed {
+		e.fault(w, what, "%s is told to stop before its preStop hook has ended", o.Container)
+	}
 }
 
 // checkStop holds the order of SC-09: a sidecar goes after the mains and after the sidecars behind it.
@@ -176,6 +247,26 @@ func (e *explorer) checkState(w *world, what string) {
 			e.fault(w, what, "%d instances of %s run", live, e.s.nameOf(int8(c)))
 		}
 	}
+	if !w.deleted {
+		return
+	}
+	end := w.deletedAt + int16(graceSeconds) + 1 + int16(lastWords/time.Second) // the stored deadline is cut to the second
+	for _, k := range w.calls {
+		if k.out && k.verb == StopContainer && k.until > end {
+			e.fault(w, what, "%s may run until %d, though grace ends at %d", e.s.nameOf(k.c), k.until, end)
+		}
+	}
+}
+
+func (e *explorer) anyRuns(w *world) bool {
+	for c := range w.runs {
+		for _, r := range w.runs[c] {
+			if r.life == running {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *explorer) checkGone(w *world, what string) {
