@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 const (
@@ -34,6 +36,8 @@ type Config struct {
 
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
+
+	Features *features.Gates // default: all at their defaults
 
 	Logger *slog.Logger
 }

@@ -31,7 +31,7 @@ func openStores(b *backend) (stores, error) {
 		rest *kindREST
 		err  error
 	}
-	table := kinds()
+	table := kinds(b.features)
 	results := make(chan opened, len(table))
 	for _, k := range table {
 		go func() {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -45,6 +46,8 @@ func (k *kind) resource() schema.GroupResource {
 
 // rules are the pure part of a kind: what the server sets, what it refuses. All of them may be nil.
 type rules struct {
+	// drop takes away what must not be stored because its feature is off, and says so; old is nil for a new object.
+	drop           func(obj, old runtime.Object) []string
 	prepareCreate  func(obj runtime.Object)
 	validate       func(obj runtime.Object) field.ErrorList
 	prepareUpdate  func(obj, old runtime.Object)
@@ -59,6 +62,7 @@ type rules struct {
 
 // typed writes rules in terms of the Go type.
 type typed[T runtime.Object] struct {
+	drop           func(obj, old T) []string // old is the zero T for a new object
 	prepareCreate  func(obj T)
 	validate       func(obj T) field.ErrorList
 	prepareUpdate  func(obj, old T)
@@ -71,6 +75,12 @@ type typed[T runtime.Object] struct {
 
 func (t typed[T]) rules() rules {
 	r := rules{createOnUpdate: t.createOnUpdate, mustHaveRV: t.mustHaveRV, reset: t.reset}
+	if t.drop != nil {
+		r.drop = func(obj, old runtime.Object) []string {
+			before, _ := old.(T)
+			return t.drop(obj.(T), before)
+		}
+	}
 	if t.prepareCreate != nil {
 		r.prepareCreate = func(obj runtime.Object) { t.prepareCreate(obj.(T)) }
 	}
@@ -116,9 +126,20 @@ func newStrategy(typer runtime.ObjectTyper, k *kind, r rules) strategy {
 func (s strategy) NamespaceScoped() bool { return s.namespaced }
 
 // PrepareForCreate implements rest.RESTCreateStrategy.
-func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	s.dropFrom(ctx, obj, nil)
 	if s.prepareCreate != nil {
 		s.prepareCreate(obj)
+	}
+}
+
+// dropFrom drops what must not be stored; whoever wrote it is warned.
+func (s strategy) dropFrom(ctx context.Context, obj, old runtime.Object) {
+	if s.drop == nil {
+		return
+	}
+	for _, said := range s.drop(obj, old) {
+		warning.AddWarning(ctx, "", said)
 	}
 }
 
@@ -143,7 +164,8 @@ func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.createOnU
 func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.mustHaveRV }
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
-func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	s.dropFrom(ctx, obj, old)
 	if s.prepareUpdate != nil {
 		s.prepareUpdate(obj, old)
 	}

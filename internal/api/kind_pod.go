@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-func podRules() rules {
+func podRules(gates *features.Gates) rules {
 	return typed[*corev1.Pod]{
+		drop: gates.Drop,
 		prepareCreate: func(pod *corev1.Pod) {
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}

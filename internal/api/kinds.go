@@ -7,13 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // eventTTL is how long events are kept, in seconds.
 const eventTTL = 60 * 60
 
 // kinds is the table of everything the server stores, in the order of discovery. A new kind is a row here and its rules.
-func kinds() []*kind {
+func kinds(gates *features.Gates) []*kind {
 	core, discovery, coordination := corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion
 	return []*kind{
 		{gv: core, name: "Namespace", plural: "namespaces", singular: "namespace", short: []string{"ns"},
@@ -24,7 +26,7 @@ func kinds() []*kind {
 			rules: nodeRules(), status: status(nodeStatusRules()), fields: nodeFields},
 		{gv: core, name: "Pod", plural: "pods", singular: "pod", short: []string{"po"}, categories: []string{"all"}, namespaced: true,
 			object: of[corev1.Pod], list: of[corev1.PodList], returnDeleted: true,
-			rules: podRules(), status: status(podStatusRules()), fields: podFields},
+			rules: podRules(gates), status: status(podStatusRules()), fields: podFields},
 		{gv: core, name: "Event", plural: "events", singular: "event", short: []string{"ev"}, namespaced: true,
 			object: of[corev1.Event], list: of[corev1.EventList], ttl: eventTTL,
 			rules: eventRules(), fields: eventFields},

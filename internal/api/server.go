@@ -71,6 +71,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	s := &Server{cfg: settled, log: settled.Logger.With("component", "apiserver"), ready: make(chan struct{})}
 	RouteKlog(s.log)
+	settled.Features.Publish()
 	defer func() {
 		if err != nil {
 			s.free()

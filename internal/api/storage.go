@@ -25,12 +25,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // backend tells the library's stores where and how to keep objects.
 type backend struct {
-	schemes *schemes
-	config  storagebackend.Config
+	schemes  *schemes
+	features *features.Gates
+	config   storagebackend.Config
 }
 
 func newBackend(s *schemes, cfg Config) *backend {
@@ -39,7 +42,7 @@ func newBackend(s *schemes, cfg Config) *backend {
 	c.Transport.TrustedCAFile = cfg.EtcdCAFile
 	c.Transport.CertFile = cfg.EtcdCertFile
 	c.Transport.KeyFile = cfg.EtcdKeyFile
-	return &backend{schemes: s, config: *c}
+	return &backend{schemes: s, features: cfg.Features, config: *c}
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no

@@ -99,7 +99,7 @@ func TestTableOfKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range kinds() {
+	for _, k := range kinds(nil) {
 		t.Run(k.plural, func(t *testing.T) {
 			obj := k.object()
 			gvks, _, err := s.ObjectKinds(obj)

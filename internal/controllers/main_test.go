@@ -103,7 +103,7 @@ func run(t *testing.T, ctx context.Context, config *rest.Config, client kubernet
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	factory := informers.NewSharedInformerFactory(client, 0)
 	all := []controller{
-		scheduler.New(client, factory, log),
+		scheduler.New(client, factory, nil, log),
 		namespace.New(client, metadata.NewForConfigOrDie(config), factory, log),
 		serviceaccount.New(client, factory, log),
 		rootca.New(client, factory, log, []byte(ca)),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/ops"
 )
@@ -36,8 +37,9 @@ type Config struct {
 
 	ClusterDNS    []string
 	ClusterDomain string
-	MaxPods       int    // 0: 110
-	Version       string // of the agent, as the node's kubeletVersion
+	MaxPods       int             // 0: 110
+	Version       string          // of the agent, as the node's kubeletVersion
+	Features      *features.Gates // nil: all at their defaults
 	Logger        *slog.Logger
 }
 

@@ -86,6 +86,9 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
+	if missing := a.cfg.Features.Missing(pod); missing != "" {
+		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node", Begun: true}
+	}
 	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {
 		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: this node runs linux, the pod asks for " + want}
 	}

@@ -27,7 +27,7 @@ func (r *run) place(now time.Time) []func(context.Context) {
 	for _, w := range r.state.due(now) {
 		w.try = false
 		pod := w.pod
-		d := fit.Decide(pod, r.state.cluster)
+		d := r.decide(pod)
 		if d.Node == "" {
 			if d.Refusal != w.told {
 				w.told = d.Refusal
@@ -40,6 +40,14 @@ func (r *run) place(now time.Time) []func(context.Context) {
 		out = append(out, func(ctx context.Context) { r.bind(ctx, pod, d.Node) })
 	}
 	return out
+}
+
+// decide picks a node, unless the pod needs a feature that is off: no node will do then.
+func (r *run) decide(pod *corev1.Pod) fit.Decision {
+	if missing := r.features.Missing(pod); missing != "" {
+		return fit.Decision{Refusal: "no node is sought for the pod: " + missing + " at the scheduler"}
+	}
+	return fit.Decide(pod, r.state.cluster)
 }
 
 // bind gives the pod its node; the result goes back to the owner of the state.

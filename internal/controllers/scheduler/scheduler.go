@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/wherryproject/wherry/internal/controllers/loop"
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // Name is the scheduler that pods get who ask for none.
@@ -29,17 +30,19 @@ const binders = 16
 // Scheduler gives pods a node.
 type Scheduler struct {
 	client     kubernetes.Interface
+	features   *features.Gates
 	log        *slog.Logger
 	pods       cache.SharedIndexInformer
 	nodes      cache.SharedIndexInformer
 	namespaces cache.SharedIndexInformer
 }
 
-// New makes a scheduler; the caller starts the factory's informers.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger) *Scheduler {
+// New makes a scheduler; the caller starts the factory's informers. A pod that needs a feature that is off in gates stays
+// unschedulable (SC-18).
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, gates *features.Gates, log *slog.Logger) *Scheduler {
 	core := factory.Core().V1()
 	return &Scheduler{
-		client: client, log: log,
+		client: client, features: gates, log: log,
 		pods: core.Pods().Informer(), nodes: core.Nodes().Informer(), namespaces: core.Namespaces().Informer(),
 	}
 }
@@ -50,7 +53,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.client.CoreV1().Events("")})
 	r := &run{
-		client: s.client, log: s.log, box: newMailbox(), state: newState(),
+		client: s.client, features: s.features, log: s.log, box: newMailbox(), state: newState(),
 		events: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Name}),
 		work:   make(chan func(context.Context)),
 	}
@@ -113,13 +116,14 @@ func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.DoneChecker,
 
 // run is a scheduler at work. Its state belongs to the goroutine in loop.
 type run struct {
-	client kubernetes.Interface
-	log    *slog.Logger
-	events record.EventRecorder
-	box    *mailbox
-	state  *state
-	work   chan func(context.Context) // for the binders
-	todo   []func(context.Context)    // not yet taken by one
+	client   kubernetes.Interface
+	features *features.Gates
+	log      *slog.Logger
+	events   record.EventRecorder
+	box      *mailbox
+	state    *state
+	work     chan func(context.Context) // for the binders
+	todo     []func(context.Context)    // not yet taken by one
 }
 
 func (r *run) loop(ctx context.Context) {

@@ -18,10 +18,17 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // within runs the scheduler in a bubble of its own time, with an API whose bindings the test answers.
 func within(t *testing.T, bind func(pod string) error, do func(*fake.Clientset)) {
+	t.Helper()
+	withGates(t, nil, bind, do)
+}
+
+func withGates(t *testing.T, gates *features.Gates, bind func(pod string) error, do func(*fake.Clientset)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}})
@@ -33,7 +40,7 @@ func within(t *testing.T, bind func(pod string) error, do func(*fake.Clientset))
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		factory := informers.NewSharedInformerFactory(client, 0)
-		s := New(client, factory, slog.New(slog.DiscardHandler))
+		s := New(client, factory, gates, slog.New(slog.DiscardHandler))
 		factory.Start(ctx.Done())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
@@ -112,6 +119,33 @@ func TestNotOurs(t *testing.T) {
 		synctest.Wait()
 		if bound["gated"] != 1 || len(bound) != 1 {
 			t.Errorf("bound %v", bound)
+		}
+	})
+}
+
+// TestFeatureOff: SC-18 a pod that needs a feature that is off stays unschedulable, and says so; others are bound.
+func TestFeatureOff(t *testing.T) {
+	gates, err := features.New(map[string]bool{"SidecarContainers": false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := map[string]int{}
+	withGates(t, gates, func(pod string) error { bound[pod]++; return nil }, func(client *fake.Clientset) {
+		create(t, client, "plain", nil)
+		create(t, client, "sidecar", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "proxy", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+		})
+		synctest.Wait()
+		if bound["plain"] != 1 || bound["sidecar"] != 0 {
+			t.Errorf("bound %v", bound)
+		}
+		pod, err := client.CoreV1().Pods("default").Get(context.Background(), "sidecar", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "no node is sought for the pod: spec.initContainers[0].restartPolicy needs the feature gate SidecarContainers, which is off at the scheduler"
+		if c := pod.Status.Conditions; len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionFalse || c[0].Message != want {
+			t.Errorf("conditions %+v", c)
 		}
 	})
 }

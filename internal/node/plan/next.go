@@ -53,8 +53,10 @@ func (v *view) leaving() leave {
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
 		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message}
 	}
-	if r := v.Refused; r != nil && v.box == nil && len(v.Seen.Containers) == 0 && !v.calling(RunSandbox) && !v.anyMainBegun() {
+	if r := v.Refused; r != nil && v.unbegun() {
 		return leave{because: "this node does not take it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+	} else if r != nil && r.Begun {
+		return leave{because: "this node does not take it any more", until: v.Now.Add(grace), phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
 	}
 	if at, ok := deadline(p); ok && (!v.Now.Before(at) || p.Status.Reason == deadlineExceeded) {
 		return leave{because: "it ran into its activeDeadlineSeconds", until: at.Add(grace), phase: corev1.PodFailed,
@@ -78,6 +80,11 @@ func (v *view) leaving() leave {
 		last = maxTime(last, m.exit.finished)
 	}
 	return leave{because: "its containers have ended", until: last.Add(grace)}
+}
+
+// unbegun tells whether nothing of the pod was ever there.
+func (v *view) unbegun() bool {
+	return v.box == nil && len(v.Seen.Containers) == 0 && !v.calling(RunSandbox) && !v.anyMainBegun()
 }
 
 func graceOf(p *corev1.Pod) time.Duration {

@@ -278,10 +278,16 @@ func TestNext(t *testing.T) {
 		{name: "PL-15 PL-01 a container that could not be started", facts: about("m", always).boxed().ended("m0", 0, 128, 0).pulled("m0", 1).
 			failed(Op{Verb: StartContainer, Container: "m0"}, 1, 0, "RunContainerError", "exec: no such file").but(func(f *facts) { f.Seen.Containers[0].StartedAt = time.Time{} }),
 			ops: "StartContainer m0/1", status: []string{"m0=RunContainerError", "m0:exec: no such file", "m0.last=exit128(Error)"}},
-		{name: "PL-15 a node that refuses the pod", facts: about("m", always).but(func(f *facts) { f.Refused = &Refusal{"NotSupported", "no"} }),
+		{name: "PL-15 a node that refuses the pod", facts: about("m", always).but(func(f *facts) { f.Refused = &Refusal{Reason: "NotSupported", Message: "no"} }),
 			ops: "", status: []string{"Failed", "reason=NotSupported"}, flags: "ended"},
-		{name: "PL-15 but never one that it has begun", facts: about("m", always).boxed().runs("m0", 0).but(func(f *facts) { f.Refused = &Refusal{"NotSupported", "no"} }),
+		{name: "PL-15 but never one that it has begun", facts: about("m", always).boxed().runs("m0", 0).but(func(f *facts) { f.Refused = &Refusal{Reason: "NotSupported", Message: "no"} }),
 			ops: "", status: []string{"Running"}},
+		{name: "SC-18 unless the refusal is of one that runs too: it is stopped", facts: about("sm", always).boxed().runs("s0", 0).runs("m1", 0).but(func(f *facts) {
+			f.Refused = &Refusal{Reason: "FeatureGateOff", Message: "no", Begun: true}
+		}), ops: "StopContainer m1/0 in 30s", status: []string{"Running"}, why: []string{"does not take it any more"}},
+		{name: "SC-18 and it ends as Failed", facts: about("sm", always).boxed().ended("s0", 0, 0, 0).ended("m1", 0, 143, 0).but(func(f *facts) {
+			f.Refused = &Refusal{Reason: "FeatureGateOff", Message: "no", Begun: true}
+		}), ops: "StopSandbox 0", status: []string{"Failed", "reason=FeatureGateOff"}},
 
 		// Trouble.
 		{name: "the sandbox died: what runs in it is stopped first", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).runs("m1", 0).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }),

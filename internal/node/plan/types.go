@@ -179,7 +179,11 @@ type Node struct {
 }
 
 // Refusal is why a node does not take a pod: its status ends as Failed with this reason and message (PL-15).
-type Refusal struct{ Reason, Message string }
+type Refusal struct {
+	Reason, Message string
+	// Begun extends it to a pod that runs already: what runs of it is stopped. Without it such a pod is left alone.
+	Begun bool
+}
 
 // Input is everything a decision rests on.
 type Input struct {
@@ -188,7 +192,7 @@ type Input struct {
 	Pod *corev1.Pod
 	// Removed is set when the API server has no such pod any more.
 	Removed bool
-	// Refused says why this node does not take the pod, or is nil. It holds only for a pod nothing of which was begun.
+	// Refused says why this node does not take the pod, or is nil. See [Refusal] for pods that run already.
 	Refused *Refusal
 	// Saved is set when the API server holds Pod.Status as it is here.
 	Saved bool
