@@ -17,7 +17,8 @@ import (
 
 var graceSeconds = int64(30)
 
-// shape makes a pod from letters: i = init, s = sidecar, m = main.
+// shape makes a pod from letters: i = init, s = sidecar, m = main; S = a sidecar with a startup probe and both hooks, M = a
+// main with a preStop hook.
 func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
 		Spec:   corev1.PodSpec{RestartPolicy: policy, TerminationGracePeriodSeconds: &graceSeconds},
@@ -26,8 +27,16 @@ func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	for i, l := range letters {
 		c := corev1.Container{Name: fmt.Sprintf("%c%d", l, i), Image: "img"}
 		switch l {
+		case 'M':
+			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
+			p.Spec.Containers = append(p.Spec.Containers, c)
 		case 'm':
 			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 'S':
+			c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}, PreStop: &corev1.LifecycleHandler{}}
+			c.StartupProbe = &corev1.Probe{FailureThreshold: 1}
+			c.RestartPolicy = &always
+			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 		case 's':
 			c.RestartPolicy = &always
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
@@ -253,6 +262,10 @@ func (e *explorer) issue(w *world, o Op, what string) {
 		if !w.calls[i].out {
 			w.calls[i] = wcall{out: true, verb: o.Verb, c: e.s.indexOf(o.Container), attempt: uint8(o.Attempt)}
 			if o.Verb == StopContainer {
+				w.told[w.calls[i].c] = uint8(o.Attempt) + 1
+			}
+			w.calls[i].early = o.Early
+			if o.Verb == StopContainer || o.Verb == PreStop {
 				w.calls[i].until = int16(o.Until.Sub(epoch) / time.Second)
 			}
 			return
@@ -303,6 +316,10 @@ func TestExplore(t *testing.T) {
 		{"ssm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
 		{"issm", corev1.RestartPolicyNever, world{deaths: 1}},
 		{"iimm", corev1.RestartPolicyOnFailure, world{deaths: 1}},
+		{"Sm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+		{"Sm", corev1.RestartPolicyAlways, world{fails: 1, deaths: 1}},
+		{"SM", corev1.RestartPolicyNever, world{ticks: 1, deaths: 1}},
+		{"SSM", corev1.RestartPolicyNever, world{ticks: 1}},
 		{"iiim", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
 	}
 	if *deep {

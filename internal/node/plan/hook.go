@@ -51,8 +51,12 @@ func (v *view) preStopped(m *member, until time.Time) bool {
 	return false
 }
 
-// takeDown stops m while its pod stays: preStop, then the stop signal.
+// takeDown stops m to start it again: preStop, then the stop signal. In a pod that is leaving it has no more time than the
+// pod.
 func (v *view) takeDown(m *member, until time.Time) {
+	if v.left.because != "" && v.left.until.Before(until) {
+		until = v.left.until
+	}
 	if v.preStopped(m, until) {
 		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords))})
 	}

@@ -206,6 +206,16 @@ func (e *explorer) checkStop(w *world, c int, what string) {
 	if c < 0 || c >= inits || spec.InitContainers[c].RestartPolicy == nil || !e.boxReady(w) {
 		return
 	}
+	for a, r := range w.runs[c] {
+		if p := w.probes[c]; r.life == running && p.attempt == uint8(a)+1 && p.failed > 0 {
+			return // its own probe condemned it; it will be back (SC-27)
+		}
+	}
+	for _, f := range w.failed {
+		if f.set && f.verb == PostStart && int(f.c) == c {
+			return // so did its hook
+		}
+	}
 	for x := range w.runs {
 		behind := x >= inits || x > c && spec.InitContainers[x].RestartPolicy != nil
 		for _, r := range w.runs[x] {

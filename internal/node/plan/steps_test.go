@@ -55,6 +55,7 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 		n.deaths--
 		n.prepared, n.pulled, n.stopped, n.left = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1
 		n.failed, n.calls, n.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
+		n.posted, n.readied, n.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
 		if !yield(n, "the agent dies") {
 			return
 		}
@@ -131,6 +132,13 @@ func (e *explorer) callSteps(w world, i int, fair bool, yield func(world, string
 		if !yield(n, name+" gives up") {
 			return false
 		}
+	} else if w.fails > 0 && c.verb == Probe {
+		n := w
+		n.fails--
+		e.probed(&n, i, false)
+		if !yield(n, name+" says no") {
+			return false
+		}
 	} else if w.fails > 0 && mayFail(c.verb) {
 		n := w
 		n.fails--
@@ -193,6 +201,10 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 		w.volumes = false
 	case RemoveLogs:
 		w.logs = false
+	case PostStart:
+		w.postRan[c.c] = c.attempt + 1
+	case PreStop:
+		w.preRan[c.c] = c.attempt + 1
 	}
 	c.done = true
 	return w, true
@@ -232,6 +244,10 @@ func (e *explorer) startEffect(w world, i int) (world, bool) {
 // returned is what the agent learns from a call that succeeded.
 func (e *explorer) returned(w *world, i int) {
 	c := w.calls[i]
+	if c.verb == Probe {
+		e.probed(w, i, true)
+		return
+	}
 	w.calls[i] = wcall{}
 	for j, f := range w.failed {
 		if f.set && f.verb == c.verb && f.c == c.c && f.attempt == c.attempt {
@@ -245,5 +261,33 @@ func (e *explorer) returned(w *world, i int) {
 		w.pulled[c.c] = c.attempt + 1
 	case StopSandbox:
 		w.stopped[c.attempt] = true
+	case PostStart:
+		w.posted[c.c] = c.attempt + 1
+	case PreStop:
+		w.readied[c.c] = c.attempt + 1
+	}
+}
+
+// probed is what the agent learns from one try of a startup probe. Tries between ticks that fail are counted up to three:
+// more of them only take time.
+func (e *explorer) probed(w *world, i int, yes bool) {
+	c := w.calls[i]
+	w.calls[i] = wcall{}
+	p := &w.probes[c.c]
+	if p.attempt != c.attempt+1 {
+		*p = wprobe{attempt: c.attempt + 1}
+	}
+	p.last = w.now
+	if c.early {
+		p.early = min(p.early+1, 3)
+	} else {
+		p.tick = w.now
+	}
+	switch {
+	case yes:
+		p.passed, p.failed = 1, 0
+		w.passed[c.c] = c.attempt + 1
+	case !c.early:
+		p.passed, p.failed = 0, 1
 	}
 }

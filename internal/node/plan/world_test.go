@@ -47,6 +47,7 @@ type wcall struct {
 	attempt   uint8
 	done      bool // its effect is complete; it has only to return
 	cancelled bool
+	early     bool
 	until     int16
 }
 
@@ -78,10 +79,24 @@ type world struct {
 	stopped  [maxBoxes]bool
 	left     int16 // LeftAt, or -1
 	failed   [maxFails]wfail
+	posted   [maxContainers]uint8  // attempt + 1 whose postStart hook is done
+	readied  [maxContainers]uint8  // attempt + 1 whose preStop hook is done
+	probes   [maxContainers]wprobe // startup probes
 	calls    [maxCalls]wcall
 
 	mem, stored int32 // statuses, interned
-	wake        int16
+
+	// what truly happened, whatever the agent remembers: attempt + 1
+	postRan, preRan, passed, told [maxContainers]uint8
+	wake                          int16
+}
+
+// wprobe is what the agent heard of a startup probe.
+type wprobe struct {
+	attempt        uint8 // + 1
+	passed, failed uint8
+	early          uint8
+	tick, last     int16
 }
 
 // scene is what stays the same while a world is explored.
@@ -110,7 +125,10 @@ func statusKey(st *corev1.PodStatus) string {
 	add := func(list []corev1.ContainerStatus) {
 		for i := range list {
 			c := &list[i]
-			b = fmt.Appendf(b, "|%d", c.RestartCount)
+			b = fmt.Appendf(b, "|%d%v", c.RestartCount, c.Ready)
+			if c.Started != nil && *c.Started {
+				b = append(b, 's')
+			}
 			for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
 				switch {
 				case state.Waiting != nil:
@@ -150,7 +168,7 @@ func (s *scene) names() []string {
 }
 
 func (s *scene) nameOf(c int8) string {
-	if c < 0 {
+	if c < 0 || int(c) >= len(s.pod.Spec.InitContainers)+len(s.pod.Spec.Containers) {
 		return ""
 	}
 	if n := int8(len(s.pod.Spec.InitContainers)); c >= n {
@@ -179,7 +197,9 @@ func (s *scene) input(w *world) Input {
 	}
 	in := Input{Pod: &pod, Saved: w.mem == w.stored, Now: at(w.now), Node: Node{HostIPs: []string{"10.0.0.1"}, Runtime: "sim"}}
 	in.Seen = s.seen(w)
-	in.Heard = Heard{Prepared: w.prepared, Pulled: map[string]Pulled{}, Failed: map[Key]Failure{}, Stopped: map[uint32]bool{}}
+	in.Heard = Heard{Prepared: w.prepared, Pulled: map[string]Pulled{}, Failed: map[Key]Failure{}, Stopped: map[uint32]bool{},
+		Done: map[Key]bool{}, Probes: map[ProbeKey]Probed{}}
+	s.hearHooks(w, &in.Heard)
 	if w.left >= 0 {
 		in.Heard.LeftAt = at(w.left)
 	}
@@ -206,9 +226,29 @@ func (s *scene) input(w *world) Input {
 	return in
 }
 
+// hearHooks fills in what the agent heard of hooks and probes.
+func (s *scene) hearHooks(w *world, h *Heard) {
+	for i := range w.posted {
+		name := s.nameOf(int8(i))
+		if a := w.posted[i]; a > 0 {
+			h.Done[Key{PostStart, name, uint32(a - 1), NoProbe}] = true
+		}
+		if a := w.readied[i]; a > 0 {
+			h.Done[Key{PreStop, name, uint32(a - 1), NoProbe}] = true
+		}
+		if p := w.probes[i]; p.attempt > 0 {
+			h.Probes[ProbeKey{name, uint32(p.attempt - 1), StartupProbe}] = Probed{Last: at(p.last), Tick: at(p.tick), Early: int(p.early),
+				Passed: int(p.passed), Failed: int(p.failed)}
+		}
+	}
+}
+
 func (s *scene) op(c wcall) Op {
 	o := Op{Verb: c.verb, Container: s.nameOf(c.c), Attempt: uint32(c.attempt)}
-	if c.verb == StopContainer {
+	if c.verb == Probe {
+		o.Probe = StartupProbe
+	}
+	if c.verb == StopContainer || c.verb == PreStop {
 		o.Until = at(c.until)
 	}
 	return o
