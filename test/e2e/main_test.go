@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -49,12 +50,9 @@ func runAll(m *testing.M) (code int, err error) {
 	code = m.Run()
 	done()
 	if bad := run.server.Complaints(); len(bad) > 0 {
-		fmt.Fprintf(os.Stderr, "e2e: the server logged %d errors:\n", len(bad))
-		for _, line := range bad[:min(len(bad), 20)] {
-			fmt.Fprintln(os.Stderr, " ", line)
-		}
+		err = fmt.Errorf("the server logged what it never should:\n%s", strings.Join(bad, "\n"))
 	}
-	return code, purge()
+	return code, errors.Join(err, purge())
 }
 
 // world gives what tests share besides servers, or skips the test.

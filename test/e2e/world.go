@@ -66,7 +66,7 @@ func findWherry() (string, error) {
 
 func (w *World) build(ctx context.Context) error {
 	own := filepath.Join(w.dir, "kubectl")
-	if err := images.GoBuild(ctx, own, "github.com/wherryproject/wherry/test/kubectl"); err != nil {
+	if err := buildKubectl(ctx, own); err != nil {
 		return err
 	}
 	w.Kubectls = []Kubectl{{"kubectl", own}}
@@ -89,6 +89,16 @@ func (w *World) build(ctx context.Context) error {
 	}
 	w.Archive = filepath.Join(w.dir, "images")
 	return w.writeArchives()
+}
+
+// buildKubectl stamps the Kubernetes version into kubectl, as its own build does: it compares itself with the server.
+func buildKubectl(ctx context.Context, out string) error {
+	text, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubectl").Output()
+	if err != nil {
+		return fmt.Errorf("find the version of k8s.io/kubectl: %w", err)
+	}
+	version := strings.Replace(strings.TrimSpace(string(text)), "v0", "v1", 1)
+	return images.GoBuildWith(ctx, out, "github.com/wherryproject/wherry/test/kubectl", "-s -w -X k8s.io/component-base/version.gitVersion="+version)
 }
 
 func (w *World) writeArchives() error {

@@ -54,8 +54,13 @@ func Tool(ctx context.Context, dir string) (v1.Image, error) {
 
 // GoBuild builds one static program of this module, with the go command on the path.
 func GoBuild(ctx context.Context, out, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return GoBuildWith(ctx, out, pkg, "-s -w")
+}
+
+// GoBuildWith is GoBuild with flags for the linker.
+func GoBuildWith(ctx context.Context, out, pkg, ldflags string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", ldflags, "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the Makefile has it: the build cache is shared
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", pkg, err, text)
 	}

@@ -20,7 +20,9 @@ import (
 // serveHTTP: / greets, /hostname, /env/NAME, /echo (sends the body back), /headers, /exit?code=N.
 func serveHTTP(args []string) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello from %s at %s\n", hostname(), r.URL.Path) })
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "hello from %s at %s\n", hostname(), r.URL.Path)
+	})
 	mux.HandleFunc("GET /hostname", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, hostname()) })
 	mux.HandleFunc("GET /env/{name}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, os.Getenv(r.PathValue("name"))) })
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
