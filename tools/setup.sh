@@ -50,7 +50,7 @@ unpack() {
 		apt-get update -qq
 		apt_updated=1
 	fi
-	(cd bin/debian/packages && apt-get download -qq "$@") || return 1
+	(cd bin/debian/packages && apt-get -o APT::Sandbox::User=root download -qq "$@") || return 1
 	for deb in bin/debian/packages/*.deb; do dpkg -x "$deb" bin/debian; done
 }
 

@@ -112,7 +112,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newServer(t), newPurge(t)} {
+	for _, c := range []*cobra.Command{newServer(t), newAgent(t), newPurge(t)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

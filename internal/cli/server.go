@@ -4,23 +4,18 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
+	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
 func newServer(t Terminal) *cobra.Command {
 	opts := server.Defaults()
 	var logs logFlags
-	var gates map[string]bool
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server: API, store, node agent, container runtime",
@@ -45,35 +40,34 @@ version, 14 disk full, 15 data folder cannot be used.`,
       --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile client.key`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			log, err := logs.logger(t.Err)
-			if err != nil {
-				return err
-			}
-			if err := setGates(gates); err != nil {
-				return err
-			}
-			opts.FeatureGates = gates
-			s, err := server.New(opts, log)
-			if err != nil {
-				return &Exit{exitUsage, err}
-			}
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return s.Run(ctx)
+			return serve(t, opts, &logs)
 		},
 	}
-	opts.DataDir = defaultDataDir()
 	serverFlags(cmd, &opts)
-	f := cmd.Flags()
-	f.Var(&gatesValue{m: &gates}, "feature-gates", "features to turn on or off, for example A=true,B=false")
 	logs.add(cmd)
 	return cmd
 }
 
+// serve runs a server until SIGTERM or Ctrl-C.
+func serve(t Terminal, opts server.Options, logs *logFlags) error {
+	log, err := logs.logger(t.Err)
+	if err != nil {
+		return err
+	}
+	if opts.FeatureGates, err = setGates(opts.FeatureGates); err != nil {
+		return err
+	}
+	s, err := server.New(opts, log)
+	if err != nil {
+		return &Exit{exitUsage, err}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return s.Run(ctx)
+}
+
 func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
-	dataDirFlag(cmd, &o.DataDir)
-
 	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
@@ -92,6 +86,8 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 // nodeFlags are those of the node agent, shared by all commands that run one.
 func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
+	dataDirFlag(cmd, &o.DataDir)
+	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to switch, as A=true,B=false:\n"+features.Help())
 	f.StringVar(&o.NodeName, "node-name", "", "name of the node; default: the host's name")
 	f.StringSliceVar(&o.NodeIPs, "node-ip", nil, "addresses of the node, the first one its InternalIP; default: that of the default route")
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
@@ -99,48 +95,8 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 
 	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "", "CRI socket of a container runtime, as unix:///run/containerd/containerd.sock; default: the embedded one")
+	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: as the runtime has it")
 	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "network of the pods: one IPv4, optionally one IPv6; default: a free /24 derived from the data folder")
 	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge of the pods; default: derived from the data folder")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder of registry settings (mirrors, insecure hosts) as containerd has it; default: <data-dir>/registries")
-}
-
-// gatesValue parses --feature-gates as Kubernetes components do.
-type gatesValue struct{ m *map[string]bool }
-
-var _ pflag.Value = (*gatesValue)(nil)
-
-func (v *gatesValue) Type() string { return "NAME=BOOL,..." }
-
-func (v *gatesValue) String() string {
-	var out []string
-	for name, on := range *v.m {
-		out = append(out, fmt.Sprintf("%s=%t", name, on))
-	}
-	slices.Sort(out)
-	return strings.Join(out, ",")
-}
-
-func (v *gatesValue) Set(text string) error {
-	if *v.m == nil {
-		*v.m = map[string]bool{}
-	}
-	for _, part := range strings.Split(text, ",") {
-		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if !ok || value != "true" && value != "false" {
-			return fmt.Errorf("%q is not of the form Name=true or Name=false", part)
-		}
-		(*v.m)[name] = value == "true"
-	}
-	return nil
-}
-
-// setGates turns the API libraries' features on and off. Their registry is a global.
-func setGates(gates map[string]bool) error {
-	if len(gates) == 0 {
-		return nil
-	}
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
-		return &Exit{exitUsage, fmt.Errorf("--feature-gates: %w", err)}
-	}
-	return nil
 }

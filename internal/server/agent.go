@@ -15,20 +15,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/ops"
 )
 
-// startAgent starts the node agent against the server's own API. It is up when the node is registered.
+// startAgent starts the node agent against the API: the server's own, or the one that was joined. It is up when the node is registered.
 func (s *Server) startAgent(ctx context.Context) error {
 	client, err := s.client("agent")
 	if err != nil {
 		return err
 	}
 	o := s.opts
-	groups, err := podCgroups(o.DataDir)
+	groups, err := podCgroups(o.DataDir, s.cgroupDriver(ctx))
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,8 @@ func (s *Server) startAgent(ctx context.Context) error {
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri,
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
-		Cgroups: groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.api.CA().Pool(),
-		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion,
+		Cgroups: groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
+		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
@@ -58,33 +59,52 @@ func (s *Server) startAgent(ctx context.Context) error {
 
 func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.stop(ctx) }
 
-// client makes a client of the own API for one component, over memory.
+// client makes a client of the API for one component.
 func (s *Server) client(component string) (kubernetes.Interface, error) {
-	config := rest.CopyConfig(s.parts.api.Loopback())
+	config := rest.CopyConfig(s.parts.cluster.config)
 	config.UserAgent = "wherry-" + component
-	config.QPS = -1 // it is our own server: what it cannot take it says itself
+	config.QPS = -1 // what the server cannot take it says itself
 	return kubernetes.NewForConfig(config)
 }
 
-// nodeCertificate is what the kubelet's API shows, signed by the own CA.
+// nodeCertificate is what the kubelet's API shows.
 func (s *Server) nodeCertificate() (tls.Certificate, error) {
 	var ips []net.IP
 	for _, ip := range s.opts.NodeIPs {
 		ips = append(ips, net.ParseIP(ip))
 	}
-	certPEM, keyPEM, err := s.parts.api.CA().Serving([]string{s.opts.NodeName}, ips)
+	certPEM, keyPEM, err := s.parts.cluster.serving.Serving([]string{s.opts.NodeName}, ips)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
+// cgroupDriver is how the runtime makes cgroups, which the agent must do alike: "cgroupfs", "systemd", or "" for whatever suits
+// this machine. A runtime too old to tell is taken to use files, as its and the kubelet's defaults are.
+func (s *Server) cgroupDriver(ctx context.Context) string {
+	switch {
+	case s.opts.CgroupDriver != "":
+		return s.opts.CgroupDriver
+	case s.opts.RuntimeEndpoint == "":
+		return ""
+	}
+	r, err := s.parts.cri.Runtime.RuntimeConfig(ctx, &runtimeapi.RuntimeConfigRequest{})
+	if err == nil && r.GetLinux().GetCgroupDriver() == runtimeapi.CgroupDriver_SYSTEMD {
+		return "systemd"
+	}
+	return "cgroupfs"
+}
+
 // podCgroups makes the driver of the pods' cgroups. Servers with other data folders than the default one have trees of
 // their own, so that they do not meet.
-func podCgroups(dataDir string) (cgroup.Driver, error) {
+func podCgroups(dataDir, driver string) (cgroup.Driver, error) {
 	host, err := cgroup.Detect()
 	if err != nil {
 		return nil, err
+	}
+	if driver != "" {
+		host.Systemd = driver == "systemd"
 	}
 	root := ""
 	if dataDir != DefaultDataDir {

@@ -29,12 +29,16 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		EtcdPrefix:    o.EtcdPrefix,
 		TokenAuthFile: o.TokenAuthFile,
 		ServiceCIDR:   o.ServiceCIDR,
+		Features:      s.features,
 		Logger:        s.log.With("component", "api"),
 	})
 	if err != nil {
 		return err
 	}
 	s.parts.apiLoop = spawn("api", s.failed, s.parts.api.Run)
+	s.parts.cluster = cluster{
+		url: s.parts.api.URL(), config: s.parts.api.Loopback(), clientCAs: s.parts.api.CA().Pool(), serving: s.parts.api.CA(),
+	}
 	return s.parts.apiLoop.await(ctx, s.parts.api.Ready())
 }
 

@@ -29,8 +29,10 @@ func (s *Server) check(context.Context) error {
 	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
 		return err
 	}
-	if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
-		return err
+	if s.opts.Join == "" {
+		if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
+			return err
+		}
 	}
 	return checkPort(s.opts.NodeIPs[0], s.opts.KubeletPort, "--kubelet-port")
 }

@@ -27,14 +27,14 @@ func (s *Server) startControllers(context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := metadata.NewForConfig(rest.CopyConfig(s.parts.api.Loopback()))
+	objects, err := metadata.NewForConfig(rest.CopyConfig(s.parts.cluster.config))
 	if err != nil {
 		return err
 	}
 	log := s.log.With("component", "controllers")
 	factory := informers.NewSharedInformerFactory(client, 0)
 	loops := []func(context.Context) error{
-		scheduler.New(client, factory, log).Run,
+		scheduler.New(client, factory, s.features, log).Run,
 		serviceaccount.New(client, factory, log).Run,
 		rootca.New(client, factory, log, s.parts.api.CA().CertPEM()).Run,
 		namespace.New(client, objects, factory, log).Run,

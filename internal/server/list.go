@@ -17,8 +17,9 @@ import (
 type parts struct {
 	lock        *lock
 	etcd        *store.Etcd // nil with an external one
-	api         *api.Server
+	api         *api.Server // nil when joining another
 	apiLoop     *background
+	cluster     cluster
 	runtime     *runtime.Runtime // nil with an external one
 	cri         *cri.Client
 	controllers *background
@@ -29,7 +30,7 @@ type parts struct {
 	proxy       *background // CRI socket; nil with an external runtime
 }
 
-func (p *parts) url() string { return p.api.URL() }
+func (p *parts) url() string { return p.cluster.url }
 
 // components is the whole server. It starts from the top, what does not wait for one another at the same time, and stops from
 // the bottom.
@@ -44,6 +45,18 @@ func (s *Server) components() []component {
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
 		{name: "agent", after: []string{"runtime", "api"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
+	}
+}
+
+// agentComponents is the agent alone, for another API server.
+func (s *Server) agentComponents() []component {
+	return []component{
+		{name: "folder", start: s.startFolder, stop: s.stopFolder},
+		{name: "checks", after: []string{"folder"}, start: s.check},
+		{name: "join", after: []string{"checks"}, start: s.join},
+		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
+		{name: "agent", after: []string{"runtime", "join"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "sockets", after: []string{"runtime", "join"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }
 

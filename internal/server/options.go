@@ -30,8 +30,8 @@ type Options struct {
 	ExtraSANs       []string
 	TokenAuthFile   string
 	ServiceCIDR     string
-	WriteKubeconfig string // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
-	FeatureGates    map[string]bool
+	WriteKubeconfig string          // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
+	FeatureGates    map[string]bool // those of package features
 
 	NodeName      string
 	NodeIPs       []string // first one is the node's InternalIP
@@ -45,7 +45,11 @@ type Options struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string
 
+	Join         string // kubeconfig of another API server: the agent alone, for that one
+	ClientCAFile string // with Join: CA of the certificates that may use the node's API; empty: that of the kubeconfig
+
 	RuntimeEndpoint  string // empty: the embedded one
+	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
 	BridgeName       string
 	RegistryHostsDir string
@@ -150,6 +154,9 @@ func (o Options) validateEtcd() error {
 func (o Options) validateRuntime() error {
 	if len(o.BridgeName) > 15 || strings.ContainsAny(o.BridgeName, "/ \t:") {
 		return fmt.Errorf("--bridge-name: %q is not an interface name (at most 15 characters, no / : or space)", o.BridgeName)
+	}
+	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
+		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)
 	}
 	if o.RuntimeEndpoint != "" && (o.BridgeName != "" || len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
 		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure those of --container-runtime-endpoint there")

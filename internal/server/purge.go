@@ -54,7 +54,7 @@ func ours(dataDir string) bool {
 // removeCgroups removes the cgroups of this folder's pods, which have no processes any more, and those above them. The tree
 // of the default folder is where a kubelet's pods are, too: there only what is known to be ours goes.
 func removeCgroups(dataDir string) error {
-	groups, err := podCgroups(dataDir)
+	groups, err := podCgroups(dataDir, "")
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,11 @@ func (s *Server) startRuntime(ctx context.Context) error {
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, Logger: s.log.With("component", "runtime")}
+	groups, err := podCgroups(o.DataDir, o.CgroupDriver)
+	if err != nil {
+		return c, err
+	}
+	c.CgroupDriver = groups.Name()
 	bridge, subnet, err := network.Choose(o.DataDir)
 	if err != nil && len(c.PodCIDRs) == 0 {
 		return c, &Refusal{Code: 1, What: "no pod network can be chosen", Do: "give one with --pod-cidr", Err: err}

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // stopTimeout bounds an orderly stop; what has not ended then dies with the process.
@@ -16,8 +18,9 @@ const stopTimeout = 30 * time.Second
 
 // Server is one wherry server. Make it with New, use it for one Run.
 type Server struct {
-	opts Options
-	log  *slog.Logger
+	opts     Options
+	features *features.Gates
+	log      *slog.Logger
 
 	parts  parts
 	failed chan error
@@ -30,10 +33,14 @@ func New(opts Options, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	gates, err := features.New(opts.FeatureGates)
+	if err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w", err)
+	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{opts: opts, log: log, failed: make(chan error, 1), ready: make(chan struct{})}, nil
+	return &Server{opts: opts, features: gates, log: log, failed: make(chan error, 1), ready: make(chan struct{})}, nil
 }
 
 // Options returns the options as completed.
@@ -56,7 +63,11 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	g := &group{list: s.components(), log: s.log}
+	list := s.components()
+	if s.opts.Join != "" {
+		list = s.agentComponents()
+	}
+	g := &group{list: list, log: s.log}
 	err = g.start(ctx)
 	if err == nil {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))

@@ -111,8 +111,10 @@ func TestListOrderIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkOrder(s.components()); err != nil {
-		t.Errorf("the server's own list: %v", err)
+	for name, list := range map[string][]component{"server": s.components(), "agent": s.agentComponents()} {
+		if err := checkOrder(list); err != nil {
+			t.Errorf("the %s's own list: %v", name, err)
+		}
 	}
 }
 
@@ -228,6 +230,7 @@ func TestOptions(t *testing.T) {
 		"etcd half":        {func(o *Options) { o.EtcdServers = []string{"https://e:1"}; o.EtcdCertFile = os.Args[0] }, "belong together"},
 		"missing file":     {func(o *Options) { o.TokenAuthFile = "/no/such" }, "--token-auth-file"},
 		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.BridgeName = "b" }, "are for the embedded runtime"},
+		"cgroup driver":    {func(o *Options) { o.CgroupDriver = "x" }, "--cgroup-driver"},
 		"service networks": {func(o *Options) { o.ServiceCIDR = "x" }, "--service-cidr"},
 	}
 	for name, c := range cases {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+func newAgent(t Terminal) *cobra.Command {
+	opts := server.Defaults()
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "agent --kubeconfig FILE",
+		Short: "Run the node agent alone, for another API server",
+		Long: `Run the node agent and the container runtime of this machine for somebody else's Kubernetes API server, in the foreground.
+
+The kubeconfig's user must be allowed what a kubelet is. SIGTERM stops the agent and leaves the pods running.`,
+		Example: `  sudo wherry agent --kubeconfig /etc/kubernetes/kubelet.conf --node-name worker-1`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if opts.Join == "" {
+				return &Exit{exitUsage, errors.New("--kubeconfig is missing: name that of the API server to work for")}
+			}
+			return serve(t, opts, &logs)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Join, "kubeconfig", "", "kubeconfig of the API server to work for")
+	cmd.Flags().StringVar(&opts.ClientCAFile, "client-ca-file", "", "CA of the certificates that may use the node's API; default: the one in the kubeconfig")
+	nodeFlags(cmd, &opts)
+	logs.add(cmd)
+	return cmd
+}
