@@ -140,7 +140,7 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: m.spec.Name, Image: m.spec.Image}
 	if m.mem != nil {
 		s.ImageID, s.ContainerID, s.RestartCount = m.mem.ImageID, m.mem.ContainerID, m.mem.RestartCount
-		s.LastTerminationState = m.mem.LastTerminationState
+		s.LastTerminationState, s.StopSignal = m.mem.LastTerminationState, m.mem.StopSignal
 	}
 	run := m.newest
 	if run != nil && !run.Live() && !run.Exited() {
