@@ -176,7 +176,7 @@ func (r *Runner) imageOf(ctx context.Context, image string) (*runtimeapi.Image, 
 		return nil, fmt.Errorf("image %s: %s", image, cri.Message(err))
 	}
 	if s.GetImage() == nil {
-		return nil, fmt.Errorf("image %s was removed from the node after it was pulled: it will be pulled again", image)
+		return nil, fmt.Errorf("image %s will be pulled again: %w", image, work.ErrImageGone)
 	}
 	return s.GetImage(), nil
 }
@@ -187,9 +187,6 @@ func (r *Runner) stopContainer(ctx context.Context, t work.Task) error {
 	id := existing(t)
 	if id == "" {
 		return nil // gone already
-	}
-	if c, err := containerOf(t.Pod, t.Container); err == nil {
-		r.Events.Event(t.Pod, c.path, corev1.EventTypeNormal, "Killing", "Stopping container "+t.Container)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

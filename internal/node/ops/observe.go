@@ -3,7 +3,9 @@
 package ops
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -91,6 +93,7 @@ func (r *Runner) lastWords(pod *corev1.Pod, s *runtimeapi.ContainerStatus, c pla
 	if text == "" && fallback && c.ExitCode != 0 {
 		text = tail(r.Logs.File(pod, c.Name, c.Attempt))
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // it may be anything, or be cut anywhere; the API keeps text
 	switch {
 	case text == "":
 		return c.Message
@@ -104,16 +107,29 @@ func (r *Runner) lastWords(pod *corev1.Pod, s *runtimeapi.ContainerStatus, c pla
 const (
 	tailLines = 80
 	tailBytes = 2048
+	// tailRead is how much of a log is looked at: runtimes break lines at 16 KiB, and the last may be one.
+	tailRead = 64 << 10
 )
 
 // tail returns the last lines of a log in CRI format, without what the format adds.
 func tail(file string) string {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return ""
 	}
-	if most := 4 * tailBytes; len(data) > most {
-		data = data[len(data)-most:]
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(0, info.Size()-tailRead)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, tailRead))
+	if err != nil {
+		return ""
+	}
+	if from > 0 { // it begins in the middle of a line
+		_, rest, _ := bytes.Cut(data, []byte("\n"))
+		data = rest
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	if len(lines) > tailLines {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -163,13 +165,16 @@ func podLabels(p *corev1.Pod) map[string]string {
 	return labels
 }
 
-// portMappings are the pod's host ports. On the host's network there is nothing to map.
+// portMappings are the host ports of what serves: mains and sidecars. On the host's network there is nothing to map.
 func portMappings(p *corev1.Pod) (out []*runtimeapi.PortMapping) {
 	if p.Spec.HostNetwork {
 		return nil
 	}
 	protocols := map[corev1.Protocol]runtimeapi.Protocol{corev1.ProtocolUDP: runtimeapi.Protocol_UDP, corev1.ProtocolSCTP: runtimeapi.Protocol_SCTP}
 	for ref := range podspec.Containers(&p.Spec) {
+		if ref.Kind != podspec.Main && ref.Kind != podspec.Sidecar {
+			continue
+		}
 		for _, port := range ref.Container.Ports {
 			if port.HostPort > 0 {
 				out = append(out, &runtimeapi.PortMapping{Protocol: protocols[port.Protocol], ContainerPort: port.ContainerPort,
@@ -195,7 +200,7 @@ func dnsConfig(in SandboxInput) *runtimeapi.DNSConfig {
 		}
 		out.Options = []string{"ndots:5"}
 		if h := in.Node.HostDNS; h != nil {
-			out.Searches = append(out.Searches, h.Searches...)
+			out.Searches = join(out.Searches, h.Searches)
 		}
 	case in.Node.HostDNS != nil:
 		h := in.Node.HostDNS
@@ -204,15 +209,28 @@ func dnsConfig(in SandboxInput) *runtimeapi.DNSConfig {
 		out.Options = append(out.Options, h.Options...)
 	}
 	if c := p.Spec.DNSConfig; c != nil {
-		out.Servers = append(out.Servers, c.Nameservers...)
-		out.Searches = append(out.Searches, c.Searches...)
+		out.Servers = join(out.Servers, c.Nameservers)
+		out.Searches = join(out.Searches, c.Searches)
 		for _, o := range c.Options {
+			text := o.Name
 			if o.Value != nil && *o.Value != "" {
-				out.Options = append(out.Options, o.Name+":"+*o.Value)
-			} else {
-				out.Options = append(out.Options, o.Name)
+				text += ":" + *o.Value
 			}
+			out.Options = append(slices.DeleteFunc(out.Options, func(old string) bool { // the pod's own word counts
+				name, _, _ := strings.Cut(old, ":")
+				return name == o.Name
+			}), text)
 		}
 	}
 	return out
+}
+
+// join appends what is not there yet.
+func join(list, more []string) []string {
+	for _, m := range more {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
 }

@@ -4,6 +4,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,6 +93,9 @@ func (w *Worker) returned(r returned) {
 func (w *Worker) failed(c *call, r returned) {
 	if c.cancelled || r.key.Container != "" && c.image != imageOf(w.pod, r.key.Container) {
 		return // nobody wants it any more
+	}
+	if errors.Is(r.err, ErrImageGone) {
+		delete(w.heard.Pulled, r.key.Container)
 	}
 	f := w.heard.Failed[r.key]
 	f.Times++

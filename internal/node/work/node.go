@@ -27,6 +27,9 @@ type Node interface {
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Tell is called when the status has changed, for events. It must not block.
 	Tell(pod *corev1.Pod, from, to *corev1.PodStatus)
+	// Announce is called with what the planner tells of the pod or, if one is named, of a container, once each. It must not
+	// block.
+	Announce(pod *corev1.Pod, container string, e plan.Event)
 	// Trace is called with what happens to the pod, in order and as it happens, for its timeline. It must not block.
 	Trace(pod *corev1.Pod, e Event)
 	// Refuse says why this node does not take the pod, or nil. It is a pure function of the pod's spec.
@@ -56,6 +59,9 @@ type Event struct {
 
 // ErrGone says that the API server has no such pod.
 var ErrGone = errors.New("the pod is gone from the API server")
+
+// ErrImageGone says that an image that was pulled is not on the node any more: it has to be pulled again.
+var ErrImageGone = errors.New("the image is not on the node any more")
 
 // reasonOf returns the reason an error shows in a container's status.
 func reasonOf(err error, otherwise string) string {

@@ -3,6 +3,7 @@
 package work_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -274,6 +276,9 @@ func (s *sim) act(words []string) error {
 		s.fake.DetachCancelled(true)
 	case "import": // import IMAGE: it is on the node
 		s.fake.AddImage(name, critest.Image{})
+	case "remove-image": // remove-image IMAGE: it is on the node no more
+		_, err := s.truth.Images.RemoveImage(context.Background(), &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: name}})
+		return err
 	case "break": // break METHOD: it fails; break METHOD late: it is done, and answered with an error
 		late := len(words) > 2
 		s.spy.bedevil(func(method, _ string) (error, bool) {
