@@ -98,8 +98,10 @@ Or run a pod in the foreground, without a server of its own:
   sudo wherry run -f pod.yaml`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+		Args:                       noSuchCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(t.In)
 	root.SetOut(t.Out)

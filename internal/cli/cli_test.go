@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// call runs a command line as Main does.
+func call(t *testing.T, stdin string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(Terminal{strings.NewReader(stdin), &o, &e}, args)
+	return code, o.String(), e.String()
+}
+
+// alone gives a test a data folder without a server, and no kubeconfig of the user's.
+func alone(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	t.Setenv("WHERRY_DATA_DIR", dir)
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	return dir
+}
+
+func manifestFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pod.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, image: i}]}\n"
+
+// Every wrong use has a code, one message, and a way out; nothing goes to standard output.
+func TestWrongUse(t *testing.T) {
+	dir := alone(t)
+	good := manifestFile(t, pod)
+	bad := manifestFile(t, strings.Replace(pod, "image:", "imagee:", 1))
+	cases := []struct {
+		args string
+		code int
+		want string
+	}{
+		{"rnu", 2, `unknown command "rnu"; did you mean run?`},
+		{"image lss", 2, `unknown command "lss"`},
+		{"run", 2, "no manifest: name one with -f pod.yaml"},
+		{"run -f x --nope", 2, "unknown flag: --nope\n       see wherry run --help"},
+		{"run -f /no/such", 125, "open /no/such: no such file"},
+		{"run -f " + bad, 125, bad + ":4: spec.containers[0].imagee: unknown field"},
+		{"run -f " + bad + " -f " + bad, 125, "\n       " + bad},
+		{"run --rm --detach -f " + good, 2, "choose one"},
+		{"run -o table -f " + good, 2, "use json, yaml or name"},
+		{"run --timeout -1s -f " + good, 2, "must not be negative"},
+		{"run --detach -f " + good, 125, "--detach needs a server that stays"},
+		{"run --kubeconfig /no/such -f " + good, 125, "/no/such"},
+		{"server extra", 2, "unknown command"},
+		{"server --bind-address x", 2, "--bind-address"},
+		{"server --log-level loud", 2, "use debug, info, warn or error"},
+		{"server --log-format xml", 2, "use text or json"},
+		{"server --feature-gates A", 2, "A"},
+		{"server --feature-gates NoSuchGate=true", 2, "NoSuchGate"},
+		{"agent", 2, "--kubeconfig is missing"},
+		{"image import", 2, "requires at least 1 arg"},
+		{"image import /no/such", 1, "/no/such: no such file"},
+		{"image ls", 1, "no server listens on " + filepath.Join(dir, "wherry.sock")},
+		{"version -o xml", 2, "use json or yaml"},
+		{"version extra", 2, "unknown command"},
+	}
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			code, out, errs := call(t, "", strings.Fields(c.args)...)
+			if code != c.code || !strings.Contains(errs, c.want) || out != "" {
+				t.Errorf("exit code %d, want %d; said %q, want %q; wrote %q", code, c.code, errs, c.want, out)
+			}
+			if strings.Count(errs, "error:") != 1 {
+				t.Errorf("not one message: %q", errs)
+			}
+		})
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("wrong use made the data folder: %v", err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for output, want := range map[string]string{"": "Kubernetes  ", "json": `"kubernetes": `, "yaml": "kubernetes: "} {
+		args := []string{"version"}
+		if output != "" {
+			args = append(args, "-o", output)
+		}
+		if code, out, _ := call(t, "", args...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%v: %d, %q", args, code, out)
+		}
+	}
+}
+
+func TestPurgeAsks(t *testing.T) {
+	dir := alone(t)
+	if code, _, errs := call(t, "", "purge"); code != 0 || !strings.Contains(errs, "nothing to do") {
+		t.Errorf("without a folder: %d, %q", code, errs)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"", "no\n", "y\n"} {
+		if code, _, errs := call(t, answer, "purge"); code != 1 || !strings.Contains(errs, "nothing was removed") {
+			t.Errorf("answer %q: %d, %q", answer, code, errs)
+		}
+	}
+	code, _, errs := call(t, "yes\n", "purge")
+	if os.Geteuid() == 0 && (code != server.ExitFolder || !strings.Contains(errs, "is not the data folder of a wherry server")) {
+		t.Errorf("a folder that is not ours: %d, %q", code, errs)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("it is gone: %v", err)
+	}
+}
+
+// Every command helps: one line, and examples unless it only groups others.
+func TestEveryCommandHelps(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() == "help" || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__") {
+			return
+		}
+		if c.Short == "" || c.Example == "" && !c.HasSubCommands() {
+			t.Errorf("%s: write Short and Example", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(New(Terminal{}))
+	if code, out, _ := call(t, "", "run", "--help"); code != 0 || !strings.Contains(out, "Examples:") {
+		t.Errorf("help: %d, %q", code, out)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if code, out, _ := call(t, "", "completion", shell); code != 0 || len(out) < 1000 {
+			t.Errorf("completion %s: %d, %d bytes", shell, code, len(out))
+		}
+	}
+}
+
+func TestKubectlFindsTheServer(t *testing.T) {
+	dir := alone(t)
+	if err := chooseKubeconfig([]string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "sudo wherry server") {
+		t.Errorf("without a server: %v", err)
+	}
+	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"}, {"get", "pods", "--server=https://x"}} {
+		if err := chooseKubeconfig(args); err != nil || os.Getenv("KUBECONFIG") != "" {
+			t.Errorf("%v: %v, KUBECONFIG %q", args, err, os.Getenv("KUBECONFIG"))
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := chooseKubeconfig([]string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) {
+		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
+	}
+	t.Setenv("KUBECONFIG", "mine")
+	if err := chooseKubeconfig([]string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != "mine" {
+		t.Errorf("the user's own: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
+	}
+}
+
+func TestRefusalsKeepTheirCodes(t *testing.T) {
+	var b bytes.Buffer
+	err := &server.Refusal{Code: server.ExitPortTaken, What: "port 1 is taken", Do: "choose another"}
+	if code := codeOf(&b, err); code != server.ExitPortTaken || b.String() != "error: port 1 is taken: choose another\n" {
+		t.Errorf("%d, %q", code, b.String())
+	}
+}
