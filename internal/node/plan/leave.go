@@ -17,6 +17,7 @@ func (v *view) wind() {
 	late, until := !v.Now.Before(v.left.until), v.left.until
 	if late {
 		until = until.Add(lastWords)
+		v.tellOverrun()
 	} else {
 		v.wake(until)
 	}
@@ -51,6 +52,8 @@ func (v *view) windDown(m *member, until time.Time) bool {
 	if m.kind == mainKind && m.here {
 		v.tryProbes(m, ReadinessProbe) // a main that still serves is still asked
 	}
+	v.why(m.spec.Name, "stops with its pod")
+	v.tellKilling(m, "")
 	if m.newest.Lost || v.preStopped(m, v.left.until) {
 		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: until})
 	}
@@ -63,6 +66,10 @@ func (v *view) holdOn(m *member) {
 	switch {
 	case !v.boxed() || v.Removed:
 	case m.live() && m.here && !m.newest.Lost:
+		if hookOf(m.spec, PreStop) != nil {
+			v.why(m.spec.Name, "stops when the containers behind it are gone")
+			v.tellKilling(m, "")
+		}
 		v.preStopped(m, v.left.until)
 		if !v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
 			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
@@ -92,6 +99,8 @@ func (v *view) strays() {
 	for i := range v.Seen.Containers {
 		c := &v.Seen.Containers[i]
 		if c.Live() && !v.newestOfMember(c) {
+			v.why(c.Name, "stops because it is not the attempt that the pod has")
+			v.tell(killing(c.Name))
 			v.bring(Op{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, Until: v.left.until})
 		}
 	}

@@ -195,6 +195,11 @@ func (v *view) why(container, format string, args ...any) {
 	v.out.Why = append(v.out.Why, Reason{Container: container, Text: fmt.Sprintf(format, args...)})
 }
 
+// tell gives the last reason an event.
+func (v *view) tell(e Event) {
+	v.out.Why[len(v.out.Why)-1].Event = &e
+}
+
 func maxTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

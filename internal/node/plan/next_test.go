@@ -360,7 +360,7 @@ func TestNext(t *testing.T) {
 			}
 			for _, w := range c.why {
 				if !slices.ContainsFunc(d.Why, func(r Reason) bool { return strings.Contains(r.Text, w) }) {
-					t.Errorf("does not say why: %q is not in %q", w, d.Why)
+					t.Errorf("does not say why: %q is not in %+v", w, d.Why)
 				}
 			}
 			all := shown(&d.Status)

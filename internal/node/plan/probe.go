@@ -157,11 +157,17 @@ func (v *view) tryProbe(m *member, k ProbeKind, p *corev1.Probe) {
 	v.out.Ops = append(v.out.Ops, op)
 }
 
-// condemned says why m, which runs, has to be stopped and by when: its postStart hook or one of its probes has failed for
-// good. Nothing if it may live.
-func (v *view) condemned(m *member) (why string, until time.Time) {
+// sentence is why a container that runs has to be stopped, and by when. The zero sentence lets it live.
+type sentence struct {
+	why   string
+	fault string // for the event: "failed liveness probe"
+	until time.Time
+}
+
+// condemned tells whether m, which runs, has to be stopped: its postStart hook or one of its probes has failed for good.
+func (v *view) condemned(m *member) sentence {
 	if f, failed := v.Heard.Failed[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}]; failed {
-		return "its postStart hook failed: " + f.Message, f.At.Add(graceOf(v.Pod))
+		return sentence{"its postStart hook failed: " + f.Message, "failed its postStart hook", f.At.Add(graceOf(v.Pod))}
 	}
 	for _, k := range []ProbeKind{StartupProbe, LivenessProbe} {
 		p := probeOf(m.spec, k)
@@ -176,7 +182,7 @@ func (v *view) condemned(m *member) (why string, until time.Time) {
 		if p.TerminationGracePeriodSeconds != nil {
 			grace = time.Duration(*p.TerminationGracePeriodSeconds) * time.Second
 		}
-		return fmt.Sprintf("its %s probe failed: %s", k, f.Message), f.Last.Add(grace)
+		return sentence{fmt.Sprintf("its %s probe failed: %s", k, f.Message), fmt.Sprintf("failed %s probe", k), f.Last.Add(grace)}
 	}
-	return "", time.Time{}
+	return sentence{}
 }

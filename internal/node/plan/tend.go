@@ -25,6 +25,7 @@ func (v *view) makeBox() {
 		if m.live() {
 			busy = true
 			v.why(m.spec.Name, "stops because the pod's sandbox has died")
+			v.tellKilling(m, "")
 			v.do(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
 		}
 	})
@@ -106,14 +107,17 @@ func (v *view) advance(m *member) {
 	switch {
 	case m.newest != nil && m.newest.Lost:
 		v.why(name, "is stopped because the runtime has lost sight of it")
+		v.tellKilling(m, "is in an unknown state")
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now})
 		return
 	case m.live() && !m.here:
 		v.why(name, "stops because it runs in an older sandbox")
+		v.tellKilling(m, "")
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
 		return
 	case m.live() && m.kind != initKind && m.outdated(m.newest.SpecImage):
 		v.why(name, "stops because its image was changed to %s", m.spec.Image)
+		v.tellKilling(m, "definition changed")
 		v.takeDown(m, v.Now.Add(graceOf(v.Pod)))
 		return
 	case m.live():
@@ -146,9 +150,10 @@ func (v *view) revive(m *member) {
 // attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end if
 // it has failed them.
 func (v *view) attend(m *member, kinds ...ProbeKind) {
-	if why, until := v.condemned(m); why != "" {
-		v.why(m.spec.Name, "stops because %s", why)
-		v.takeDown(m, until)
+	if s := v.condemned(m); s.why != "" {
+		v.why(m.spec.Name, "stops because %s", s.why)
+		v.tellKilling(m, s.fault)
+		v.takeDown(m, s.until)
 		return
 	}
 	v.postStart(m)

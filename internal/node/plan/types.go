@@ -207,6 +207,15 @@ type Input struct {
 type Reason struct {
 	Container string
 	Text      string
+	// Event is what the user is told of it, or nil. It is told when it comes up: as long as decisions in a row have events
+	// of one reason for one container, these are one event, the first.
+	Event *Event
+}
+
+// Event is a Kubernetes event on the pod or, where its [Reason] names one, on a container.
+type Event struct {
+	Warning         bool
+	Reason, Message string
 }
 
 // Decision is what ought to be so from now on, until a fact changes or Wake comes.

@@ -41,6 +41,7 @@ type Worker struct {
 	save    saving
 	looks   time.Time // when the safety net looks next
 	ended   chan struct{}
+	told    map[topic]bool // events of the last decision
 
 	// shown is what others may read, replaced whole.
 	shown atomic.Pointer[View]
@@ -100,6 +101,7 @@ func (w *Worker) Run(ctx context.Context) {
 		if w.known {
 			d := w.decide()
 			w.show()
+			w.announce(d.Why)
 			w.apply(ctx, d)
 			wake = earlier(wake, d.Wake)
 			if d.Gone && w.forget(ctx) {
