@@ -69,9 +69,9 @@ func (w *Worker) stored(r savedStatus) {
 	case err == nil:
 		w.save.fails = 0
 		if r.pod == nil || came == nil || version(came) <= version(r.pod) {
-			if r.pod != nil {
+			if r.pod != nil && version(r.pod) >= w.version {
 				w.heed(r.pod)
-				w.version = max(w.version, version(r.pod))
+				w.version = version(r.pod)
 			}
 			w.saved = w.save.what // though the API server may word it otherwise: it would not get closer
 		}
