@@ -214,6 +214,8 @@ func (m *member) streakAfter() int {
 		return 0
 	case !e.started.IsZero() && e.finished.Sub(e.started) >= restartReset:
 		return 1
+	case e.started.IsZero() && !e.here && e.streak > 0:
+		return e.streak // it was made as its sandbox died and never ran: that is no crash of its own (PID-06)
 	}
 	return e.streak + 1
 }
