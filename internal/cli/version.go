@@ -27,6 +27,9 @@ type versions struct {
 	Platform   string `json:"platform"`
 }
 
+// bundledRunc is set by the linker (Makefile): runc is a program of its own, which this one's build does not know of.
+var bundledRunc string
+
 func newVersion(t Terminal) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -55,6 +58,7 @@ func versionsNow() versions {
 	v := versions{
 		Wherry:     server.Version(),
 		Kubernetes: version.Get().GitVersion,
+		Runc:       bundledRunc,
 		Go:         runtime.Version(),
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
 	}
@@ -66,8 +70,6 @@ func versionsNow() versions {
 		switch m.Path {
 		case "github.com/containerd/containerd/v2":
 			v.Containerd = m.Version
-		case "github.com/opencontainers/runc":
-			v.Runc = m.Version
 		case "go.etcd.io/etcd/server/v3":
 			v.Etcd = m.Version
 		}

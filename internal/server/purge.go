@@ -30,6 +30,9 @@ func Purge(ctx context.Context, dataDir string) error {
 		return err
 	}
 	defer held.release()
+	if err := endForeign(ctx, dataDir); err != nil {
+		return err
+	}
 	if err := runtime.Purge(ctx, dataDir); err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func (s *Server) startRuntime(ctx context.Context) error {
 			return err
 		}
 		s.parts.cri = c
+		if err := writeFile(endpointFile(s.opts.DataDir), []byte(s.opts.RuntimeEndpoint+"\n"), 0o644); err != nil {
+			return folderRefusal(s.opts.DataDir, err)
+		}
 		return nil
 	}
 	config, err := s.runtimeConfig()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+// endpointFile remembers the external runtime that a data folder's pods run on, so that Purge finds them.
+func endpointFile(dataDir string) string { return filepath.Join(dataDir, "runtime-endpoint") }
+
+// endForeign ends this folder's pods on an external runtime, at once, and unmounts their volumes. Other pods there are not
+// touched: ours are known by their folders.
+func endForeign(ctx context.Context, dataDir string) error {
+	text, err := os.ReadFile(endpointFile(dataDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	folders, err := filepath.Glob(filepath.Join(dataDir, "pods", "*"))
+	if err != nil {
+		return err
+	}
+	if len(folders) > 0 {
+		c, err := cri.Dial(ctx, strings.TrimSpace(string(text)))
+		if err != nil {
+			return fmt.Errorf("pods may be left on it; start it and purge again: %w", err)
+		}
+		defer c.Close()
+		for _, f := range folders {
+			if err := endPod(ctx, c, filepath.Base(f)); err != nil {
+				return err
+			}
+		}
+	}
+	return unmountBelow(dataDir)
+}
+
+func endPod(ctx context.Context, c *cri.Client, uid string) error {
+	list, err := c.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
+		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": uid}}})
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", uid, err)
+	}
+	for _, s := range list.Items {
+		if _, err := c.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+			return fmt.Errorf("pod %s: %w", uid, err)
+		}
+		if _, err := c.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+			return fmt.Errorf("pod %s: %w", uid, err)
+		}
+	}
+	return nil
+}
+
+// unmountBelow unmounts what is mounted below a folder, innermost first.
+func unmountBelow(dir string) error {
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		return err
+	}
+	for i := len(mounts) - 1; i >= 0; i-- { // later mounts may lie on earlier ones
+		if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount %s: %w", mounts[i].Mountpoint, err)
+		}
+	}
+	return nil
+}
