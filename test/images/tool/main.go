@@ -17,18 +17,21 @@ type behaviour struct {
 
 func behaviours() map[string]behaviour {
 	return map[string]behaviour{
+		"act":      {"act [FLAGS] JOURNAL NAME: play a container and keep a journal of it; see act.go", act},
 		"alloc":    {"alloc MIB: take that much memory, touch it, sleep", alloc},
 		"api":      {"api PATH: GET PATH from $API with the pod's service account; prints the code and the body", api},
 		"cat":      {"cat FILE...: print files", catFiles},
 		"children": {"children N: start N processes that sleep, and sleep", children},
 		"env":      {"env [NAME...]: print the environment, sorted, or some of it", printEnv},
 		"exit":     {"exit CODE [AFTER]: end with CODE, after a duration", exit},
+		"healthy":  {"healthy [FLAGS] JOURNAL NAME: end with 1 if the actor NAME is sick", healthy},
 		"http":     {"http [ADDR]: serve HTTP (default :8080); see http.go for its paths", serveHTTP},
 		"lines":    {"lines N [EVERY]: log N numbered lines, to stdout and (every third) to stderr", lines},
 		"once":     {"once FILE CODE: end with CODE the first time (FILE is then made), with 0 afterwards", once},
 		"sleep":    {"sleep [FOR]: say so and sleep, until SIGTERM, which ends it with 0", sleep},
 		"stubborn": {"stubborn: ignore SIGTERM and SIGINT, saying so", stubborn},
 		"tcp":      {"tcp ADDR: send back what comes, with a greeting first", serveTCP},
+		"tell":     {"tell [FLAGS] JOURNAL NAME WHAT: write WHAT down in the actor's journal, as a hook", tell},
 		"udp":      {"udp ADDR: send packets back", serveUDP},
 		"watch":    {"watch FOLDER: print its files when it starts and when they change", watchFolder},
 		"write":    {"write FILE TEXT [CODE]: write a file, end with CODE", write},
