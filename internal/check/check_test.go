@@ -119,7 +119,7 @@ func TestNoGoFilesInTheRoot(t *testing.T) {
 	}
 }
 
-// A package says what it is in doc.go, where its readers look first. A main of one file may say it there.
+// A package says what it is in doc.go, where its readers look first. A package of one file may say it there.
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	for dir, files := range packages(goFiles(t)) {
 		documented, hasDoc := false, false
@@ -129,8 +129,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 			}
 			documented = documented || f.tree.Doc != nil && len(f.tree.Doc.Text()) > 40 || f.generated()
 		}
-		small := len(files) == 1 && files[0].tree.Name.Name == "main"
-		if !documented || !hasDoc && !small && !files[0].generated() {
+		if !documented || !hasDoc && len(files) > 1 {
 			t.Errorf("%s: write doc.go: what the package is, its few types, its law", dir)
 		}
 	}
@@ -195,6 +194,23 @@ func TestForbiddenImports(t *testing.T) {
 					t.Errorf("%s imports %s: %s", f.path, i, why)
 				}
 			}
+		}
+	}
+}
+
+// CONTRIBUTING.md has a line per folder, so that a newcomer finds the way.
+func TestContributingNamesEveryFolder(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range packages(goFiles(t)) {
+		parts := strings.Split(dir, "/")
+		if parts[0] != "internal" || len(parts) < 2 {
+			continue
+		}
+		if folder := strings.Join(parts[:2], "/"); !strings.Contains(string(text), "`"+folder) {
+			t.Errorf("%s: give it a line in CONTRIBUTING.md", folder)
 		}
 	}
 }

@@ -55,8 +55,6 @@ func TestBinaryHoldsNoClouds(t *testing.T) {
 		"github.com/Azure/azure-sdk-for-go": "cloud clients belong into credential helpers",
 		"k8s.io/kubernetes":                 "not made for import",
 		"github.com/onsi/ginkgo":            "test code",
-		module + "/internal/cri/critest":    "test code",
-		module + "/internal/check":          "checks are for the repository",
 	}
 	list, err := deps.List(t.Context(), root, "./cmd/wherry")
 	if err != nil {

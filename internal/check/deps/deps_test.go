@@ -12,7 +12,7 @@ func TestParseAndWrite(t *testing.T) {
 	list, err := parse([]byte(`{"ImportPath":"fmt","Standard":true}
 {"ImportPath":"b/y","Module":{"Path":"b","Version":"v1.0.0"}}
 {"ImportPath":"b/x","Module":{"Path":"b","Version":"v1.0.0"}}
-{"ImportPath":"a/cmd","Module":{"Path":"a"}}`))
+{"ImportPath":"a/cmd","Module":{"Path":"a","Main":true}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,10 +20,10 @@ func TestParseAndWrite(t *testing.T) {
 	if err := Write(&b, list, 3<<20); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\na\n  a/cmd\n\nb v1.0.0\n  b/x\n  b/y\n\nstd\n  fmt\n"; Essence(b.String()) != want {
+	if want := "\nb v1.0.0\n  b/x\n  b/y\n\nstd\n  fmt\n"; Essence(b.String()) != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if !strings.Contains(b.String(), "# binary: 3.0 MiB; modules: 3; packages: 4\n") {
+	if !strings.Contains(b.String(), "# binary: 3.0 MiB; modules: 2; packages: 3\n") {
 		t.Errorf("got\n%s", b.String())
 	}
 }

@@ -21,7 +21,7 @@ const Standard = "std"
 // Module is one module of the binary.
 type Module struct {
 	Path     string
-	Version  string   // empty for the main module and the standard library
+	Version  string   // empty for the standard library
 	Packages []string // import paths, sorted
 	Code     int64    // bytes of machine code, 0 when not measured
 }
@@ -49,12 +49,18 @@ func parse(out []byte) ([]Module, error) {
 		var p struct {
 			ImportPath string
 			Standard   bool
-			Module     *struct{ Path, Version string }
+			Module     *struct {
+				Path, Version string
+				Main          bool
+			}
 		}
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
+		}
+		if p.Module != nil && p.Module.Main {
+			continue // our own code is no dependency
 		}
 		m := Module{Path: Standard}
 		if p.Module != nil {
@@ -82,7 +88,7 @@ func Write(w io.Writer, list []Module, total int64) error {
 		packages += len(m.Packages)
 	}
 	fmt.Fprintf(&b, "# What bin/wherry is made of. Written by make deps; read the difference when it changes.\n")
-	fmt.Fprintf(&b, "# A line per module: its code in KiB (for orientation; the binary's own and changing data is not counted), then its packages.\n")
+	fmt.Fprintf(&b, "# A line per module: its code in KiB (for orientation; data is not counted), then its packages.\n")
 	fmt.Fprintf(&b, "# binary: %.1f MiB; modules: %d; packages: %d\n", float64(total)/(1<<20), len(list), packages)
 	for _, m := range list {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(fmt.Sprintf("%s %s", m.Path, m.Version), " "))
