@@ -57,17 +57,18 @@ type history struct {
 	*sim
 	rng  *rand.Rand
 	seed int64
-	kill chan struct{} // the agent is to die now
+	kill chan struct{} // something is to happen now, while an operation runs
 
 	hmu   sync.Mutex
 	calls map[string]int // made, by method and container
 	evil  uint64         // of 1000 calls fail
 	calm  bool
-	opsTo int // operations until the agent dies; 0 for never
+	opsTo int // operations until something happens in the middle of one; 0 for never
 }
 
 func newHistory(t *testing.T, n int64) *history {
 	h := &history{rng: rand.New(rand.NewPCG(uint64(n), 7)), seed: n, kill: make(chan struct{}, 1), calls: map[string]int{}}
+	h.opsTo = h.rng.IntN(12)
 	h.sim = newSim(t, admitted(h.pod()))
 	h.sim.actor = h.actor
 	h.sim.begins = h.begins
@@ -196,10 +197,7 @@ func (h *history) run() {
 		select {
 		case <-time.After(time.Duration(h.rng.IntN(25_000)) * time.Millisecond):
 		case <-h.kill:
-			h.trace.add(byScript, "------- the agent dies at an operation")
-			h.die()
-			h.soon(20)
-			h.live()
+			h.strike()
 			continue
 		}
 		if len(h.spy.faults) > 0 {
@@ -224,6 +222,26 @@ func (h *history) run() {
 	}
 	if h.agent.set.Has(h.uid) {
 		h.spy.fault("the worker of a pod that is gone has not ended")
+	}
+}
+
+// strike is what happens in the middle of an operation.
+func (h *history) strike() {
+	time.Sleep(time.Duration(h.rng.IntN(300)) * time.Millisecond)
+	switch h.rng.IntN(6) {
+	case 0:
+		h.trace.add(byScript, "------- delete in the middle of an operation")
+		h.api.delete([]int64{-1, -1, 0, 3}[h.rng.IntN(4)])
+	case 1:
+		h.trace.add(byScript, "------- kill pause in the middle of an operation")
+		if ids, _ := h.fake.Sandboxes(); len(ids) > 0 {
+			_ = h.fake.KillPause(ids[len(ids)-1])
+		}
+	default:
+		h.trace.add(byScript, "------- the agent dies in the middle of an operation")
+		h.die()
+		h.soon(20)
+		h.live()
 	}
 }
 

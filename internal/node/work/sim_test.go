@@ -210,6 +210,7 @@ type agent struct {
 
 	mu       sync.Mutex
 	dead     bool
+	starts   int       // operations that are out and may make something run
 	deleting time.Time // when the worker was told of the deletion
 }
 
@@ -226,6 +227,21 @@ func (a *agent) changed(pod *corev1.Pod) {
 	}
 	a.set.Update(pod)
 }
+
+// starting counts an operation that may make something run, until what it returns is called.
+func (a *agent) starting() func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.starts++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.starts--
+	}
+}
+
+// deleted tells whether the agent knows of the pod's deletion; until then an old sandbox may go beside a new one. a.mu is held.
+func (a *agent) deleted() bool { return !a.deleting.IsZero() }
 
 func (a *agent) isDead() bool {
 	a.mu.Lock()
@@ -245,8 +261,18 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 			s.spy.fault("%v %s begins after the pod's deletion", t.Verb, t.Container)
 		}
 	}
-	if t.Verb == plan.StartContainer {
+	switch t.Verb {
+	case plan.StartContainer:
 		s.spy.checkGates(t.Container)
+		defer a.starting()()
+	case plan.RunSandbox:
+		defer a.starting()()
+	case plan.StopSandbox, plan.RemoveSandbox, plan.ReleaseVolumes, plan.RemoveLogs:
+		a.mu.Lock()
+		if a.starts > 0 && (t.Verb != plan.RemoveSandbox || a.deleted()) {
+			s.spy.fault("%v begins while something is being started", t.Verb)
+		}
+		a.mu.Unlock()
 	}
 	if t.Verb == plan.RemoveLogs || t.Verb == plan.ReleaseVolumes {
 		s.spy.nothingRuns(t.Verb.String())
