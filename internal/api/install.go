@@ -20,6 +20,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/features"
 )
 
 // stores are the opened kinds by plural name.
@@ -139,6 +140,9 @@ func (s *Server) install() error {
 	core["namespaces/finalize"] = finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())}
 	core["namespaces/status"] = subresource{st["namespaces"].with(s.schemes, namespaceStatusRules())}
 
+	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
+		core["pods/ephemeralcontainers"] = subresource{st["pods"].with(s.schemes, podEphemeralRules())}
+	}
 	core["pods/binding"] = bindingREST{st["pods"].Store}
 	core["pods/eviction"] = evictionREST{st["pods"].Store}
 	core["serviceaccounts/token"] = tokenREST{s.tokens}

@@ -64,6 +64,28 @@ func podStatusRules() rules {
 	}.rules()
 }
 
+// podEphemeralRules are those of pods/ephemeralcontainers: entries are added, and nothing else changes, whatever the rest of
+// the request says (EC-03, EC-04).
+func podEphemeralRules() rules {
+	return typed[*corev1.Pod]{
+		prepareUpdate: func(pod, old *corev1.Pod) {
+			asked, version, uid := pod.Spec.EphemeralContainers, pod.ResourceVersion, pod.UID
+			fields := pod.ManagedFields
+			old.DeepCopyInto(pod)
+			pod.Spec.EphemeralContainers = asked
+			pod.ResourceVersion, pod.UID, pod.ManagedFields = version, uid, fields
+			podspec.SetDefaults(pod)
+			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
+				pod.Generation++
+			}
+		},
+		validateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
+			return append(podspec.ValidateEphemeralContainersUpdate(pod, old), podspec.Unsupported(pod)...)
+		},
+		reset: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.rules()
+}
+
 // podGrace gives a pod that runs the time it asked for, and none to one that no node has or that has ended.
 func podGrace(pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {

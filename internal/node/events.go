@@ -71,6 +71,9 @@ func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	for i := range to.ContainerStatuses {
 		a.tellContainer(pod, from.ContainerStatuses, &to.ContainerStatuses[i])
 	}
+	for i := range to.EphemeralContainerStatuses {
+		a.tellContainer(pod, from.EphemeralContainerStatuses, &to.EphemeralContainerStatuses[i])
+	}
 	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" {
 		a.events.Event(pod, "", corev1.EventTypeWarning, to.Reason, to.Message)
 	}

@@ -112,7 +112,7 @@ func (h host) ContainerID(uid types.UID, name string) (string, error) {
 }
 
 func waitingFor(p *corev1.Pod, name string) string {
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for i := range list {
 			if w := list[i].State.Waiting; list[i].Name == name && w != nil {
 				if w.Message != "" {
@@ -165,7 +165,7 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 }
 
 func waits(p *corev1.Pod, name string) bool {
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for i := range list {
 			if list[i].Name == name {
 				return list[i].State.Waiting != nil

@@ -55,8 +55,6 @@ type podGap struct {
 
 func podGaps() []podGap {
 	return []podGap{
-		{"ephemeralContainers", func(s *corev1.PodSpec) bool { return len(s.EphemeralContainers) > 0 },
-			"this node runs no ephemeral containers; use kubectl exec"},
 		{"hostUsers", func(s *corev1.PodSpec) bool { return isFalse(s.HostUsers) },
 			"this node makes no user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
 		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },

@@ -17,7 +17,6 @@ func TestUnsupported(t *testing.T) {
 		path string
 		do   func(*corev1.Pod)
 	}{
-		{"spec.ephemeralContainers", func(p *corev1.Pod) { p.Spec.EphemeralContainers = []corev1.EphemeralContainer{debugger("d")} }},
 		{"spec.hostUsers", func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }},
 		{"spec.resourceClaims", func(p *corev1.Pod) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }},
 		{"spec.resources", func(p *corev1.Pod) {

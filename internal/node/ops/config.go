@@ -36,6 +36,7 @@ type ContainerInput struct {
 	Mounts         []*runtimeapi.Mount
 	HostsFile      string // on the node
 	TerminationLog string // on the node
+	TargetID       string // of the container whose PID namespace is joined; "" for none
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)

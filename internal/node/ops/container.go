@@ -27,9 +27,10 @@ const (
 
 // member is a container of a pod with its place in it.
 type member struct {
-	spec *corev1.Container
-	kind podspec.Kind
-	path string // the field path that events name
+	spec   *corev1.Container
+	kind   podspec.Kind
+	path   string // the field path that events name
+	target string // of an ephemeral container: whose processes it is to see
 }
 
 func containerOf(pod *corev1.Pod, name string) (member, error) {
@@ -41,7 +42,7 @@ func containerOf(pod *corev1.Pod, name string) (member, error) {
 	if list == "" {
 		list = "containers"
 	}
-	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", list, name)}, nil
+	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", list, name), ref.Target}, nil
 }
 
 // startContainer creates the attempt unless it is there, and starts it. The runtime reserves (name, attempt), so a create
@@ -107,6 +108,12 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	if err != nil {
 		return "", &fail{reasonConfig, err}
 	}
+	if in.TargetID, err = targetOf(t, c); err != nil {
+		return "", &fail{reasonCreate, err}
+	}
+	if err := r.Logs.makeFor(t.Pod, t.Container); err != nil {
+		return "", &fail{reasonCreate, err}
+	}
 	config, err := ContainerConfig(in)
 	if err != nil {
 		return "", &fail{reasonConfig, err}
@@ -117,6 +124,19 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
 	}
 	return made.GetContainerId(), nil
+}
+
+// targetOf finds the running container that c is to join. Its full id is what the runtime is given (PID-08).
+func targetOf(t work.Task, c member) (string, error) {
+	if c.target == "" {
+		return "", nil
+	}
+	for i := range t.Seen.Containers {
+		if x := &t.Seen.Containers[i]; x.Name == c.target && x.Running() {
+			return x.ID, nil
+		}
+	}
+	return "", fmt.Errorf("target container %q is not running: its processes can be joined only while it runs", c.target)
 }
 
 // readyBox returns the sandbox to create the container in.

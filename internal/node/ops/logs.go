@@ -56,18 +56,12 @@ func (l LogFolders) List() (out []PodRef, err error) {
 	return out, err
 }
 
-func (l LogFolders) make(p *corev1.Pod) error {
-	for _, ref := range p.Spec.InitContainers {
-		if err := os.MkdirAll(filepath.Join(l.Of(p), ref.Name), 0o755); err != nil {
-			return err
-		}
-	}
-	for _, ref := range p.Spec.Containers {
-		if err := os.MkdirAll(filepath.Join(l.Of(p), ref.Name), 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
+// make makes the pod's folder.
+func (l LogFolders) make(p *corev1.Pod) error { return os.MkdirAll(l.Of(p), 0o755) }
+
+// makeFor makes the folder of one container's logs.
+func (l LogFolders) makeFor(p *corev1.Pod, container string) error {
+	return os.MkdirAll(filepath.Join(l.Of(p), container), 0o755)
 }
 
 func (l LogFolders) remove(p *corev1.Pod) error {

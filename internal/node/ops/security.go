@@ -32,6 +32,16 @@ func namespaces(m podspec.Namespaces) *runtimeapi.NamespaceOption {
 	return &runtimeapi.NamespaceOption{Network: mode(m.Network), Pid: mode(m.PID), Ipc: mode(m.IPC)}
 }
 
+// containerNamespaces are the pod's modes, but an ephemeral container with a target is put into the PID namespace that the
+// target has (PID-07).
+func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
+	out := namespaces(podspec.NamespaceModes(in.Pod))
+	if in.TargetID != "" {
+		out.Pid, out.TargetId = runtimeapi.NamespaceMode_TARGET, in.TargetID
+	}
+	return out
+}
+
 // sandboxSecurity is the security context of the pod's sandbox (PL-07).
 func sandboxSecurity(p *corev1.Pod) *runtimeapi.LinuxSandboxSecurityContext {
 	s := &runtimeapi.LinuxSandboxSecurityContext{
@@ -85,7 +95,7 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 		ps = &corev1.PodSecurityContext{}
 	}
 	out := &runtimeapi.LinuxContainerSecurityContext{
-		NamespaceOptions:   namespaces(podspec.NamespaceModes(in.Pod)),
+		NamespaceOptions:   containerNamespaces(in),
 		Privileged:         isTrue(sc.Privileged),
 		ReadonlyRootfs:     isTrue(sc.ReadOnlyRootFilesystem),
 		NoNewPrivs:         sc.AllowPrivilegeEscalation != nil && !*sc.AllowPrivilegeEscalation,

@@ -30,6 +30,9 @@ func (v *view) wind() {
 			busy = v.windDown(&v.gates[i], until) || busy
 		}
 	}
+	for i := range v.debug { // nobody waits for these but the sandbox
+		v.windDown(&v.debug[i], until)
+	}
 	v.strays()
 	for i := len(v.gates) - 1; i >= 0; i-- {
 		m := &v.gates[i]

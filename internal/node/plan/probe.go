@@ -95,7 +95,7 @@ func (v *view) isUp(m *member) bool {
 
 // isReady tells whether m can take requests (SC-08). Between its thresholds a probe leaves things as they were.
 func (v *view) isReady(m *member) bool {
-	if m.kind == initKind || !m.up {
+	if m.kind == initKind || m.kind == debugKind || !m.up {
 		return false
 	}
 	p := m.spec.ReadinessProbe

@@ -28,12 +28,11 @@ func (v *view) status() corev1.PodStatus {
 	l := v.left
 	old := &v.Pod.Status
 	s := corev1.PodStatus{
-		ObservedGeneration:         v.Pod.Generation,
-		QOSClass:                   old.QOSClass,
-		NominatedNodeName:          old.NominatedNodeName,
-		EphemeralContainerStatuses: old.EphemeralContainerStatuses,
-		ResourceClaimStatuses:      old.ResourceClaimStatuses,
-		StartTime:                  old.StartTime,
+		ObservedGeneration:    v.Pod.Generation,
+		QOSClass:              old.QOSClass,
+		NominatedNodeName:     old.NominatedNodeName,
+		ResourceClaimStatuses: old.ResourceClaimStatuses,
+		StartTime:             old.StartTime,
 	}
 	if s.StartTime == nil {
 		t := stamp(v.Now)
@@ -45,6 +44,9 @@ func (v *view) status() corev1.PodStatus {
 	}
 	for i := range v.mains {
 		s.ContainerStatuses = append(s.ContainerStatuses, v.containerStatus(&v.mains[i]))
+	}
+	for i := range v.debug {
+		s.EphemeralContainerStatuses = append(s.EphemeralContainerStatuses, v.containerStatus(&v.debug[i]))
 	}
 	s.Phase = v.phase()
 	switch {
@@ -247,7 +249,7 @@ func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 		return w
 	}
 	w := &corev1.ContainerStateWaiting{Reason: reasonCreating}
-	if len(v.gates) > 0 {
+	if len(v.gates) > 0 && m.kind != debugKind {
 		w.Reason = reasonInitializing
 	}
 	if f, ok := v.Heard.Failed[Key{Verb: PrepareVolumes}]; ok {

@@ -75,6 +75,9 @@ func (v *view) tend() {
 	v.keep(RunSandbox, PullImage, StartContainer, StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
 	v.prepare()
 	v.sweep()
+	for i := range v.debug {
+		v.debugOnce(&v.debug[i])
+	}
 	blocked := ""
 	for i := range v.gates {
 		m := &v.gates[i]

@@ -15,6 +15,7 @@ const (
 	initKind kind = iota
 	sidecarKind
 	mainKind
+	debugKind // an ephemeral container: outside the gates, started once and never again (EC-10, EC-11)
 )
 
 // exit is how the last attempt of a container ended: from the runtime if it still shows it, else from the
@@ -52,6 +53,7 @@ type view struct {
 	box   *Sandbox // the newest sandbox, or nil
 	gates []member // inits and sidecars, in order
 	mains []member
+	debug []member // ephemeral containers
 }
 
 func look(in Input) *view {
@@ -75,6 +77,10 @@ func look(in Input) *view {
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		v.mains[i] = v.member(mainKind, c, remembered(status.ContainerStatuses, c.Name))
+	}
+	for i := range spec.EphemeralContainers {
+		c := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
+		v.debug = append(v.debug, v.member(debugKind, c, remembered(status.EphemeralContainerStatuses, c.Name)))
 	}
 	return v
 }
@@ -193,6 +199,8 @@ func (v *view) again(m *member) bool {
 			return !e.here // a new sandbox runs all inits again
 		}
 		return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
+	case debugKind:
+		return false
 	}
 	return m.outdated(e.specImage) || restarts(&v.Pod.Spec, m.spec, e.code)
 }
@@ -262,6 +270,9 @@ func (v *view) all(f func(*member)) {
 	}
 	for i := range v.mains {
 		f(&v.mains[i])
+	}
+	for i := range v.debug {
+		f(&v.debug[i])
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 
 // Set is the workers of a node, one per pod.
 type Set struct {
+	// Meter measures the workers; nil if nobody does. It is to be set before the first pod comes.
+	Meter Meter
+
 	node Node
 	log  *slog.Logger
 
@@ -98,6 +101,7 @@ func (s *Set) with(uid types.UID, pod *corev1.Pod, f func(*Worker)) {
 			return
 		}
 		w = NewWorker(s.node, pod, s.log)
+		w.meter.to = s.Meter
 		s.workers[uid] = w
 		s.wg.Add(1)
 		f(w)
@@ -128,6 +132,11 @@ func imageOf(pod *corev1.Pod, container string) string {
 	}
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == container {
+			return c.Image
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if c := &pod.Spec.EphemeralContainers[i]; c.Name == container {
 			return c.Image
 		}
 	}
