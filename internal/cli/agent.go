@@ -30,6 +30,8 @@ The kubeconfig's user must be allowed what a kubelet is. SIGTERM stops the agent
 	}
 	cmd.Flags().StringVar(&opts.Join, "kubeconfig", "", "kubeconfig of the API server to work for")
 	cmd.Flags().StringVar(&opts.ClientCAFile, "client-ca-file", "", "CA of the certificates that may use the node's API; default: the one in the kubeconfig")
+	cmd.Flags().StringVar(&opts.CertFile, "tls-cert-file", "", "certificate that the node's API shows; default: one signed by a CA of its own, which an API server that checks kubelets' certificates refuses")
+	cmd.Flags().StringVar(&opts.KeyFile, "tls-private-key-file", "", "key of that certificate")
 	nodeFlags(cmd, &opts)
 	logs.add(cmd)
 	return cmd

@@ -69,6 +69,13 @@ func (s *Server) client(component string) (kubernetes.Interface, error) {
 
 // nodeCertificate is what the kubelet's API shows.
 func (s *Server) nodeCertificate() (tls.Certificate, error) {
+	if s.opts.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(s.opts.CertFile, s.opts.KeyFile)
+		if err != nil {
+			return pair, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
+		}
+		return pair, nil
+	}
 	var ips []net.IP
 	for _, ip := range s.opts.NodeIPs {
 		ips = append(ips, net.ParseIP(ip))

@@ -48,6 +48,9 @@ type Options struct {
 	Join         string // kubeconfig of another API server: the agent alone, for that one
 	ClientCAFile string // with Join: CA of the certificates that may use the node's API; empty: that of the kubeconfig
 
+	CertFile string // with Join: certificate that the node's API shows; empty: one of an own CA, which not every API server takes
+	KeyFile  string
+
 	RuntimeEndpoint  string // empty: the embedded one
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
@@ -118,6 +121,9 @@ func (o Options) validate() error {
 		if net.ParseIP(ip) == nil {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
 		}
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime())
 	return errors.Join(errs...)
