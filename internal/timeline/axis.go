@@ -31,6 +31,8 @@ const (
 	cutOver  = 3 // a stretch is cut when it is so many times as long as all others together
 	cutShare = 5 // and gets one part in so many of the axis
 	mostCuts = 3
+	// mostTicks ends what would not end by itself: clocks may be wrong by centuries, which no duration can hold.
+	mostTicks = 200
 )
 
 // NewAxis makes an axis of some width for a picture.
@@ -139,13 +141,13 @@ func (a *Axis) Ticks(apart float64) (out []Tick) {
 		first := (s.from.Sub(a.from) + step - 1) / step * step
 		if i > 0 { // after a cut the reader has to be told where he is
 			out = append(out, Tick{s.left, Since(s.from.Sub(a.from))})
-			for d := step; !s.from.Add(d).After(end); d += step {
+			for d := step; !s.from.Add(d).After(end) && len(out) < mostTicks; d += step {
 				out = append(out, Tick{a.At(s.from.Add(d)), "+" + Since(d)})
 			}
 			i = j
 			continue
 		}
-		for d := first; !a.from.Add(d).After(end); d += step {
+		for d := first; !a.from.Add(d).After(end) && len(out) < mostTicks; d += step {
 			out = append(out, Tick{a.At(a.from.Add(d)), Since(d)})
 		}
 		i = j

@@ -155,7 +155,7 @@ func (h *History) Begin() time.Time {
 		if m.What == Seen {
 			return m.At
 		}
-		if m.What != Scheduled && m.What != Agent && m.At.Before(first) {
+		if m.What != Scheduled && m.What != Agent && (first.IsZero() || m.At.Before(first)) {
 			first = m.At
 		}
 	}

@@ -128,6 +128,21 @@ func picture(t *testing.T, file string) {
 	}
 }
 
+// Clocks that are wrong by centuries, and none at all, do not keep the picture from being drawn.
+func TestWrongClocks(t *testing.T) {
+	for _, now := range []time.Time{{}, noon, noon.AddDate(5000, 0, 0)} {
+		h := History{Now: now, Moments: []Moment{{At: time.Time{}.Add(1), What: Sandbox, Edge: Begin}, {Seq: 1, At: noon, What: Ready},
+			{Seq: 2, At: noon.AddDate(3000, 0, 0), What: Exited, Container: "web"}}}
+		for n := range len(h.Moments) + 1 {
+			part := h
+			part.Moments = h.Moments[n:]
+			if Text(part, Options{}) == "" || SVG(part, nil) == "" {
+				t.Error("nothing is drawn")
+			}
+		}
+	}
+}
+
 // Every line stays within the terminal, whatever the width.
 func TestTextFits(t *testing.T) {
 	for _, file := range []string{"testdata/start.txtar", "testdata/crash.txtar", "testdata/sidecars.txtar"} {

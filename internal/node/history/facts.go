@@ -114,10 +114,10 @@ func (r *Recorder) Pod(pod *corev1.Pod, now time.Time) {
 // Removed notes that the API server has no such pod any more.
 func (r *Recorder) Removed(pod *corev1.Pod, now time.Time) { r.over(pod, timeline.Removed, now) }
 
-// Left notes that nothing of a pod is left on the node.
-func (r *Recorder) Left(pod *corev1.Pod, now time.Time) { r.over(pod, timeline.Left, now) }
-
 func (r *Recorder) over(pod *corev1.Pod, what timeline.What, now time.Time) {
+	if !r.knows(string(pod.UID)) {
+		return // it ended long ago
+	}
 	r.with(podOf(pod), func(p *record) {
 		p.once(timeline.Moment{At: now, What: what})
 		p.removed = p.removed || what == timeline.Removed
@@ -146,6 +146,8 @@ var operations = map[plan.Verb]timeline.What{
 // Trace notes what a worker tells of its pod.
 func (r *Recorder) Trace(pod *corev1.Pod, e work.Event) {
 	switch {
+	case e.Left:
+		r.over(pod, timeline.Left, e.At)
 	case e.Seen != nil:
 		r.with(podOf(pod), func(p *record) { p.look(e.Seen, e.At) })
 	case e.Op.Verb == plan.Probe:

@@ -261,7 +261,7 @@ func TestGone(t *testing.T) {
 	for n := range KeepGone + 5 {
 		p := pod(fmt.Sprint("p", n))
 		r.Pod(p, after(float64(n)))
-		r.Left(p, after(float64(n)+0.1))
+		r.Trace(p, work.Event{At: after(float64(n) + 0.1), Left: true})
 		r.Removed(p, after(float64(n)+0.2))
 	}
 	on.Store("uid-stays", true)
@@ -299,7 +299,7 @@ func TestFind(t *testing.T) {
 		p.UID = uid
 		r.Pod(p, after(float64(n)))
 		if uid != "a" {
-			r.Left(p, after(float64(n)))
+			r.Trace(p, work.Event{At: after(float64(n)), Left: true})
 			r.Removed(p, after(float64(n)))
 		}
 	}
@@ -361,7 +361,7 @@ func TestServeWatch(t *testing.T) {
 		t.Fatalf("%v: %+v", err, h)
 	}
 	live(r, p)
-	r.Left(p, after(5))
+	r.Trace(p, work.Event{At: after(5), Left: true})
 	r.Removed(p, after(6))
 	for !h.Gone {
 		part = timeline.History{}

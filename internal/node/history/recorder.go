@@ -202,6 +202,12 @@ func (r *Recorder) with(pod timeline.Pod, f func(*record)) {
 	}
 }
 
+func (r *Recorder) knows(uid string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pods[uid] != nil
+}
+
 // Run writes what it is told of until ctx ends, then the rest.
 func (r *Recorder) Run(ctx context.Context) {
 	sweep := time.NewTicker(time.Minute)

@@ -32,6 +32,9 @@ func (s *Server) routes() http.Handler {
 	get("/healthz", s.healthz)
 	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
 	get("/healthz/syncloop", s.healthz)
+	if s.config.Timeline != nil {
+		mux.Handle("GET /timeline/{namespace}/{pod}", s.config.Timeline)
+	}
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
 	}

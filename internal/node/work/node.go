@@ -47,7 +47,8 @@ type Task struct {
 	Sooner <-chan time.Time
 }
 
-// Event is something that happened to a pod: an operation has begun, one has returned, or the worker has looked at the node.
+// Event is something that happened to a pod: an operation has begun, one has returned, the worker has looked at the node, or
+// has nothing left to do.
 type Event struct {
 	At        time.Time
 	Op        plan.Op    // no verb when the worker has looked
@@ -55,6 +56,7 @@ type Event struct {
 	Cancelled bool       // it had been cancelled before it did
 	Err       error      // how it failed
 	Seen      *plan.Seen // what the worker saw; not to be changed
+	Left      bool       // nothing of the pod is left on the node, and its worker ends
 }
 
 // ErrGone says that the API server has no such pod.
