@@ -17,10 +17,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/logs"
+	"github.com/wherryproject/wherry/internal/node/metrics"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
@@ -38,6 +40,8 @@ type Agent struct {
 	runtimeVersion string
 
 	*ops.Runner
+	metrics      *metrics.Metrics
+	history      *history.Recorder
 	volumes      *volume.Manager
 	sources      *refs.Sources
 	events       *recorder
@@ -71,6 +75,11 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	}
 	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(), runtimeVersion: version.GetRuntimeVersion(),
 		ready: make(chan struct{})}
+	a.metrics = metrics.New(a.present)
+	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
+	c.CRI = a.cfg.CRI
+	c.Features.Publish()
+	a.history = a.newHistory()
 	a.events = newRecorder(c.Client, c.NodeName)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
@@ -121,6 +130,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.workers = work.NewSet(ctx, a, a.log)
+	a.workers.Meter = a.metrics
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer a.workers.Wait()
@@ -128,6 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.register(ctx); err != nil {
 		return err
 	}
+	loops.Go(func() { a.history.Run(ctx) })
 	loops.Go(func() { a.heartbeat(ctx) })
 	loops.Go(func() { a.fresh.run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
@@ -155,6 +166,8 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if p, ok := o.(*corev1.Pod); ok {
+				a.metrics.Arrived(p, time.Now())
+				a.history.Pod(p, time.Now())
 				a.workers.Update(p)
 			}
 		},
@@ -165,8 +178,12 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 				return
 			}
 			if was.UID != p.UID {
+				a.metrics.Gone(was.UID)
+				a.history.Removed(was, time.Now())
 				a.workers.Remove(was.UID)
+				a.metrics.Arrived(p, time.Now())
 			}
+			a.history.Pod(p, time.Now())
 			a.workers.Update(p)
 			a.fresh.podChanged(was, p)
 		},
@@ -175,6 +192,8 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 				o = gone.Obj
 			}
 			if p, ok := o.(*corev1.Pod); ok {
+				a.metrics.Gone(p.UID)
+				a.history.Removed(p, time.Now())
 				a.workers.Remove(p.UID)
 			}
 		},
@@ -184,6 +203,7 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 // nudged hands the runtime's nudges to the workers.
 func (a *Agent) nudged(ctx context.Context) {
 	for uid := range a.cfg.CRI.Nudges(ctx) {
+		a.metrics.Nudged(uid)
 		a.workers.Nudge(types.UID(uid))
 	}
 }

@@ -4,6 +4,7 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -65,6 +66,8 @@ func fieldPath(pod *corev1.Pod, container string) string {
 // Tell is part of [work.Node]: what a status shows for the first time and no operation tells of becomes an event.
 func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	a.changes.tell()
+	a.history.Tell(pod, from, to, time.Now())
+	a.metrics.Told(pod, from, to, time.Now())
 	for i := range to.InitContainerStatuses {
 		a.tellContainer(pod, from.InitContainerStatuses, &to.InitContainerStatuses[i])
 	}

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/logs"
@@ -19,8 +18,8 @@ import (
 )
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
-	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: logs.Read, NodeName: a.cfg.NodeName,
-		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: legacyregistry.Handler(),
+	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
+		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
 		Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,13 @@ func newPodInformer(client kubernetes.Interface, node string) cache.SharedIndexI
 // SaveStatus is part of [work.Node]. It sends only what differs, and names the pod's UID so that it never meets another
 // pod of the same name.
 func (a *Agent) SaveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error) {
+	changed := a.metrics.Saving(pod.UID)
+	now, err := a.saveStatus(ctx, pod, from, to)
+	a.metrics.Saved(pod, to, changed, err, time.Now())
+	return now, err
+}
+
+func (a *Agent) saveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error) {
 	patch, err := statusPatch(pod.UID, from, to)
 	if err != nil {
 		return nil, err

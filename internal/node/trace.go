@@ -3,10 +3,28 @@
 package node
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"path/filepath"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/work"
 )
 
 // Trace is part of [work.Node].
-func (a *Agent) Trace(*corev1.Pod, work.Event) {}
+func (a *Agent) Trace(pod *corev1.Pod, e work.Event) {
+	a.metrics.Trace(pod, e)
+	a.history.Trace(pod, e)
+}
+
+// newHistory takes up what an earlier agent noted of the node's pods. That some of it cannot be read keeps no pod from running.
+func (a *Agent) newHistory() *history.Recorder {
+	has := func(uid string) bool { return a.workers != nil && a.workers.Has(types.UID(uid)) }
+	r, err := history.New(history.Config{Dir: filepath.Join(a.cfg.DataDir, "history"), Node: a.cfg.NodeName, Has: has, Logger: a.log}, time.Now())
+	if err != nil {
+		a.log.Warn("timelines of pods could not all be read", "err", err)
+	}
+	return r
+}

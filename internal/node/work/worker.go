@@ -42,6 +42,7 @@ type Worker struct {
 	looks   time.Time // when the safety net looks next
 	ended   chan struct{}
 	told    map[topic]bool // events of the last decision
+	meter   meter
 
 	// shown is what others may read, replaced whole.
 	shown atomic.Pointer[View]
@@ -97,14 +98,17 @@ func (w *Worker) Run(ctx context.Context) {
 	w.looks = time.Now().Add(relist)
 	w.hear(w.box.take())
 	for ctx.Err() == nil {
+		w.meter.begin()
 		wake := w.observe(ctx)
 		if w.known {
 			d := w.decide()
 			w.show()
 			w.announce(d.Why)
 			w.apply(ctx, d)
+			w.meter.end(w.removed || w.pod.DeletionTimestamp != nil)
 			wake = earlier(wake, d.Wake)
 			if d.Gone && w.forget(ctx) {
+				w.node.Trace(w.pod, Event{At: time.Now(), Left: true})
 				return
 			}
 		}
@@ -143,7 +147,9 @@ func (w *Worker) decide() plan.Decision {
 		for _, c := range w.calls {
 			in.Calls = append(in.Calls, plan.Call{Op: c.op, Cancelled: c.cancelled})
 		}
+		began := time.Now()
 		d := plan.Next(in)
+		w.meter.decided(began)
 		if !equality.Semantic.DeepEqual(&w.status, &d.Status) {
 			w.node.Tell(w.pod, &w.status, &d.Status)
 			w.status = d.Status
@@ -228,7 +234,7 @@ func (w *Worker) receive(pod *corev1.Pod) {
 		return // older than what was stored since
 	}
 	w.forgetImages(pod)
-	w.pod, w.version = pod, v
+	w.pod, w.version, w.meter.changed = pod, v, true
 	if w.save.out {
 		w.save.came = pod // whether it is older or newer than what is being stored is known when that has ended
 		return

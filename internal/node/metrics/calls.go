@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"path"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Called tells of a call to the runtime, by its full gRPC method: /runtime.v1.RuntimeService/StartContainer.
+func (m *Metrics) Called(method string, took time.Duration, err error) {
+	name := operation(method)
+	m.runtimeCalls.WithLabelValues(name).Inc()
+	m.runtimeTime.WithLabelValues(name).Observe(took.Seconds())
+	if err != nil {
+		m.runtimeErrors.WithLabelValues(name).Inc()
+	}
+}
+
+// operation is the kubelet's name of a call: run_podsandbox, start_container, image_status.
+func operation(method string) string {
+	var b strings.Builder
+	for i, r := range strings.ReplaceAll(path.Base(method), "PodSandbox", "Podsandbox") {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
