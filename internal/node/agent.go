@@ -154,7 +154,6 @@ func (a *Agent) Run(ctx context.Context) error {
 		return nil
 	}
 	loops.Go(func() { a.nudged(ctx) })
-	a.adoptOrphans(ctx)
 	close(a.ready)
 	a.log.Info("node is ready", "node", a.cfg.NodeName, "runtime", a.runtime, "version", a.runtimeVersion)
 	<-ctx.Done()
@@ -200,11 +199,29 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 	}
 }
 
-// nudged hands the runtime's nudges to the workers.
+// orphanPause is how long the agent gathers nudges of pods it has no worker for before it looks what they are.
+const orphanPause = 2 * time.Second
+
+// nudged hands the runtime's nudges to the workers. One for a pod without a worker is most often the echo of a pod that has
+// just gone; but a sandbox may also appear late, from a call that was given up, and then somebody has to take it down.
 func (a *Agent) nudged(ctx context.Context) {
-	for uid := range a.cfg.CRI.Nudges(ctx) {
-		a.metrics.Nudged(uid)
-		a.workers.Nudge(types.UID(uid))
+	orphans := time.NewTimer(0)
+	defer orphans.Stop()
+	nudges := a.cfg.CRI.Nudges(ctx)
+	for {
+		select {
+		case uid, more := <-nudges:
+			if !more {
+				return
+			}
+			a.metrics.Nudged(uid)
+			if uid == "" || !a.workers.Has(types.UID(uid)) {
+				orphans.Reset(orphanPause)
+			}
+			a.workers.Nudge(types.UID(uid))
+		case <-orphans.C:
+			a.adoptOrphans(ctx)
+		}
 	}
 }
 
