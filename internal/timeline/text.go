@@ -333,6 +333,15 @@ func List(h History, o Options) string {
 	return b.String()
 }
 
+// News writes the moments of a part that has just come, as List does; h is the whole with it.
+func News(h, part History, o Options) string {
+	var b strings.Builder
+	for _, m := range part.sorted() {
+		b.WriteString(Line(h, m, o) + "\n")
+	}
+	return b.String()
+}
+
 // Line writes one moment with the time since the pod's beginning and that of the clock.
 func Line(h History, m Moment, o Options) string {
 	if o.Zone == nil {

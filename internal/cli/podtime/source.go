@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/timeline"
+)
+
+// Source fetches timelines.
+type Source struct {
+	Client kubernetes.Interface
+}
+
+// errUnknown says that a node has no timeline of a pod.
+var errUnknown = errors.New("no timeline")
+
+// Get fetches the timeline of a pod, or of the last one of that name that a node remembers.
+func (s Source) Get(ctx context.Context, namespace, name string) (timeline.History, error) {
+	var h timeline.History
+	node, err := s.find(ctx, namespace, name)
+	if err != nil {
+		return h, err
+	}
+	data, err := s.ask(node, namespace, name).Do(ctx).Raw()
+	if err != nil {
+		return h, explain(err, node, namespace, name)
+	}
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, fmt.Errorf("node %s answered with what is no timeline: %w", node, err)
+	}
+	return h, nil
+}
+
+// Of fetches the timeline of a very pod that was bound to a node.
+func (s Source) Of(ctx context.Context, pod *corev1.Pod) (timeline.History, error) {
+	var h timeline.History
+	data, err := s.ask(pod.Spec.NodeName, pod.Namespace, pod.Name).Param("uid", string(pod.UID)).Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	return h, err
+}
+
+// pause is how long is waited before a broken stream is taken up again.
+const pause = time.Second
+
+// Follow calls hear with the timeline and then with what changes of it, until the pod is gone or ctx ends. It waits for a pod
+// that has no node yet, and survives restarts of the node's agent; then it begins with the whole again.
+func (s Source) Follow(ctx context.Context, namespace, name string, hear func(timeline.History)) error {
+	for heard := false; ; {
+		node, err := s.find(ctx, namespace, name)
+		if err == nil {
+			var gone bool
+			gone, err = s.stream(ctx, node, namespace, name, func(h timeline.History) { heard = true; hear(h) })
+			if gone {
+				return nil
+			}
+		}
+		var waits *Unbound
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil, errors.As(err, &waits), heard && !apierrors.IsForbidden(err):
+		case errors.Is(err, errUnknown) && s.exists(ctx, namespace, name): // its node has not heard of it yet
+		default:
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+func (s Source) exists(ctx context.Context, namespace, name string) bool {
+	_, err := s.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	return err == nil
+}
+
+// stream hears one stream to its end and tells whether that was the pod's.
+func (s Source) stream(ctx context.Context, node, namespace, name string, hear func(timeline.History)) (gone bool, err error) {
+	body, err := s.ask(node, namespace, name).Param("watch", "1").Stream(ctx)
+	if err != nil {
+		return false, explain(err, node, namespace, name)
+	}
+	defer body.Close()
+	for in := json.NewDecoder(body); ; {
+		var part timeline.History
+		if err := in.Decode(&part); err != nil {
+			if errors.Is(err, io.EOF) {
+				return false, nil
+			}
+			return false, fmt.Errorf("the stream from node %s broke off: %w", node, err)
+		}
+		hear(part)
+		if part.Gone {
+			return true, nil
+		}
+	}
+}
+
+// ask is the request for a timeline through the API server's proxy to the node.
+func (s Source) ask(node, namespace, name string) *rest.Request {
+	return s.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy", "timeline", namespace, name)
+}
+
+// Unbound says that a pod has no node that could keep its timeline.
+type Unbound struct{ Pod, Why string }
+
+func (u *Unbound) Error() string {
+	text := "pod " + u.Pod + " has no node yet, so nothing has happened to it"
+	if u.Why != "" {
+		text += ": " + u.Why
+	}
+	return text
+}
+
+// find names the node that keeps a pod's timeline.
+func (s Source) find(ctx context.Context, namespace, name string) (string, error) {
+	pod, err := s.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return s.search(ctx, namespace, name)
+	case err != nil:
+		return "", err
+	case pod.Spec.NodeName != "":
+		return pod.Spec.NodeName, nil
+	}
+	u := &Unbound{Pod: namespace + "/" + name}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			u.Why = c.Message
+		}
+	}
+	return "", u
+}
+
+// search asks every node for a pod that the API server does not know any more.
+func (s Source) search(ctx context.Context, namespace, name string) (string, error) {
+	unknown := fmt.Errorf("there is no pod %s in namespace %s, and no node remembers one: %w", name, namespace, errUnknown)
+	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		return "", unknown
+	}
+	if err != nil {
+		return "", err
+	}
+	for i := range nodes.Items {
+		node := nodes.Items[i].Name
+		if s.ask(node, namespace, name).Do(ctx).Error() == nil {
+			return node, nil
+		}
+	}
+	return "", unknown
+}
+
+// explain words what a node's refusal means.
+func explain(err error, node, namespace, name string) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("timelines are kept by the nodes, and you may not ask them (get nodes/proxy): %w", err)
+	case apierrors.IsNotFound(err) && strings.Contains(bodyOf(err), "keeps no timeline"):
+		return fmt.Errorf("node %s has not heard of pod %s/%s: %w", node, namespace, name, errUnknown)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("node %s keeps no timelines: its agent is not wherry's", node)
+	}
+	return err
+}
+
+// bodyOf is what a server said that is no Kubernetes status.
+func bodyOf(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err.Error()
+	}
+	text := status.Status().Message
+	if d := status.Status().Details; d != nil {
+		for _, c := range d.Causes {
+			text += " " + c.Message
+		}
+	}
+	return text
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/timeline"
+)
+
+// timelineFlags are what `wherry timeline` is told.
+type timelineFlags struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	dataDir    string
+	output     string
+	watch      bool
+	utc        bool
+	noColour   bool
+}
+
+func newTimeline(t Terminal) *cobra.Command {
+	f := &timelineFlags{}
+	cmd := &cobra.Command{
+		Use:   "timeline POD",
+		Short: "Draw the life of a pod: what took how long, and why",
+		Long: `Draw the life of a pod as bars over time: one row for the pod (volumes, sandbox, readiness) and one for each container
+(image pull, create, start, started, ready, hooks, probes, restarts, stop signal, exit code). The last line tells where the time
+until readiness went.
+
+The pod's node keeps what is drawn, also over restarts of its agent, and for an hour after the pod is gone. Quiet stretches are
+cut short on the axis. Without colour the bars are told apart by their characters; the legend names those that are used.`,
+		Example: `  wherry timeline web
+  wherry timeline -n shop web -w             # follow it as it happens
+  wherry timeline web -o wide                # and list every moment with its time
+  wherry timeline web -o svg > web.svg       # a picture; html adds a table
+  wherry timeline web -o json | jq '.moments[] | select(.failed)'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args[0]) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return f.complete(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
+	fl.StringVarP(&f.output, "output", "o", "", "wide, json, svg or html")
+	fl.BoolVarP(&f.watch, "watch", "w", false, "follow it until the pod is gone")
+	fl.BoolVar(&f.utc, "utc", false, "clock times in UTC instead of local time")
+	fl.BoolVar(&f.noColour, "no-color", false, "no colours (also $NO_COLOR)")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
+	fl.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
+	dataDirFlag(cmd, &f.dataDir)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *timelineFlags) check() error {
+	switch {
+	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "svg" && f.output != "html":
+		return &Exit{exitUsage, fmt.Errorf("-o %s: use wide, json, svg or html", f.output)}
+	case f.watch && (f.output == "svg" || f.output == "html"):
+		return &Exit{exitUsage, fmt.Errorf("-o %s draws one picture and -w follows; choose one", f.output)}
+	}
+	return nil
+}
+
+func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	client, err := f.connect()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	source := podtime.Source{Client: client}
+	if f.watch {
+		err = f.follow(ctx, t, source, name)
+		if ctx.Err() != nil {
+			return nil // Ctrl-C is how following ends
+		}
+		return err
+	}
+	h, err := source.Get(ctx, f.namespace, name)
+	if err != nil {
+		return err
+	}
+	switch f.output {
+	case "json":
+		out := json.NewEncoder(t.Out)
+		out.SetIndent("", "  ")
+		return out.Encode(h)
+	case "svg":
+		fmt.Fprint(t.Out, timeline.SVG(h, f.zone()))
+	case "html":
+		fmt.Fprint(t.Out, timeline.HTML(h, f.zone()))
+	default:
+		fmt.Fprint(t.Out, timeline.Text(h, f.options(t)))
+	}
+	return nil
+}
+
+// connect makes a client and settles the namespace.
+func (f *timelineFlags) connect() (kubernetes.Interface, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	if local := server.Kubeconfig(f.dataDir); f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+		if file, err := os.Open(local); err == nil {
+			file.Close()
+			rules.ExplicitPath = local
+		} else if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", local)
+		}
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.dataDir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if f.namespace == "" {
+		if f.namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func (f *timelineFlags) zone() *time.Location {
+	if f.utc {
+		return time.UTC
+	}
+	return time.Local
+}
+
+func (f *timelineFlags) options(t Terminal) timeline.Options {
+	width, _ := sizeOf(t)
+	return timeline.Options{Width: width, Colour: isTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv), Zone: f.zone(), Moments: f.output == "wide"}
+}
+
+// sizeOf is the terminal's width and height; a height of 0 is none: a file, a pipe.
+func sizeOf(t Terminal) (width, height int) {
+	if file, ok := t.Out.(*os.File); ok {
+		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 {
+			return w, h
+		}
+	}
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		return w, 0
+	}
+	return 100, 0
+}
+
+// asciiOnly tells from the locale whether the terminal has nothing but ASCII. No locale says nothing against it.
+func asciiOnly(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(env(name)); v != "" {
+			return !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// complete lists pods by name for the shell; without a server there are none.
+func (f *timelineFlags) complete(ctx context.Context, prefix string) (names []string) {
+	client, err := f.connect()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	pods, err := client.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for _, p := range pods.Items {
+		if strings.HasPrefix(p.Name, prefix) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// redraw is how often a picture that is followed moves on when nothing happens.
+const redraw = 500 * time.Millisecond
+
+// follow shows a pod's timeline as it grows: on a terminal the picture, drawn anew in its place; else its moments, line by
+// line; with -o json what the node says.
+func (f *timelineFlags) follow(ctx context.Context, t Terminal, source podtime.Source, name string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts, failed := make(chan timeline.History), make(chan error, 1)
+	go func() {
+		failed <- source.Follow(ctx, f.namespace, name, func(part timeline.History) {
+			select {
+			case parts <- part:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	show := f.shower(t)
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	var h timeline.History
+	var heard time.Time
+	for {
+		select {
+		case part := <-parts:
+			if part.UID != "" && part.UID != h.UID {
+				h = timeline.History{}
+			}
+			h.Merge(part)
+			heard = time.Now()
+			show(h, &part)
+		case <-tick.C:
+			if !heard.IsZero() {
+				now := h
+				now.Now = h.Now.Add(time.Since(heard))
+				show(now, nil)
+			}
+		case err := <-failed:
+			return err
+		}
+	}
+}
+
+// shower returns what shows a history; part is what has just come, or nil when only time has passed.
+func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeline.History) {
+	_, height := sizeOf(t)
+	switch {
+	case f.output == "json":
+		out := json.NewEncoder(t.Out)
+		return func(_ timeline.History, part *timeline.History) {
+			if part != nil {
+				_ = out.Encode(part)
+			}
+		}
+	case height == 0:
+		return func(h timeline.History, part *timeline.History) {
+			if part == nil {
+				return
+			}
+			fmt.Fprint(t.Out, timeline.News(h, *part, f.options(t)))
+			if h.Gone {
+				fmt.Fprintln(t.Out, timeline.Summary(h))
+			}
+		}
+	}
+	drawn := 0
+	return func(h timeline.History, _ *timeline.History) {
+		lines := strings.Split(strings.TrimSuffix(timeline.Text(h, f.options(t)), "\n"), "\n")
+		if _, height := sizeOf(t); len(lines) > height-1 && height > 1 {
+			lines = lines[:height-1] // what does not fit would scroll away for good at each drawing
+		}
+		up := ""
+		if drawn > 0 {
+			up = fmt.Sprintf("\x1b[%dA", drawn)
+		}
+		fmt.Fprintf(t.Out, "%s\r\x1b[J%s\n", up, strings.Join(lines, "\n"))
+		drawn = len(lines)
+	}
+}
