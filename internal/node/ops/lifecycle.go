@@ -4,11 +4,13 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -94,8 +96,12 @@ func (r *Runner) runHook(ctx context.Context, t work.Task) error {
 		return nil
 	}
 	err = r.Hooks.Run(ctx, to, handler, until)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+	case ctx.Err() == nil || errors.Is(err, hook.ErrNotCompleted):
 		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, reason, err.Error())
+	case !until.IsZero() && !time.Now().Before(until): // the planner was quicker than the deadline
+		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, reason, hook.ErrNotCompleted.Error())
 	}
 	return err
 }
