@@ -143,8 +143,9 @@ func (h *History) spanFrom(moments []Moment, i int) span {
 func (h *History) end() time.Time {
 	last := time.Time{}
 	for i := range h.Moments {
-		m := &h.Moments[i]
-		last = later(later(last, m.At), m.Last)
+		if m := &h.Moments[i]; m.What != Scheduled { // by another clock
+			last = later(later(last, m.At), m.Last)
+		}
 	}
 	if !h.Gone {
 		return later(last, h.Now)

@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/cri/critest"
 	"github.com/wherryproject/wherry/internal/cri/critest/script"
+	pasts "github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -52,6 +53,8 @@ type sim struct {
 
 	actor  func(critest.Info) script.Script // if set, says what containers do
 	begins func()                           // if set, is told of every operation that starts
+
+	history *pasts.Recorder // if set, keeps the pod's timeline
 
 	mu      sync.Mutex
 	scripts map[string][]string // words that containers get from now on, by name
@@ -222,8 +225,14 @@ func (a *agent) changed(pod *corev1.Pod) {
 	}
 	a.mu.Unlock()
 	if pod == nil {
+		if h := a.sim.history; h != nil {
+			h.Removed(a.sim.api.first, time.Now())
+		}
 		a.set.Remove(a.sim.uid)
 		return
+	}
+	if h := a.sim.history; h != nil {
+		h.Pod(pod, time.Now())
 	}
 	a.set.Update(pod)
 }
@@ -312,9 +321,17 @@ func (a *agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 	return a.sim.api.forget(ctx, pod)
 }
 
-func (a *agent) Tell(*corev1.Pod, *corev1.PodStatus, *corev1.PodStatus) {}
+func (a *agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
+	if h := a.sim.history; h != nil {
+		h.Tell(pod, from, to, time.Now())
+	}
+}
 
-func (a *agent) Trace(*corev1.Pod, work.Event) {}
+func (a *agent) Trace(pod *corev1.Pod, e work.Event) {
+	if h := a.sim.history; h != nil {
+		h.Trace(pod, e)
+	}
+}
 
 func (a *agent) Refuse(*corev1.Pod) *plan.Refusal { return nil }
 
