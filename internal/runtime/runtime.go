@@ -103,6 +103,10 @@ func (r *Runtime) prepare(ctx context.Context) error {
 	if err := share(r.dirs.data); err != nil {
 		return err
 	}
+	if err := sweepBundles(r.dirs); err != nil {
+		return fmt.Errorf("half-deleted containers: %w", err)
+	}
+	recordEnds(ctx, r.dirs, r.log)
 	if err := bundle.Embedded().Unpack(r.dirs.bin); err != nil {
 		return err
 	}
