@@ -75,7 +75,7 @@ spec: {containers: [{name: tcp, image: tool, args: [tcp, ":9000"]}, {name: c, co
 	k.says("p", "c", "wget -qO- http://"+outside.address, outside.gateway)
 	// The connection's far end, as the kernel of the other pod has it: the pod's own address.
 	hex := hexAddress(t, pod.Status.PodIP)
-	k.sh("p", "c", "(sleep 10 | nc "+echo.Status.PodIP+" 9000 >/dev/null 2>&1 &)")
+	k.sh("p", "c", "(sleep 10 | nc "+echo.Status.PodIP+" 9000) >/dev/null 2>&1 &")
 	k.says("echo", "c", "for i in $(seq 80); do grep -q "+hex+" /proc/net/tcp* && echo seen && break; usleep 100000; done", "seen")
 }
 
