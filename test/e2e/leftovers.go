@@ -221,7 +221,7 @@ func (s *Server) CRI(ctx context.Context) (*cri.Client, error) {
 }
 
 // foldersWith lists files and folders of the data folder, whose names or (of links) targets contain one of the texts, but
-// not inside images' contents and the store.
+// not inside images' contents, the store and the histories, which outlive their pods.
 func (s *Server) foldersWith(texts ...string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(s.DataDir, func(path string, d fs.DirEntry, err error) error {
@@ -231,7 +231,7 @@ func (s *Server) foldersWith(texts ...string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "snapshots" || d.Name() == "etcd" || d.Name() == "rootfs") {
+		if d.IsDir() && (d.Name() == "snapshots" || d.Name() == "etcd" || d.Name() == "rootfs" || path == filepath.Join(s.DataDir, "history")) {
 			return fs.SkipDir
 		}
 		target := ""

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// every is a probe of this handler, tried every second.
+func every(h corev1.ProbeHandler) *corev1.Probe {
+	return &corev1.Probe{PeriodSeconds: 1, ProbeHandler: h, FailureThreshold: 1}
+}
+
+// TestProbeKinds: every kind of probe, as a readiness probe: not ready while the container does not serve, ready when it does,
+// not when it is sick, and ready again; a watch sees each turn (PL-04). What a kind cannot say (tcp: sick) it is not asked.
+func TestProbeKinds(t *testing.T) {
+	t.Parallel()
+	s, st := shared(t), NewStage(t)
+	port := intstr.FromString("web")
+	var mains []corev1.Container
+	kinds := []string{"exec", "http", "https", "tcp", "grpc"}
+	for i, h := range []corev1.ProbeHandler{
+		{Exec: Exec("healthy", journalPath, "exec")},
+		{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: port, HTTPHeaders: []corev1.HTTPHeader{{Name: "X-Test", Value: "yes"}}}},
+		{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt(7002), Scheme: corev1.URISchemeHTTPS}},
+		{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(7003)}},
+		{GRPC: &corev1.GRPCAction{Port: 7004}},
+	} {
+		kind := kinds[i]
+		serve := []string{"", "http:7001", "https:7002", "tcp:7003", "grpc:7004"}[i]
+		c := Serving(st.Act(kind, "-wait", "1200ms", "-serve", serve), every(h))
+		if kind == "http" {
+			c.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 7001}}
+		}
+		mains = append(mains, c)
+	}
+	for _, kind := range kinds {
+		st.Set(kind, "sick")
+	}
+	turns := s.turns("p")
+	s.Create(st.Pod("p", mains...))
+	p := s.Wait("p", "be ready where tcp is", func(p *corev1.Pod) bool { return Status(p, "tcp") != nil && Status(p, "tcp").Ready })
+	for _, kind := range kinds {
+		if c := Status(p, kind); kind != "tcp" && c.Ready {
+			t.Errorf("PL-04 %s is ready and sick", kind)
+		}
+	}
+	for _, kind := range kinds {
+		st.Clear(kind, "sick")
+	}
+	s.WaitReady("p")
+	for i, kind := range kinds {
+		if kind == "tcp" {
+			continue
+		}
+		st.Set(kind, "sick")
+		s.Wait("p", kind+" not to be ready", func(p *corev1.Pod) bool {
+			return !Status(p, kind).Ready && Condition(p, corev1.PodReady) == corev1.ConditionFalse
+		})
+		s.WaitEvent("p", "Unhealthy", "Readiness probe failed: "+[]string{"tool: exec is sick", "HTTP probe failed with statuscode: 503", "HTTP probe failed with statuscode: 503", "", `service unhealthy (responded with "NOT_SERVING")`}[i])
+		st.Clear(kind, "sick")
+		s.WaitReady("p")
+	}
+	for _, kind := range kinds {
+		want := []bool{false, true, false, true}
+		if kind == "tcp" {
+			want = []bool{false, true}
+		}
+		if got := turns(kind); !slices.Equal(got, want) {
+			t.Errorf("PL-04 a watch saw the readiness of %s as %v, want %v", kind, got, want)
+		}
+	}
+	for _, c := range s.Get("p").Status.ContainerStatuses {
+		if c.RestartCount != 0 {
+			t.Errorf("PL-04 readiness restarted %s", c.Name)
+		}
+	}
+}
+
+// turns watches the readiness of a pod's containers; it gives the values that one of them had, one after the other.
+func (s *Space) turns(pod string) func(container string) []bool {
+	s.T.Helper()
+	w, err := s.Client.CoreV1().Pods(s.Namespace).Watch(s.ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", pod).String()})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := map[string][]bool{}
+	go func() {
+		for e := range w.ResultChan() {
+			p, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				continue
+			}
+			mu.Lock()
+			for _, c := range p.Status.ContainerStatuses {
+				if was := seen[c.Name]; len(was) == 0 || was[len(was)-1] != c.Ready {
+					seen[c.Name] = append(was, c.Ready)
+				}
+			}
+			mu.Unlock()
+		}
+	}()
+	s.T.Cleanup(w.Stop)
+	return func(container string) []bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen[container]
+	}
+}
+
+// TestProbeThresholds: initialDelaySeconds, periodSeconds, failureThreshold, successThreshold, timeoutSeconds: counted in the
+// journal of the probes themselves (PL-04).
+func TestProbeThresholds(t *testing.T) {
+	t.Parallel()
+	s, st := shared(t), NewStage(t)
+	delayed := Healthy("delayed", "-tell", "asked")
+	delayed.InitialDelaySeconds = 3
+	twice := Healthy("twice", "-tell", "asked")
+	twice.SuccessThreshold, twice.FailureThreshold = 3, 2
+	hangs := Healthy("hangs", "-tell", "asked", "-hang", "30s")
+	hangs.TimeoutSeconds, hangs.FailureThreshold = 1, 1
+	s.Create(st.Pod("p", Serving(st.Act("delayed"), delayed), Serving(st.Act("twice"), twice), Serving(st.Act("hangs"), hangs)))
+	s.WaitReady("p")
+	play := st.Play()
+	play.Gap("PL-04 initialDelaySeconds", play.At("delayed", "start"), play.At("delayed", "asked"), 2900*time.Millisecond, 6*time.Second)
+	if n := play.Count("twice", "asked"); n < 3 {
+		t.Errorf("PL-04 successThreshold 3: ready after %d tries", n)
+	}
+	st.Note("sick")
+	st.Set("twice", "sick")
+	st.Set("hangs", "sick")
+	s.Wait("p", "be unready", func(p *corev1.Pod) bool { return !Status(p, "twice").Ready && !Status(p, "hangs").Ready })
+	st.Note("unready")
+	s.WaitEvent("p", "Unhealthy", "timed out")
+	play = st.Play().After("sick")
+	i := slices.IndexFunc(play.Moments, func(m Moment) bool { return m.What == "unready" })
+	if n := (Play{t, play.Moments[:i]}).Count("twice", "asked"); n < 2 {
+		t.Errorf("PL-04 failureThreshold 2: unready after %d tries", n)
+	}
+	asked := st.Play().Times("delayed", "asked")
+	for i := 1; i < len(asked); i++ {
+		// Once ready there are no tries between the ticks.
+		if d := asked[i].Sub(asked[i-1]); d < 700*time.Millisecond {
+			t.Errorf("PL-04 periodSeconds 1: tries %s apart", d)
+		}
+	}
+}
+
+// TestProbeStartupFirst: no other probe is tried before the startup probe has succeeded, and then it is tried no more (PL-04).
+func TestProbeStartupFirst(t *testing.T) {
+	t.Parallel()
+	s, st := shared(t), NewStage(t)
+	st.Set("c", "sick")
+	startup := Healthy("c", "-tell", "startup")
+	startup.FailureThreshold = 100
+	tells := func(what string) *corev1.Probe {
+		return &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{Exec: Tells("c", what).Exec}}
+	}
+	s.Create(st.Pod("p", Serving(Living(Starting(st.Act("c"), startup), tells("liveness")), tells("readiness"))))
+	play := st.Await("c", "startup", 4)
+	play.Happened("PL-04", "c", "liveness", 0)
+	play.Happened("PL-04", "c", "readiness", 0)
+	if c := Status(s.Get("p"), "c"); *c.Started || c.Ready {
+		t.Errorf("PL-04 %+v", c)
+	}
+	st.Note("well")
+	st.Clear("c", "sick")
+	s.WaitReady("p")
+	st.Note("ready")
+	play = st.Await("c", "liveness", 3)
+	play.After("ready").Happened("PL-04 the startup probe is over", "c", "startup", 0)
+	play.InOrder("PL-04", "test well", "c startup", "c liveness")
+}
+
+// TestProbeLiveness: a container that fails its liveness probe is stopped, within the probe's own grace period, and started again
+// (PL-04); under Never the pod fails.
+func TestProbeLiveness(t *testing.T) {
+	t.Parallel()
+	s, st := shared(t), NewStage(t)
+	own := Healthy("deaf")
+	own.FailureThreshold, own.TerminationGracePeriodSeconds = 2, ptr.To[int64](1)
+	pods := Healthy("heeds")
+	pods.FailureThreshold = 1
+	pod := graceful(st.Pod("p", Living(st.Act("deaf", "-deaf"), own), Living(PreStop(st.Act("heeds", "-term", "500ms"), Tells("heeds", "pre")), pods)), 60)
+	s.Create(pod)
+	s.WaitReady("p")
+	st.Set("deaf", "sick")
+	st.Set("heeds", "sick")
+	st.Await("heeds", "start", 2)
+	st.Clear("heeds", "sick")
+	play := st.Await("deaf", "start", 2)
+	st.Clear("deaf", "sick")
+	play.Gap("PL-04 killed after the probe's grace, not the pod's", play.At("deaf", "TERM"), play.Times("deaf", "start")[1], 900*time.Millisecond, 8*time.Second)
+	play.InOrder("PL-04 preStop runs before", "heeds pre", "heeds pre-done", "heeds TERM", "heeds end", "heeds start")
+	p := s.Wait("p", "be ready again", func(p *corev1.Pod) bool {
+		return Condition(p, corev1.PodReady) == corev1.ConditionTrue && Status(p, "deaf").RestartCount == 1 && Status(p, "heeds").RestartCount == 1
+	})
+	if end := Ended(p, "deaf"); end.ExitCode != 137 {
+		t.Errorf("PL-04 deaf ended %+v", end)
+	}
+	s.WaitEvent("p", "Unhealthy", "Liveness probe failed: tool: deaf is sick")
+	s.WaitEvent("p", "Killing", "Container deaf failed liveness probe, will be restarted")
+	t.Run("PL-04 Never", func(t *testing.T) {
+		s, st := s.With(t), NewStage(t)
+		live := Healthy("main")
+		live.FailureThreshold = 1
+		pod := WithInit(st.Pod("never", Living(st.Act("main", "-termcode", "9"), live)), Sidecar(st.Act("side")))
+		pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+		st.Set("main", "sick")
+		s.Create(pod)
+		s.WaitPhase("never", corev1.PodFailed)
+		st.Play().InOrder("PL-04", "main TERM", "main end", "side TERM")
+		st.Play().Happened("PL-04", "main", "start", 1)
+	})
+}
