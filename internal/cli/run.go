@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/cli/podtime"
 	"github.com/wherryproject/wherry/internal/manifest"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // runFlags are what `wherry run` is told.
@@ -80,11 +82,15 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	defer signal.Stop(interrupts)
 
 	screen := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: isTerminal(t.Err) && isTerminal(t.Out), Quiet: f.options.Quiet, Start: start}
+	if width, height := sizeOf(t.Err); height > 0 {
+		screen.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv), Zone: time.Local}
+	}
 	server, err := f.connect(ctx, screen, interrupts)
 	if err != nil {
 		return &Exit{podrun.ExitFailure, err}
 	}
-	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts}
+	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts,
+		Timeline: podtime.Source{Client: server.client}.Of}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Pods); err == nil {
 		err = perr

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -158,13 +159,13 @@ func (f *timelineFlags) zone() *time.Location {
 }
 
 func (f *timelineFlags) options(t Terminal) timeline.Options {
-	width, _ := sizeOf(t)
+	width, _ := sizeOf(t.Out)
 	return timeline.Options{Width: width, Colour: isTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv), Zone: f.zone(), Moments: f.output == "wide"}
 }
 
 // sizeOf is the terminal's width and height; a height of 0 is none: a file, a pipe.
-func sizeOf(t Terminal) (width, height int) {
-	if file, ok := t.Out.(*os.File); ok {
+func sizeOf(out io.Writer) (width, height int) {
+	if file, ok := out.(*os.File); ok {
 		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 {
 			return w, h
 		}
@@ -250,7 +251,7 @@ func (f *timelineFlags) follow(ctx context.Context, t Terminal, source podtime.S
 
 // shower returns what shows a history; part is what has just come, or nil when only time has passed.
 func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeline.History) {
-	_, height := sizeOf(t)
+	_, height := sizeOf(t.Out)
 	switch {
 	case f.output == "json":
 		out := json.NewEncoder(t.Out)
@@ -273,7 +274,7 @@ func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeli
 	drawn := 0
 	return func(h timeline.History, _ *timeline.History) {
 		lines := strings.Split(strings.TrimSuffix(timeline.Text(h, f.options(t)), "\n"), "\n")
-		if _, height := sizeOf(t); len(lines) > height-1 && height > 1 {
+		if _, height := sizeOf(t.Out); len(lines) > height-1 && height > 1 {
 			lines = lines[:height-1] // what does not fit would scroll away for good at each drawing
 		}
 		up := ""

@@ -34,6 +34,7 @@ type follower struct {
 	told    *corev1.Pod // as last told; nil at first
 	several bool
 	gone    bool
+	wayTold bool // where the time until readiness went
 
 	logs   sync.WaitGroup
 	opened map[string]int32 // attempts whose logs are being followed: container -> highest
@@ -55,6 +56,7 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	err = watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
 	stopEvents()
 	f.drain(stopLogs, err)
+	f.draw(ctx)
 	if err != nil {
 		return f.pod, 0, err
 	}
@@ -71,6 +73,14 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 		f.owner.Screen.Tell(now.Name, l, f.several)
 	}
 	f.pod, f.told = now, now
+	if progress.Ready(now) && !f.wayTold {
+		f.wayTold = true
+		if f.owner.Options.Detach { // nothing else is waited for
+			f.tellWay(ctx, now)
+		} else {
+			f.logs.Go(func() { f.tellWay(ctx, now) })
+		}
+	}
 	if !f.owner.Options.Detach {
 		f.openLogs(ctx, now)
 	}

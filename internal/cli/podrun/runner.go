@@ -18,6 +18,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/manifest"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // Exit codes of a run that the pod does not decide.
@@ -44,6 +45,8 @@ type Runner struct {
 	Screen     *Screen
 	Options    Options
 	Interrupts <-chan os.Signal
+	// Timeline fetches what a pod's node noted of it; nil: nothing is told of where the time went.
+	Timeline func(context.Context, *corev1.Pod) (timeline.History, error)
 }
 
 // Result is a run's end.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // Screen is where a run writes: progress with the time since the run's start to Err, the containers' own output to Out,
@@ -19,6 +20,7 @@ type Screen struct {
 	Colour   bool
 	Quiet    bool // no progress
 	Start    time.Time
+	Rows     timeline.Options // how timelines are drawn; a width of 0: not at all
 
 	mu      sync.Mutex
 	colours map[string]int
@@ -54,6 +56,14 @@ func (s *Screen) Tell(pod string, l progress.Line, several bool) {
 		text = s.paint(red, text)
 	}
 	fmt.Fprintf(s.Err, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%6.2fs", time.Since(s.Start).Seconds())), name, text)
+}
+
+// Draw writes a pod's timeline.
+func (s *Screen) Draw(h timeline.History) {
+	text := timeline.Text(h, s.Rows)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.Err, "\n%s\n", text)
 }
 
 func label(pod, container string, several bool) string {
