@@ -54,13 +54,16 @@ type Server struct {
 
 // NewServer makes a data folder and starts a server on it, with the images imported. The caller ends it with Purge.
 func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, error) {
-	dir, err := os.MkdirTemp("", "wh-")
+	dir, err := os.MkdirTemp("", serverPrefix)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
 	s.Kubeconfig = filepath.Join(s.DataDir, "kubeconfig")
 	if err := os.Mkdir(s.home, 0o755); err != nil {
+		return nil, err
+	}
+	if err := writePID(dir, ownerFile, os.Getpid()); err != nil {
 		return nil, err
 	}
 	if err := s.Start(ctx); err != nil {
@@ -109,6 +112,9 @@ func (s *Server) spawn(notify string) error {
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C at the tests is not for the server
 	if err := s.cmd.Start(); err != nil {
 		return err
+	}
+	if err := writePID(filepath.Dir(s.DataDir), serverFile, s.PID()); err != nil {
+		return errors.Join(err, s.cmd.Process.Kill())
 	}
 	done := make(chan struct{})
 	s.done = done

@@ -40,7 +40,7 @@ func NewWorld(ctx context.Context) (*World, error) {
 	if w.dir, err = os.MkdirTemp("", "wherry-e2e-"); err != nil {
 		return nil, err
 	}
-	if err := w.build(ctx); err != nil {
+	if err := errors.Join(removeStale(ctx, w.Wherry), w.build(ctx)); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil

@@ -26,7 +26,7 @@ func behaviours() map[string]behaviour {
 		"exit":     {"exit CODE [AFTER]: end with CODE, after a duration", exit},
 		"healthy":  {"healthy [FLAGS] JOURNAL NAME: end with 1 if the actor NAME is sick", healthy},
 		"http":     {"http [ADDR]: serve HTTP (default :8080); see http.go for its paths", serveHTTP},
-		"lines":    {"lines N [EVERY]: log N numbered lines, to stdout and (every third) to stderr", lines},
+		"lines":    {"lines N [EVERY]: log N numbered lines", lines},
 		"once":     {"once FILE CODE: end with CODE the first time (FILE is then made), with 0 afterwards", once},
 		"sleep":    {"sleep [FOR]: say so and sleep, until SIGTERM, which ends it with 0", sleep},
 		"stubborn": {"stubborn: ignore SIGTERM and SIGINT, saying so", stubborn},

@@ -21,11 +21,7 @@ func lines(args []string) error {
 		return err
 	}
 	for i := 1; i <= n; i++ {
-		out := os.Stdout
-		if i%3 == 0 {
-			out = os.Stderr
-		}
-		fmt.Fprintln(out, "line", i)
+		fmt.Println("line", i)
 		time.Sleep(every)
 	}
 	return nil

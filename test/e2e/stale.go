@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A test run that is killed, or that panics because of its -timeout, cannot purge its servers. Every server's folder therefore
+// says whose it is and which process it runs in, and the next run removes those without an owner.
+const (
+	serverPrefix = "wh-"
+	ownerFile    = "owner.pid"
+	serverFile   = "server.pid"
+)
+
+func writePID(dir, file string, pid int) error {
+	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(pid)+"\n"), 0o644)
+}
+
+// removeStale ends and purges the servers of test runs that are no more.
+func removeStale(ctx context.Context, wherry string) error {
+	owners, err := filepath.Glob(filepath.Join(os.TempDir(), serverPrefix+"*", ownerFile))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, owner := range owners {
+		if pid, ok := readPID(owner); !ok || running(pid, "") {
+			continue
+		}
+		dir := filepath.Dir(owner)
+		data := filepath.Join(dir, "d")
+		if pid, ok := readPID(filepath.Join(dir, serverFile)); ok && running(pid, data) {
+			errs = append(errs, end(ctx, pid))
+		}
+		if _, err := os.Stat(filepath.Join(data, "version")); err == nil { // else no server ever ran on it
+			if out, err := exec.CommandContext(ctx, wherry, "purge", "--yes", "--data-dir", data).CombinedOutput(); err != nil {
+				errs = append(errs, fmt.Errorf("remove what an earlier test run left in %s: %w: %s", dir, err, out))
+				continue
+			}
+		}
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
+}
+
+func readPID(file string) (pid int, ok bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid, err == nil
+}
+
+// running says whether a process runs that has word in its command line; pids are given again to others.
+func running(pid int, word string) bool {
+	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && len(cmdline) > 0 && strings.Contains(string(cmdline), word)
+}
+
+// end ends a process that is not our child, and waits until it has.
+func end(ctx context.Context, pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return nil // it has ended
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return nil // it has ended
+	}
+	for running(pid, "") {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
