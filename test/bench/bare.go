@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -49,17 +52,30 @@ func newBareClient(ctx context.Context, dataDir string) (*bareClient, error) {
 	return b, nil
 }
 
-// close ends the connection and removes the cgroups above those of the bare pods.
-func (b *bareClient) close() error {
-	for _, below := range []string{"kubepods/besteffort", "kubepods", ""} {
-		dirs, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", cgroupRoot, below)) // the pattern is well-formed
-		for _, dir := range dirs {
-			if err := os.Remove(dir); err != nil {
-				return err
+func (b *bareClient) close() error { return b.Client.Close() }
+
+// removeBareCgroups removes the cgroups of the bare pods, which hold nothing any more, from the innermost.
+func removeBareCgroups() error {
+	roots, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupRoot)
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		var dirs []string
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
 			}
+			return err
+		})
+		for _, dir := range slices.Backward(dirs) {
+			err = errors.Join(err, os.Remove(dir))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return b.Client.Close()
+	return nil
 }
 
 // barePod is one pod by bare calls.
@@ -85,8 +101,16 @@ func (b *bareClient) newPod(name string) (*barePod, error) {
 			HostPath: filepath.Join(b.files, "token"), Readonly: true}},
 		HostsFile: filepath.Join(b.files, "hosts"), TerminationLog: filepath.Join(b.files, "termination-log"),
 	})
-	return &barePod{uid: string(p.UID), config: ops.SandboxConfig(ops.SandboxInput{Pod: p, LogFolder: logs, CgroupParent: cgroupOf(string(p.UID)),
-		Node: ops.Node{HostDNS: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}}}}), containerConfig: container}, err
+	if err != nil {
+		return nil, err
+	}
+	sandbox := ops.SandboxConfig(ops.SandboxInput{Pod: p, LogFolder: logs, CgroupParent: cgroupOf(string(p.UID)),
+		Node: ops.Node{HostDNS: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}}}})
+	// The label says whose a sandbox is: the agent takes down those of pods that it has no record of.
+	for _, labels := range []map[string]string{sandbox.Labels, container.Labels} {
+		delete(labels, cri.LabelPodUID)
+	}
+	return &barePod{uid: string(p.UID), config: sandbox, containerConfig: container}, nil
 }
 
 // cgroupRoot holds the cgroups of bare pods, laid out like the agent's.

@@ -95,7 +95,7 @@ func (b *bench) close() error {
 		errs = append(errs, b.bare.close())
 	}
 	if b.server != nil {
-		errs = append(errs, b.server.purge())
+		errs = append(errs, b.server.purge(), removeBareCgroups()) // in this order: purging ends bare pods too
 	}
 	return errors.Join(errs...)
 }
