@@ -18,6 +18,7 @@ var deciders = []string{
 	"internal/api/table",
 	"internal/controllers/scheduler/fit",
 	"internal/cli/progress",
+	"internal/timeline",
 	"internal/manifest",
 }
 

@@ -28,9 +28,9 @@ type Tick struct {
 }
 
 const (
-	cutOver  = 3 // a stretch is cut when it is so many times as long as all others together
+	cutOver  = 2 // a stretch is cut when it is so many times as long as all others together
 	cutShare = 5 // and gets one part in so many of the axis
-	mostCuts = 3
+	mostCuts = 4
 	// mostTicks ends what would not end by itself: clocks may be wrong by centuries, which no duration can hold.
 	mostTicks = 200
 )

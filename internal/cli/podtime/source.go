@@ -25,8 +25,10 @@ type Source struct {
 	Client kubernetes.Interface
 }
 
-// errUnknown says that a node has no timeline of a pod.
-var errUnknown = errors.New("no timeline")
+// Unknown says that there is no timeline of a pod.
+type Unknown struct{ text string }
+
+func (u *Unknown) Error() string { return u.text }
 
 // Get fetches the timeline of a pod, or of the last one of that name that a node remembers.
 func (s Source) Get(ctx context.Context, namespace, name string) (timeline.History, error) {
@@ -71,11 +73,12 @@ func (s Source) Follow(ctx context.Context, namespace, name string, hear func(ti
 			}
 		}
 		var waits *Unbound
+		var unknown *Unknown
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil, errors.As(err, &waits), heard && !apierrors.IsForbidden(err):
-		case errors.Is(err, errUnknown) && s.exists(ctx, namespace, name): // its node has not heard of it yet
+		case errors.As(err, &unknown) && s.exists(ctx, namespace, name): // its node has not heard of it yet
 		default:
 			return err
 		}
@@ -154,7 +157,7 @@ func (s Source) find(ctx context.Context, namespace, name string) (string, error
 
 // search asks every node for a pod that the API server does not know any more.
 func (s Source) search(ctx context.Context, namespace, name string) (string, error) {
-	unknown := fmt.Errorf("there is no pod %s in namespace %s, and no node remembers one: %w", name, namespace, errUnknown)
+	unknown := &Unknown{fmt.Sprintf("there is no pod %s in namespace %s, and no node remembers one", name, namespace)}
 	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		return "", unknown
@@ -177,7 +180,7 @@ func explain(err error, node, namespace, name string) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("timelines are kept by the nodes, and you may not ask them (get nodes/proxy): %w", err)
 	case apierrors.IsNotFound(err) && strings.Contains(bodyOf(err), "keeps no timeline"):
-		return fmt.Errorf("node %s has not heard of pod %s/%s: %w", node, namespace, name, errUnknown)
+		return &Unknown{fmt.Sprintf("node %s has not heard of pod %s/%s", node, namespace, name)}
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("node %s keeps no timelines: its agent is not wherry's", node)
 	}

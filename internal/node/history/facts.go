@@ -92,7 +92,8 @@ func (r *Recorder) Pod(pod *corev1.Pod, now time.Time) {
 		}
 		if _, known := p.facts[fact{what: timeline.Seen}]; !known {
 			for _, c := range pod.Status.Conditions {
-				if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+				waited := c.LastTransitionTime.Sub(pod.CreationTimestamp.Time) // both are cut to the second
+				if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && waited > time.Second {
 					p.add(timeline.Moment{At: c.LastTransitionTime.Time, What: timeline.Scheduled})
 				}
 			}
@@ -105,7 +106,9 @@ func (r *Recorder) Pod(pod *corev1.Pod, now time.Time) {
 		if s := pod.DeletionGracePeriodSeconds; s != nil {
 			m.Text = fmt.Sprintf("with %ds of grace", *s)
 		}
-		if old := p.had(&m); old == nil || old.Text != m.Text {
+		old := p.had(&m)
+		own := old != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 // the agent's last word
+		if old == nil || old.Text != m.Text && !own {
 			p.add(m)
 		}
 	})
