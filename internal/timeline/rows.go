@@ -183,7 +183,7 @@ func (r *Row) attempt(l *life, until time.Time, newest bool) {
 		if !stopped.IsZero() && stopped.Before(over) {
 			over, open = stopped, false
 		}
-		r.running(l.switches, r.Kind != Init, l.running, over, open)
+		r.running(l.switches, r.Kind == Main || r.Kind == Sidecar, l.running, over, open)
 	}
 	if !l.exited.IsZero() {
 		sign := Done
