@@ -59,6 +59,9 @@ func (d dirs) short() string {
 func (d dirs) sockets() string     { return filepath.Join(d.short(), "s") }
 func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.sock") }
 
+// tasks holds a working folder for each task; none of them means anything without the task.
+func (d dirs) tasks() string { return filepath.Join(d.root, "io.containerd.runtime.v2.task") }
+
 // shimAddress is the name by which shims tell data folders apart. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 
@@ -98,8 +101,11 @@ func (d dirs) prepare(bootID string) error {
 		return fmt.Errorf("runtime state: %w", err)
 	}
 	if err == nil && strings.TrimSpace(string(old)) != bootID {
-		if err := os.RemoveAll(d.run); err != nil {
-			return fmt.Errorf("runtime state of the former boot: %w", err)
+		// containerd clears the working folders of tasks that are gone, but only where it finds what is in run.
+		for _, dir := range []string{d.tasks(), d.run} {
+			if err := os.RemoveAll(dir); err != nil {
+				return fmt.Errorf("runtime state of the former boot: %w", err)
+			}
 		}
 	}
 	if err := os.MkdirAll(d.run, 0o711); err != nil { // as lock says

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 )
 
 // signal sends a signal to a container's first process, from the node: a container's own kill cannot kill its PID 1.
@@ -50,4 +51,12 @@ func (s *Space) PIDOf(pod, container string) int {
 	}
 	s.T.Fatalf("no process of container %s of %s (%s)", container, pod, id)
 	return 0
+}
+
+// kill ends a process that is no child of ours.
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+)
+
+// PowerOff does to a server's node what a power cut does, so that the next Start is as after a boot: every process of it is
+// killed, its mounts, cgroups and network are gone, what lay in /run is gone, and the boot is another one. What is on disk stays.
+func (s *Server) PowerOff() error {
+	s.Kill()
+	f, err := s.footprint()
+	if err != nil {
+		return err
+	}
+	for range 100 { // a shim may be starting something
+		processes, err := processesWith(f.dataDir+"/", f.cgroupRoot())
+		if err != nil {
+			return err
+		}
+		if len(processes) == 0 {
+			break
+		}
+		for _, line := range processes {
+			text, _, _ := strings.Cut(strings.TrimPrefix(line, "process "), ":")
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				return err
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL) // an error says that it has ended
+		}
+		time.Sleep(20 * time.Millisecond) // they are no children of ours to wait for
+	}
+	link := filepath.Join("/run/wherry", linkOf(f.dataDir))
+	return errors.Join(unmountAll(f.dataDir), removeCgroups(f.cgroupRoot()), f.unplug(), os.RemoveAll(link),
+		os.WriteFile(filepath.Join(f.dataDir, "runtime", "run", "boot-id"), []byte("the boot before\n"), 0o600))
+}
+
+// linkOf is the short name that the runtime gives a data folder below /run/wherry.
+func linkOf(dataDir string) string {
+	entries, _ := os.ReadDir("/run/wherry") // none: there is no such name
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join("/run/wherry", e.Name())); err == nil && strings.HasPrefix(to, dataDir+"/") {
+			return e.Name()
+		}
+	}
+	return "no-such-link"
+}
+
+// unmountAll unmounts a folder and all below it, the newest mounts first.
+func unmountAll(dir string) error {
+	mounts, err := mountsWith(" "+dir+" ", " "+dir+"/")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, line := range slices.Backward(mounts) {
+		at := strings.Fields(strings.TrimPrefix(line, "mount "))[4]
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", at, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeCgroups removes cgroups, whose processes are dead, by their name.
+func removeCgroups(name string) error {
+	for range 100 {
+		groups, err := cgroupsWith(name)
+		if err != nil || len(groups) == 0 {
+			return err
+		}
+		for _, g := range groups {
+			removeTree(strings.TrimPrefix(g, "cgroup "))
+		}
+		time.Sleep(20 * time.Millisecond) // the kernel takes a moment after the last process' end
+	}
+	return fmt.Errorf("cgroups %s cannot be removed", name)
+}
+
+func removeTree(dir string) {
+	entries, _ := os.ReadDir(dir) // gone meanwhile
+	for _, e := range entries {
+		if e.IsDir() {
+			removeTree(filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = os.Remove(dir) // tried again by the caller
+}
+
+// unplug removes the bridge and its rules.
+func (f footprint) unplug() error {
+	if l, err := netlink.LinkByName(f.bridge); err == nil {
+		if err := netlink.LinkDel(l); err != nil {
+			return err
+		}
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	tables, err := conn.ListTables()
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if strings.Contains(t.Name, f.bridge) {
+			conn.DelTable(t)
+		}
+	}
+	return conn.Flush()
+}
