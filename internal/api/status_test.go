@@ -142,9 +142,6 @@ func TestRefusals(t *testing.T) {
 			_, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "spec.color=red"})
 			return err
 		}, 400, metav1.StatusReasonBadRequest, []string{"field label not supported", "spec.color"}, ""},
-		{"ephemeral containers are not served yet", func(ctx context.Context) error {
-			return c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name("there").SubResource("ephemeralcontainers").Do(ctx).Error()
-		}, 404, metav1.StatusReasonNotFound, nil, ""},
 		{"immortal namespace", func(ctx context.Context) error {
 			return c.CoreV1().Namespaces().Delete(ctx, "kube-system", metav1.DeleteOptions{})
 		}, 403, metav1.StatusReasonForbidden, []string{"this namespace may not be deleted"}, ""},

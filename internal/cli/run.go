@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
@@ -162,7 +161,7 @@ func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
 		if f.output == "yaml" && i > 0 {
 			fmt.Fprintln(t.Out, "---")
 		}
-		full := p.DeepCopyObject().(runtime.Object)
+		full := p.DeepCopyObject()
 		full.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 		if err := printAs(t, f.output, full); err != nil {
 			return err

@@ -40,11 +40,6 @@ func (r *recorder) Event(pod *corev1.Pod, fieldPath, eventType, reason, message 
 		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath}, eventType, reason, message)
 }
 
-// node records an event on the node itself.
-func (r *recorder) node(name, eventType, reason, message string) {
-	r.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name}, eventType, reason, message)
-}
-
 func (a *Agent) imageEvent(e image.Event) {
 	a.events.Event(e.Pod, fieldPath(e.Pod, e.Container), e.Type, e.Reason, e.Message)
 }

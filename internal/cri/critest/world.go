@@ -54,11 +54,10 @@ func newWorld(mu *sync.Mutex, logs bool) *world {
 
 type image struct {
 	Image
-	made    int
-	ref     string // normalised
-	id      string // sha256:…
-	digest  string // name@sha256:…
-	started time.Time
+	made   int
+	ref    string // normalised
+	id     string // sha256:…
+	digest string // name@sha256:…
 }
 
 func (i *image) order() int { return i.made }
