@@ -56,7 +56,7 @@ func TestPreStopCounts(t *testing.T) {
 	t.Parallel()
 	s, st := shared(t), NewStage(t)
 	pod := s.Create(graceful(st.Pod("p", PreStop(st.Act("c", "-deaf"), Tells("c", "pre", "-for", "60s"))), 2))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
 	play.Gap("PL-04 told when grace is over", play.At("test", "delete"), play.At("c", "TERM"), 1900*time.Millisecond, 4*time.Second)
 	play.Gap("PL-10 killed 2 s later", play.At("c", "TERM"), play.At("test", "gone"), 1800*time.Millisecond, 6*time.Second)
@@ -96,6 +96,7 @@ func TestStopSignals(t *testing.T) {
 	pod.Spec.OS = &corev1.PodOS{Name: corev1.Linux}
 	pod = s.Create(graceful(pod, 20))
 	p := s.WaitReady("p")
+	st.AwaitUp(p)
 	for name, want := range map[string]corev1.Signal{"spec": corev1.SIGUSR1, "image": corev1.SIGQUIT, "both": corev1.SIGUSR2, "plain": corev1.SIGTERM, "side": corev1.SIGHUP} {
 		if c := Status(p, name); c.StopSignal == nil || *c.StopSignal != want {
 			t.Errorf("PL-04 status of %s: stop signal %v, want %s", name, ptr.Deref(c.StopSignal, "none"), want)

@@ -32,9 +32,9 @@ func TestSidecarReboot(t *testing.T) {
 	s.Create(WithInit(back.Pod("back", back.Act("main")), Sidecar(back.Act("crashes", "-crash", "1000"))))
 	gone := s.Create(graceful(WithInit(leaving.Pod("leaving", leaving.Act("main", "-deaf")), Sidecar(leaving.Act("side"))), 300))
 
-	s.WaitReady("order")
-	s.WaitReady("never")
-	s.WaitReady("leaving")
+	order.AwaitUp(s.WaitReady("order"))
+	never.AwaitUp(s.WaitReady("never"))
+	leaving.AwaitUp(s.WaitReady("leaving"))
 	s.WaitPhase("done", corev1.PodSucceeded)
 	s.WaitRestarts("order", "side-1", 1)
 	crashes := s.WaitRestarts("back", "crashes", 1)
@@ -110,8 +110,9 @@ func TestSidecarAgentDies(t *testing.T) {
 	s.Create(WithInit(back.Pod("back", back.Act("main")), Sidecar(back.Act("crashes", "-crash", "1000"))))
 
 	before := s.WaitReady("run")
-	s.WaitReady("end")
-	s.WaitReady("dies")
+	run.AwaitUp(before)
+	end.AwaitUp(s.WaitReady("end"))
+	dies.AwaitUp(s.WaitReady("dies"))
 	s.Wait("start", "wait for its second sidecar", func(p *corev1.Pod) bool { c := Status(p, "side-2"); return c != nil && c.State.Running != nil })
 	s.Wait("back", "back off", func(p *corev1.Pod) bool {
 		c := Status(p, "crashes")

@@ -43,7 +43,7 @@ func TestTerminationSteps(t *testing.T) {
 		st.Act("init", "-for", "1ms"),
 		PreStop(Sidecar(st.Act("second", "-term", "200ms")), Tells("second", "pre", "-for", "3s")),
 		Sidecar(st.Act("third", "-term", "200ms"))), 30))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
 	del := play.At("test", "delete")
 	for _, name := range []string{"hooked", "first", "second"} {
@@ -75,7 +75,7 @@ func TestTerminationGraceOut(t *testing.T) {
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("deaf", "-deaf")),
 		PreStop(Sidecar(st.Act("heeds")), Tells("heeds", "pre", "-for", "60s")),
 		Sidecar(st.Act("deafside", "-deaf"))), 3))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
 	del := play.At("test", "delete")
 	play.Gap("SC-09 (2)", del, play.At("deaf", "TERM"), 0, time.Second)
@@ -94,7 +94,7 @@ func TestTerminationForced(t *testing.T) {
 	t.Parallel()
 	s, st := shared(t), NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-deaf")), PreStop(Sidecar(st.Act("side", "-deaf")), Tells("side", "pre", "-for", "60s"))), 60))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	at := time.Now()
 	if err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.ctx, "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSidecarDiesWhileTerminating(t *testing.T) {
 	live.FailureThreshold, live.TerminationGracePeriodSeconds = 1, ptr.To[int64](1)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-term", "8s")),
 		Living(Sidecar(st.Act("probed")), live), Serving(Sidecar(st.Act("dies")), Healthy("dies", "-tell", "asked"))), 40))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	st.Note("delete")
 	s.Delete("p")
 	st.Await("main", "TERM", 1)
@@ -147,7 +147,7 @@ func TestPreStopEndsItsSidecar(t *testing.T) {
 	s, st := shared(t), NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-term", "5s")),
 		PreStop(Sidecar(st.Act("side")), Tells("side", "pre", "-term1"))), 30))
-	s.WaitReady("p")
+	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
 	play.InOrder("SC-25", "side pre", "side end", "side start", "main end")
 	if n := play.Count("side", "start"); n > 2 {

@@ -179,6 +179,23 @@ func (s *Stage) Await(who, what string, n int) Play {
 	}
 }
 
+// AwaitUp waits until the sidecars and mains of a ready pod have come up in their own words too: that a container runs is known
+// before its program has begun.
+func (s *Stage) AwaitUp(pod *corev1.Pod) {
+	s.T.Helper()
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			if c.RestartPolicy != nil || !isInit(pod, c.Name) {
+				s.Await(c.Name, "up", 1)
+			}
+		}
+	}
+}
+
+func isInit(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
+}
+
 // String is the journal with times since its beginning.
 func (p Play) String() string {
 	var b strings.Builder
@@ -248,7 +265,7 @@ func (p Play) InOrder(rule string, lines ...string) {
 	}
 }
 
-// Times checks that these happened as often as said.
+// Happened checks that something happened as often as said.
 func (p Play) Happened(rule, who, what string, times int) {
 	p.t.Helper()
 	if n := p.Count(who, what); n != times {
