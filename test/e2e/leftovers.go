@@ -26,7 +26,8 @@ import (
 // footprint is how the things are found that a server made outside of its data folder.
 type footprint struct {
 	dataDir string
-	bridge  string // empty: no network was made
+	bridge  string   // empty: no network was made
+	veths   []string // on the bridge
 }
 
 func (s *Server) footprint() (footprint, error) {
@@ -41,7 +42,32 @@ func (s *Server) footprint() (footprint, error) {
 	var network struct{ Bridge string }
 	err = json.Unmarshal(text, &network)
 	f.bridge = network.Bridge
+	if err != nil {
+		return f, err
+	}
+	f.veths, err = portsOf(f.bridge)
 	return f, err
+}
+
+// portsOf names the devices on a bridge.
+func portsOf(bridge string) ([]string, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, err
+	}
+	index := 0
+	for _, l := range links {
+		if l.Attrs().Name == bridge {
+			index = l.Attrs().Index
+		}
+	}
+	var out []string
+	for _, l := range links {
+		if index != 0 && l.Attrs().MasterIndex == index {
+			out = append(out, l.Attrs().Name)
+		}
+	}
+	return out, nil
 }
 
 // left lists what is on the machine of a server that was purged.
@@ -72,7 +98,7 @@ func (f footprint) cgroupRoot() string {
 	return "wherry-" + hex.EncodeToString(sum[:4])
 }
 
-// networkLeft looks for the bridge, its table and devices that lost their bridge.
+// networkLeft looks for the bridge, what was on it, and its table.
 func (f footprint) networkLeft() ([]string, error) {
 	if f.bridge == "" {
 		return nil, nil
@@ -83,12 +109,8 @@ func (f footprint) networkLeft() ([]string, error) {
 		return nil, err
 	}
 	for _, l := range links {
-		if l.Attrs().Name == f.bridge {
-			out = append(out, "bridge "+f.bridge)
-		}
-		// A host end of ours that hangs on no bridge belongs to nobody any more.
-		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, "wv") && l.Attrs().MasterIndex == 0 {
-			out = append(out, "veth "+l.Attrs().Name)
+		if name := l.Attrs().Name; name == f.bridge || slices.Contains(f.veths, name) {
+			out = append(out, "network device "+name)
 		}
 	}
 	conn, err := nftables.New()
