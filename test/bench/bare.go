@@ -56,7 +56,7 @@ func (b *bareClient) close() error { return b.Client.Close() }
 
 // removeBareCgroups removes the cgroups of the bare pods, which hold nothing any more, from the innermost.
 func removeBareCgroups() error {
-	roots, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupRoot)
+	roots, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupRoot())
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (b *bareClient) newPod(name string) (*barePod, error) {
 	return &barePod{uid: string(p.UID), config: sandbox, containerConfig: container}, nil
 }
 
-// cgroupRoot holds the cgroups of bare pods, laid out like the agent's.
-const cgroupRoot = "wherry-bench"
+// cgroupRoot holds the cgroups of this run's bare pods, laid out like the agent's.
+func cgroupRoot() string { return fmt.Sprintf("wherry-bench-%d", os.Getpid()) }
 
-func cgroupOf(uid string) string { return "/" + cgroupRoot + "/kubepods/besteffort/pod" + uid }
+func cgroupOf(uid string) string { return "/" + cgroupRoot() + "/kubepods/besteffort/pod" + uid }
 
 // start runs a pod by three calls and returns how long they took.
 func (b *bareClient) start(ctx context.Context, name string) (*barePod, time.Duration, error) {

@@ -47,13 +47,10 @@ func run() error {
 	defer stop()
 	before := load()
 	results, err := measure(ctx, s)
-	if err != nil {
-		return err
-	}
 	text := table(results)
 	fmt.Print(text)
-	if s.out == "" {
-		return nil
+	if err != nil || s.out == "" {
+		return err
 	}
 	return writeReport(s.out, text, conditions{settings: s, machine: lookAtMachine(), before: before, after: load(), at: time.Now()})
 }
