@@ -97,6 +97,9 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	if missing := a.cfg.Features.Missing(pod); missing != "" {
 		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node", Begun: true}
 	}
+	if name := podspec.MachineSysctl(pod); name != "" {
+		return &plan.Refusal{Reason: "SysctlForbidden", Message: fmt.Sprintf("Pod was rejected: forbidden sysctl: %q is the machine's and not the pod's: take it out, or set it on the machine", name)}
+	}
 	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {
 		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: this node runs linux, the pod asks for " + want}
 	}

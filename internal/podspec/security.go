@@ -160,3 +160,17 @@ func isIPCSysctl(name string) bool {
 	return strings.HasPrefix(name, "kernel.shm") || strings.HasPrefix(name, "kernel.msg") ||
 		name == "kernel.sem" || strings.HasPrefix(name, "fs.mqueue.")
 }
+
+// MachineSysctl returns the first sysctl of the Pod that has no namespace: it is the machine's, and no pod may set it. Empty
+// when there is none.
+func MachineSysctl(pod *corev1.Pod) string {
+	if pod.Spec.SecurityContext == nil {
+		return ""
+	}
+	for _, c := range pod.Spec.SecurityContext.Sysctls {
+		if d := dottedSysctl(c.Name); !strings.HasPrefix(d, "net.") && !isIPCSysctl(d) {
+			return c.Name
+		}
+	}
+	return ""
+}
