@@ -78,7 +78,12 @@ test-race: ## The packages with goroutines of their own, under the race detector
 .PHONY: test-e2e
 test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
 	@tools/setup.sh containerd busybox
-	go test -count=1 -timeout 25m ./test/...
+	go test -count=1 -p 1 -timeout 25m ./test/...
+
+CHAOS ?= 5m
+.PHONY: test-chaos
+test-chaos: build ## Let servers, shims, pauses and containers die under 30 pods for CHAOS (default 5m; root)
+	CHAOS=$(CHAOS) go test -count=1 -timeout 30m -v ./test/chaos
 
 .PHONY: bench
 bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (root)

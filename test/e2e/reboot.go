@@ -48,6 +48,28 @@ func (s *Server) PowerOff() error {
 		os.WriteFile(filepath.Join(f.dataDir, "runtime", "run", "boot-id"), []byte("the boot before\n"), 0o600))
 }
 
+// Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors).
+func (s *Server) Processes(kind string) ([]int, error) {
+	f, err := s.footprint()
+	if err != nil {
+		return nil, err
+	}
+	lines, err := processesWith(f.dataDir+"/", f.cgroupRoot())
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, line := range lines {
+		text, command, _ := strings.Cut(strings.TrimPrefix(line, "process "), ": ")
+		is := map[string]bool{"shim": strings.Contains(command, "containerd-shim"), "pause": strings.HasPrefix(command, "/pause"),
+			"container": strings.HasPrefix(command, "/tool act")}
+		if pid, err := strconv.Atoi(text); err == nil && is[kind] {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
+
 // linkOf is the short name that the runtime gives a data folder below /run/wherry.
 func linkOf(dataDir string) string {
 	entries, _ := os.ReadDir("/run/wherry") // none: there is no such name

@@ -7,10 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-func intPort(n int) intstr.IntOrString { return intstr.FromInt(n) }
 
 // TestSidecarOutOfMemory: a sidecar that takes more than its limit is reported OOMKilled, it alone, and started again, also in a
 // pod that is never restarted (SC-05, SC-21, PL-08).

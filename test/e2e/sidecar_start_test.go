@@ -124,7 +124,7 @@ func TestSidecarStartsSoon(t *testing.T) {
 	probe := Healthy("side")
 	probe.PeriodSeconds, probe.FailureThreshold = 10, 1
 	probe.Exec = nil
-	probe.TCPSocket = &corev1.TCPSocketAction{Port: intPort(7000)}
+	probe.TCPSocket = &corev1.TCPSocketAction{Port: Port(7000)}
 	probe.InitialDelaySeconds = 0
 	st2 := NewStage(t)
 	// The first try comes at once and fails: with a threshold of 2 one failure kills nobody.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
 
@@ -42,6 +43,9 @@ func (s *Stage) Pod(name string, mains ...corev1.Container) *corev1.Pod {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "stage", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: s.Dir}}})
 	return p
 }
+
+// Port is a port as probes name it.
+func Port(n int32) intstr.IntOrString { return intstr.FromInt32(n) }
 
 // Sidecar makes a container one, to be given to [WithInit].
 func Sidecar(c corev1.Container) corev1.Container {

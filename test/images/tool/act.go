@@ -76,6 +76,7 @@ func act(args []string) error {
 		return err
 	}
 	j.tell("start")
+	j.tell("in-%s", sandbox())
 	if j.lives() <= *crash {
 		j.tell("crash")
 		os.Exit(1)
@@ -113,6 +114,18 @@ func act(args []string) error {
 		runtime.KeepAlive(memoryHeld)
 		os.Exit(*code)
 	}
+}
+
+// sandbox names the pod's sandbox, by the file that the runtime made for it and mounts into each container.
+func sandbox() string {
+	text, _ := os.ReadFile("/proc/self/mountinfo") // no reason to fail: the name is for comparing only
+	for line := range strings.SplitSeq(string(text), "\n") {
+		f := strings.Fields(line)
+		if len(f) > 4 && (f[4] == "/etc/resolv.conf" || f[4] == "/etc/hostname") {
+			return filepath.Base(filepath.Dir(f[3]))[:12]
+		}
+	}
+	return "unknown"
 }
 
 // alone takes a lock that the kernel gives back when this process is gone: two instances of a container at once would show.

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/test/e2e"
+)
+
+const slots = 30
+
+// storm is one run.
+type storm struct {
+	*e2e.Space
+	t    *testing.T
+	rand *rand.Rand
+	now  [slots]*actor // who is wanted
+	all  []*actor
+	did  map[string]int
+}
+
+// actor is one pod that was ever created.
+type actor struct {
+	pod   *corev1.Pod
+	shape shape
+	stage *e2e.Stage
+}
+
+// TestChaos proves SC-02, SC-05, SC-06, SC-19, PL-02, PL-10 and PID-06 under fire.
+func TestChaos(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the chaos test makes containers; it needs root")
+	}
+	ctx := t.Context()
+	world, err := e2e.NewWorld(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = world.Close() })
+	srv, err := e2e.NewServer(ctx, world, e2e.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, bad := range srv.Complaints() {
+			t.Error(bad)
+		}
+		if t.Failed() {
+			file := filepath.Join(os.TempDir(), fmt.Sprintf("chaos-%d.log", time.Now().UnixNano()))
+			t.Logf("the server's log is kept: %s (%v)", file, os.WriteFile(file, []byte(srv.Log()), 0o644))
+		}
+		if err := srv.Purge(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("CHAOS_SEED"); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := 40 * time.Second
+	if text := os.Getenv("CHAOS"); text != "" {
+		if long, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("CHAOS=%s CHAOS_SEED=%d", long, seed)
+	s := &storm{Space: srv.Space(t), t: t, rand: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
+	for i := range slots {
+		s.create(i)
+	}
+	s.blow(time.Now().Add(long))
+	t.Logf("after %d pods: %v", len(s.all), s.did)
+	s.calm()
+	s.judge()
+	s.leave()
+}
+
+// create puts a new pod into a slot.
+func (s *storm) create(slot int) {
+	s.t.Helper()
+	shape := shapes()[slot%len(shapes())]
+	a := &actor{shape: shape, stage: e2e.NewStage(s.t)}
+	pod := shape.make(a.stage, fmt.Sprintf("%s-%d", shape.name, len(s.all)))
+	a.pod = s.Create(pod)
+	s.now[slot] = a
+	s.all = append(s.all, a)
+}
+
+// blow does bad things until the time is over.
+func (s *storm) blow(until time.Time) {
+	server := time.Now().Add(8 * time.Second)
+	for time.Now().Before(until) {
+		time.Sleep(time.Duration(200+s.rand.IntN(600)) * time.Millisecond) // misfortune keeps no events to wait for
+		switch n := s.rand.IntN(100); {
+		case time.Now().After(server):
+			s.did["kill server"]++
+			for _, a := range s.all {
+				a.stage.Note("kill-server")
+			}
+			s.Kill()
+			for range s.rand.IntN(4) { // what dies meanwhile
+				s.shoot([]string{"container", "pause", "shim"}[s.rand.IntN(3)])
+			}
+			if err := s.Server.Start(s.t.Context()); err != nil {
+				s.t.Fatal(err)
+			}
+			server = time.Now().Add(time.Duration(5+s.rand.IntN(15)) * time.Second)
+		case n < 45:
+			s.shoot("container")
+		case n < 60:
+			s.shoot("pause")
+		case n < 70:
+			s.shoot("shim")
+		default:
+			s.replace(s.rand.IntN(slots))
+		}
+	}
+}
+
+// shoot kills one process of a kind.
+func (s *storm) shoot(kind string) {
+	pids, err := s.Processes(kind)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(pids) == 0 {
+		return
+	}
+	if syscall.Kill(pids[s.rand.IntN(len(pids))], syscall.SIGKILL) == nil {
+		s.did["kill "+kind]++
+	}
+}
+
+// replace deletes a slot's pod, now and then by force, and makes another.
+func (s *storm) replace(slot int) {
+	options := metav1.DeleteOptions{}
+	what := "delete"
+	if s.rand.IntN(4) == 0 {
+		options.GracePeriodSeconds = ptr.To[int64](0)
+		what = "delete by force"
+	}
+	s.did[what]++
+	err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), s.now[slot].pod.Name, options)
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.t.Fatal(err)
+	}
+	s.create(slot)
+}
+
+// calm waits until every pod that is wanted is what it should be. That takes as long as the longest back-off.
+func (s *storm) calm() {
+	deadline := time.Now().Add(6 * time.Minute)
+	for _, a := range s.now {
+		for ; ; time.Sleep(200 * time.Millisecond) { // one poll in turn is less than thirty watches
+			p := s.Get(a.pod.Name)
+			if a.shape.settled(p) {
+				break
+			}
+			if time.Now().After(deadline) {
+				s.t.Errorf("pod %s does not come to rest: %s, %+v", p.Name, p.Status.Phase, p.Status)
+				break
+			}
+		}
+	}
+}
+
+// judge reads the journals.
+func (s *storm) judge() {
+	for _, a := range s.all {
+		play := a.stage.Play() // this checks that no container was there twice at once
+		boxes := map[string]map[string]bool{}
+		at := map[string]string{} // the sandbox that a container last started in
+		for _, m := range play.Moments {
+			if box, ok := cut(m.What); ok {
+				at[m.Who] = box
+				if boxes[box] == nil {
+					boxes[box] = map[string]bool{}
+				}
+				a.begins(s.t, play, boxes[box], m.Who, box)
+				boxes[box][m.Who] = true
+			}
+			if m.What == "end" && boxes[at[m.Who]] != nil {
+				boxes[at[m.Who]][m.Who+" done"] = true
+			}
+		}
+	}
+}
+
+func cut(what string) (string, bool) {
+	if len(what) > 3 && what[:3] == "in-" {
+		return what[3:], true
+	}
+	return "", false
+}
+
+// begins checks that who may start now in a sandbox where these have.
+func (a *actor) begins(t *testing.T, play e2e.Play, done map[string]bool, who, box string) {
+	t.Helper()
+	for _, c := range a.pod.Spec.InitContainers {
+		sidecar := c.RestartPolicy != nil
+		switch {
+		case c.Name == who:
+			if !sidecar && done[who+" done"] {
+				t.Errorf("SC-19 pod %s: init %s ran again in sandbox %s after it had completed:\n%s", a.pod.Name, who, box, play)
+			}
+			return
+		case sidecar && !done[c.Name]:
+			t.Errorf("SC-02 pod %s: %s started before sidecar %s in sandbox %s:\n%s", a.pod.Name, who, c.Name, box, play)
+		case !sidecar && !done[c.Name+" done"]:
+			t.Errorf("SC-02 pod %s: %s started before init %s had completed in sandbox %s:\n%s", a.pod.Name, who, c.Name, box, play)
+		}
+	}
+}
+
+// leave deletes all pods and looks for what is left of any that there ever was.
+func (s *storm) leave() {
+	if err := s.Client.CoreV1().Pods(s.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, a := range s.now {
+		s.WaitGone(a.pod)
+	}
+	for _, a := range s.all {
+		s.AwaitNoTrace(a.pod)
+	}
+	for _, kind := range []string{"container", "pause", "shim"} {
+		var pids []int
+		for range 50 { // a shim takes a moment to end
+			var err error
+			if pids, err = s.Processes(kind); err != nil {
+				s.t.Fatal(err)
+			}
+			if len(pids) == 0 {
+				break
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		for _, pid := range pids {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it has ended meanwhile
+			s.t.Errorf("PL-10 a process is left: %d %s", pid, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+}
