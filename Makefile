@@ -23,7 +23,7 @@ LDFLAGS    := -s -w \
 PREFIX     ?= /usr/local
 
 # Packages with goroutines of their own whose race builds are small.
-RACE := ./internal/node/work/... ./internal/node/probe/... ./internal/node/hook/... ./internal/cli/podrun ./internal/server/hostapi
+RACE := ./internal/node/work/... ./internal/node/probe/... ./internal/node/hook/...
 
 ##@ Build
 
