@@ -16,9 +16,14 @@ import (
 	"sync"
 	"time"
 
+	apievents "github.com/containerd/containerd/api/events"
 	task "github.com/containerd/containerd/api/runtime/task/v3"
 	tasktypes "github.com/containerd/containerd/api/types/task"
+	containerd "github.com/containerd/containerd/v2/client"
+	coreruntime "github.com/containerd/containerd/v2/core/runtime"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/ttrpc"
+	"github.com/containerd/typeurl/v2"
 )
 
 // taskPlugin names the folders in which containerd keeps its containers' bundles.
@@ -67,15 +72,20 @@ func recordEnd(ctx context.Context, d dirs, path string) error {
 	if record["Version"] != "v1" || fmt.Sprint(record["FinishedAt"]) != "0" {
 		return nil // of an unknown kind, or its end is known
 	}
-	state, err := askShim(ctx, filepath.Join(d.run, taskPlugin, Namespace, filepath.Base(filepath.Dir(path))))
-	if err != nil || state == nil {
+	end, err := askShim(ctx, filepath.Join(d.run, taskPlugin, Namespace, filepath.Base(filepath.Dir(path))))
+	if err != nil {
 		return err
+	}
+	if end == nil {
+		if end, err = noted(filepath.Dir(path)); err != nil || end == nil {
+			return err
+		}
 	}
 	if fmt.Sprint(record["StartedAt"]) == "0" {
 		// It was started, and containerd died before it could say so.
 		record["StartedAt"] = record["CreatedAt"]
 	}
-	record["FinishedAt"], record["ExitCode"], record["Pid"] = state.ExitedAt.AsTime().UnixNano(), state.ExitStatus, 0
+	record["FinishedAt"], record["ExitCode"], record["Pid"] = end.At.UnixNano(), end.Code, 0
 	if text, err = json.Marshal(record); err != nil {
 		return err
 	}
@@ -86,8 +96,67 @@ func recordEnd(ctx context.Context, d dirs, path string) error {
 	return os.Rename(next, path)
 }
 
-// askShim returns the state of a container that has ended, or nil if it has not, or has no shim.
-func askShim(ctx context.Context, bundle string) (*task.StateResponse, error) {
+// end is how a container ended.
+type end struct {
+	At   time.Time
+	Code uint32
+}
+
+// note is the file, beside the CRI's record of a container, in which noteEnds keeps its end.
+const note = "end"
+
+// noteEnds writes down how containers end, as they do, until ctx ends. The CRI first has the shim forget the container and
+// then writes the end into its record: a process that dies in between would leave nobody who knows.
+func noteEnds(ctx context.Context, d dirs, events containerd.EventService, log *slog.Logger) {
+	exits, errs := events.Subscribe(namespaces.WithNamespace(ctx, Namespace), `topic=="`+coreruntime.TaskExitEventTopic+`"`)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-errs:
+			if err != nil && ctx.Err() == nil {
+				log.Warn("ends of containers are not noted any more", "err", err)
+			}
+			return
+		case envelope := <-exits:
+			v, err := typeurl.UnmarshalAny(envelope.Event)
+			if err != nil {
+				continue
+			}
+			exit, ok := v.(*apievents.TaskExit)
+			if !ok || exit.ID != exit.ContainerID || exit.ExitedAt == nil { // another process of the container
+				continue
+			}
+			text, err := json.Marshal(end{exit.ExitedAt.AsTime(), exit.ExitStatus})
+			if err != nil {
+				continue
+			}
+			dir := filepath.Join(d.root, criPlugin, "containers", exit.ContainerID)
+			if err := os.WriteFile(filepath.Join(dir, note), text, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) { // a sandbox has no such folder
+				log.Warn("the end of a container cannot be noted", "container", exit.ContainerID, "err", err)
+			}
+		}
+	}
+}
+
+// noted reads what noteEnds wrote; nil if it wrote nothing, or was cut short.
+func noted(dir string) (*end, error) {
+	text, err := os.ReadFile(filepath.Join(dir, note))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &end{}
+	if json.Unmarshal(text, e) != nil {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// askShim returns the end of a container, or nil if it has not ended, or has no shim.
+func askShim(ctx context.Context, bundle string) (*end, error) {
 	text, err := os.ReadFile(filepath.Join(bundle, "bootstrap.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -114,7 +183,7 @@ func askShim(ctx context.Context, bundle string) (*task.StateResponse, error) {
 	if err != nil || state.Status != tasktypes.Status_STOPPED || state.ExitedAt == nil {
 		return nil, nil // no such task, or one that runs: containerd knows what to do
 	}
-	return state, nil
+	return &end{state.ExitedAt.AsTime(), state.ExitStatus}, nil
 }
 
 // sweepBundles removes what is left of bundles whose deletion was cut short: containerd renames them to a hidden name

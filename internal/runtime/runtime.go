@@ -153,6 +153,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.client, err = r.daemon.client(run); err != nil {
 		return fmt.Errorf("containerd client: %w", err)
 	}
+	go noteEnds(run, r.dirs, r.client.EventService(), r.log)
 	if r.events, err = serveEvents(run, r.daemon, r.dirs.eventSocket()); err != nil {
 		return err
 	}
