@@ -182,7 +182,7 @@ spec:
 	if after := facts(k.WaitReady("p")); after != before {
 		t.Errorf("SC-19 after kill -9 the pod is %s; it was %s", after, before)
 	}
-	k.sh("p", "c", "kill -TERM 1")
+	k.stop1("p", "c")
 	k.WaitRestarts("p", "c", 1)
 	_, out := k.ran(`
 metadata: {name: once}

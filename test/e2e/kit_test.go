@@ -180,6 +180,14 @@ func (k *kit) sh(pod, container, script string) string {
 	return strings.TrimRight(out, "\n")
 }
 
+// stop1 tells a container's main process to end. The exec that does so may be ended with the container.
+func (k *kit) stop1(pod, container string) {
+	k.t.Helper()
+	if out, errs, code := k.exec(pod, container, "kill", "-TERM", "1"); code != 0 && code != 137 {
+		k.t.Fatalf("kill in %s/%s: %d %s%s", pod, container, code, out, errs)
+	}
+}
+
 // says checks the output of a script in a container.
 func (k *kit) says(pod, container, script, want string) {
 	k.t.Helper()

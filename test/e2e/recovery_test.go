@@ -135,7 +135,7 @@ func TestRecoveryNothingRestarts(t *testing.T) {
 		t.Errorf("PL-09 the log of an ended pod is %q", got)
 	}
 	// The agent hears of ends again.
-	k.sh("plain", "c", "kill -TERM 1")
+	k.stop1("plain", "c")
 	k.WaitRestarts("plain", "c", 1)
 	for _, name := range names {
 		pod := k.Get(name)

@@ -160,8 +160,15 @@ spec: {containers: [{name: c, image: TOOL, args: [sleep]}]}
 	if code := p.Wait(); code != 130 {
 		t.Errorf("exit code %d, want 130\n%s", code, p.Err.Text())
 	}
-	left, err := processesWith(srv.DataDir + "/")
-	if err != nil || len(left) > 0 {
-		t.Errorf("left: %v (%v)", left, err)
+	// A shim takes a moment to end after its pod has.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		left, err := processesWith(srv.DataDir + "/")
+		if err == nil && len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("left: %v (%v)", left, err)
+			break
+		}
 	}
 }

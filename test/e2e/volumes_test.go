@@ -45,7 +45,8 @@ spec:
 		k.fails("p", "b", "touch /mem/x", "Read-only file system")
 	})
 	t.Run("PL-05 contents outlive a restart", func(t *testing.T) {
-		k.sh("p", "a", "echo kept >/disk/f; kill -TERM 1")
+		k.sh("p", "a", "echo kept >/disk/f")
+		k.stop1("p", "a")
 		k.Wait("p", "restarted", func(p *corev1.Pod) bool {
 			return p.Status.ContainerStatuses[0].RestartCount == 1 && p.Status.ContainerStatuses[0].State.Running != nil
 		})
