@@ -100,5 +100,6 @@ func (w *Worker) forget(ctx context.Context) bool {
 		}
 		return false
 	}
+	w.forgot = true
 	return true
 }

@@ -22,12 +22,15 @@ type Set struct {
 	mu      sync.Mutex
 	ctx     context.Context
 	workers map[types.UID]*Worker
-	wg      sync.WaitGroup
+	// forgotten are pods of which nothing is left, whose record was removed on this node's word, and whose removal is still to be
+	// heard of. What comes of them until then (the removal shortens their grace first) is no news: a deleted pod never comes back.
+	forgotten map[types.UID]bool
+	wg        sync.WaitGroup
 }
 
 // NewSet makes a set whose workers run until ctx ends; then Wait returns when the last of them has.
 func NewSet(ctx context.Context, node Node, log *slog.Logger) *Set {
-	return &Set{node: node, log: log, ctx: ctx, workers: map[types.UID]*Worker{}}
+	return &Set{node: node, log: log, ctx: ctx, workers: map[types.UID]*Worker{}, forgotten: map[types.UID]bool{}}
 }
 
 // Update gives a pod to its worker, and makes one if it has none.
@@ -37,11 +40,21 @@ func (s *Set) Update(pod *corev1.Pod) {
 
 // Adopt makes a worker for a pod that only the node knows: its record is gone, so all it has left to do is to leave.
 func (s *Set) Adopt(pod *corev1.Pod) {
+	s.remember(pod.UID)
 	s.with(pod.UID, pod, func(w *Worker) { w.Remove() })
 }
 
 // Remove tells a pod's worker that its record is gone.
-func (s *Set) Remove(uid types.UID) { s.with(uid, nil, (*Worker).Remove) }
+func (s *Set) Remove(uid types.UID) {
+	s.with(uid, nil, (*Worker).Remove)
+	s.remember(uid)
+}
+
+func (s *Set) remember(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.forgotten, uid)
+}
 
 // Nudge makes a pod's worker look at the node; with an empty uid every worker does.
 func (s *Set) Nudge(uid types.UID) {
@@ -97,7 +110,7 @@ func (s *Set) with(uid types.UID, pod *corev1.Pod, f func(*Worker)) {
 	defer s.mu.Unlock()
 	w := s.workers[uid]
 	if w == nil {
-		if pod == nil || s.ctx.Err() != nil {
+		if pod == nil || s.ctx.Err() != nil || s.forgotten[uid] && pod.DeletionTimestamp != nil {
 			return
 		}
 		w = NewWorker(s.node, pod, s.log)
@@ -117,6 +130,9 @@ func (s *Set) run(uid types.UID, w *Worker) {
 	s.mu.Lock()
 	delete(s.workers, uid)
 	left := w.box.take()
+	if w.forgot && !left.removed {
+		s.forgotten[uid] = true
+	}
 	s.mu.Unlock()
 	// What came while the worker was returning goes to a new one, which most often finds nothing to do.
 	if left.pod != nil && !left.removed && s.ctx.Err() == nil {

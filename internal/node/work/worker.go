@@ -29,6 +29,7 @@ type Worker struct {
 	pod     *corev1.Pod
 	version uint64 // resource version of pod, or of the last status stored, whichever is newer
 	removed bool
+	forgot  bool // the record was removed on this worker's word
 	refused *plan.Refusal
 	status  corev1.PodStatus // as last decided
 	saved   corev1.PodStatus // as the API server holds it
