@@ -142,7 +142,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.heartbeat(ctx) })
 	loops.Go(func() { a.fresh.run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
-	if _, err := a.pods.AddEventHandler(a.podEvents()); err != nil {
+	told, err := a.pods.AddEventHandler(a.podEvents())
+	if err != nil {
 		return err
 	}
 	loops.Go(func() { a.serviceCache.RunWithContext(ctx) })
@@ -150,7 +151,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		return nil
 	}
 	loops.Go(func() { a.pods.RunWithContext(ctx) })
-	if !cache.WaitForCacheSync(ctx.Done(), a.pods.HasSynced) {
+	// Not when the cache has all pods, but when their workers have: a pod without a worker is taken down.
+	if !cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
 		return nil
 	}
 	loops.Go(func() { a.nudged(ctx) })

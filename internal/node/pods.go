@@ -137,8 +137,14 @@ func (a *Agent) adoptOrphans(ctx context.Context) {
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 		a.log.Warn("what is left of older pods could not all be found", "err", err)
 	}
+	recorded := map[types.UID]bool{}
+	for _, o := range a.pods.GetStore().List() {
+		if p, ok := o.(*corev1.Pod); ok {
+			recorded[p.UID] = true // its worker has ended just now, or is about to be made
+		}
+	}
 	for uid, p := range orphans {
-		if !a.workers.Has(uid) {
+		if !recorded[uid] && !a.workers.Has(uid) {
 			a.log.Info("pod without a record is taken down", "pod", p.Namespace+"/"+p.Name, "uid", string(uid))
 			a.workers.Adopt(p)
 		}

@@ -39,7 +39,7 @@ func Purge(ctx context.Context, dataDir string) error {
 	}
 	defer lock.Close()
 	// Shims first: nothing then reacts to the containers' ends, and no event finds a listener.
-	shims, err := killByExecutable(filepath.Join(d.bin, bundle.Shim))
+	shims, err := killByExecutable(filepath.Join(d.bin, bundle.Shim), func([]string) bool { return true })
 	if err != nil {
 		return fmt.Errorf("purge %s: %w", dataDir, err)
 	}
@@ -61,9 +61,9 @@ func Purge(ctx context.Context, dataDir string) error {
 	return nil
 }
 
-// killByExecutable kills the processes that run a program, also when the file was replaced since, and returns their
-// process file descriptors.
-func killByExecutable(path string) ([]int, error) {
+// killByExecutable kills the processes that run a program, also when the file was replaced since, with such a command line,
+// and returns their process file descriptors.
+func killByExecutable(path string, which func(args []string) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -80,7 +80,8 @@ func killByExecutable(path string) ([]int, error) {
 			continue
 		}
 		exe, err := os.Readlink("/proc/" + e.Name() + "/exe")
-		if err != nil || strings.TrimSuffix(exe, " (deleted)") != path {
+		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // an error says that it has ended
+		if err != nil || strings.TrimSuffix(exe, " (deleted)") != path || !which(strings.Split(string(line), "\x00")) {
 			unix.Close(fd)
 			continue
 		}

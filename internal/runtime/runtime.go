@@ -172,6 +172,9 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := r.awaitReady(ctx); err != nil {
 		return err
 	}
+	if err := r.reapShims(ctx); err != nil {
+		return err
+	}
 	return r.tidyNetwork(ctx)
 }
 
