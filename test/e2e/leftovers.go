@@ -49,9 +49,19 @@ func (s *Server) footprint() (footprint, error) {
 	return f, err
 }
 
+// linkList lists the machine's network devices. A listing that a change broke off is begun again.
+func linkList() (links []netlink.Link, err error) {
+	for range 100 {
+		if links, err = netlink.LinkList(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return links, err
+}
+
 // portsOf names the devices on a bridge.
 func portsOf(bridge string) ([]string, error) {
-	links, err := netlink.LinkList()
+	links, err := linkList()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +114,7 @@ func (f footprint) networkLeft() ([]string, error) {
 		return nil, nil
 	}
 	var out []string
-	links, err := netlink.LinkList()
+	links, err := linkList()
 	if err != nil {
 		return nil, err
 	}

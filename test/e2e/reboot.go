@@ -50,10 +50,7 @@ func (s *Server) PowerOff() error {
 
 // Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors).
 func (s *Server) Processes(kind string) ([]int, error) {
-	f, err := s.footprint()
-	if err != nil {
-		return nil, err
-	}
+	f := footprint{dataDir: s.DataDir}
 	lines, err := processesWith(f.dataDir+"/", f.cgroupRoot())
 	if err != nil {
 		return nil, err
