@@ -78,7 +78,7 @@ test-race: ## The packages with goroutines of their own, under the race detector
 .PHONY: test-e2e
 test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
 	@tools/setup.sh containerd busybox
-	go test -count=1 -p 1 -timeout 25m ./test/...
+	@tools/e2e.sh
 
 CHAOS ?= 5m
 .PHONY: test-chaos

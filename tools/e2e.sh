@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 mkdir -p bin
 log=bin/e2e.log
-go test -count=1 -timeout 20m ./test/... 2>&1 | tee $log
+go test -count=1 -p 1 -timeout 20m ./test/... 2>&1 | tee $log
 [ "${PIPESTATUS[0]}" -eq 0 ] && exit 0
 
 failed=$(sed -n 's/^--- FAIL: \([A-Za-z0-9_]*\).*/\1/p' $log | sort -u | paste -sd'|' -)
