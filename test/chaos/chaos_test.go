@@ -96,7 +96,7 @@ func TestChaos(t *testing.T) {
 func (s *storm) create(slot int) {
 	s.t.Helper()
 	shape := shapes()[slot%len(shapes())]
-	a := &actor{shape: shape, stage: e2e.NewStage(s.t)}
+	a := &actor{shape: shape, stage: s.NewStage(s.t)}
 	pod := shape.make(a.stage, fmt.Sprintf("%s-%d", shape.name, len(s.all)))
 	a.pod = s.Create(pod)
 	s.now[slot] = a

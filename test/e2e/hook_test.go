@@ -21,7 +21,8 @@ import (
 // only after its preStop, well or not (PL-04, SC-03, SC-10).
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	get := func(what string) *corev1.LifecycleHandler {
 		return &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/tell/" + what, Port: intstr.FromInt(7001)}}
 	}
@@ -54,7 +55,8 @@ func TestHooks(t *testing.T) {
 // to stop and killed 2 s later (PL-04, PL-10).
 func TestPreStopCounts(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(st.Pod("p", PreStop(st.Act("c", "-deaf"), Tells("c", "pre", "-for", "60s"))), 2))
 	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
@@ -68,7 +70,8 @@ func TestPreStopCounts(t *testing.T) {
 // (PL-04, PL-15).
 func TestPostStartFails(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	s.Create(st.Pod("p", PostStart(st.Act("bad"), Tells("bad", "post", "-code", "7")), st.Act("good")))
 	s.WaitEvent("p", "FailedPostStartHook", "exited with 7")
 	s.WaitWaiting("p", "bad", "CrashLoopBackOff")
@@ -82,7 +85,8 @@ func TestPostStartFails(t *testing.T) {
 // TestStopSignals: the signal that stops a container is the spec's, else the image's, else SIGTERM; the status says which (PL-04).
 func TestStopSignals(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	tool := s.quitImage()
 	spec := st.Act("spec")
 	spec.Lifecycle = &corev1.Lifecycle{StopSignal: ptr.To(corev1.SIGUSR1)}

@@ -24,7 +24,8 @@ func every(h corev1.ProbeHandler) *corev1.Probe {
 // not when it is sick, and ready again; a watch sees each turn (PL-04). What a kind cannot say (tcp: sick) it is not asked.
 func TestProbeKinds(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	port := intstr.FromString("web")
 	var mains []corev1.Container
 	kinds := []string{"exec", "http", "https", "tcp", "grpc"}
@@ -75,7 +76,12 @@ func TestProbeKinds(t *testing.T) {
 		if kind == "tcp" {
 			want = []bool{false, true}
 		}
-		if got := turns(kind); !slices.Equal(got, want) {
+		got := turns(kind)
+		for i := 0; i < 100 && !slices.Equal(got, want); i++ { // this watch may be behind the one that was waited with
+			time.Sleep(20 * time.Millisecond)
+			got = turns(kind)
+		}
+		if !slices.Equal(got, want) {
 			t.Errorf("PL-04 a watch saw the readiness of %s as %v, want %v", kind, got, want)
 		}
 	}
@@ -122,7 +128,8 @@ func (s *Space) turns(pod string) func(container string) []bool {
 // journal of the probes themselves (PL-04).
 func TestProbeThresholds(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	delayed := Healthy("delayed", "-tell", "asked")
 	delayed.InitialDelaySeconds = 3
 	twice := Healthy("twice", "-tell", "asked")
@@ -159,7 +166,8 @@ func TestProbeThresholds(t *testing.T) {
 // TestProbeStartupFirst: no other probe is tried before the startup probe has succeeded, and then it is tried no more (PL-04).
 func TestProbeStartupFirst(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	st.Set("c", "sick")
 	startup := Healthy("c", "-tell", "startup")
 	startup.FailureThreshold = 100
@@ -186,7 +194,8 @@ func TestProbeStartupFirst(t *testing.T) {
 // (PL-04); under Never the pod fails.
 func TestProbeLiveness(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	own := Healthy("deaf")
 	own.FailureThreshold, own.TerminationGracePeriodSeconds = 2, ptr.To[int64](1)
 	pods := Healthy("heeds")
@@ -211,7 +220,8 @@ func TestProbeLiveness(t *testing.T) {
 	s.WaitEvent("p", "Unhealthy", "Liveness probe failed: tool: deaf is sick")
 	s.WaitEvent("p", "Killing", "Container deaf failed liveness probe, will be restarted")
 	t.Run("PL-04 Never", func(t *testing.T) {
-		s, st := s.With(t), NewStage(t)
+		s := s.With(t)
+		st := s.NewStage(t)
 		live := Healthy("main")
 		live.FailureThreshold = 1
 		pod := WithInit(st.Pod("never", Living(st.Act("main", "-termcode", "9"), live)), Sidecar(st.Act("side")))

@@ -17,7 +17,7 @@ func TestSidecarReboot(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
 	s := srv.Space(t)
-	order, never, done, back, leaving := NewStage(t), NewStage(t), NewStage(t), NewStage(t), NewStage(t)
+	order, never, done, back, leaving := s.NewStage(t), s.NewStage(t), s.NewStage(t), s.NewStage(t), s.NewStage(t)
 
 	ready := func(c corev1.Container) corev1.Container { return Serving(c, Healthy(c.Name)) }
 	s.Create(WithInit(order.Pod("order", ready(order.Act("main")), order.Act("main-2")), order.Act("init-1", "-for", "1ms"),
@@ -94,7 +94,7 @@ func TestSidecarAgentDies(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
 	s := srv.Space(t)
-	run, start, end, dies, back := NewStage(t), NewStage(t), NewStage(t), NewStage(t), NewStage(t)
+	run, start, end, dies, back := s.NewStage(t), s.NewStage(t), s.NewStage(t), s.NewStage(t), s.NewStage(t)
 
 	probed := func(c corev1.Container) corev1.Container {
 		return PostStart(Living(Serving(Starting(c, Healthy(c.Name)), Healthy(c.Name, "-tell", "asked")), Healthy(c.Name)), Tells(c.Name, "post"))

@@ -35,7 +35,8 @@ func TestRestartRules(t *testing.T) {
 	} {
 		t.Run("PL-02 "+name, func(t *testing.T) {
 			t.Parallel()
-			s, st := s.With(t), NewStage(t)
+			s := s.With(t)
+			st := s.NewStage(t)
 			main := st.Act("main", "-until", "-code", c.code)
 			main.RestartPolicy, main.RestartPolicyRules = c.own, c.rules
 			other := st.Act("other")

@@ -35,7 +35,8 @@ func (s *Space) ended(st *Stage, pod *corev1.Pod, change ...func()) Play {
 // sidecars have what the mains left of the grace period (SC-12).
 func TestTerminationSteps(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p",
 		PreStop(st.Act("hooked", "-term", "300ms"), Tells("hooked", "pre", "-for", "600ms")),
 		st.Act("plain", "-term", "800ms")),
@@ -71,7 +72,8 @@ func TestTerminationSteps(t *testing.T) {
 // is given up (SC-09 (4), SC-10, SC-25: misuse 6, a sidecar that would not stop; PL-10). SC-24: there is an event of it.
 func TestTerminationGraceOut(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("deaf", "-deaf")),
 		PreStop(Sidecar(st.Act("heeds")), Tells("heeds", "pre", "-for", "60s")),
 		Sidecar(st.Act("deafside", "-deaf"))), 3))
@@ -92,7 +94,8 @@ func TestTerminationGraceOut(t *testing.T) {
 // TestTerminationForced: without grace all goes at once, sidecars and mains alike (PL-10).
 func TestTerminationForced(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-deaf")), PreStop(Sidecar(st.Act("side", "-deaf")), Tells("side", "pre", "-for", "60s"))), 60))
 	st.AwaitUp(s.WaitReady("p"))
 	at := time.Now()
@@ -109,7 +112,8 @@ func TestTerminationForced(t *testing.T) {
 // on (SC-11, SC-27); after that it is not. A pod's end is not held up by it.
 func TestSidecarDiesWhileTerminating(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	live := Healthy("probed", "-tell", "asked")
 	live.FailureThreshold, live.TerminationGracePeriodSeconds = 1, ptr.To[int64](1)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-term", "8s")),
@@ -144,7 +148,8 @@ func TestSidecarDiesWhileTerminating(t *testing.T) {
 // pod still ends in order and within its grace (SC-25, SC-11).
 func TestPreStopEndsItsSidecar(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main", "-term", "5s")),
 		PreStop(Sidecar(st.Act("side")), Tells("side", "pre", "-term1"))), 30))
 	st.AwaitUp(s.WaitReady("p"))
@@ -159,7 +164,8 @@ func TestPreStopEndsItsSidecar(t *testing.T) {
 // TestTerminationWhileStarting: a pod deleted while its sidecars start stops what there is and starts nothing more (SC-09, SC-25).
 func TestTerminationWhileStarting(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	pod := s.Create(graceful(WithInit(st.Pod("p", st.Act("main")), Sidecar(st.Act("side", "-term", "300ms")), st.Act("init", "-until", "-term", "300ms")), 20))
 	st.Await("init", "up", 1)
 	play := s.ended(st, pod)

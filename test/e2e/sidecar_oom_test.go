@@ -13,7 +13,8 @@ import (
 // pod that is never restarted (SC-05, SC-21, PL-08).
 func TestSidecarOutOfMemory(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	limit := func(c corev1.Container) corev1.Container {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("48Mi")}
 		return c

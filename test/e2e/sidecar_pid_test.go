@@ -20,7 +20,8 @@ func TestSidecarSharedNamespace(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure} {
 		t.Run("PID-06 "+string(policy), func(t *testing.T) {
 			t.Parallel()
-			s, st := s.With(t), NewStage(t)
+			s := s.With(t)
+			st := s.NewStage(t)
 			name := map[corev1.RestartPolicy]string{corev1.RestartPolicyAlways: "always", corev1.RestartPolicyOnFailure: "onfailure"}[policy]
 			pod := WithInit(st.Pod(name, st.Act("main")), st.Act("init", "-for", "1ms"), Starting(Sidecar(st.Act("first")), Healthy("first")), Sidecar(st.Act("second")))
 			pod.Spec.ShareProcessNamespace, pod.Spec.RestartPolicy = ptr.To(true), policy
@@ -53,7 +54,8 @@ func TestSidecarSharedNamespace(t *testing.T) {
 	}
 	t.Run("PID-06 Never", func(t *testing.T) {
 		t.Parallel()
-		s, st := s.With(t), NewStage(t)
+		s := s.With(t)
+		st := s.NewStage(t)
 		pod := WithInit(st.Pod("never", st.Act("main")), Sidecar(st.Act("side")))
 		pod.Spec.ShareProcessNamespace, pod.Spec.RestartPolicy = ptr.To(true), corev1.RestartPolicyNever
 		s.Create(pod)
@@ -71,7 +73,8 @@ func TestSidecarSharedNamespace(t *testing.T) {
 // with no two instances of a container at once (PL-10, SC-02, SC-05).
 func TestSidecarPauseDies(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	s.Create(WithInit(st.Pod("p", st.Act("main", "-term", "300ms")), st.Act("init", "-for", "1ms"), Sidecar(st.Act("side", "-term", "300ms"))))
 	st.AwaitUp(s.WaitReady("p"))
 	k := &kit{Space: s, t: t}

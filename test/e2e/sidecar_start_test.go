@@ -49,7 +49,8 @@ func TestSidecarRefused(t *testing.T) {
 // SC-04, SC-17, PL-01).
 func TestSidecarOrder(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	st.Set("sidecar-1", "sick")
 	st.Set("sidecar-2", "sick")
 	pod := WithInit(st.Pod("test", st.Act("main")), st.Act("init-config", "-until"),
@@ -89,7 +90,8 @@ func TestSidecarOrder(t *testing.T) {
 // readiness does not hold up the start, but the pod's (SC-03, SC-04, SC-08, SC-17).
 func TestSidecarStartedIsNotReady(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	st.Set("unready", "sick")
 	s.Create(WithInit(st.Pod("p", st.Act("x"), st.Act("y")),
 		PostStart(Sidecar(st.Act("hooked")), Tells("hooked", "hook", "-for", "700ms")),
@@ -120,13 +122,14 @@ func TestSidecarStartedIsNotReady(t *testing.T) {
 // (PL-04, SC-03), and they never count as failures.
 func TestSidecarStartsSoon(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	probe := Healthy("side")
 	probe.PeriodSeconds, probe.FailureThreshold = 10, 1
 	probe.Exec = nil
 	probe.TCPSocket = &corev1.TCPSocketAction{Port: Port(7000)}
 	probe.InitialDelaySeconds = 0
-	st2 := NewStage(t)
+	st2 := s.NewStage(t)
 	// The first try comes at once and fails: with a threshold of 2 one failure kills nobody.
 	probe.FailureThreshold = 2
 	s.Create(WithInit(st.Pod("p", st.Act("main")), Starting(Sidecar(st.Act("side", "-wait", "600ms", "-serve", "tcp:7000")), probe)))
@@ -159,7 +162,8 @@ func TestSidecarAlwaysRestarts(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure, corev1.RestartPolicyAlways} {
 		t.Run("SC-05 "+string(policy), func(t *testing.T) {
 			t.Parallel()
-			s, st := s.With(t), NewStage(t)
+			s := s.With(t)
+			st := s.NewStage(t)
 			name := "p-" + strings.ToLower(string(policy))
 			pod := WithInit(st.Pod(name, st.Act("main")), Sidecar(st.Act("ends", "-for", "300ms")), Sidecar(st.Act("stays")), st.Act("init", "-until"))
 			pod.Spec.RestartPolicy = policy
@@ -190,7 +194,8 @@ func TestSidecarAlwaysRestarts(t *testing.T) {
 // by its startup probe, says why, and goes at once when deleted (SC-25, SC-02, PL-15).
 func TestSidecarNeverStarts(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	st.Set("never", "sick")
 	probe := Healthy("never")
 	probe.FailureThreshold = 2
@@ -226,7 +231,8 @@ func TestSidecarCompletion(t *testing.T) {
 	} {
 		t.Run("SC-06 "+name, func(t *testing.T) {
 			t.Parallel()
-			s, st := s.With(t), NewStage(t)
+			s := s.With(t)
+			st := s.NewStage(t)
 			pod := WithInit(st.Pod(name, st.Act("main", "-for", "300ms", "-code", c.code)),
 				Sidecar(st.Act("first", "-termcode", "5")), Sidecar(st.Act("second", "-deaf")))
 			pod.Spec.RestartPolicy = c.policy
@@ -247,7 +253,8 @@ func TestSidecarCompletion(t *testing.T) {
 	}
 	t.Run("SC-06 an init fails", func(t *testing.T) {
 		t.Parallel()
-		s, st := s.With(t), NewStage(t)
+		s := s.With(t)
+		st := s.NewStage(t)
 		pod := WithInit(st.Pod("init-fails", st.Act("main")), Sidecar(st.Act("side")), st.Act("init", "-for", "100ms", "-code", "4"))
 		pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 		s.Create(pod)
@@ -263,7 +270,8 @@ func TestSidecarCompletion(t *testing.T) {
 // (SC-13, SC-15).
 func TestSidecarScores(t *testing.T) {
 	t.Parallel()
-	s, st := shared(t), NewStage(t)
+	s := shared(t)
+	st := s.NewStage(t)
 	memory := func(c corev1.Container, size string) corev1.Container {
 		c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(size)}
 		return c
@@ -285,7 +293,7 @@ func TestSidecarScores(t *testing.T) {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi"), corev1.ResourceCPU: resource.MustParse("500m")}
 		return c
 	}
-	st2 := NewStage(t)
+	st2 := s.NewStage(t)
 	for name, c := range map[string]struct {
 		side corev1.Container
 		want corev1.PodQOSClass
@@ -298,7 +306,7 @@ func TestSidecarScores(t *testing.T) {
 			t.Errorf("SC-15 a pod with a %s sidecar is %s", name, got.Status.QOSClass)
 		}
 	}
-	st3 := NewStage(t)
+	st3 := s.NewStage(t)
 	if got := s.Create(WithInit(st3.Pod("effort", st3.Act("main")), Sidecar(memory(st3.Act("side"), "1Mi")))); got.Status.QOSClass != corev1.PodQOSBurstable {
 		t.Errorf("SC-15 a BestEffort pod with a sidecar of requests is %s", got.Status.QOSClass)
 	}

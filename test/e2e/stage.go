@@ -24,8 +24,15 @@ type Stage struct {
 	Dir string
 }
 
-// NewStage makes the folder.
-func NewStage(t testing.TB) *Stage { return &Stage{t, t.TempDir()} }
+// NewStage makes the folder. It lies beside the server's and goes with it: the containers that write into it outlive subtests.
+func (s *Server) NewStage(t testing.TB) *Stage {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(s.DataDir), "stage-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Stage{t, dir}
+}
 
 const journalPath = "/stage/journal"
 
