@@ -16,14 +16,9 @@ import (
 	"sync"
 	"time"
 
-	apievents "github.com/containerd/containerd/api/events"
 	task "github.com/containerd/containerd/api/runtime/task/v3"
 	tasktypes "github.com/containerd/containerd/api/types/task"
-	containerd "github.com/containerd/containerd/v2/client"
-	coreruntime "github.com/containerd/containerd/v2/core/runtime"
-	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/ttrpc"
-	"github.com/containerd/typeurl/v2"
 )
 
 // taskPlugin names the folders in which containerd keeps its containers' bundles.
@@ -32,61 +27,137 @@ const taskPlugin = "io.containerd.runtime.v2.task"
 // shimPatience is how long one shim may take to say how its container is.
 const shimPatience = 2 * time.Second
 
-// recordEnds writes down how containers ended while no containerd ran. Their shims know; but containerd, when it starts,
-// takes a shim whose container has ended for a leaked one, deletes it unasked, and calls the end unknown (code 255): an
-// init container that had completed would then run again, a job that had succeeded would have failed. What the CRI finds
-// in its own records it believes, so the end is put there before it looks. To be called before containerd is started.
+// ends is what becomes of containers that a former process left running, until containerd has picked them up. Their shims
+// know how they ended; but containerd, when it starts, takes a shim whose container has ended for a leaked one, deletes it
+// unasked, and calls the end unknown (code 255): an init container that had completed would then run again, a job that had
+// succeeded would have failed. What the CRI finds in its own records it believes, so ends are put there before it looks.
 //
-// What cannot be had is left to containerd, as before: this function reports it and does not fail.
-func recordEnds(ctx context.Context, d dirs, log *slog.Logger) {
+// watchEnds comes before containerd is started, settle when it has loaded the shims and before the CRI is started.
+//
+// What cannot be had is left to containerd, as before: this is reported, and nothing fails.
+type ends struct {
+	dirs    dirs
+	log     *slog.Logger
+	mu      sync.Mutex
+	waiting []*wait // for containers that had not ended
+}
+
+// wait is a question to a shim: how will its container end?
+type wait struct {
+	record string // the CRI's record of the container
+	bundle string
+	answer <-chan *end // receives one value; nil if the shim died first
+	client *ttrpc.Client
+}
+
+func watchEnds(ctx context.Context, d dirs, log *slog.Logger) *ends {
+	e := &ends{dirs: d, log: log}
 	records, err := filepath.Glob(filepath.Join(d.root, criPlugin, "containers", "*", "status"))
 	if err != nil {
 		log.Warn("records of containers cannot be listed", "err", err)
-		return
+		return e
 	}
 	var wg sync.WaitGroup
 	for _, path := range records {
-		wg.Go(func() {
-			if err := recordEnd(ctx, d, path); err != nil {
-				log.Warn("how a container ended cannot be had from its shim", "container", filepath.Base(filepath.Dir(path)), "err", err)
-			}
-		})
+		wg.Go(func() { e.report(path, e.watch(ctx, path)) })
 	}
 	wg.Wait()
+	return e
 }
 
-func recordEnd(ctx context.Context, d dirs, path string) error {
+// settle records the ends that came since watchEnds and that containerd did not see: those whose bundles it threw away.
+func (e *ends) settle() {
+	defer e.close()
+	patience := time.After(shimPatience)
+	for _, w := range e.waiting {
+		if _, err := os.Stat(w.bundle); !errors.Is(err, fs.ErrNotExist) {
+			continue // containerd has it, and will ask
+		}
+		select {
+		case how := <-w.answer:
+			e.report(w.record, writeEnd(w.record, how))
+		case <-patience:
+			return
+		}
+	}
+}
+
+func (e *ends) close() {
+	for _, w := range e.waiting {
+		_ = w.client.Close()
+	}
+	e.waiting = nil
+}
+
+func (e *ends) report(record string, err error) {
+	if err != nil {
+		e.log.Warn("how a container ended cannot be had from its shim", "container", filepath.Base(filepath.Dir(record)), "err", err)
+	}
+}
+
+// watch records how a container ended, or waits for its end.
+func (e *ends) watch(ctx context.Context, path string) error {
+	if record, err := readRecord(path); err != nil || record == nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if how, err := noted(dir); err != nil || how != nil {
+		return errors.Join(err, writeEnd(path, how))
+	}
+	bundle := filepath.Join(e.dirs.run, taskPlugin, Namespace, filepath.Base(dir))
+	client, err := dialShim(ctx, bundle)
+	if err != nil || client == nil {
+		return err
+	}
+	how, runs := askShim(ctx, client, filepath.Base(dir))
+	if !runs {
+		return errors.Join(client.Close(), writeEnd(path, how))
+	}
+	answer := make(chan *end, 1)
+	go func() { answer <- awaitShim(context.WithoutCancel(ctx), client, filepath.Base(dir)) }()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = append(e.waiting, &wait{path, bundle, answer, client})
+	return nil
+}
+
+// readRecord reads the CRI's record of a container; nil if there is none, it is of an unknown kind, or says how it ended.
+func readRecord(path string) (map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record := map[string]any{}
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber() // times in nanoseconds do not fit a float
 	if err := decoder.Decode(&record); err != nil {
-		return err
+		return nil, err
 	}
 	if record["Version"] != "v1" || fmt.Sprint(record["FinishedAt"]) != "0" {
-		return nil // of an unknown kind, or its end is known
+		return nil, nil
 	}
-	end, err := askShim(ctx, filepath.Join(d.run, taskPlugin, Namespace, filepath.Base(filepath.Dir(path))))
-	if err != nil {
+	return record, nil
+}
+
+// writeEnd puts an end, if there is one, into a record that has none.
+func writeEnd(path string, e *end) error {
+	if e == nil {
+		return nil
+	}
+	record, err := readRecord(path)
+	if err != nil || record == nil {
 		return err
-	}
-	if end == nil {
-		if end, err = noted(filepath.Dir(path)); err != nil || end == nil {
-			return err
-		}
 	}
 	if fmt.Sprint(record["StartedAt"]) == "0" {
 		// It was started, and containerd died before it could say so.
 		record["StartedAt"] = record["CreatedAt"]
 	}
-	record["FinishedAt"], record["ExitCode"], record["Pid"] = end.At.UnixNano(), end.Code, 0
-	if text, err = json.Marshal(record); err != nil {
+	record["FinishedAt"], record["ExitCode"], record["Pid"] = e.At.UnixNano(), e.Code, 0
+	text, err := json.Marshal(record)
+	if err != nil {
 		return err
 	}
 	next := path + ".end"
@@ -96,67 +167,8 @@ func recordEnd(ctx context.Context, d dirs, path string) error {
 	return os.Rename(next, path)
 }
 
-// end is how a container ended.
-type end struct {
-	At   time.Time
-	Code uint32
-}
-
-// note is the file, beside the CRI's record of a container, in which noteEnds keeps its end.
-const note = "end"
-
-// noteEnds writes down how containers end, as they do, until ctx ends. The CRI first has the shim forget the container and
-// then writes the end into its record: a process that dies in between would leave nobody who knows.
-func noteEnds(ctx context.Context, d dirs, events containerd.EventService, log *slog.Logger) {
-	exits, errs := events.Subscribe(namespaces.WithNamespace(ctx, Namespace), `topic=="`+coreruntime.TaskExitEventTopic+`"`)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case err := <-errs:
-			if err != nil && ctx.Err() == nil {
-				log.Warn("ends of containers are not noted any more", "err", err)
-			}
-			return
-		case envelope := <-exits:
-			v, err := typeurl.UnmarshalAny(envelope.Event)
-			if err != nil {
-				continue
-			}
-			exit, ok := v.(*apievents.TaskExit)
-			if !ok || exit.ID != exit.ContainerID || exit.ExitedAt == nil { // another process of the container
-				continue
-			}
-			text, err := json.Marshal(end{exit.ExitedAt.AsTime(), exit.ExitStatus})
-			if err != nil {
-				continue
-			}
-			dir := filepath.Join(d.root, criPlugin, "containers", exit.ContainerID)
-			if err := os.WriteFile(filepath.Join(dir, note), text, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) { // a sandbox has no such folder
-				log.Warn("the end of a container cannot be noted", "container", exit.ContainerID, "err", err)
-			}
-		}
-	}
-}
-
-// noted reads what noteEnds wrote; nil if it wrote nothing, or was cut short.
-func noted(dir string) (*end, error) {
-	text, err := os.ReadFile(filepath.Join(dir, note))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	e := &end{}
-	if json.Unmarshal(text, e) != nil {
-		return nil, nil
-	}
-	return e, nil
-}
-
-// askShim returns the end of a container, or nil if it has not ended, or has no shim.
-func askShim(ctx context.Context, bundle string) (*end, error) {
+// dialShim connects to a container's shim; nil if there is none, or it is dead.
+func dialShim(ctx context.Context, bundle string) (*ttrpc.Client, error) {
 	text, err := os.ReadFile(filepath.Join(bundle, "bootstrap.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -175,15 +187,32 @@ func askShim(ctx context.Context, bundle string) (*end, error) {
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(shim.Address, "unix://"))
 	if err != nil {
-		return nil, nil // the shim is dead: nobody knows
+		return nil, nil // dead: nobody knows
 	}
-	client := ttrpc.NewClient(conn)
-	defer client.Close()
-	state, err := task.NewTTRPCTaskClient(client).State(ctx, &task.StateRequest{ID: filepath.Base(bundle)})
-	if err != nil || state.Status != tasktypes.Status_STOPPED || state.ExitedAt == nil {
-		return nil, nil // no such task, or one that runs: containerd knows what to do
+	return ttrpc.NewClient(conn), nil
+}
+
+// askShim returns how a container ended, or that it runs; neither if the shim does not know it.
+func askShim(ctx context.Context, client *ttrpc.Client, id string) (_ *end, runs bool) {
+	ctx, cancel := context.WithTimeout(ctx, shimPatience)
+	defer cancel()
+	state, err := task.NewTTRPCTaskClient(client).State(ctx, &task.StateRequest{ID: id})
+	switch {
+	case err != nil:
+		return nil, false
+	case state.Status == tasktypes.Status_STOPPED && state.ExitedAt != nil:
+		return &end{state.ExitedAt.AsTime(), state.ExitStatus}, false
 	}
-	return &end{state.ExitedAt.AsTime(), state.ExitStatus}, nil
+	return nil, true
+}
+
+// awaitShim returns how a container ended, when it has; nil if the shim died before.
+func awaitShim(ctx context.Context, client *ttrpc.Client, id string) *end {
+	r, err := task.NewTTRPCTaskClient(client).Wait(ctx, &task.WaitRequest{ID: id})
+	if err != nil || r.ExitedAt == nil {
+		return nil
+	}
+	return &end{r.ExitedAt.AsTime(), r.ExitStatus}
 }
 
 // sweepBundles removes what is left of bundles whose deletion was cut short: containerd renames them to a hidden name

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
@@ -76,7 +77,7 @@ var wanted = []string{
 	"io.containerd.service.v1.introspection-service",
 	"io.containerd.service.v1.namespaces-service",
 	"io.containerd.service.v1.snapshots-service",
-	"io.containerd.service.v1.tasks-service",
+	tasksPlugin,
 	"io.containerd.transfer.v1.local",
 	"io.containerd.warning.v1.deprecations",
 	"io.containerd.cri.v1.runtime",
@@ -95,6 +96,7 @@ type daemon struct {
 // loader starts plug-ins.
 type loader struct {
 	dirs        dirs
+	log         *slog.Logger
 	snapshotter string
 	settings    settings
 	daemon      *daemon
@@ -143,6 +145,16 @@ func (l *loader) start(ctx context.Context, p plugin.Registration) error {
 			return err
 		}
 		ic.Config = p.Config
+	}
+	if uri == tasksPlugin {
+		service := p.InitFn
+		p.InitFn = func(ic *plugin.InitContext) (any, error) {
+			inner, err := service(ic)
+			if err != nil {
+				return nil, err
+			}
+			return wrapTasks(inner, l.dirs, l.log)
+		}
 	}
 	result := p.Init(ic)
 	if err := l.daemon.set.Add(result); err != nil {

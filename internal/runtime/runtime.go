@@ -45,6 +45,7 @@ type Runtime struct {
 	daemon    *daemon
 	client    *containerd.Client
 	events    *eventServer
+	ends      *ends
 	cri       *criServer
 	cancel    context.CancelFunc
 	updater   imageUpdater
@@ -62,8 +63,24 @@ type Runtime struct {
 // left by a former process, are picked up. ctx bounds the start only.
 //
 // Errors name what is missing on the machine: root, overlayfs, the helper programs.
-func Start(ctx context.Context, c Config) (_ *Runtime, err error) {
-	c, err = c.complete()
+func Start(ctx context.Context, c Config) (*Runtime, error) {
+	r, err := claim(c)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.prepare(ctx); err == nil {
+		err = r.launch(ctx)
+	}
+	if err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// claim makes a data folder ours, and nobody else's.
+func claim(c Config) (*Runtime, error) {
+	c, err := c.complete()
 	if err != nil {
 		return nil, err
 	}
@@ -77,18 +94,11 @@ func Start(ctx context.Context, c Config) (_ *Runtime, err error) {
 		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}),
 		daemon: &daemon{set: plugin.NewPluginSet()},
 	}
-	defer func() {
-		if err != nil {
-			_ = r.Close()
-		}
-	}()
 	if r.lock, err = r.dirs.lock(); err != nil {
+		_ = r.Close()
 		return nil, err
 	}
-	if err := r.prepare(ctx); err != nil {
-		return nil, err
-	}
-	return r, r.launch(ctx)
+	return r, nil
 }
 
 // prepare makes the data folder ready: folders, mounts, helper programs, network.
@@ -106,7 +116,7 @@ func (r *Runtime) prepare(ctx context.Context) error {
 	if err := sweepBundles(r.dirs); err != nil {
 		return fmt.Errorf("half-deleted containers: %w", err)
 	}
-	recordEnds(ctx, r.dirs, r.log)
+	r.ends = watchEnds(ctx, r.dirs, r.log)
 	if err := bundle.Embedded().Unpack(r.dirs.bin); err != nil {
 		return err
 	}
@@ -140,7 +150,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load := &loader{dirs: r.dirs, snapshotter: r.config.Snapshotter, daemon: r.daemon, settings: settingsFor(r.config, r.dirs, facts{
+	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, settings: settingsFor(r.config, r.dirs, facts{
 		pauseImage:  pause.ref,
 		restrictOOM: !mayLowerOOMScore(string(status)),
 		path:        r.enterPath(),
@@ -153,7 +163,6 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.client, err = r.daemon.client(run); err != nil {
 		return fmt.Errorf("containerd client: %w", err)
 	}
-	go noteEnds(run, r.dirs, r.client.EventService(), r.log)
 	if r.events, err = serveEvents(run, r.daemon, r.dirs.eventSocket()); err != nil {
 		return err
 	}
@@ -163,6 +172,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := pause.ensure(run, r.client, r.config.Snapshotter); err != nil {
 		return err
 	}
+	r.ends.settle()
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
@@ -257,6 +267,9 @@ func (r *Runtime) Close() error {
 	}
 	if r.cancel != nil {
 		r.cancel()
+	}
+	if r.ends != nil {
+		r.ends.close()
 	}
 	r.mute.Store(true)
 	err := r.daemon.stop(stopLimit)
