@@ -23,6 +23,7 @@ func validatePodAnnotations(pod *corev1.Pod, path *field.Path) (all errs) {
 			all = append(all, field.Invalid(path.Key(corev1.PodDeletionCost), cost, "must be a 32bit integer"))
 		}
 	}
+	all = append(all, validateDebugAnnotations(pod, path)...)
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		name, ok := strings.CutPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix)
 		if !ok {

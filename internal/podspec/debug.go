@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podspec
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// DebugAnnotation holds what the API server wants of a pod's debug containers beyond their spec, as JSON of [DebugRuns].
+	// Only the API server writes it.
+	DebugAnnotation = "wherry.dev/debug"
+	// HoldAnnotation holds a duration (10m): for so long a container that failed is neither started again nor cleaned up,
+	// so that somebody can look.
+	HoldAnnotation = "wherry.dev/hold-on-failure"
+	// ToolboxImage is the built-in debug image; it is never fetched from a registry.
+	ToolboxImage = "wherry.dev/toolbox"
+)
+
+// maxHold bounds [HoldAnnotation].
+const maxHold = 24 * time.Hour
+
+// DebugRun is what is wanted of one debug container.
+type DebugRun struct {
+	// Run counts how often its name was used before: it is the attempt that ought to run, once (DC-06).
+	Run int `json:"run,omitempty"`
+	// StopAt is when it is to be stopped, if ever (DC-08, --ttl).
+	StopAt *metav1.Time `json:"stopAt,omitempty"`
+}
+
+// DebugRuns is what is wanted of a pod's debug containers, by their names. One that is not in it runs once, as in Kubernetes.
+type DebugRuns map[string]DebugRun
+
+// DebugRunsOf reads a pod's [DebugAnnotation]. One that cannot be read is as none: it is refused before it is stored.
+func DebugRunsOf(pod *corev1.Pod) DebugRuns {
+	runs, err := parseDebugRuns(pod.Annotations[DebugAnnotation])
+	if err != nil {
+		return nil
+	}
+	return runs
+}
+
+func parseDebugRuns(text string) (DebugRuns, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var runs DebugRuns
+	if err := json.Unmarshal([]byte(text), &runs); err != nil {
+		return nil, err
+	}
+	for name, run := range runs {
+		if run.Run < 0 {
+			return nil, fmt.Errorf("%s: run is %d, want 0 or more", name, run.Run)
+		}
+	}
+	return runs, nil
+}
+
+// SetDebugRuns writes a pod's [DebugAnnotation].
+func SetDebugRuns(pod *corev1.Pod, runs DebugRuns) error {
+	if len(runs) == 0 {
+		delete(pod.Annotations, DebugAnnotation)
+		return nil
+	}
+	text, err := json.Marshal(runs)
+	if err != nil {
+		return err
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[DebugAnnotation] = string(text)
+	return nil
+}
+
+// HoldOnFailure reads a pod's [HoldAnnotation]: 0 without one.
+func HoldOnFailure(pod *corev1.Pod) time.Duration {
+	d, err := parseHold(pod.Annotations[HoldAnnotation])
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+func parseHold(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, err
+	}
+	if d <= 0 || d > maxHold {
+		return 0, fmt.Errorf("want more than 0 and at most %s", maxHold)
+	}
+	return d, nil
+}
+
+// validateDebugAnnotations holds the rules of the annotations above.
+func validateDebugAnnotations(pod *corev1.Pod, path *field.Path) (all errs) {
+	if _, err := parseDebugRuns(pod.Annotations[DebugAnnotation]); err != nil {
+		all = append(all, field.Invalid(path.Key(DebugAnnotation), pod.Annotations[DebugAnnotation], err.Error()))
+	}
+	if _, err := parseHold(pod.Annotations[HoldAnnotation]); err != nil {
+		all = append(all, field.Invalid(path.Key(HoldAnnotation), pod.Annotations[HoldAnnotation], err.Error()))
+	}
+	return all
+}
