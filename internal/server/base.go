@@ -41,14 +41,31 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 	if len(s.opts.EtcdServers) > 0 {
 		return nil
 	}
-	s.parts.etcd, err = store.Start(ctx, store.Config{Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd")})
+	s.parts.etcd, err = store.Start(ctx, store.Config{
+		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd"), Failed: s.storeFailed,
+	})
+	return storeRefusal(err)
+}
+
+func storeRefusal(err error) error {
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
 	case errors.Is(err, store.ErrDiskFull):
-		return &Refusal{Code: ExitDiskFull, What: err.Error()}
+		return &Refusal{Code: ExitDiskFull, What: err.Error(), Do: "free some space there and start the server again; pods go on running meanwhile"}
 	}
 	return err
+}
+
+// storeFailed ends the server, at once: whatever is under way waits for the store.
+func (s *Server) storeFailed(err error) {
+	s.storeGone.Store(true)
+	err = storeRefusal(err)
+	s.giveUp(err)
+	select {
+	case s.failed <- err:
+	default: // another part has failed already
+	}
 }
 
 func (s *Server) stopEtcd(context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/wherryproject/wherry/internal/features"
@@ -16,15 +17,20 @@ import (
 // stopTimeout bounds an orderly stop; what has not ended then dies with the process.
 const stopTimeout = 30 * time.Second
 
+// goneTimeout is that of a server without its store: most parts cannot end in order.
+const goneTimeout = 2 * time.Second
+
 // Server is one wherry server. Make it with New, use it for one Run.
 type Server struct {
 	opts     Options
 	features *features.Gates
 	log      *slog.Logger
 
-	parts  parts
-	failed chan error
-	ready  chan struct{}
+	parts     parts
+	failed    chan error
+	giveUp    context.CancelCauseFunc // the start
+	storeGone atomic.Bool             // the store will not answer any more
+	ready     chan struct{}
 }
 
 // New checks the options. Nothing is touched until Run.
@@ -68,7 +74,10 @@ func (s *Server) Run(ctx context.Context) error {
 		list = s.agentComponents()
 	}
 	g := &group{list: list, log: s.log}
-	err = g.start(ctx)
+	starting, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	s.giveUp = giveUp
+	err = g.start(starting)
 	if err == nil {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))
 		if nerr := manager.tell("READY=1"); nerr != nil {
@@ -85,9 +94,13 @@ func (s *Server) Run(ctx context.Context) error {
 		err = nil // asked to stop while starting
 	}
 	_ = manager.tell("STOPPING=1") // nothing depends on it
-	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	limit := stopTimeout
+	if s.storeGone.Load() {
+		limit = goneTimeout
+	}
+	stopCtx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if serr := g.stop(stopCtx); serr != nil {
+	if serr := g.stop(stopCtx); serr != nil && !s.storeGone.Load() {
 		if err == nil {
 			return fmt.Errorf("the server did not stop cleanly: %w", serr)
 		}

@@ -4,7 +4,10 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
@@ -73,3 +76,27 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 }
 
 func (c *core) Sync() error { return nil }
+
+// verdict is what etcd said when it gave up. It means to end the process then, with no more than a log line; here the part of
+// the process that needs it is told, and etcd's goroutine waits for the end.
+type verdict struct {
+	once sync.Once
+	dead chan struct{} // closed once err is set
+	err  error
+	tell func(error)
+}
+
+// OnWrite implements zapcore.CheckWriteHook. It does not return: etcd must not go on with what it could not do.
+func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	v.once.Do(func() {
+		v.err = errors.New("etcd gave up: " + e.Message)
+		for _, f := range fields {
+			if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+				v.err = fmt.Errorf("etcd gave up: %s: %w", e.Message, err)
+			}
+		}
+		close(v.dead)
+		v.tell(v.err)
+	})
+	select {}
+}

@@ -37,12 +37,16 @@ const (
 type Config struct {
 	Dir    string // etcd's own folder; made when missing
 	Logger *slog.Logger
+	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store does not
+	// answer any more then, and what waits for it waits for ever; the process ought to end.
+	Failed func(error)
 }
 
 // Etcd is a running embedded etcd. Its methods are safe for concurrent use.
 type Etcd struct {
 	server   *embed.Etcd
 	log      *core
+	verdict  *verdict
 	endpoint string
 	lock     *os.File
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
@@ -57,7 +61,11 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
-	e := &Etcd{log: newCore(cfg.Logger)}
+	e := &Etcd{log: newCore(cfg.Logger), verdict: &verdict{dead: make(chan struct{}), tell: func(err error) {
+		if cfg.Failed != nil {
+			cfg.Failed(explain(cfg.Dir, err))
+		}
+	}}}
 	defer func() {
 		if err != nil {
 			e.Close()
@@ -74,8 +82,7 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 		return nil, err
 	}
 	e.endpoint = "unix://" + client.Path
-	e.server, err = embed.StartEtcd(configure(cfg.Dir, e.log, client, peer))
-	if err != nil {
+	if e.server, err = e.begin(configure(cfg.Dir, e.log, e.verdict, client, peer)); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
 	wait := time.NewTimer(startTimeout)
@@ -83,6 +90,8 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	select {
 	case <-e.server.Server.ReadyNotify():
 		return e, nil
+	case <-e.verdict.dead:
+		return nil, explain(cfg.Dir, e.verdict.err)
 	case err := <-e.server.Err():
 		return nil, explain(cfg.Dir, err)
 	case <-ctx.Done():
@@ -92,7 +101,26 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	}
 }
 
-func configure(dir string, log *core, client, peer url.URL) *embed.Config {
+// begin starts etcd, which may give up on the way.
+func (e *Etcd) begin(c *embed.Config) (*embed.Etcd, error) {
+	type result struct {
+		server *embed.Etcd
+		err    error
+	}
+	begun := make(chan result, 1)
+	go func() {
+		server, err := embed.StartEtcd(c)
+		begun <- result{server, err}
+	}()
+	select {
+	case r := <-begun:
+		return r.server, r.err
+	case <-e.verdict.dead:
+		return nil, e.verdict.err
+	}
+}
+
+func configure(dir string, log *core, last *verdict, client, peer url.URL) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = "wherry"
 	c.Dir = dir
@@ -118,7 +146,7 @@ func configure(dir string, log *core, client, peer url.URL) *embed.Config {
 	// Watches without events learn the revision this often, so that they can resume after a compaction.
 	c.WatchProgressNotifyInterval = time.Minute
 	c.Logger = "zap"
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log, zap.WithFatalHook(last), zap.WithPanicHook(last)))
 	return c
 }
 
@@ -132,6 +160,12 @@ func (e *Etcd) Done() <-chan struct{} { return e.server.Server.StopNotify() }
 func (e *Etcd) Close() error {
 	e.closeOnce.Do(func() {
 		if e.server != nil {
+			select {
+			case <-e.verdict.dead: // it would wait for the goroutine that gave up
+				e.closeErr = e.verdict.err
+				return
+			default:
+			}
 			e.log.mute() // etcd reports each listener that closes as an error
 			e.server.Close()
 			for err := range drain(e.server.Err()) {

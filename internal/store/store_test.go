@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -123,6 +124,61 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A disk that fills up under a running store is named as the reason it gave up, once; and Close does not wait for it (PL-15).
+func TestDiskFills(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: mounts a small tmpfs")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=200m"); err != nil {
+		t.Skip("cannot mount a tmpfs here: ", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	failed := make(chan error, 2)
+	e, err := Start(t.Context(), Config{Dir: filepath.Join(dir, "etcd"), Failed: func(err error) { failed <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fill, err := os.Create(filepath.Join(dir, "fill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(fill, zeros{}); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	go func() {
+		for i := 0; ctx.Err() == nil; i++ { // until there is no room for one more
+			_, _ = c.Put(ctx, "k", strings.Repeat("v", 1<<20))
+		}
+	}()
+	select {
+	case err := <-failed:
+		if !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("told %v, want ErrDiskFull with the folder", err)
+		}
+	case <-ctx.Done():
+		t.Fatal("nothing was told")
+	}
+	cancel()
+	if err := e.Close(); err == nil {
+		t.Error("Close says that all is well")
+	}
+	if len(failed) > 0 {
+		t.Errorf("told twice: %v", <-failed)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Etcd's chatter does not reach the log; a start, writes and a stop say nothing.
 func TestQuiet(t *testing.T) {

@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // runWherry runs a command of wherry that must end by itself.
@@ -214,23 +216,18 @@ func TestBadDiskFillsUp(t *testing.T) {
 		t.Fatalf("the disk does not get full: %v", err)
 	}
 	k.must(f.Close())
-	// What the store has room for goes on; when it has none, the server ends, and says why.
 	during := podOf(t, "metadata: {name: during}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
-	_, err = k.TryCreate(during)
-	select {
-	case <-srv.Done():
-	case <-time.After(3 * time.Second): // long enough for the pod to fail, or the store
+	_, _ = k.TryCreate(during) // while the store has room yet, or not
+	k.fillStore(srv)
+	var exit *exec.ExitError
+	if !errors.As(srv.err, &exit) || exit.ExitCode() != 14 {
+		t.Errorf("the server ended with %v, want exit code 14", srv.err)
 	}
-	if text := srv.Log(); !strings.Contains(text, "no space left on device") {
-		t.Errorf("the log does not say that the disk is full (create: %v)", err)
+	if text := srv.LogTail(1); !strings.Contains(text, "disk full") || !strings.Contains(text, srv.DataDir) || !strings.Contains(text, "free some space") {
+		t.Errorf("its last word does not say what is wrong and what to do: %s", text)
 	}
 	k.must(os.Remove(fill))
-	select {
-	case <-srv.Done():
-		t.Logf("the server ended: %v; the end of its log:\n%s", srv.err, srv.LogTail(6))
-		k.must(srv.Start(ctx))
-	default:
-	}
+	k.must(srv.Start(ctx))
 	if _, err := k.TryCreate(during); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -242,6 +239,25 @@ func TestBadDiskFillsUp(t *testing.T) {
 		pod := k.Get(name)
 		k.Delete(name)
 		k.WaitGone(pod)
+	}
+}
+
+// fillStore writes objects until there is no room for one more, and the server has ended.
+func (k *kit) fillStore(srv *Server) {
+	k.t.Helper()
+	limit := time.After(time.Minute)
+	for i := 0; ; i++ {
+		select {
+		case <-srv.Done():
+			return
+		case <-limit:
+			k.t.Fatal("the server goes on without a disk to write to")
+		default:
+		}
+		big := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("big-%d", i)}, Data: map[string]string{"k": strings.Repeat("v", 1<<19)}}
+		ctx, cancel := context.WithTimeout(k.t.Context(), 5*time.Second)
+		_, _ = srv.Client.CoreV1().ConfigMaps("default").Create(ctx, big, metav1.CreateOptions{}) // fails when the server ends
+		cancel()
 	}
 }
 
