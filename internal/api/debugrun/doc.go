@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package debugrun is the Go side of debug.wherry.dev/v1: the permanent record of who debugged which pod, with what, when and how
+// it ended, and the names of the query parameters by which a client asks for a debug session.
+//
+// A DebugRun is one run of an ephemeral container, or one command run from an image inside a pod (image exec). Clients may read
+// and delete records; only the server writes them.
+//
+// Its law: nothing but types, names and copies of them; both server and commands import it.
+//
+// +k8s:openapi-gen=true
+// +k8s:openapi-model-package=dev.wherry.debug.v1
+// +groupName=debug.wherry.dev
+package debugrun
