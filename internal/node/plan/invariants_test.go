@@ -260,7 +260,8 @@ func (e *explorer) checkState(w *world, what string) {
 	if !w.deleted {
 		return
 	}
-	end := w.deletedAt + int16(graceSeconds) + 1 + int16(lastWords/time.Second) // the stored deadline is cut to the second
+	last := int16(lastWords / time.Second)
+	end := max(w.deletedAt+int16(graceSeconds)+1, w.now) + last // the stored deadline is cut to the second; one told late has a moment
 	for _, k := range w.calls {
 		if k.out && k.verb == StopContainer && k.until > end {
 			e.fault(w, what, "%s may run until %d, though grace ends at %d", e.s.nameOf(k.c), k.until, end)

@@ -58,9 +58,27 @@ func (v *view) windDown(m *member, until time.Time) bool {
 	v.why(m.spec.Name, "stops with its pod")
 	v.tellKilling(m, "")
 	if m.newest.Lost || v.preStopped(m, v.left.until) {
-		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: until})
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.lastMoment(m, until)})
 	}
 	return true
+}
+
+// lastMoment returns when m, whose grace ends at until, is killed: who is told to stop only when that is over or all but over, such
+// as by an agent that was away, has lastWords all the same, and is not cut short in them.
+func (v *view) lastMoment(m *member, until time.Time) time.Time {
+	moment := v.Now.Add(lastWords)
+	if !until.Before(moment) {
+		return until
+	}
+	key := Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}
+	for _, c := range v.Calls {
+		if c.Key() == key && c.Until.After(moment) {
+			return until // told long ago, and the grace was cut since
+		} else if c.Key() == key {
+			return c.Until
+		}
+	}
+	return moment
 }
 
 // holdOn keeps sidecar m up while others behind it are stopping: it runs its preStop hook beside theirs, its probes go on,

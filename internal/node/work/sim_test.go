@@ -19,9 +19,11 @@ import (
 	"github.com/wherryproject/wherry/internal/cri/critest"
 	"github.com/wherryproject/wherry/internal/cri/critest/script"
 	pasts "github.com/wherryproject/wherry/internal/node/history"
+	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/refs"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -142,7 +144,7 @@ func (s *sim) live() {
 	a := &agent{sim: s, cancel: cancel, kill: kill, sources: refs.New(refs.Config{})}
 	puller := image.New(image.Config{Images: client.Images, Progress: a.imageEvent})
 	pods := filepath.Join(s.dir, "pods")
-	a.Runner = ops.New(ops.Config{CRI: client, Images: puller, Sources: a.sources, Events: a, Logger: log, PodsFolder: pods,
+	a.Runner = ops.New(ops.Config{CRI: client, Images: puller, Prober: probe.New(client), Hooks: hook.New(client), Sources: a.sources, Events: a, Logger: log, PodsFolder: pods,
 		Volumes: volume.New(volume.Config{Root: pods, Sources: a.sources}), Logs: ops.LogFolders{Pods: filepath.Join(s.dir, "logs")},
 		Node: ops.Node{IPs: []string{"192.0.2.1"}, ClusterDomain: "cluster.local"}})
 	a.set = work.NewSet(ctx, a, log)
@@ -286,7 +288,9 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 	if t.Verb == plan.RemoveLogs || t.Verb == plan.ReleaseVolumes {
 		s.spy.nothingRuns(t.Verb.String())
 	}
-	s.trace.add(byStart, "start   %s", describe(t.Op, s.begin))
+	if t.Verb != plan.Probe { // a try is one line, when it has returned
+		s.trace.add(byStart, "start   %s", describe(t.Op, s.begin))
+	}
 	if s.begins != nil {
 		s.begins()
 	}
@@ -297,18 +301,25 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 	if a.isDead() {
 		return err // nobody is there to hear of it
 	}
+	ended := t.Op
+	ended.Until = time.Time{}
+	var no *work.ProbeFailure
 	switch {
+	case t.Verb == plan.Probe && err == nil:
+		s.trace.add(byReturn, "yes     %s", describe(t.Op, s.begin))
+	case t.Verb == plan.Probe && errors.As(err, &no):
+		s.trace.add(byReturn, "no      %s", describe(t.Op, s.begin))
 	case err == nil:
-		s.trace.add(byReturn, "done    %s", describe(plan.Op{Verb: t.Verb, Container: t.Container, Attempt: t.Attempt}, s.begin))
+		s.trace.add(byReturn, "done    %s", describe(ended, s.begin))
 	case ctx.Err() != nil:
-		s.trace.add(byReturn, "off     %s", describe(plan.Op{Verb: t.Verb, Container: t.Container, Attempt: t.Attempt}, s.begin))
+		s.trace.add(byReturn, "off     %s", describe(ended, s.begin))
 	default:
 		reason := ""
 		var r interface{ Reason() string }
 		if errors.As(err, &r) {
 			reason = r.Reason() + ": "
 		}
-		s.trace.add(byReturn, "FAILED  %s: %s%v", describe(plan.Op{Verb: t.Verb, Container: t.Container, Attempt: t.Attempt}, s.begin), reason, err)
+		s.trace.add(byReturn, "FAILED  %s: %s%v", describe(ended, s.begin), reason, err)
 	}
 	return err
 }

@@ -68,6 +68,12 @@ func describe(o plan.Op, begin time.Time) string {
 	case o.Verb == plan.RunSandbox || o.Verb == plan.StopSandbox || o.Verb == plan.RemoveSandbox:
 		s += fmt.Sprintf(" %d", o.Attempt)
 	}
+	if o.Verb == plan.Probe {
+		s += " " + o.Probe.String()
+		if o.Early {
+			s += " early"
+		}
+	}
 	if !o.Until.IsZero() {
 		s += fmt.Sprintf(" until %.3f", o.Until.Sub(begin).Seconds())
 	}
