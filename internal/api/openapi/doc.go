@@ -6,4 +6,4 @@
 // ./internal/api/openapi.
 package openapi
 
-//go:generate go tool openapi-gen --output-dir . --output-pkg github.com/wherryproject/wherry/internal/api/openapi --output-file zz_generated.openapi.go --go-header-file header.txt --report-filename /dev/null k8s.io/api/core/v1 k8s.io/api/events/v1 k8s.io/api/discovery/v1 k8s.io/api/coordination/v1 k8s.io/api/policy/v1 k8s.io/api/authentication/v1 k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime k8s.io/apimachinery/pkg/version k8s.io/apimachinery/pkg/api/resource k8s.io/apimachinery/pkg/util/intstr
+//go:generate go tool openapi-gen --output-dir . --output-pkg github.com/wherryproject/wherry/internal/api/openapi --output-file zz_generated.openapi.go --go-header-file header.txt --report-filename /dev/null k8s.io/api/core/v1 k8s.io/api/events/v1 k8s.io/api/discovery/v1 k8s.io/api/coordination/v1 k8s.io/api/policy/v1 k8s.io/api/authentication/v1 k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime k8s.io/apimachinery/pkg/version k8s.io/apimachinery/pkg/api/resource k8s.io/apimachinery/pkg/util/intstr github.com/wherryproject/wherry/internal/api/debugrun
