@@ -2,7 +2,11 @@
 
 package plan
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // checkIssue holds an operation against the world as it is, not as the agent sees it.
 func (e *explorer) checkIssue(w *world, o Op, what string) {
@@ -130,6 +134,7 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		}
 	}
 	e.checkDelay(w, c, what)
+	e.checkStored(w, c, what)
 	if w.failed != [maxFails]wfail{} {
 		return
 	}
@@ -154,6 +159,40 @@ func (e *explorer) checkDelay(w *world, c int, what string) {
 			e.fault(w, what, "%s starts at %d, before its back-off is over at %d", e.s.nameOf(int8(c)), w.now, due)
 		}
 		return
+	}
+}
+
+// checkStored holds what the stored status says, which outlives a reboot: what has ended for good does not run again, and the
+// back-off of what is gone is kept (SC-19, PL-02).
+func (e *explorer) checkStored(w *world, c int, what string) {
+	spec, stored := &e.s.pod.Spec, e.s.statuses[w.stored]
+	name := e.s.nameOf(int8(c))
+	if stored.Phase == corev1.PodSucceeded || stored.Phase == corev1.PodFailed {
+		e.fault(w, what, "%s starts in a pod that is stored as %s", name, stored.Phase)
+	}
+	mem := remembered(stored.ContainerStatuses, name)
+	inits := len(spec.InitContainers)
+	if c < inits {
+		mem = remembered(stored.InitContainerStatuses, name)
+	}
+	if mem == nil || terminated(mem) == nil {
+		return
+	}
+	end, sidecar := terminated(mem), c < inits && spec.InitContainers[c].RestartPolicy != nil
+	switch failed := end.ExitCode != 0; {
+	case sidecar || spec.RestartPolicy == corev1.RestartPolicyAlways:
+	case c < inits && !failed: // in a new sandbox, in its turn: checkStart holds that
+	case spec.RestartPolicy == corev1.RestartPolicyNever, c >= inits && !failed:
+		e.fault(w, what, "%s starts again, though it is stored that it ended with %d", name, end.ExitCode)
+	}
+	for _, r := range w.runs[c] {
+		if r.life != absent {
+			return // there is something newer to go by
+		}
+	}
+	due := end.FinishedAt.Add(Delay(int(mem.RestartCount)))
+	if at(w.now).Before(due) && (c >= inits || sidecar || end.ExitCode != 0) {
+		e.fault(w, what, "%s starts at %d, %v before its stored back-off is over", name, w.now, due.Sub(at(w.now)))
 	}
 }
 
@@ -257,6 +296,7 @@ func (e *explorer) checkState(w *world, what string) {
 			e.fault(w, what, "%d instances of %s run", live, e.s.nameOf(int8(c)))
 		}
 	}
+	e.checkCounts(w, what)
 	if !w.deleted {
 		return
 	}
@@ -265,6 +305,21 @@ func (e *explorer) checkState(w *world, what string) {
 	for _, k := range w.calls {
 		if k.out && k.verb == StopContainer && k.until > end {
 			e.fault(w, what, "%s may run until %d, though grace ends at %d", e.s.nameOf(k.c), k.until, end)
+		}
+	}
+}
+
+// checkCounts holds that restarts are never counted down, whatever was lost (SC-19).
+func (e *explorer) checkCounts(w *world, what string) {
+	if w.mem == w.stored {
+		return
+	}
+	old, now := e.s.statuses[w.stored], e.s.statuses[w.mem]
+	for _, l := range [][2][]corev1.ContainerStatus{{old.InitContainerStatuses, now.InitContainerStatuses}, {old.ContainerStatuses, now.ContainerStatuses}} {
+		for i := range l[0] {
+			if l[1][i].RestartCount < l[0][i].RestartCount {
+				e.fault(w, what, "restarts of %s go from %d down to %d", l[0][i].Name, l[0][i].RestartCount, l[1][i].RestartCount)
+			}
 		}
 	}
 }

@@ -203,6 +203,22 @@ func mutants() []mutant {
 				d.Ops = Next(later).Ops
 			}
 		})},
+		{"what ran before a reboot counts as run here", "im", always, world{reboots: 1}, lied(func(in *Input) {
+			in.Seen.Sandboxes = slices.Clone(in.Seen.Sandboxes)
+			for i := range in.Seen.Sandboxes {
+				in.Seen.Sandboxes[i].CreatedAt = epoch
+			}
+		})},
+		{"a reboot makes the stored status void", "m", never, world{crashes: 1, reboots: 1}, lied(func(in *Input) {
+			if len(in.Seen.Sandboxes) == 0 && len(in.Calls) == 0 && in.Pod.DeletionTimestamp == nil {
+				in.Pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+			}
+		})},
+		{"back-off does not survive a reboot", "m", always, world{crashes: 2, reboots: 1}, lied(func(in *Input) {
+			if len(in.Seen.Containers) == 0 {
+				in.Now = in.Now.Add(time.Hour)
+			}
+		})},
 		{"gone is said when the sandbox is", "m", always, some, edited(func(in Input, d *Decision) {
 			d.Gone = d.Gone || leaves(in) && len(in.Seen.Sandboxes) == 0
 		})},
@@ -222,7 +238,7 @@ func TestMutants(t *testing.T) {
 			t.Parallel()
 			s, w := newScene(shape(m.letters, m.policy))
 			s.next = m.next
-			w.ticks, w.crashes, w.fails, w.deaths, w.pauses = m.faults.ticks, m.faults.crashes, m.faults.fails, m.faults.deaths, m.faults.pauses
+			w.budgets(m.faults)
 			e := explore(s, w, 60_000)
 			if len(e.bad) == 0 {
 				t.Fatalf("not found out in %d states", len(e.seen))

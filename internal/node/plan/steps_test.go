@@ -53,10 +53,16 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 	if w.deaths > 0 {
 		n := w
 		n.deaths--
-		n.prepared, n.pulled, n.stopped, n.left = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1
-		n.failed, n.calls, n.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
-		n.posted, n.readied, n.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
+		forget(&n)
 		if !yield(n, "the agent dies") {
+			return
+		}
+	}
+	if w.reboots > 0 {
+		n := w
+		n.reboots--
+		reboot(&n)
+		if !yield(n, "the node reboots") {
 			return
 		}
 	}
@@ -72,6 +78,25 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 			}
 		}
 	}
+}
+
+// forget is what a dying agent loses: all that it only heard, and the status that it had not stored.
+func forget(w *world) {
+	w.prepared, w.pulled, w.stopped, w.left = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1
+	w.failed, w.calls, w.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
+	w.posted, w.readied, w.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
+}
+
+// rebootTakes is how long the node is away, in seconds: less than the first back-off.
+const rebootTakes = 5
+
+// reboot takes the agent, the sandboxes, the containers and their mounts away. The stored status is kept, and on the disk the
+// pod's folders and logs.
+func reboot(w *world) {
+	forget(w)
+	w.now += rebootTakes
+	w.boxes, w.runs = [maxBoxes]box{}, [maxContainers][maxAttempts]attempt{}
+	w.postRan, w.preRan, w.passed, w.told = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]uint8{}
 }
 
 // containerSteps are exits: an init ends well, anything may crash, a main may end well.
@@ -175,7 +200,7 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 			w.calls[i] = wcall{}
 			return w, cancelled
 		}
-		w.boxes[c.attempt] = box{true, true}
+		w.boxes[c.attempt] = box{true, true, w.now}
 		w.logs, w.volumes = true, true
 	case StartContainer:
 		return e.startEffect(w, i)

@@ -38,7 +38,10 @@ type attempt struct {
 	start, end int16 // seconds
 }
 
-type box struct{ there, ready bool }
+type box struct {
+	there, ready bool
+	at           int16 // made
+}
 
 type wcall struct {
 	out       bool
@@ -66,6 +69,7 @@ type world struct {
 	fails   uint8 // operations that may fail
 	deaths  uint8 // of the agent
 	pauses  uint8 // of the sandbox
+	reboots uint8 // of the node
 
 	deleted, gone bool
 	deletedAt     int16
@@ -89,6 +93,11 @@ type world struct {
 	// what truly happened, whatever the agent remembers: attempt + 1
 	postRan, preRan, passed, told [maxContainers]uint8
 	wake                          int16
+}
+
+// budgets takes over how many faults may happen.
+func (w *world) budgets(f world) {
+	w.ticks, w.crashes, w.fails, w.deaths, w.pauses, w.reboots = f.ticks, f.crashes, f.fails, f.deaths, f.pauses, f.reboots
 }
 
 // wprobe is what the agent heard of a startup probe.
@@ -258,7 +267,7 @@ func (s *scene) seen(w *world) Seen {
 	seen := Seen{Volumes: w.volumes, Logs: w.logs}
 	for i, b := range w.boxes {
 		if b.there {
-			seen.Sandboxes = append(seen.Sandboxes, Sandbox{ID: boxID(i), Attempt: uint32(i), Ready: b.ready, CreatedAt: epoch, IPs: []string{"10.1.0.2"}})
+			seen.Sandboxes = append(seen.Sandboxes, Sandbox{ID: boxID(i), Attempt: uint32(i), Ready: b.ready, CreatedAt: at(b.at), IPs: []string{"10.1.0.2"}})
 		}
 	}
 	for c := range w.runs {
