@@ -35,6 +35,9 @@ func doubled(base, limit time.Duration, n int) time.Duration {
 func retry(v Verb, f Failure) time.Time {
 	switch v {
 	case PullImage:
+		if f.Reason == reasonNotAllowed { // what the node takes changes only with the node's agent, which forgets failures
+			return f.At.Add(time.Hour)
+		}
 		if final(f.Reason) {
 			return f.At.Add(restartBase)
 		}

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,18 +67,18 @@ func (v *view) leaving() leave {
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind == initKind && !m.live() && m.exit != nil && !v.again(m) && m.exit.code != 0 {
+		if m.kind == initKind && !m.live() && m.exit != nil && !v.again(m) && m.exit.code != 0 && v.held(m).IsZero() {
 			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
-				until: m.exit.finished.Add(grace), phase: corev1.PodFailed}
+				until: v.settled(m).Add(grace), phase: corev1.PodFailed}
 		}
 	}
 	last := time.Time{}
 	for i := range v.mains {
 		m := &v.mains[i]
-		if m.live() || m.start || v.again(m) {
+		if m.live() || m.start || v.again(m) || !v.held(m).IsZero() {
 			return leave{}
 		}
-		last = maxTime(last, m.exit.finished)
+		last = maxTime(last, v.settled(m))
 	}
 	return leave{because: "its containers have ended", until: last.Add(grace)}
 }
@@ -171,6 +172,11 @@ func (v *view) isOut(k Key) bool {
 		}
 	}
 	return false
+}
+
+// unwant takes back what keep wanted of a container.
+func (v *view) unwant(verb Verb, container string) {
+	v.out.Ops = slices.DeleteFunc(v.out.Ops, func(o Op) bool { return o.Verb == verb && o.Container == container })
 }
 
 // keep wants every call with one of these verbs to go on.

@@ -17,6 +17,9 @@ const (
 	reasonCrashLoop    = "CrashLoopBackOff"
 	reasonErrPull      = "ErrImagePull"
 	reasonPullBackOff  = "ImagePullBackOff"
+	reasonCreateError  = "CreateContainerError"
+	reasonNotStarted   = "NotStarted"      // an ephemeral container of a pod that is leaving
+	reasonNotAllowed   = "ImageNotAllowed" // the node does not take an ephemeral container with this image (DC-13)
 )
 
 // pullErrorShown is how long a failed pull is shown as ErrImagePull before it is shown as ImagePullBackOff, so that
@@ -52,7 +55,8 @@ func (v *view) status() corev1.PodStatus {
 	switch {
 	case l.reason != "":
 		s.Reason, s.Message = l.reason, l.message
-	case s.Phase == old.Phase:
+	case v.holdReason(&s):
+	case s.Phase == old.Phase && old.Reason != reasonHeld:
 		s.Reason, s.Message = old.Reason, old.Message
 	}
 	v.conditions(&s)
@@ -173,6 +177,8 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 	case m.live():
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: stamp(m.newest.StartedAt)}
 		s.Ready = v.isReady(m)
+	case m.exit != nil && m.exit.skipped:
+		v.skippedStatus(m, &s)
 	case m.exit != nil:
 		v.afterExit(m, &s)
 	default:
@@ -193,6 +199,15 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 	s.Ready = m.kind == initKind && m.exit.code == 0
 	if v.left.because != "" || !v.again(m) {
 		s.State.Terminated = end
+		return
+	}
+	if until := v.held(m); !until.IsZero() {
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonHeld, Message: heldUntil(until)}
+		s.LastTerminationState.Terminated = end
+		return
+	}
+	if m.kind == debugKind {
+		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
 		return
 	}
 	if w := v.failure(m); w != nil {
@@ -221,7 +236,7 @@ func (v *view) endOf(m *member) *corev1.ContainerStateTerminated {
 		return v.terminatedState(m, m.dead)
 	}
 	if m.mem != nil {
-		if t := terminated(m.mem); t != nil {
+		if t := terminated(m.mem); t != nil && t.ContainerID == m.exit.id {
 			return t
 		}
 	}
@@ -246,6 +261,9 @@ func (v *view) terminatedState(m *member, c *Container) *corev1.ContainerStateTe
 // waiting says what a container that never ran waits for (PL-15).
 func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 	if w := v.failure(m); w != nil {
+		return w
+	}
+	if w := v.debugWaiting(m); w != nil {
 		return w
 	}
 	w := &corev1.ContainerStateWaiting{Reason: reasonCreating}
@@ -299,7 +317,7 @@ func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
 // final tells whether a pull failed for a reason that another try at the registry would not mend, so that no back-off
 // is shown for it (PL-03).
 func final(reason string) bool {
-	return reason == "ErrImageNeverPull" || reason == "InvalidImageName" || reason == "ImageInspectError"
+	return reason == "ErrImageNeverPull" || reason == "InvalidImageName" || reason == "ImageInspectError" || reason == reasonNotAllowed
 }
 
 func (v *view) containerID(id string) string {

@@ -126,10 +126,12 @@ func (v *view) advance(m *member) {
 	case m.live():
 		v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		return
-	case !v.again(m):
-		return
 	}
-	v.revive(m)
+	if until := v.held(m); !until.IsZero() {
+		v.tellHeld(m, until)
+	} else if v.again(m) {
+		v.revive(m)
+	}
 }
 
 // revive starts m's next attempt when its back-off is over and its image and volumes are there.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // kind is what a container is in the life of its pod.
@@ -15,7 +17,7 @@ const (
 	initKind kind = iota
 	sidecarKind
 	mainKind
-	debugKind // an ephemeral container: outside the gates, started once and never again (EC-10, EC-11)
+	debugKind // an ephemeral container: outside the gates, each run started once and never again (EC-10, EC-11)
 )
 
 // exit is how the last attempt of a container ended: from the runtime if it still shows it, else from the
@@ -29,6 +31,7 @@ type exit struct {
 	streak            int
 	specImage         string
 	id                string
+	skipped           bool // a debug run that was stopped before it started
 }
 
 // member is one container of the pod with all that is known of it.
@@ -43,6 +46,8 @@ type member struct {
 	next   uint32                  // the attempt to start next
 	start  bool                    // a StartContainer call is out
 	up     bool                    // it has started, in the sense of SC-03
+
+	debugRun // of an ephemeral container
 }
 
 // view is an Input sorted for deciding. It holds no facts of its own.
@@ -54,10 +59,11 @@ type view struct {
 	gates []member // inits and sidecars, in order
 	mains []member
 	debug []member // ephemeral containers
+	hold  time.Duration
 }
 
 func look(in Input) *view {
-	v := &view{Input: in}
+	v := &view{Input: in, hold: podspec.HoldOnFailure(in.Pod)}
 	for i := range in.Seen.Sandboxes {
 		if s := &in.Seen.Sandboxes[i]; v.box == nil || s.Attempt > v.box.Attempt {
 			v.box = s
@@ -78,9 +84,12 @@ func look(in Input) *view {
 		c := &spec.Containers[i]
 		v.mains[i] = v.member(mainKind, c, remembered(status.ContainerStatuses, c.Name))
 	}
+	v.debug = make([]member, len(spec.EphemeralContainers))
+	runs := podspec.DebugRunsOf(in.Pod)
 	for i := range spec.EphemeralContainers {
-		c := (*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		v.debug = append(v.debug, v.member(debugKind, c, remembered(status.EphemeralContainerStatuses, c.Name)))
+		c := podspec.AsContainer(&spec.EphemeralContainers[i])
+		v.debug[i] = v.member(debugKind, c, remembered(status.EphemeralContainerStatuses, c.Name))
+		v.wantRun(&v.debug[i], spec.EphemeralContainers[i].TargetContainerName, runs[c.Name])
 	}
 	return v
 }
@@ -147,7 +156,7 @@ func (v *view) lastExit(m *member) *exit {
 	if t := terminated(m.mem); t != nil {
 		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
 			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
-			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second))}
+			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) && !v.setBack(t.StartedAt.Time)}
 	}
 	if m.mem.State.Running != nil {
 		return &exit{code: 137, started: m.mem.State.Running.StartedAt.Time, finished: v.Now,
@@ -200,7 +209,7 @@ func (v *view) again(m *member) bool {
 		}
 		return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
 	case debugKind:
-		return false
+		return e.attempt < m.run
 	}
 	return m.outdated(e.specImage) || restarts(&v.Pod.Spec, m.spec, e.code)
 }
@@ -208,7 +217,10 @@ func (v *view) again(m *member) bool {
 // due returns when m's next attempt may start.
 func (v *view) due(m *member) time.Time {
 	e := m.exit
-	if e == nil || m.outdated(e.specImage) || m.kind == initKind && e.code == 0 {
+	if e == nil || m.kind == debugKind || m.outdated(e.specImage) || m.kind == initKind && e.code == 0 {
+		return time.Time{}
+	}
+	if v.setBack(e.finished) {
 		return time.Time{}
 	}
 	return e.finished.Add(Delay(m.streakAfter() - 1))
@@ -218,7 +230,7 @@ func (v *view) due(m *member) time.Time {
 func (m *member) streakAfter() int {
 	e := m.exit
 	switch {
-	case e == nil || m.outdated(e.specImage) || m.kind == initKind && e.code == 0:
+	case e == nil || m.kind == debugKind || m.outdated(e.specImage) || m.kind == initKind && e.code == 0:
 		return 0
 	case !e.started.IsZero() && e.finished.Sub(e.started) >= restartReset:
 		return 1
