@@ -97,6 +97,9 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "", "CRI socket of a container runtime, as unix:///run/containerd/containerd.sock; default: the embedded one")
 	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: as the runtime has it")
 	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "network of the pods: one IPv4, optionally one IPv6; default: a free /24 derived from the data folder")
+	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "most CPU that one debug container may use, as 500m; default: what its pod may")
+	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "most memory that one debug container may use, as 256Mi; default: what its pod may")
+	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images that debug containers may have, as registry.example.com/tools/*; default: all")
 	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge of the pods; default: derived from the data folder")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder of registry settings (mirrors, insecure hosts) as containerd has it; default: <data-dir>/registries")
 }

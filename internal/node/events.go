@@ -95,6 +95,8 @@ func (a *Agent) tellContainer(pod *corev1.Pod, before []corev1.ContainerStatus, 
 	case "ImagePullBackOff":
 		a.events.Event(pod, path, corev1.EventTypeNormal, "BackOff", w.Message)
 		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff")
+	case image.ImageNotAllowed:
+		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: "+w.Message)
 	case "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
 		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: "+w.Reason)
 	}

@@ -55,6 +55,9 @@ type Options struct {
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
 	BridgeName       string
+	DebugCPULimit    string   // of each debug container, a quantity; empty: none
+	DebugMemoryLimit string   // of each debug container, a quantity; empty: none
+	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
 	RegistryHostsDir string
 }
 
@@ -125,7 +128,7 @@ func (o Options) validate() error {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug())
 	return errors.Join(errs...)
 }
 

@@ -17,6 +17,35 @@ type Node struct {
 	MemoryCapacity int64 // bytes
 	V2             bool  // cgroup v2
 	HugePageSizes  []string
+	Debug          Cap // of each debug container
+}
+
+// Cap is the most that one debug container may use, beside what its pod may (EC-19). Zero is no limit.
+type Cap struct {
+	MilliCPU int64
+	Memory   int64 // bytes
+}
+
+// DebugResources decides what the runtime is asked to give a debug container, or the container of an image exec: nothing is
+// requested for it, what it uses is its pod's (EC-18), and in its own cgroup below the pod's it has the node's cap (EC-19). When
+// memory runs out it is killed before the containers it was made to look at.
+func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi.LinuxContainerResources {
+	r := ContainerResources(pod, c, node)
+	r.OomScoreAdj = oomBestEffort
+	if node.Debug.MilliCPU > 0 {
+		r.CpuQuota = MilliCPUToQuota(node.Debug.MilliCPU)
+		// cgroup v1 refuses a quota that is larger than the parent's.
+		if whole := ResourcesOf(pod, Limits{}).CPUQuota; whole > 0 {
+			r.CpuQuota = min(r.CpuQuota, whole)
+		}
+	}
+	if node.Debug.Memory > 0 {
+		r.MemoryLimitInBytes = node.Debug.Memory
+		if node.V2 {
+			r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
+		}
+	}
+	return r
 }
 
 // ContainerResources decides what the runtime is asked to give a container: weight, quota and limits by its own requests and

@@ -61,7 +61,7 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		StdinOnce:   c.StdinOnce,
 		Tty:         c.TTY,
 		Linux: &runtimeapi.LinuxContainerConfig{
-			Resources:       cgroup.ContainerResources(in.Pod, c, in.Node.Cgroup),
+			Resources:       resources(in),
 			SecurityContext: security,
 		},
 	}
@@ -75,6 +75,13 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
 	return config, nil
+}
+
+func resources(in ContainerInput) *runtimeapi.LinuxContainerResources {
+	if in.Kind == podspec.Ephemeral {
+		return cgroup.DebugResources(in.Pod, in.Container, in.Node.Cgroup)
+	}
+	return cgroup.ContainerResources(in.Pod, in.Container, in.Node.Cgroup)
 }
 
 func mounted(mounts []*runtimeapi.Mount, at string) bool {

@@ -120,15 +120,19 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	}
 	made, err := r.CRI.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
+	if err != nil && in.TargetID != "" { // also from a runtime that does not know the mode (EC-25)
+		return "", &fail{reasonCreate, fmt.Errorf("with PID namespace mode TARGET, to see the processes of container %q: %s", c.target, cri.Message(err))}
+	}
 	if err != nil {
 		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
 	}
 	return made.GetContainerId(), nil
 }
 
-// targetOf finds the running container that c is to join. Its full id is what the runtime is given (PID-08).
+// targetOf finds the running container that c is to join. Its full id is what the runtime is given (PID-08). In a pod whose
+// containers share their processes c sees the target's without joining anybody.
 func targetOf(t work.Task, c member) (string, error) {
-	if c.target == "" {
+	if c.target == "" || podspec.NamespaceModes(t.Pod).PID != podspec.NamespaceContainer {
 		return "", nil
 	}
 	for i := range t.Seen.Containers {

@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/refs"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Recorder records Kubernetes events.
@@ -53,6 +54,7 @@ type Node struct {
 	IPs           []string
 	Allocatable   corev1.ResourceList
 	Cgroup        cgroup.Node
+	DebugImages   image.AllowList // of ephemeral containers
 	ClusterDomain string
 	ClusterDNS    []string
 	HostDNS       *runtimeapi.DNSConfig // of the node's resolv.conf
@@ -125,6 +127,11 @@ func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
 	c, err := containerOf(t.Pod, t.Container)
 	if err != nil {
 		return err
+	}
+	if c.kind == podspec.Ephemeral {
+		if err := r.Node.DebugImages.Check(c.spec.Image); err != nil { // nothing is asked of anybody (DC-13)
+			return &fail{image.ImageNotAllowed, err}
+		}
 	}
 	r.Sources.Register(t.Pod) // its pull secrets
 	_, err = r.Images.Ensure(ctx, t.Pod, c.spec)

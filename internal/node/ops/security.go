@@ -142,14 +142,34 @@ func setUser(out *runtimeapi.LinuxContainerSecurityContext, in ContainerInput, u
 	where := fmt.Sprintf("(pod: %q, container: %s)", in.Pod.Name+"_"+in.Pod.Namespace+"("+string(in.Pod.UID)+")", in.Container.Name)
 	switch {
 	case user != nil && *user == 0:
-		return fmt.Errorf("container's runAsUser breaks non-root policy %s: set runAsUser to a number above 0", where)
+		return fmt.Errorf("container's runAsUser breaks non-root policy %s: %s", where, userAdvice(in))
 	case user == nil && img.GetUid() == nil && img.GetUsername() != "":
-		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root %s: set runAsUser to that user's number",
-			img.GetUsername(), where)
+		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root %s: %s",
+			img.GetUsername(), where, userAdvice(in))
 	case user == nil && out.GetRunAsUser().GetValue() == 0:
-		return fmt.Errorf("container has runAsNonRoot and image will run as root %s: set runAsUser to a number above 0, or use an image with a USER", where)
+		return fmt.Errorf("container has runAsNonRoot and image will run as root %s: %s", where, userAdvice(in))
 	}
 	return nil
+}
+
+// anyUser is the number of nobody in most images.
+const anyUser = 65534
+
+// userAdvice says what to do about a container that may not run as root. A debug container is best run as the user of those that
+// it is to look at, who may read their files and memory.
+func userAdvice(in ContainerInput) string {
+	if in.Kind != podspec.Ephemeral {
+		return "set securityContext.runAsUser to a number above 0, or use an image with a numeric USER"
+	}
+	user := int64(anyUser)
+	for ref := range podspec.Containers(&in.Pod.Spec) {
+		sc := ref.Container.SecurityContext
+		if ref.Kind != podspec.Ephemeral && sc != nil && sc.RunAsUser != nil && *sc.RunAsUser > 0 {
+			user = *sc.RunAsUser
+			break
+		}
+	}
+	return fmt.Sprintf("run it as another user, say securityContext.runAsUser %d (kubectl debug: in the file of --custom), or with an image that has a numeric USER", user)
 }
 
 func seccomp(p *corev1.SeccompProfile, dir string) *runtimeapi.SecurityProfile {

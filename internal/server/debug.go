@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/image"
+)
+
+// debugCap reads what one debug container of this node may use at most (EC-19).
+func (o Options) debugCap() (cgroup.Cap, error) {
+	cpu, err1 := quantity("--debug-cpu-limit", o.DebugCPULimit, "500m")
+	memory, err2 := quantity("--debug-memory-limit", o.DebugMemoryLimit, "256Mi")
+	if err := errors.Join(err1, err2); err != nil {
+		return cgroup.Cap{}, err
+	}
+	// A container with less does not start: its first process has no room.
+	if least := resource.MustParse("4Mi"); !memory.IsZero() && memory.Cmp(least) < 0 {
+		return cgroup.Cap{}, fmt.Errorf("--debug-memory-limit: %s is too little for any container; give %s or more", o.DebugMemoryLimit, &least)
+	}
+	return cgroup.Cap{MilliCPU: cpu.MilliValue(), Memory: memory.Value()}, nil
+}
+
+func quantity(flag, text, example string) (resource.Quantity, error) {
+	if text == "" {
+		return resource.Quantity{}, nil
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil || q.Sign() <= 0 {
+		return q, fmt.Errorf("%s: %q is not a quantity above 0 such as %s", flag, text, example)
+	}
+	return q, nil
+}
+
+// debugImages reads which images debug containers of this node may have (DC-13).
+func (o Options) debugImages() (image.AllowList, error) {
+	l, err := image.ParseAllowList(o.DebugImageAllow)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", image.AllowFlag, err)
+	}
+	return l, nil
+}
+
+// validateDebug checks the flags about debugging.
+func (o Options) validateDebug() error {
+	_, err1 := o.debugCap()
+	_, err2 := o.debugImages()
+	return errors.Join(err1, err2)
+}
