@@ -69,7 +69,7 @@ func (v *view) leaving() leave {
 		m := &v.gates[i]
 		if m.kind == initKind && !m.live() && m.exit != nil && !v.again(m) && m.exit.code != 0 && v.held(m).IsZero() {
 			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
-				until: v.settled(m).Add(grace), phase: corev1.PodFailed}
+				until: v.past(v.settled(m)).Add(grace), phase: corev1.PodFailed}
 		}
 	}
 	last := time.Time{}
@@ -80,7 +80,7 @@ func (v *view) leaving() leave {
 		}
 		last = maxTime(last, v.settled(m))
 	}
-	return leave{because: "its containers have ended", until: last.Add(grace)}
+	return leave{because: "its containers have ended", until: v.past(last).Add(grace)}
 }
 
 // unbegun tells whether nothing of the pod was ever there.
@@ -121,11 +121,8 @@ func (v *view) deleteBy() time.Time {
 	if v.Heard.LeftAt.IsZero() {
 		return stored
 	}
-	heard := v.Heard.LeftAt.Add(time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
-	if heard.Before(stored) {
-		return heard
-	}
-	return stored
+	grace := time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
+	return v.Heard.LeftAt.Add(min(grace, stored.Sub(v.Heard.LeftAt))) // from LeftAt, which no change of the clock moves
 }
 
 // still tells whether nothing of the pod runs, and no call is out that could change that.

@@ -139,6 +139,8 @@ func (v *view) tryProbe(m *member, k ProbeKind, p *corev1.Probe) {
 	tick := m.newest.StartedAt.Add(time.Duration(p.InitialDelaySeconds) * time.Second)
 	if !f.Tick.IsZero() {
 		tick = f.Tick.Add(period)
+	} else if v.setBack(m.newest.StartedAt) {
+		tick = v.Now
 	}
 	if !v.Now.Before(tick) {
 		v.out.Ops = append(v.out.Ops, op)
