@@ -151,7 +151,9 @@ func TestDebugUserAdvice(t *testing.T) {
 		}, "runAsUser 1234"},
 	} {
 		p := basePod(func(p *corev1.Pod) {
-			withDebug(func(e *corev1.EphemeralContainer) { e.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: ptr(true)} })(p)
+			withDebug(func(e *corev1.EphemeralContainer) {
+				e.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: ptr(true)}
+			})(p)
 			c.change(p)
 		})
 		_, err := containerSecurity(ContainerInput{Pod: p, Container: podspec.AsContainer(&p.Spec.EphemeralContainers[0]), Kind: podspec.Ephemeral, Image: &runtimeapi.Image{}})

@@ -111,9 +111,9 @@ func TestDebugContainers(t *testing.T) {
 
 		{name: "DC-06 its name is used again: the next run starts at once, the one before is the last state",
 			facts: up().ended("d", 0, 2, time.Second).pulled("d", 1).but(debugging("", second)), ops: "StartContainer d/1",
-			status: "ContainerCreating; last exit2(Error); restarts 0"},
+			status: "ContainerCreating; last exit2(Error); restarts 1"},
 		{name: "DC-06 without the image it is pulled first", facts: up().ended("d", 0, 2, time.Second).but(debugging("", second)), ops: "PullImage d/1",
-			status: "ContainerCreating; last exit2(Error); restarts 0"},
+			status: "ContainerCreating; last exit2(Error); restarts 1"},
 		{name: "DC-06 the next run runs", facts: up().ended("d", 0, 2, time.Minute).but(debugging("", first)).but(told).runs("d", 1).but(debugging("", second)), ops: "",
 			status: "running; last exit2(Error); restarts 1"},
 		{name: "DC-06 it runs with the run before collected", facts: up().ended("d", 0, 2, time.Minute).but(debugging("", first)).but(told).runs("d", 1).but(debugging("", second)).but(agentDied(true)),
@@ -123,10 +123,14 @@ func TestDebugContainers(t *testing.T) {
 		{name: "EC-11 also when nothing is known but the stored status", facts: up().ended("d", 1, 5, time.Second).but(debugging("", second)).but(told).but(agentDied(true)),
 			ops: "", status: "exit5(Error); restarts 1"},
 		{name: "DC-06 after a restart of the agent before the next run began it begins", facts: up().ended("d", 0, 2, time.Minute).but(debugging("", second)).but(told).but(agentDied(true)),
-			ops: "PullImage d/1", status: "ContainerCreating; last exit2(Error); restarts 0"},
+			ops: "PullImage d/1", status: "ContainerCreating; last exit2(Error); restarts 1"},
+		{name: "DC-06 DC-08 its time was over while it waited", facts: up().ended("d", 0, 2, time.Hour).but(debugging("", second)).but(told).but(agentDied(true)).but(func(f *facts) {
+			f.Pod.Annotations = nil
+			debugging("", stopping(f, 1, -time.Minute))(f)
+		}), ops: "", status: "exit143(Stopped) its time was over at 2026-01-02T04:03:05Z, before it started; last exit2(Error); restarts 1"},
 		{name: "DC-06 one that runs is not replaced", facts: up().runs("d", 0).pulled("d", 1).but(debugging("", second)), ops: "", status: "running; restarts 0"},
 		{name: "DC-06 a run whose image cannot be had says so", facts: up().ended("d", 0, 2, time.Minute).failed(Op{Verb: PullImage, Container: "d", Attempt: 1}, 1, 0, "ErrImagePull", "no such host").but(debugging("", second)),
-			ops: "", status: "ErrImagePull no such host; last exit2(Error); restarts 0", wake: time.Second},
+			ops: "", status: "ErrImagePull no such host; last exit2(Error); restarts 1", wake: time.Second},
 
 		{name: "DC-08 its time is not over", facts: up().runs("d", 0).but(func(f *facts) { debugging("", stopping(f, 0, time.Minute))(f) }),
 			ops: "", status: "running; restarts 0", wake: time.Minute},
@@ -147,7 +151,7 @@ func TestDebugContainers(t *testing.T) {
 		{name: "DC-06 DC-08 a second run that never started, after one that did", facts: up().ended("d", 0, 2, time.Hour).but(debugging("", first)).but(told).but(func(f *facts) { debugging("", stopping(f, 1, -time.Minute))(f) }),
 			ops: "", status: "exit143(Stopped) its time was over at 2026-01-02T04:03:05Z, before it started; last exit2(Error); restarts 1"},
 		{name: "DC-06 DC-08 a third run after that", facts: up().ended("d", 0, 2, time.Hour).pulled("d", 2).but(func(f *facts) { debugging("", stopping(f, 1, -time.Minute))(f) }).but(told).but(debugging("", podspec.DebugRun{Run: 2})),
-			ops: "StartContainer d/2", status: "ContainerCreating; last exit143(Stopped) its time was over at 2026-01-02T04:03:05Z, before it started; restarts 1"},
+			ops: "StartContainer d/2", status: "ContainerCreating; last exit143(Stopped) its time was over at 2026-01-02T04:03:05Z, before it started; restarts 2"},
 
 		{name: "PID-07 its target runs", facts: up().pulled("d", 0).but(debugging("m0", first)), ops: "StartContainer d/0", status: "ContainerCreating; restarts 0"},
 		{name: "PID-07 its target does not run: it waits, and says for what", facts: about("m", always).boxed().ended("m0", 3, 1, 0).pulled("d", 0).but(debugging("m0", first)), ops: "",

@@ -208,6 +208,7 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 	}
 	if m.kind == debugKind {
 		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
+		s.RestartCount, s.ContainerID, s.ImageID = int32(m.run), "", "" // it speaks of the run to come, see lastExit
 		return
 	}
 	if w := v.failure(m); w != nil {

@@ -153,6 +153,9 @@ func (v *view) lastExit(m *member) *exit {
 		return nil
 	}
 	attempt := uint32(max(m.mem.RestartCount, 0))
+	if m.kind == debugKind && m.mem.State.Waiting != nil && attempt > 0 {
+		attempt-- // it counts the run that was waiting; the end that is remembered is that of one before
+	}
 	if t := terminated(m.mem); t != nil {
 		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
 			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
