@@ -34,13 +34,16 @@ const (
 	TypeInit      ContainerType = "INIT"
 	TypeSidecar   ContainerType = "SIDECAR"
 	TypeEphemeral ContainerType = "EPHEMERAL"
+	// TypeExec is the command of an image exec, and on a sandbox one made for it. It is no part of any pod: who observes
+	// pods does not see it (IX-06).
+	TypeExec ContainerType = "EXEC"
 )
 
 // TypeOf reads the container type from a container's labels. One without the label is regular (DC-10): it was made by
 // something older than the label.
 func TypeOf(labels map[string]string) ContainerType {
 	switch t := ContainerType(labels[LabelContainerType]); t {
-	case TypeInit, TypeSidecar, TypeEphemeral:
+	case TypeInit, TypeSidecar, TypeEphemeral, TypeExec:
 		return t
 	default:
 		return TypeRegular

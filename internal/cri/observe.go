@@ -30,7 +30,7 @@ type ObservedContainer struct {
 }
 
 // Observe asks the runtime for all sandboxes and containers of a pod (by the pod UID label) and their statuses. What is
-// removed while it asks is left out. Cost: two lists, and one status call for each sandbox and each container that is
+// removed while it asks is left out, and so are image execs ([TypeExec]). Cost: two lists, and one status call for each sandbox and each container that is
 // not known to have ended.
 func (c *Client) Observe(ctx context.Context, podUID string) (Observed, error) {
 	if podUID == "" {
@@ -59,6 +59,9 @@ func (c *Client) Observe(ctx context.Context, podUID string) (Observed, error) {
 func (c *Client) sandboxStatuses(ctx context.Context, items []*runtimeapi.PodSandbox) ([]*runtimeapi.PodSandboxStatus, error) {
 	out := make([]*runtimeapi.PodSandboxStatus, 0, len(items))
 	for _, s := range items {
+		if TypeOf(s.GetLabels()) == TypeExec {
+			continue
+		}
 		r, err := c.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: s.GetId()})
 		if NotFound(err) {
 			continue
@@ -80,6 +83,9 @@ func (c *Client) containerStatuses(ctx context.Context, podUID string, items []*
 	keep := map[string]*runtimeapi.ContainerStatus{}
 	out := make([]ObservedContainer, 0, len(items))
 	for _, item := range items {
+		if TypeOf(item.GetLabels()) == TypeExec {
+			continue
+		}
 		st := known[item.GetId()]
 		if st == nil {
 			r, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: item.GetId()})
@@ -117,7 +123,8 @@ type PodRef struct {
 }
 
 // Pods lists every pod that has a sandbox or a container in the runtime, sorted by UID: at its start the agent finds the
-// ones that the API no longer knows. Sandboxes and containers without the pod UID label are not ours and left out.
+// ones that the API no longer knows. Sandboxes and containers without the pod UID label are not ours and left out, and so
+// are image execs.
 func (c *Client) Pods(ctx context.Context) ([]PodRef, error) {
 	containers, err := c.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	if err != nil {
@@ -130,7 +137,7 @@ func (c *Client) Pods(ctx context.Context) ([]PodRef, error) {
 	pods := map[string]PodRef{}
 	note := func(labels map[string]string, running bool) {
 		uid := labels[LabelPodUID]
-		if uid == "" {
+		if uid == "" || TypeOf(labels) == TypeExec {
 			return
 		}
 		p := pods[uid]

@@ -21,6 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/node/metrics"
 	"github.com/wherryproject/wherry/internal/node/ops"
@@ -50,6 +51,7 @@ type Agent struct {
 	fresh        *refresher
 	serviceCache serviceCache
 	api          *httpapi.Server
+	execs        *imageexec.Execs // nil where the runtime cannot
 	changes      broadcast
 	ready        chan struct{}
 }
@@ -89,6 +91,9 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services,
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger})
+	if c.ImageRuntime != nil {
+		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner, Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger})
+	}
 	a.pods = newPodInformer(c.Client, c.NodeName)
 	a.serviceCache = newServiceCache(c.Client)
 	if a.api, err = a.newAPI(); err != nil {
@@ -124,6 +129,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.events.start()
 	defer a.events.stop()
 	defer a.sources.Close()
+	if a.execs != nil {
+		if err := a.execs.Sweep(ctx); err != nil {
+			a.log.Warn("image execs of a former process", "err", err)
+		}
+	}
 	a.api.Start(a.cfg.Listener)
 	defer a.api.Close()
 

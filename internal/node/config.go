@@ -15,6 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/ops"
 )
 
@@ -28,12 +30,17 @@ type Config struct {
 	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
 	Logs         ops.LogFolders // of pods
 	DockerConfig string         // the node's own registry credentials: path of a docker config.json, "" for none
-	Cgroups      cgroup.Driver  // nil: pods go where the runtime puts them
+	// ImageRuntime is what image exec needs of the runtime; nil: it is not implemented.
+	ImageRuntime imageexec.Runtime
+	Cgroups      cgroup.Driver // nil: pods go where the runtime puts them
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener    net.Listener
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool
+
+	DebugCap    cgroup.Cap      // of each debug container
+	DebugImages image.AllowList // of debug containers; empty: all
 
 	ClusterDNS    []string
 	ClusterDomain string

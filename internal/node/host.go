@@ -18,7 +18,11 @@ import (
 )
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
-	return httpapi.New(httpapi.Config{Host: host{a}, CRI: a.cfg.CRI, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
+	var execs httpapi.ImageExec
+	if a.execs != nil {
+		execs = a.execs
+	}
+	return httpapi.New(httpapi.Config{Host: host{a}, ImageExec: execs, CRI: a.cfg.CRI, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
 		Certificate: a.cfg.Certificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
 		Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }

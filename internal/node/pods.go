@@ -110,7 +110,7 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 func (a *Agent) adoptOrphans(ctx context.Context) {
 	orphans := map[types.UID]*corev1.Pod{}
 	found := func(uid types.UID, namespace, name string) {
-		if p := orphans[uid]; uid != "" && (p == nil || p.Name == "") {
+		if p := orphans[uid]; uid != "" && !a.execs.Owns(uid) && (p == nil || p.Name == "") {
 			orphans[uid] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
 		}
 	}

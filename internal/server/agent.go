@@ -37,6 +37,14 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	debugCap, err := o.debugCap()
+	if err != nil {
+		return err
+	}
+	debugImages, err := o.debugImages()
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.NodeIPs[0], strconv.Itoa(o.KubeletPort)))
 	if err != nil {
 		return fmt.Errorf("--kubelet-port: %w", err)
@@ -45,8 +53,10 @@ func (s *Server) startAgent(ctx context.Context) error {
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri,
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
-		Cgroups: groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
+		ImageRuntime: s.imageRuntime(),
+		Cgroups:      groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
+		DebugCap: debugCap, DebugImages: debugImages,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func attributesOf(node, method, path string) []authorizer.AttributesRecord {
 		return narrow("healthz")
 	case "pods", "runningpods":
 		return narrow("pods")
-	case "exec", "attach", "portForward":
+	case "exec", "attach", "portForward", "imageExec":
 		a.Verb = "create"
 	}
 	return []authorizer.AttributesRecord{a}

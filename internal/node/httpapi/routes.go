@@ -23,6 +23,7 @@ func (s *Server) routes() http.Handler {
 	stream("/attach/{namespace}/{pod}/{uid}/{container}", s.attach)
 	stream("/portForward/{namespace}/{pod}", s.portForward)
 	stream("/portForward/{namespace}/{pod}/{uid}", s.portForward)
+	stream("/imageExec/{namespace}/{pod}", s.imageExec)
 	get("/containerLogs/{namespace}/{pod}/{container}", s.containerLogs)
 	get("/pods", s.pods)
 	get("/pods/{$}", s.pods)

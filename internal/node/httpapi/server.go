@@ -41,6 +41,7 @@ type Config struct {
 	// nothing.
 	Authorize func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error)
 
+	ImageExec ImageExec                                         // /imageExec/{namespace}/{pod}; nil: 501
 	Timeline  http.Handler                                      // /timeline/{namespace}/{pod}; nil: 404
 	Metrics   http.Handler                                      // /metrics; nil: 404
 	NodeStats func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only

@@ -85,7 +85,7 @@ func fromSandboxes(in []*runtimeapi.PodSandboxStats) []statsapi.PodStats {
 	out := []statsapi.PodStats{}
 	for _, sb := range in {
 		labels := sb.GetAttributes().GetLabels()
-		if labels[cri.LabelPodUID] == "" {
+		if labels[cri.LabelPodUID] == "" || cri.TypeOf(labels) == cri.TypeExec {
 			continue
 		}
 		l := sb.GetLinux()
@@ -97,7 +97,9 @@ func fromSandboxes(in []*runtimeapi.PodSandboxStats) []statsapi.PodStats {
 			p.ProcessStats = &statsapi.ProcessStats{ProcessCount: &n.Value}
 		}
 		for _, c := range l.GetContainers() {
-			p.Containers = append(p.Containers, statsOf(c))
+			if cri.TypeOf(c.GetAttributes().GetLabels()) != cri.TypeExec { // what it uses is in the pod's sums
+				p.Containers = append(p.Containers, statsOf(c))
+			}
 		}
 		p.EphemeralStorage = sumFs(p.Containers)
 		out = append(out, p)
@@ -111,7 +113,7 @@ func fromContainers(in []*runtimeapi.ContainerStats) []statsapi.PodStats {
 	for _, c := range in {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[cri.LabelPodUID]
-		if uid == "" {
+		if uid == "" || cri.TypeOf(labels) == cri.TypeExec {
 			continue
 		}
 		if pods[uid] == nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/imageexec"
 )
 
 // exec runs the query's command in a container and hands the streams over (EC-14).
@@ -184,6 +185,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func statusOf(err error) int {
 	if he, ok := errors.AsType[*httpError](err); ok {
 		return he.status
+	}
+	if ie, ok := errors.AsType[*imageexec.Error](err); ok {
+		return ie.Status
 	}
 	var api apierrors.APIStatus // the proxy's own errors
 	if errors.As(err, &api) {

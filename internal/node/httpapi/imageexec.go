@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"google.golang.org/grpc/test/bufconn"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+	utilexec "k8s.io/utils/exec"
+
+	"github.com/wherryproject/wherry/internal/node/imageexec"
+)
+
+// ImageExec runs commands of other images in pods; *imageexec.Execs.
+type ImageExec interface {
+	Prepare(ctx context.Context, pod *corev1.Pod, r imageexec.Request) (*imageexec.Session, error)
+}
+
+// headerNote tells a client what the command does not see, and why: one header per note (IX-10).
+const headerNote = "Wherry-Note"
+
+// imageExec runs the query's command in a fresh container of the query's image, inside a pod (IX-01). All that can go wrong
+// before there are streams is answered as plain HTTP.
+func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
+	req, err := imageexec.Parse(r.URL.Query())
+	if err == nil && !wsstream.IsWebSocketRequest(r) && !httpstream.IsUpgradeRequest(r) {
+		err = errors.New("this is for streams: the request must ask for an upgrade of its connection to SPDY or WebSocket")
+	}
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))
+		return
+	}
+	pod, err := s.podOf(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if s.config.ImageExec == nil {
+		s.refuse(w, r, fail(http.StatusNotImplemented, "image exec is not implemented with this node's container runtime: "+
+			"it does not tell where containers' file systems are, as the embedded runtime does (run wherry without --container-runtime-endpoint)"))
+		return
+	}
+	session, err := s.config.ImageExec.Prepare(r.Context(), pod, req)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer session.Close()
+	for _, n := range session.Notes() {
+		w.Header().Add(headerNote, n)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		remotecommand.ServeExec(w, r.WithContext(ctx), sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command,
+			&remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY},
+			0, streamsTime, remotecommand.SupportedStreamingProtocols)
+	}
+	w = &goneWatcher{ResponseWriter: w, gone: cancel}
+	if !wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		serve(w, r)
+		return
+	}
+	translated(w, r.WithContext(ctx), req, serve)
+}
+
+// streamsTime is how long a client may take to open the streams it asked for.
+const streamsTime = 30 * time.Second
+
+// translated serves a WebSocket client that can close its stdin: what it says is translated to SPDY, over a connection in
+// memory, since that is all the library has a server for.
+func translated(w http.ResponseWriter, r *http.Request, req imageexec.Request, serve http.HandlerFunc) {
+	l := bufconn.Listen(64 << 10)
+	inner := &http.Server{Handler: serve}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = inner.Serve(l) // until Close
+	}()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.DialContext(ctx) }}
+	location := &url.URL{Scheme: "http", Host: "in-memory", RawQuery: r.URL.RawQuery}
+	proxy.NewStreamTranslatorHandler(location, transport, 0,
+		proxy.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, Tty: req.TTY}).ServeHTTP(w, r)
+	_ = inner.Close()
+	<-done
+}
+
+// sessionExecutor is an image exec as the streams' server wants it.
+type sessionExecutor struct{ session *imageexec.Session }
+
+// ExecInContainer is part of remotecommand.Executor.
+func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
+	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
+	streams := imageexec.Streams{TTY: tty, Resize: resize}
+	// An interface that holds nothing is not nil to who looks.
+	if in != nil {
+		streams.Stdin = in
+	}
+	if out != nil {
+		streams.Stdout = out
+	}
+	if errs != nil {
+		streams.Stderr = errs
+	}
+	code, err := e.session.Run(ctx, streams)
+	if err == nil && code != 0 {
+		err = utilexec.CodeExitError{Err: fmt.Errorf("command terminated with exit code %d", code), Code: code}
+	}
+	return err
+}
+
+// goneWatcher tells when the client's connection, taken over by a handler, has come to its end.
+type goneWatcher struct {
+	http.ResponseWriter
+	gone func()
+}
+
+func (g *goneWatcher) Unwrap() http.ResponseWriter { return g.ResponseWriter }
+
+// Flush is for those who look for it without unwrapping.
+func (g *goneWatcher) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
+
+// Hijack makes all reads go through the connection that watches, also those that net/http would have buffered.
+func (g *goneWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(g.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early, err := rw.Reader.Peek(rw.Reader.Buffered())
+	if err != nil {
+		return nil, nil, err
+	}
+	watched := &goneConn{Conn: conn, gone: g.gone}
+	return watched, bufio.NewReadWriter(bufio.NewReader(io.MultiReader(bytes.NewReader(early), watched)), bufio.NewWriter(watched)), nil
+}
+
+type goneConn struct {
+	net.Conn
+	gone func()
+}
+
+func (c *goneConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.gone()
+	}
+	return n, err
+}
+
+func (c *goneConn) Close() error {
+	defer c.gone()
+	return c.Conn.Close()
+}

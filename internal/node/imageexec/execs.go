@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imageexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/ops"
+)
+
+// Runtime is what image exec needs of a container runtime besides the CRI.
+type Runtime interface {
+	// Files tells what a container sees.
+	Files(ctx context.Context, containerID string) (Files, error)
+	// Attach joins the streams of a container's process, from the first byte of its output on. It returns nil when the
+	// process has ended and all its output is written, or ctx's error.
+	Attach(ctx context.Context, containerID string, s Streams) error
+}
+
+// Streams are a client's. Those that it did not ask for are nil.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	TTY            bool
+	Resize         <-chan remotecommand.TerminalSize
+}
+
+// Config of Execs. All fields are required.
+type Config struct {
+	Runtime Runtime
+	Ops     *ops.Runner // what it is made of is shared: images, cgroups, logs, the node's facts
+	Folder  string      // of the sessions' files
+	Logger  *slog.Logger
+}
+
+// Execs runs image execs. Safe for concurrent use.
+type Execs struct {
+	Config
+	mu   sync.Mutex
+	live map[string]bool // sessions, by id
+}
+
+// New makes Execs. Nothing is touched before Sweep.
+func New(c Config) *Execs { return &Execs{Config: c, live: map[string]bool{}} }
+
+// Owns tells whether a pod's UID is that of a session, which goes without a record of its own.
+func (e *Execs) Owns(uid types.UID) bool {
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live[string(uid)]
+}
+
+// cleanTime bounds how long taking a session away may take, and calls of the runtime that are waited for though the client is
+// gone: what they make would be seen by nobody.
+const cleanTime = 30 * time.Second
+
+// Session is one image exec.
+type Session struct {
+	id    string
+	e     *Execs
+	req   Request
+	tree  *tree
+	notes []string
+
+	container string // its id, when it is known
+	created   bool   // the runtime was asked for a container
+	sandbox   bool   // and for a temporary sandbox
+	cgroup    bool   // the stand-in has a cgroup
+	closing   sync.Once
+}
+
+// Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it can do
+// something about, are *Error. The session must be closed.
+func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Session, error) {
+	if !kernelCan() {
+		return nil, refuse(http.StatusNotImplemented, "image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")
+	}
+	if err := e.pull(ctx, pod, r); err != nil {
+		return nil, err
+	}
+	s := &Session{id: uuid.NewString(), e: e, req: r}
+	e.mu.Lock()
+	e.live[s.id] = true
+	e.mu.Unlock()
+	if err := s.prepare(ctx, pod); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// pull makes the image present on the node (IX-02).
+func (e *Execs) pull(ctx context.Context, pod *corev1.Pod, r Request) error {
+	_, err := e.Ops.Images.Ensure(ctx, pod, &corev1.Container{Name: "exec", Image: r.Image, ImagePullPolicy: r.Policy})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	status := http.StatusBadGateway // the registry's doing, or the network's
+	if ie := (*image.Error)(nil); errors.As(err, &ie) {
+		switch ie.Reason {
+		case image.InvalidImageName, image.ErrImageNeverPull:
+			status = http.StatusBadRequest
+		}
+	}
+	return refuse(status, "image exec: %v", err)
+}
+
+func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
+	seen, err := s.e.Ops.Observe(ctx, pod)
+	if err != nil {
+		return err
+	}
+	p, err := placeOf(pod, seen, s.req.Container)
+	if err != nil {
+		return err
+	}
+	s.notes = append(s.notes, p.Notes...)
+	if _, note := securityOf(pod); note != "" {
+		s.notes = append(s.notes, note)
+	}
+	if s.tree, err = makeTree(filepath.Join(s.e.Folder, s.id)); err != nil {
+		return err
+	}
+	config, err := s.config(ctx, pod, p)
+	if err != nil {
+		return err
+	}
+	show, left := choose(pod, seen)
+	s.notes = append(s.notes, left...)
+	user := int(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue())
+	for _, c := range show {
+		s.show(ctx, pod, c, user)
+	}
+	if err := s.writeNotes(user); err != nil {
+		return err
+	}
+	return s.create(ctx, pod, p, config)
+}
+
+// config decides the container's config.
+func (s *Session) config(ctx context.Context, pod *corev1.Pod, p place) (*runtimeapi.ContainerConfig, error) {
+	as := pod
+	if p.Box == nil {
+		as = standIn(pod, s.id)
+	}
+	got, err := s.e.Ops.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: s.req.Image}})
+	if err == nil && got.GetImage() == nil {
+		err = errors.New("it was removed from the node just now; try again")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %s", s.req.Image, cri.Message(err))
+	}
+	c, err := containerConfig(s.req, s.id, as, p, s.e.Ops.Node, got.GetImage(), s.tree.files(), s.tree.hosts())
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "image %s cannot run in pod %q: %v", s.req.Image, pod.Name, err)
+	}
+	return c, nil
+}
+
+// show makes a container's files and what is known of it visible. What cannot be had is noted (IX-10).
+func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, user int) {
+	files, err := s.e.Runtime.Files(ctx, c.ID)
+	if err == nil {
+		var notes []string
+		notes, err = s.tree.show(c.Name, files, s.req.Writable)
+		s.notes = append(s.notes, notes...)
+	}
+	if err != nil {
+		s.note("container %s is left out: %v", c.Name, err)
+	}
+	write := func(name string, text []byte, err error) {
+		if err == nil {
+			err = s.tree.write(filepath.Join(s.tree.known(c.Name), name), text, user)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.note("container %s: its %s is not shown: %v", c.Name, name, err)
+		}
+	}
+	write("env", envText(files.Env), nil)
+	text, err := statusJSON(c)
+	write("status.json", text, err)
+	text, err = logEnd(s.e.Ops.Logs.File(pod, c.Name, c.Attempt))
+	write("log", text, err)
+}
+
+func (s *Session) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// Notes are what the client is to know of what it does not see, and why (IX-10). They are in /c/.wherry/notes too.
+func (s *Session) Notes() []string { return s.notes }
+
+func (s *Session) writeNotes(user int) error {
+	var text []byte
+	for _, n := range s.notes {
+		text = append(append(text, n...), '\n')
+	}
+	return s.tree.write(filepath.Join(s.tree.files(), ".wherry", "notes"), text, user)
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imageexec
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Error is an answer to the client before there are any streams.
+type Error struct {
+	Status  int // of HTTP
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func refuse(status int, format string, args ...any) error {
+	return &Error{status, fmt.Sprintf(format, args...)}
+}
+
+// place is where the command runs.
+type place struct {
+	Box *plan.Sandbox // nil: in one that is made for it (IX-09)
+	// Target is the id of the container whose processes the command is to see; "" for none.
+	Target string
+	Notes  []string
+}
+
+// placeOf decides where the command runs: in the pod's sandbox as long as that is up, else, to look at what is left of the
+// pod, in a temporary one (IX-03, IX-09).
+func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
+	var p place
+	if target != "" {
+		if _, ok := podspec.FindContainer(&pod.Spec, target); !ok {
+			return p, refuse(http.StatusNotFound, "container not found (%q): pod %q has no such container", target, pod.Name)
+		}
+	}
+	for i := range seen.Sandboxes {
+		if s := &seen.Sandboxes[i]; p.Box == nil || s.Attempt > p.Box.Attempt {
+			p.Box = s
+		}
+	}
+	switch {
+	case p.Box != nil && p.Box.Ready:
+	case pod.DeletionTimestamp != nil:
+		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is gone already", pod.Name)
+	case len(seen.Containers) == 0:
+		return p, refuse(http.StatusConflict, "pod %q has run no container on this node yet: there is nothing to look at; see kubectl describe pod", pod.Name)
+	default:
+		p.Box = nil
+		p.Notes = append(p.Notes, "the pod's sandbox is gone: the command runs in a network of its own")
+	}
+	if target == "" || podspec.NamespaceModes(pod).PID != podspec.NamespaceContainer {
+		return p, nil // it sees the target's processes anyway, as everybody's
+	}
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		if c.Name == target && c.Running() && p.Box != nil && c.SandboxID == p.Box.ID {
+			p.Target = c.ID
+			return p, nil
+		}
+	}
+	p.Notes = append(p.Notes, fmt.Sprintf("container %s does not run: the command sees no processes of it", target))
+	return p, nil
+}
+
+// standIn is the pod that a temporary sandbox is made of: like the pod, but nobody takes it for the pod, and its host ports
+// stay free.
+func standIn(pod *corev1.Pod, session string) *corev1.Pod {
+	p := pod.DeepCopy()
+	p.UID = types.UID(session)
+	p.Annotations = maps.Clone(pod.Annotations)
+	for i := range p.Spec.InitContainers {
+		p.Spec.InitContainers[i].Ports = nil
+	}
+	for i := range p.Spec.Containers {
+		p.Spec.Containers[i].Ports = nil
+	}
+	return p
+}

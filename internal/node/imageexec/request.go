@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imageexec
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Request is what a client asks for (IX-01).
+type Request struct {
+	Image     string
+	Policy    corev1.PullPolicy // never empty
+	Command   []string          // nil: the image's own
+	Container string            // whose processes the command is to see; "": nobody's
+	Writable  bool              // the containers' files may be changed
+
+	Stdin, Stdout, Stderr, TTY bool
+}
+
+// Parse reads a request's query: image, command, container, writable, pullPolicy, and the streams as the kubelet names
+// them. A terminal has no stderr of its own, so that is not asked for then. Every error is the client's.
+func Parse(q url.Values) (Request, error) {
+	r := Request{
+		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1",
+		Stdin: q.Get("input") == "1", Stdout: q.Get("output") == "1", Stderr: q.Get("error") == "1", TTY: q.Get("tty") == "1",
+		Policy: corev1.PullPolicy(q.Get("pullPolicy")),
+	}
+	r.Stderr = r.Stderr && !r.TTY
+	switch {
+	case r.Image == "":
+		return r, errors.New("image: you must specify the image whose command is to run")
+	case !r.Stdin && !r.Stdout && !r.Stderr:
+		return r, errors.New("you must specify at least 1 of stdin, stdout, stderr")
+	case len(r.Command) > 0 && r.Command[0] == "":
+		return r, errors.New("command: its first word is empty")
+	}
+	switch r.Policy {
+	case "":
+		r.Policy = corev1.PullIfNotPresent
+	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		return r, fmt.Errorf("pullPolicy: %q is none of Always, IfNotPresent, Never", r.Policy)
+	}
+	if r.Image == podspec.ToolboxImage || r.Image == podspec.ToolboxImage+":latest" {
+		r.Policy = corev1.PullNever // no registry has it
+	}
+	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"), "output": q.Get("output"),
+		"error": q.Get("error"), "tty": q.Get("tty")} {
+		if v != "" && v != "0" && v != "1" {
+			return r, fmt.Errorf("%s: %q is neither 0 nor 1", name, v)
+		}
+	}
+	return r, nil
+}

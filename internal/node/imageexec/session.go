@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imageexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/node/volume"
+)
+
+// create makes the container, and before it a temporary sandbox if the pod has none.
+func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *runtimeapi.ContainerConfig) error {
+	// Cancelled is not undone: what the client called off is waited for, so that it can be taken away.
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	var box *runtimeapi.PodSandboxConfig
+	var id string
+	var ips []string
+	if p.Box != nil {
+		id, ips = p.Box.ID, p.Box.IPs
+		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node, LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod)})
+	} else {
+		var err error
+		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id)); err != nil {
+			return fmt.Errorf("making a sandbox for the command: %s", cri.Message(err))
+		}
+	}
+	if pod.Spec.HostNetwork {
+		ips = s.e.Ops.Node.IPs
+	}
+	if err := s.writeHosts(pod, ips); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.created = true
+	made, err := s.e.Ops.CRI.Runtime.CreateContainer(calls, &runtimeapi.CreateContainerRequest{PodSandboxId: id, Config: config, SandboxConfig: box})
+	if err != nil {
+		if cri.NotFound(err) {
+			return refuse(http.StatusConflict, "pod %q changed while the command was being prepared: %s", pod.Name, cri.Message(err))
+		}
+		return fmt.Errorf("creating the container of image %s: %s", s.req.Image, cri.Message(err))
+	}
+	s.container = made.GetContainerId()
+	return ctx.Err()
+}
+
+func (s *Session) parent(pod *corev1.Pod) string {
+	if s.e.Ops.Cgroups == nil {
+		return ""
+	}
+	return s.e.Ops.Cgroups.ParentOf(pod)
+}
+
+// makeBox makes a temporary sandbox (IX-09), with a cgroup of its own and the pod's limits.
+func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
+	if s.e.Ops.Cgroups != nil {
+		s.cgroup = true
+		if err := s.e.Ops.Cgroups.EnsurePod(standIn); err != nil {
+			return nil, "", nil, err
+		}
+	}
+	config = sandboxConfig(standIn, s.id, s.e.Ops.Node, s.parent(standIn))
+	s.sandbox = true
+	made, err := s.e.Ops.CRI.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	st, err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: made.GetPodSandboxId()})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if ip := st.GetStatus().GetNetwork().GetIp(); ip != "" {
+		ips = append(ips, ip)
+	}
+	for _, ip := range st.GetStatus().GetNetwork().GetAdditionalIps() {
+		ips = append(ips, ip.GetIp())
+	}
+	return config, made.GetPodSandboxId(), ips, nil
+}
+
+// writeHosts writes the command's hosts file. It is the session's own: the pod's may have gone with its volumes.
+func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
+	in := volume.HostsInput{Pod: pod, IPs: ips, ClusterDomain: s.e.Ops.Node.ClusterDomain}
+	if pod.Spec.HostNetwork {
+		in.Host, _ = os.ReadFile("/etc/hosts") // without one, the command sees the aliases alone
+	}
+	if err := os.WriteFile(s.tree.hosts(), volume.EtcHosts(in), 0o644); err != nil {
+		return err
+	}
+	return os.Chmod(s.tree.hosts(), 0o644) // past the umask
+}
+
+// Run starts the command, hands its streams over, waits for its end, and takes the session away. It returns the command's
+// exit code; one that cannot be found in the image, or not be executed, ends with 127 or 126 as in a shell. When ctx ends,
+// the client is gone: the command is killed.
+func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
+	defer s.Close()
+	s.tell(streams)
+	if _, err := s.e.Ops.CRI.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: s.container}); err != nil {
+		text := cri.Message(err)
+		if code := startCode(text); code != 0 {
+			say(streams, "cannot run the command: "+innermost(text))
+			return code, nil
+		}
+		return 0, fmt.Errorf("starting the command: %s", text)
+	}
+	if err := s.e.Runtime.Attach(ctx, s.container, streams); err != nil {
+		return 0, fmt.Errorf("joining the command's streams: %w", err)
+	}
+	// The process has ended; this waits until the runtime has noted how.
+	if _, err := s.e.Ops.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: s.container, Timeout: int64(cleanTime.Seconds())}); err != nil {
+		return 0, fmt.Errorf("waiting for the command's end: %s", cri.Message(err))
+	}
+	st, err := s.e.Ops.CRI.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: s.container})
+	switch {
+	case cri.NotFound(err):
+		say(streams, "the command was ended with the pod's sandbox")
+		return 137, nil
+	case err != nil:
+		return 0, fmt.Errorf("the command's exit code: %s", cri.Message(err))
+	}
+	return int(st.GetStatus().GetExitCode()), nil
+}
+
+// tell shows the notes to the client, before any output of the command.
+func (s *Session) tell(streams Streams) {
+	for _, n := range s.notes {
+		say(streams, n)
+	}
+}
+
+// say writes a line to the client's stderr, or to its terminal. A client that asked for neither finds it in the notes' file.
+func say(streams Streams, line string) {
+	switch {
+	case streams.Stderr != nil:
+		_, _ = fmt.Fprintf(streams.Stderr, "wherry: %s\n", line)
+	case streams.TTY && streams.Stdout != nil:
+		_, _ = fmt.Fprintf(streams.Stdout, "wherry: %s\r\n", line)
+	}
+}
+
+// startCode is the exit code of a command that could not be started: 127 when it is not there, 126 when it cannot be
+// executed, 0 when the error is about something else. The runtime says so in words only.
+func startCode(text string) int {
+	_, why, about := strings.Cut(text, "exec: ")
+	if !about {
+		return 0
+	}
+	for _, k := range []struct {
+		words string
+		code  int
+	}{{"executable file not found", 127}, {"no such file or directory", 127}, {"permission denied", 126}, {"exec format error", 126}, {"is a directory", 126}} {
+		if strings.Contains(why, k.words) {
+			return k.code
+		}
+	}
+	return 0
+}
+
+// innermost is the last part of a chain of errors, from the mark of the executable on.
+func innermost(text string) string {
+	if i := strings.LastIndex(text, "exec: "); i >= 0 {
+		text = text[i+len("exec: "):]
+	}
+	return strings.TrimSuffix(text, ": unknown")
+}
+
+// Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once. What
+// could not be taken away is left to the next Sweep, and logged.
+func (s *Session) Close() {
+	s.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+		defer cancel()
+		if err := s.remove(ctx); err != nil {
+			s.e.Logger.Warn("an image exec was not all taken away; the next start will do it", "session", s.id, "err", err)
+		}
+		s.e.mu.Lock()
+		defer s.e.mu.Unlock()
+		delete(s.e.live, s.id)
+	})
+}
+
+func (s *Session) remove(ctx context.Context) error {
+	var errs []error
+	switch {
+	case s.container != "" && !s.sandbox:
+		errs = append(errs, removeContainer(ctx, s.e.Ops.CRI, s.container))
+	case s.created || s.sandbox:
+		errs = append(errs, removeLabelled(ctx, s.e.Ops.CRI, map[string]string{labelSession: s.id}))
+	}
+	if s.cgroup {
+		errs = append(errs, s.e.Ops.Cgroups.RemovePod(types.UID(s.id)))
+	}
+	if s.tree != nil {
+		errs = append(errs, removeTree(s.tree.dir))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imageexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+// Sweep makes the folder ready and takes away every session that a former process left: nobody is at their other ends any
+// more (IX-05). It is to be called before the first Prepare.
+func (e *Execs) Sweep(ctx context.Context) error {
+	if err := makeBase(e.Folder); err != nil {
+		return err
+	}
+	errs := []error{removeLabelled(ctx, e.Ops.CRI, map[string]string{cri.LabelContainerType: string(cri.TypeExec)})}
+	entries, err := os.ReadDir(e.Folder)
+	errs = append(errs, err)
+	for _, f := range entries {
+		if uuid.Validate(f.Name()) != nil {
+			continue // not ours
+		}
+		if e.Ops.Cgroups != nil {
+			errs = append(errs, e.Ops.Cgroups.RemovePod(types.UID(f.Name())))
+		}
+		errs = append(errs, removeTree(filepath.Join(e.Folder, f.Name())))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("taking away what is left of image execs: %w", err)
+	}
+	return nil
+}
+
+// removeLabelled removes the containers and sandboxes with these labels, running or not.
+func removeLabelled(ctx context.Context, c *cri.Client, labels map[string]string) error {
+	containers, err := c.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
+	errs := []error{err}
+	for _, x := range containers.GetContainers() {
+		errs = append(errs, removeContainer(ctx, c, x.GetId()))
+	}
+	boxes, err := c.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
+	errs = append(errs, err)
+	for _, x := range boxes.GetItems() {
+		if _, err := c.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
+			errs = append(errs, fmt.Errorf("stopping sandbox %s: %s", x.GetId(), cri.Message(err)))
+		}
+		if _, err := c.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
+			errs = append(errs, fmt.Errorf("removing sandbox %s: %s", x.GetId(), cri.Message(err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeContainer removes a container; one that runs is killed.
+func removeContainer(ctx context.Context, c *cri.Client, id string) error {
+	_, err := c.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+	if err != nil && !cri.NotFound(err) {
+		return fmt.Errorf("removing container %s: %s", id, cri.Message(err))
+	}
+	return nil
+}
