@@ -229,6 +229,9 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		return
 	}
 	s.State.Terminated = end
+	if last := s.LastTerminationState.Terminated; last != nil && last.ContainerID == end.ContainerID {
+		s.LastTerminationState.Terminated = nil // it was held, which is over
+	}
 }
 
 // endOf describes m's exit, in the words stored before if the runtime has lost them.

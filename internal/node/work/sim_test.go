@@ -32,10 +32,11 @@ import (
 // Times of the simulated world. They differ so that no two things happen at one instant by chance, which would make
 // the order of a trace, and the number of statuses stored, a matter of luck.
 const (
-	saveTime  = 3 * time.Millisecond    // to store a status
-	watchLag  = 1500 * time.Microsecond // from a change in the API to the worker
-	nudgeLag  = 5300 * time.Microsecond // from an event in the runtime to the worker
-	opStagger = time.Millisecond        // between operations on the first and the second container
+	saveTime     = 3 * time.Millisecond    // to store a status
+	watchLag     = 1500 * time.Microsecond // from a change in the API to the worker
+	nudgeLag     = 5300 * time.Microsecond // from an event in the runtime to the worker
+	opStagger    = time.Millisecond        // between operations on the first and the second container
+	debugStagger = 7700 * time.Microsecond // of those on ephemeral containers
 )
 
 // sim is a node with one pod in a bubble of its own time: the fake runtime, an API server, and an agent that can die. All
@@ -295,6 +296,9 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 		s.begins()
 	}
 	pause := time.Duration(slices.Index(s.order, t.Container)+2) * opStagger
+	if t.Container != "" && !slices.Contains(s.order, t.Container) { // an ephemeral one
+		pause = debugStagger
+	}
 	time.Sleep(pause)
 	err := a.Runner.Do(ctx, t)
 	time.Sleep(pause)

@@ -247,6 +247,12 @@ func (s *sim) act(words []string) error {
 				}
 			}
 		})
+	case "debug": // debug NAME [run=1] [stop=5s] [target=main] [image=i] [script words]
+		return s.debug(name, words[2:])
+	case "stop-debug": // stop-debug NAME
+		return s.stopDebug(name)
+	case "hold": // hold DURATION|off
+		return s.hold(name)
 	case "finalizer": // finalizer on|off
 		s.api.edit(func(p *corev1.Pod) {
 			p.Finalizers = nil

@@ -115,7 +115,7 @@ func summary(s *corev1.PodStatus) string {
 	if s.Reason != "" {
 		fmt.Fprintf(&b, "(%s)", s.Reason)
 	}
-	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
 		for i := range list {
 			c := &list[i]
 			fmt.Fprintf(&b, " %s=%s", c.Name, stateOf(c.State))
