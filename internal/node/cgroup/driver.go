@@ -32,6 +32,8 @@ type Driver interface {
 	// RemovePod removes the pod's cgroup in every hierarchy, and the empty ones the runtime left in it. A cgroup that still
 	// has processes is an error that names them; one that is not there is fine.
 	RemovePod(uid types.UID) error
+	// HasPod tells whether anything of a pod's cgroup is there, in any hierarchy.
+	HasPod(uid types.UID) bool
 	// Teardown removes the cgroups of the classes and the root, for when the server is purged. Pods must be gone.
 	Teardown() error
 	// List names the pods that have a cgroup.

@@ -193,15 +193,25 @@ func TestPL08RemovePod(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the process did not survive: %v", err)
 	}
-	if uids, _ := d.List(); len(uids) != 1 {
-		t.Errorf("list %v", uids)
+	if uids, _ := d.List(); len(uids) != 1 || !d.HasPod(p.UID) {
+		t.Errorf("list %v, has %v", uids, d.HasPod(p.UID))
 	}
 	kill()
 	if err := d.RemovePod(p.UID); err != nil {
 		t.Fatal(err)
 	}
-	if uids, _ := d.List(); len(uids) != 0 {
-		t.Errorf("left %v", uids)
+	if uids, _ := d.List(); len(uids) != 0 || d.HasPod(p.UID) {
+		t.Errorf("left %v, has %v", uids, d.HasPod(p.UID))
+	}
+	// A container that was being started makes its cgroup late, in one hierarchy after another.
+	if err := os.MkdirAll(filepath.Join(memory, "late"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if !d.HasPod(p.UID) {
+		t.Error("PL-10 a late cgroup is not seen")
+	}
+	if err := d.RemovePod(p.UID); err != nil || d.HasPod(p.UID) {
+		t.Errorf("PL-10 a late cgroup stays: %v", err)
 	}
 	for _, uid := range []string{"", "../x", "a/b"} {
 		if err := d.RemovePod(pod(uid).UID); err == nil {

@@ -39,6 +39,20 @@ func (d *driver) RemovePod(uid types.UID) error {
 	return d.weighBurstable()
 }
 
+func (d *driver) HasPod(uid types.UID) bool {
+	if checkUID(uid) != nil {
+		return false
+	}
+	for _, qos := range []corev1.PodQOSClass{corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort} {
+		for _, p := range d.paths(d.layout.pod(qos, uid)) {
+			if cgroups.PathExists(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (d *driver) remove(n name) error {
 	paths := d.paths(n)
 	there := false

@@ -39,11 +39,11 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 	return seen, nil
 }
 
-// hasFolders tells whether the pod has a folder for its volumes. It is made before the pod's cgroup and removed together
-// with it, so it stands for both.
+// hasFolders tells whether the pod has a folder for its volumes, or a cgroup: a container whose start was given up may make the
+// latter again when both were gone.
 func (r *Runner) hasFolders(pod *corev1.Pod) bool {
 	_, err := os.Lstat(filepath.Join(r.PodsFolder, string(pod.UID)))
-	return err == nil
+	return err == nil || r.Cgroups != nil && r.Cgroups.HasPod(pod.UID)
 }
 
 func sandboxFacts(s *runtimeapi.PodSandboxStatus) plan.Sandbox {
