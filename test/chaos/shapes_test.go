@@ -51,7 +51,7 @@ func shapes() []shape {
 		}, ready},
 		{"slow", func(s *e2e.Stage, name string) *corev1.Pod {
 			return e2e.WithInit(s.Pod(name, e2e.PreStop(s.Act("main", "-term", "500ms"), e2e.Tells("main", "pre", "-for", "300ms"))),
-				e2e.Sidecar(e2e.Living(s.Act("side", "-term", "300ms", "-serve", "grpc:7003"), &corev1.Probe{PeriodSeconds: 1,
+				e2e.Sidecar(e2e.Living(s.Act("side", "-term", "300ms", "-serve", "grpc:7003"), &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20,
 					ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 7003}}})),
 				s.Act("init", "-for", "500ms"), e2e.Sidecar(s.Act("deaf", "-deaf")))
 		}, ready},
@@ -59,5 +59,5 @@ func shapes() []shape {
 }
 
 func tcp(port int32) *corev1.Probe {
-	return &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: e2e.Port(port)}}}
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: e2e.Port(port)}}}
 }

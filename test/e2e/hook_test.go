@@ -42,12 +42,12 @@ func TestHooks(t *testing.T) {
 	play := st.Play()
 	play.InOrder("PL-04 postStart exec", "exec post", "exec post-done", "test ready")
 	play.InOrder("PL-04 postStart HTTP", "http up", "http post", "test ready")
-	play.Gap("PL-04 postStart sleep", play.At("sleep", "start"), play.At("test", "ready"), 1900*time.Millisecond, 20*time.Second)
+	play.Gap("PL-04 postStart sleep", play.At("sleep", "start"), play.At("test", "ready"), 1900*time.Millisecond, soon)
 	play = s.ended(st, pod)
 	play.InOrder("PL-04 preStop exec", "exec pre", "exec pre-done", "exec TERM", "exec end")
 	play.InOrder("PL-04 preStop HTTP", "http pre", "http TERM")
 	play.InOrder("PL-04 a preStop that fails", "fails pre", "fails TERM")
-	play.Gap("PL-04 preStop sleep", play.At("test", "delete"), play.At("sleep", "TERM"), 1900*time.Millisecond, 4*time.Second)
+	play.Gap("PL-04 preStop sleep", play.At("test", "delete"), play.At("sleep", "TERM"), 1900*time.Millisecond, soon)
 	s.WaitEvent("p", "FailedPreStopHook", "exited with 3")
 }
 
@@ -60,8 +60,8 @@ func TestPreStopCounts(t *testing.T) {
 	pod := s.Create(graceful(st.Pod("p", PreStop(st.Act("c", "-deaf"), Tells("c", "pre", "-for", "60s"))), 2))
 	st.AwaitUp(s.WaitReady("p"))
 	play := s.ended(st, pod)
-	play.Gap("PL-04 told when grace is over", play.At("test", "delete"), play.At("c", "TERM"), 1900*time.Millisecond, 4*time.Second)
-	play.Gap("PL-10 killed 2 s later", play.At("c", "TERM"), play.At("test", "gone"), 1800*time.Millisecond, 6*time.Second)
+	play.Gap("PL-04 told when grace is over", play.At("test", "delete"), play.At("c", "TERM"), 1900*time.Millisecond, soon)
+	play.Gap("PL-10 killed 2 s later", play.At("c", "TERM"), play.At("test", "gone"), 1800*time.Millisecond, soon)
 	play.Happened("PL-04", "c", "pre-done", 0)
 	s.WaitEvent("p", "FailedPreStopHook", "hook not completed in grace period")
 }

@@ -32,7 +32,7 @@ func TestNetworkReach(t *testing.T) {
 	k := newKit(t)
 	web := k.up(`
 metadata: {name: web}
-spec: {containers: [{name: c, image: tool, args: [http, ":8080"]}]}
+spec: {containers: [{name: c, image: tool, args: [http, ":8080"], readinessProbe: {tcpSocket: {port: 8080}}}]}
 `)
 	k.up(`
 metadata: {name: other}
@@ -98,7 +98,7 @@ func TestNetworkHostPort(t *testing.T) {
 	text := fill.Replace(`
 spec:
   containers:
-  - {name: http, image: tool, args: [http, ":8080"], ports: [{containerPort: 8080, hostPort: TCP}]}
+  - {name: http, image: tool, args: [http, ":8080"], ports: [{containerPort: 8080, hostPort: TCP}], readinessProbe: {tcpSocket: {port: 8080}}}
   - {name: udp, image: tool, args: [udp, ":9001"], ports: [{containerPort: 9001, hostPort: UDP, protocol: "`) + `UDP"}]}
 `
 	k.up("metadata: {name: first}" + text)

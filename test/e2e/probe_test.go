@@ -17,7 +17,7 @@ import (
 
 // every is a probe of this handler, tried every second.
 func every(h corev1.ProbeHandler) *corev1.Probe {
-	return &corev1.Probe{PeriodSeconds: 1, ProbeHandler: h, FailureThreshold: 1}
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: h, FailureThreshold: 1} // a busy machine is not a sick container
 }
 
 // TestProbeKinds: every kind of probe, as a readiness probe: not ready while the container does not serve, ready when it does,
@@ -139,7 +139,7 @@ func TestProbeThresholds(t *testing.T) {
 	s.Create(st.Pod("p", Serving(st.Act("delayed"), delayed), Serving(st.Act("twice"), twice), Serving(st.Act("hangs"), hangs)))
 	s.WaitReady("p")
 	play := st.Play()
-	play.Gap("PL-04 initialDelaySeconds", play.At("delayed", "start"), play.At("delayed", "asked"), 2900*time.Millisecond, 6*time.Second)
+	play.Gap("PL-04 initialDelaySeconds", play.At("delayed", "start"), play.At("delayed", "asked"), 2900*time.Millisecond, soon)
 	if n := play.Count("twice", "asked"); n < 3 {
 		t.Errorf("PL-04 successThreshold 3: ready after %d tries", n)
 	}
@@ -205,11 +205,14 @@ func TestProbeLiveness(t *testing.T) {
 	s.WaitReady("p")
 	st.Set("deaf", "sick")
 	st.Set("heeds", "sick")
-	st.Await("heeds", "start", 2)
+	// They are well again before they are started again: else that start would be killed too.
+	st.Await("heeds", "TERM", 1)
 	st.Clear("heeds", "sick")
-	play := st.Await("deaf", "start", 2)
+	st.Await("deaf", "TERM", 1)
 	st.Clear("deaf", "sick")
-	play.Gap("PL-04 killed after the probe's grace, not the pod's", play.At("deaf", "TERM"), play.Times("deaf", "start")[1], 900*time.Millisecond, 8*time.Second)
+	st.Await("heeds", "start", 2)
+	play := st.Await("deaf", "start", 2)
+	play.Gap("PL-04 killed after the probe's grace, not the pod's", play.At("deaf", "TERM"), play.Times("deaf", "start")[1], 900*time.Millisecond, soon)
 	play.InOrder("PL-04 preStop runs before", "heeds pre", "heeds pre-done", "heeds TERM", "heeds end", "heeds start")
 	p := s.Wait("p", "be ready again", func(p *corev1.Pod) bool {
 		return Condition(p, corev1.PodReady) == corev1.ConditionTrue && Status(p, "deaf").RestartCount == 1 && Status(p, "heeds").RestartCount == 1

@@ -111,7 +111,7 @@ func TestSidecarStartedIsNotReady(t *testing.T) {
 	play.InOrder("SC-03", "hooked start", "hooked hook", "hooked hook-done", "unready start", "init start", "init end", "x start")
 	play.InOrder("SC-04", "init end", "y start")
 	x, y := play.At("x", "start"), play.At("y", "start")
-	if d := x.Sub(y).Abs(); d > 2*time.Second {
+	if d := x.Sub(y).Abs(); d > soon {
 		t.Errorf("SC-04 the mains started %s apart", d)
 	}
 	st.Set("unready", "sick")
@@ -125,7 +125,7 @@ func TestSidecarStartsSoon(t *testing.T) {
 	s := shared(t)
 	st := s.NewStage(t)
 	probe := Healthy("side")
-	probe.PeriodSeconds, probe.FailureThreshold = 10, 1
+	probe.PeriodSeconds, probe.FailureThreshold = 60, 1
 	probe.Exec = nil
 	probe.TCPSocket = &corev1.TCPSocketAction{Port: Port(7000)}
 	probe.InitialDelaySeconds = 0
@@ -134,7 +134,7 @@ func TestSidecarStartsSoon(t *testing.T) {
 	probe.FailureThreshold = 2
 	s.Create(WithInit(st.Pod("p", st.Act("main")), Starting(Sidecar(st.Act("side", "-wait", "600ms", "-serve", "tcp:7000")), probe)))
 	readiness := Healthy("slow")
-	readiness.PeriodSeconds = 30
+	readiness.PeriodSeconds = 120
 	st2.Set("slow", "sick")
 	s.Create(st2.Pod("q", Serving(st2.Act("slow"), readiness)))
 	s.Wait("q", "run", func(p *corev1.Pod) bool { c := Status(p, "slow"); return c != nil && c.State.Running != nil })
@@ -142,13 +142,13 @@ func TestSidecarStartsSoon(t *testing.T) {
 	well := time.Now()
 	st2.Clear("slow", "sick")
 	s.WaitReady("q")
-	if d := time.Since(well); d > 10*time.Second {
-		t.Errorf("PL-04 it took %s until the pod was ready, of a period of 30 s", d)
+	if d := time.Since(well); d > 60*time.Second {
+		t.Errorf("PL-04 it took %s until the pod was ready, of a period of 120 s", d)
 	}
 	s.WaitReady("p")
 	play := st.Play()
-	play.Gap("PL-04 from up to the next container's start", play.At("side", "up"), play.At("main", "start"), 0, 4*time.Second)
-	t.Logf("a sidecar of period 10 s: up to next start %s", play.At("main", "start").Sub(play.At("side", "up")))
+	play.Gap("PL-04 from up to the next container's start", play.At("side", "up"), play.At("main", "start"), 0, 30*time.Second)
+	t.Logf("a sidecar of period 60 s: up to next start %s", play.At("main", "start").Sub(play.At("side", "up")))
 	if c := Status(s.Get("p"), "side"); c.RestartCount != 0 {
 		t.Errorf("PL-04 tries between ticks counted as failures: %+v", c)
 	}
@@ -184,7 +184,7 @@ func TestSidecarAlwaysRestarts(t *testing.T) {
 			play := st.Await("ends", "start", 3) // while the main runs
 			at := play.Times("ends", "start")
 			ends := play.Times("ends", "end")
-			play.Gap("SC-25 the second restart's back-off", ends[1], at[2], 9*time.Second, 16*time.Second)
+			play.Gap("SC-25 the second restart's back-off", ends[1], at[2], 9*time.Second, 9*time.Second+soon)
 			play.Happened("SC-19", "init", "start", 1)
 		})
 	}
@@ -240,7 +240,7 @@ func TestSidecarCompletion(t *testing.T) {
 			p := s.WaitPhase(name, c.phase)
 			play := st.Play()
 			play.InOrder("SC-06", "main end", "second TERM", "first TERM", "first end")
-			play.Gap("SC-09 the last main's end to the first stop signal", play.At("main", "end"), play.At("second", "TERM"), 0, 2*time.Second)
+			play.Gap("SC-09 the last main's end to the first stop signal", play.At("main", "end"), play.At("second", "TERM"), 0, soon)
 			t.Logf("main's end to the sidecar's stop signal %s", play.At("second", "TERM").Sub(play.At("main", "end")))
 			if a, b := Ended(p, "first"), Ended(p, "second"); a == nil || a.ExitCode != 5 || b == nil || b.ExitCode != 137 {
 				t.Errorf("SC-06 %s", summary(p))

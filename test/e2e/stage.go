@@ -67,7 +67,7 @@ func Exec(args ...string) *corev1.ExecAction {
 
 // Healthy is an exec probe of container name, tried every second.
 func Healthy(name string, flags ...string) *corev1.Probe {
-	return &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{Exec: Exec(append(append([]string{"healthy"}, flags...), journalPath, name)...)}}
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{Exec: Exec(append(append([]string{"healthy"}, flags...), journalPath, name)...)}}
 }
 
 // Tells is a hook by which container name writes what into the journal, and what-done when it is over.
@@ -285,6 +285,8 @@ func (p Play) Happened(rule, who, what string, times int) {
 }
 
 // Gap checks how long after one time another is: not before least, and not after most (on a busy machine).
+//
+// An upper bound says "not the far longer time that a fault would take"; how fast things are is for the benchmarks.
 func (p Play) Gap(rule string, from, to time.Time, least, most time.Duration) {
 	p.t.Helper()
 	if d := to.Sub(from); d < least || d > most {

@@ -17,6 +17,10 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
+// soon bounds what nothing but a busy machine may hold up. What a fault would hold it up by is made longer than this in the tests
+// that use it.
+const soon = 20 * time.Second
+
 type watchable = runtime.Object
 
 // Create creates a pod and fails the test if it is refused.
