@@ -139,7 +139,8 @@ func (a *Agent) allocatable() corev1.ResourceList { return a.capacity() }
 
 func (a *Agent) opsNode() ops.Node {
 	n := ops.Node{IPs: a.cfg.NodeIPs, Allocatable: a.allocatable(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS,
-		HostDNS: a.machine.dns, SeccompDir: a.cfg.DataDir + "/seccomp", Cgroup: cgroup.Node{MemoryCapacity: a.machine.memory}}
+		HostDNS: a.machine.dns, SeccompDir: a.cfg.DataDir + "/seccomp", Cgroup: cgroup.Node{MemoryCapacity: a.machine.memory, Debug: a.cfg.DebugCap},
+		DebugImages: a.cfg.DebugImages}
 	if a.cfg.Cgroups != nil {
 		n.Cgroup.V2 = a.cfg.Cgroups.Host().V2
 	}
