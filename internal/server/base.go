@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"k8s.io/component-base/version"
 
@@ -39,12 +40,28 @@ func (s *Server) check(context.Context) error {
 
 func (s *Server) startEtcd(ctx context.Context) (err error) {
 	if len(s.opts.EtcdServers) > 0 {
-		return nil
+		return s.awaitEtcd(ctx)
 	}
 	s.parts.etcd, err = store.Start(ctx, store.Config{
 		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd"), Failed: s.storeFailed,
 	})
 	return storeRefusal(err)
+}
+
+// etcdPatience is how long an external etcd may take to answer, as when both are started at once.
+const etcdPatience = 20 * time.Second
+
+func (s *Server) awaitEtcd(ctx context.Context) error {
+	o := s.opts
+	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
+	defer cancel()
+	slow := time.AfterFunc(2*time.Second, func() { s.log.Info("waiting for etcd to answer", "servers", o.EtcdServers, "patience", etcdPatience) })
+	defer slow.Stop()
+	x := store.External{Servers: o.EtcdServers, CAFile: o.EtcdCAFile, CertFile: o.EtcdCertFile, KeyFile: o.EtcdKeyFile}
+	if err := x.Await(ctx); err != nil {
+		return &Refusal{Code: 1, What: err.Error(), Do: "start it, or check --etcd-servers and the certificates"}
+	}
+	return nil
 }
 
 func storeRefusal(err error) error {
