@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prog is the whole of the benchmarks' image: as "true" it exits at once, else it waits and exits on SIGTERM.
 package main
 
 import (
@@ -11,7 +10,18 @@ import (
 )
 
 func main() {
-	if filepath.Base(os.Args[0]) == "true" {
+	switch filepath.Base(os.Args[0]) {
+	case "true":
+		return
+	case "end":
+		if syscall.Kill(1, syscall.SIGTERM) != nil {
+			os.Exit(1)
+		}
+		return
+	case "there":
+		if _, err := os.Stat(os.Args[1]); err != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	end := make(chan os.Signal, 1)
