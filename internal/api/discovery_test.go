@@ -36,7 +36,7 @@ func TestDiscovery(t *testing.T) {
 		"v1/pods/portforward", "v1/pods/proxy", "v1/events:ev", "v1/configmaps:cm", "v1/secrets", "v1/serviceaccounts:sa",
 		"v1/serviceaccounts/token", "v1/services:svc", "v1/services/status", "v1/services/proxy", "v1/endpoints:ep", "v1/limitranges:limits",
 		"v1/resourcequotas:quota", "v1/resourcequotas/status", "events.k8s.io/v1/events:ev", "discovery.k8s.io/v1/endpointslices",
-		"coordination.k8s.io/v1/leases",
+		"coordination.k8s.io/v1/leases", "v1/pods/debug", "debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",
 	} {
 		if missing, ok := strings.CutSuffix(want, ":-"); ok {
 			if slices.Contains(aggregated, missing) {
@@ -51,7 +51,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	// The plain documents must say the same.
 	var plain []string
-	for _, path := range []string{"/api/v1", "/apis/events.k8s.io/v1", "/apis/discovery.k8s.io/v1", "/apis/coordination.k8s.io/v1"} {
+	for _, path := range []string{"/api/v1", "/apis/events.k8s.io/v1", "/apis/discovery.k8s.io/v1", "/apis/coordination.k8s.io/v1", "/apis/debug.wherry.dev/v1"} {
 		data, err := c.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"api/v1", "apis/events.k8s.io/v1", "apis/discovery.k8s.io/v1", "apis/coordination.k8s.io/v1", "version"} {
+	for _, path := range []string{"api/v1", "apis/events.k8s.io/v1", "apis/discovery.k8s.io/v1", "apis/coordination.k8s.io/v1", "apis/debug.wherry.dev/v1", "version"} {
 		p, ok := paths[path]
 		if !ok {
 			t.Errorf("v3 has no %s", path)

@@ -20,6 +20,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -123,6 +124,7 @@ func (s stores) slices(ctx context.Context, service string) ([]*discoveryv1.Endp
 // install serves every kind and its subresources.
 func (s *Server) install() error {
 	st := s.stores
+	s.debugger = s.newDebugger()
 	core := map[string]rest.Storage{}
 	for name, r := range st {
 		if r.kind.gv != corev1.SchemeGroupVersion {
@@ -141,8 +143,9 @@ func (s *Server) install() error {
 	core["namespaces/status"] = subresource{st["namespaces"].with(s.schemes, namespaceStatusRules())}
 
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		core["pods/ephemeralcontainers"] = subresource{st["pods"].with(s.schemes, podEphemeralRules())}
+		core["pods/ephemeralcontainers"] = ephemeralREST{subresource{st["pods"].with(s.schemes, podEphemeralRules())}, s.debugger}
 	}
+	core["pods/"+debugrun.Subresource] = debugREST{s.debugger}
 	core["pods/binding"] = bindingREST{st["pods"].Store}
 	core["pods/eviction"] = evictionREST{st["pods"].Store}
 	core["serviceaccounts/token"] = tokenREST{s.tokens}
@@ -151,6 +154,11 @@ func (s *Server) install() error {
 	events := map[string]rest.Storage{"events": eventsView{&kindREST{Store: st["events"].with(s.schemes, newEventRules()), kind: st["events"].kind}}}
 	discovery := map[string]rest.Storage{"endpointslices": st["endpointslices"]}
 	coordination := map[string]rest.Storage{"leases": st["leases"]}
+	runs := st[debugrun.Resource]
+	debug := map[string]rest.Storage{
+		debugrun.Resource:             debugRunREST{runs},
+		debugrun.Resource + "/status": ownStatus{subresource{runs.with(s.schemes, *runs.kind.status)}},
+	}
 
 	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, core)); err != nil {
 		return err
@@ -159,6 +167,7 @@ func (s *Server) install() error {
 		s.group(coordinationv1.SchemeGroupVersion, coordination),
 		s.group(discoveryv1.SchemeGroupVersion, discovery),
 		s.group(eventsv1.SchemeGroupVersion, events),
+		s.group(debugrun.GroupVersion(), debug),
 	)
 }
 
@@ -171,7 +180,7 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	}
 	nodes, plain := s.kubelets.Locate, s.proxies
 	core["pods/log"] = connect.NewLog(pods, nodes)
-	core["pods/exec"] = connect.NewExec(pods, nodes)
+	core["pods/exec"] = connect.NewExec(pods, nodes, s.debugger)
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
 	core["pods/proxy"] = connect.NewPodProxy(pods, plain)

@@ -19,7 +19,7 @@ import (
 
 func podRules(gates *features.Gates) rules {
 	return typed[*corev1.Pod]{
-		drop: gates.Drop,
+		drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropRuns(pod, old)...) },
 		prepareCreate: func(pod *corev1.Pod) {
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
@@ -51,6 +51,7 @@ func podStatusRules() rules {
 			pod.Spec = old.Spec
 			pod.DeletionTimestamp = nil // the library puts the stored one back
 			pod.OwnerReferences = old.OwnerReferences
+			keepOwn(pod, old)
 			if pod.Status.QOSClass == "" {
 				pod.Status.QOSClass = old.Status.QOSClass
 			}

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -57,6 +58,9 @@ func kinds(gates *features.Gates) []*kind {
 		{gv: coordination, name: "Lease", plural: "leases", singular: "lease", namespaced: true,
 			object: of[coordinationv1.Lease], list: of[coordinationv1.LeaseList],
 			rules: leaseRules()},
+		{gv: debugrun.GroupVersion(), name: "DebugRun", plural: debugrun.Resource, singular: "debugrun", namespaced: true,
+			object: of[debugrun.DebugRun], list: of[debugrun.DebugRunList],
+			rules: debugRunRules(), status: status(debugRunStatusRules()), fields: debugRunFields},
 	}
 }
 

@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,9 @@ func TestEveryKind(t *testing.T) {
 		}
 		for _, r := range list.APIResources {
 			gvr := gv.WithResource(r.Name)
+			if !slices.Contains(r.Verbs, "create") {
+				continue // records, which have a test of their own
+			}
 			t.Run(gvr.Group+"/"+r.Name, func(t *testing.T) {
 				obj, ok := sample[gvr]
 				if !ok {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 func success() *metav1.Status {
@@ -122,7 +123,11 @@ func bind(pod *corev1.Pod, b *corev1.Binding) error {
 	if pod.Annotations == nil && len(b.Annotations) > 0 {
 		pod.Annotations = map[string]string{}
 	}
-	maps.Copy(pod.Annotations, b.Annotations)
+	for key, value := range b.Annotations {
+		if key != podspec.DebugAnnotation {
+			pod.Annotations[key] = value
+		}
+	}
 	setCondition(&pod.Status, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
 	})

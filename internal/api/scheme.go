@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
 // schemes are the type registries of one server.
@@ -52,7 +53,7 @@ func externalScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, eventsv1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme,
-		policyv1.AddToScheme, authenticationv1.AddToScheme,
+		policyv1.AddToScheme, authenticationv1.AddToScheme, debugrun.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -70,7 +71,7 @@ func externalScheme() (*runtime.Scheme, error) {
 func addHub(scheme *runtime.Scheme) error {
 	for _, gv := range []schema.GroupVersion{
 		corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
-		policyv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion,
+		policyv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, debugrun.GroupVersion(),
 	} {
 		hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
 		for kind := range scheme.KnownTypes(gv) {

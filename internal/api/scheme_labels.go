@@ -9,6 +9,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
 // addFieldLabels says which fields of a kind a field selector may name; metadata.name and metadata.namespace go without saying.
@@ -30,6 +32,7 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 			"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "reportingController": "reportingComponent",
 			"type": "type",
 		},
+		debugrun.GroupVersion().WithKind("DebugRun"): same("spec.kind", "spec.pod.name", "spec.pod.uid", "spec.container", "spec.user"),
 	}
 	for gvk, labels := range selectable {
 		err := scheme.AddFieldLabelConversionFunc(gvk, func(label, value string) (string, string, error) {

@@ -59,6 +59,9 @@ type Server struct {
 	loopback *loopback
 	generic  *genericapiserver.GenericAPIServer
 	ready    chan struct{}
+
+	admission admission.Interface
+	debugger  *debugger
 }
 
 // New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails with an
@@ -162,7 +165,8 @@ func (s *Server) assemble(b *backend) error {
 		return err
 	}
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(authorize)
-	c.AdmissionControl = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount})
+	s.admission = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount})
+	c.AdmissionControl = s.admission
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
 	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, names)
@@ -222,6 +226,9 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) free() {
 	if s.listener != nil {
 		s.listener.Close()
+	}
+	if s.debugger != nil {
+		s.debugger.close()
 	}
 	s.stores.close()
 	if s.kubelets != nil {

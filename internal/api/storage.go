@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -74,7 +76,10 @@ func resourcePrefix(k *kind) string {
 }
 
 func (s *schemes) storageCodec(k *kind) runtime.Codec {
-	wire := protobuf.NewSerializer(s.Scheme, s.Scheme)
+	var wire runtime.Serializer = protobuf.NewSerializer(s.Scheme, s.Scheme)
+	if k.gv == debugrun.GroupVersion() { // types of our own, which protobuf does not know
+		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, s.Scheme, s.Scheme, json.SerializerOptions{})
+	}
 	codec := s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), k.gv, runtime.InternalGroupVersioner)
 	return storageCodec{Codec: codec, resource: k.resource()}
 }

@@ -85,7 +85,7 @@ func DebugTarget(pod *corev1.Pod) string {
 		return ""
 	}
 	name := pod.Spec.Containers[0].Name
-	if s := targetStatus(pod, name); s == nil || s.State.Running == nil {
+	if s := containerStatus(&pod.Status, name); s == nil || s.State.Running == nil {
 		return ""
 	}
 	return name

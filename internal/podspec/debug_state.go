@@ -159,7 +159,7 @@ func targetRuns(pod *corev1.Pod, c corev1.EphemeralContainer) error {
 	if !ok || ref.Kind == Ephemeral {
 		return nil
 	}
-	s := targetStatus(pod, c.TargetContainerName)
+	s := containerStatus(&pod.Status, c.TargetContainerName)
 	if s != nil && s.State.Running != nil {
 		return nil
 	}
@@ -177,16 +177,4 @@ func stateWord(s *corev1.ContainerStatus) string {
 		return fmt.Sprintf(" (exit code %d, %s)", s.State.Terminated.ExitCode, s.State.Terminated.Reason)
 	}
 	return ""
-}
-
-// targetStatus returns the status of a main or init container, or nil.
-func targetStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }

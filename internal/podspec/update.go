@@ -63,12 +63,16 @@ func fixedAnnotations(now, was map[string]string, path *field.Path) (all errs) {
 		both[key] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(both)) {
-		if key != corev1.MirrorPodAnnotationKey && !strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) {
-			continue
-		}
 		is, there := now[key]
 		old, had := was[key]
-		if there != had || is != old {
+		if there == had && is == old {
+			continue
+		}
+		switch {
+		case key == DebugAnnotation:
+			all = append(all, field.Forbidden(path.Key(key), "is kept by the API server: stop a debug container with DELETE on pods/debug, "+
+				"and use its name again through pods/exec"))
+		case key == corev1.MirrorPodAnnotationKey, strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix):
 			all = append(all, field.Forbidden(path.Key(key), "may not be changed after the pod was created"))
 		}
 	}

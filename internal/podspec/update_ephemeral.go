@@ -15,6 +15,27 @@ import (
 // entries can be added, never changed or removed, and nothing else may change (EC-04); what an entry may
 // say is EC-05 to EC-07; static pods have none (EC-09).
 func ValidateEphemeralContainersUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
+	return ephemeralUpdate(newPod, oldPod, "")
+}
+
+// ValidateDebugContainerUpdate says what is wrong with the update that makes debug container name: that of
+// ValidateEphemeralContainersUpdate, but the entry may replace one of its name, and [DebugAnnotation] may
+// change (DC-03, DC-06). That the replaced one has ended is for [AddDebugContainer] to see.
+func ValidateDebugContainerUpdate(newPod, oldPod *corev1.Pod, name string) field.ErrorList {
+	before := oldPod.DeepCopy()
+	runs, had := newPod.Annotations[DebugAnnotation]
+	delete(before.Annotations, DebugAnnotation)
+	if had {
+		if before.Annotations == nil {
+			before.Annotations = map[string]string{}
+		}
+		before.Annotations[DebugAnnotation] = runs
+	}
+	return append(ephemeralUpdate(newPod, before, name), validateDebugAnnotations(newPod, field.NewPath("metadata", "annotations"))...)
+}
+
+// ephemeralUpdate: the entry called replaced may become another one.
+func ephemeralUpdate(newPod, oldPod *corev1.Pod, replaced string) field.ErrorList {
 	all := apivalidation.ValidateObjectMetaUpdate(&newPod.ObjectMeta, &oldPod.ObjectMeta, field.NewPath("metadata"))
 	spec := field.NewPath("spec")
 	path := spec.Child("ephemeralContainers")
@@ -31,7 +52,7 @@ func ValidateEphemeralContainersUpdate(newPod, oldPod *corev1.Pod) field.ErrorLi
 		switch {
 		case !ok:
 			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed", was.Name)))
-		case !equality.Semantic.DeepEqual(is, was):
+		case was.Name != replaced && !equality.Semantic.DeepEqual(is, was):
 			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed", was.Name)))
 		}
 	}

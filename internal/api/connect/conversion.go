@@ -10,13 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
 // RegisterConversions teaches a scheme to read the query parameters of the requests of this package.
 func RegisterConversions(scheme *runtime.Scheme) error {
 	for _, register := range []func(*runtime.Scheme) error{
 		reads((*corev1.PodLogOptions)(nil), readLog),
-		reads((*corev1.PodExecOptions)(nil), readExec),
+		registersExec,
+		reads((*ExecOptions)(nil), readExec),
 		reads((*corev1.PodAttachOptions)(nil), readAttach),
 		reads((*corev1.PodPortForwardOptions)(nil), readPortForward),
 		reads((*corev1.PodProxyOptions)(nil), func(q *query, o *corev1.PodProxyOptions) { q.text("path", &o.Path) }),
@@ -57,13 +60,32 @@ func readLog(q *query, o *corev1.PodLogOptions) {
 	}
 }
 
-func readExec(q *query, o *corev1.PodExecOptions) {
+// registersExec makes the options known: they are no type of Kubernetes.
+func registersExec(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("PodExecDebugOptions"), &ExecOptions{})
+	return nil
+}
+
+func readExec(q *query, o *ExecOptions) {
 	q.flag("stdin", &o.Stdin)
 	q.flag("stdout", &o.Stdout)
 	q.flag("stderr", &o.Stderr)
 	q.flag("tty", &o.TTY)
 	q.text("container", &o.Container)
 	o.Command = q.values["command"]
+	for name, to := range map[string]*string{
+		debugrun.ParamName: &o.DebugName, debugrun.ParamImage: &o.DebugImage, debugrun.ParamTarget: &o.DebugTarget,
+		debugrun.ParamProfile: &o.DebugProfile, debugrun.ParamTTL: &o.DebugTTL, debugrun.ParamPullPolicy: &o.DebugPullPolicy,
+		debugrun.ParamExecImage: &o.Image, debugrun.ParamExecPullPolicy: &o.PullPolicy,
+	} {
+		q.text(name, to)
+	}
+	q.flag(debugrun.ParamExecWritable, &o.Writable)
+	for _, name := range append(debugParams(), imageParams()...) {
+		if q.values.Has(name) {
+			o.Given = append(o.Given, name)
+		}
+	}
 }
 
 func readAttach(q *query, o *corev1.PodAttachOptions) {

@@ -19,8 +19,8 @@ func TestConversions(t *testing.T) {
 		into  runtime.Object
 		want  runtime.Object
 	}{
-		{"container=a&stdin=true&stdout=1&stderr=false&tty=&command=sh&command=-c", &corev1.PodExecOptions{},
-			&corev1.PodExecOptions{Container: "a", Stdin: true, Stdout: true, TTY: true, Command: []string{"sh", "-c"}}},
+		{"container=a&stdin=true&stdout=1&stderr=false&tty=&command=sh&command=-c", &ExecOptions{},
+			&ExecOptions{Container: "a", Stdin: true, Stdout: true, TTY: true, Command: []string{"sh", "-c"}}},
 		{"stdin=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Stdin: true, TTY: true}},
 		{"ports=80,81", &corev1.PodPortForwardOptions{}, &corev1.PodPortForwardOptions{Ports: []int32{80, 81}}},
 		{"path=/a/b", &corev1.PodProxyOptions{}, &corev1.PodProxyOptions{Path: "/a/b"}},
@@ -53,7 +53,7 @@ func FuzzQuery(f *testing.F) {
 			ValidateLogOptions(log)
 			logQuery(log)
 		}
-		for _, into := range []runtime.Object{&corev1.PodExecOptions{}, &corev1.PodAttachOptions{}, &corev1.PodPortForwardOptions{}} {
+		for _, into := range []runtime.Object{&ExecOptions{}, &corev1.PodAttachOptions{}, &corev1.PodPortForwardOptions{}} {
 			_ = codec.DecodeParameters(q, corev1.SchemeGroupVersion, into)
 		}
 	})

@@ -136,14 +136,16 @@ func (k *kubelet) node(name string) *corev1.Node {
 // cluster is pods, nodes and an API server of nothing but this package.
 type cluster struct {
 	*httptest.Server
-	kubelet *kubelet
-	pods    map[string]*corev1.Pod
-	nodes   map[string]*corev1.Node
+	kubelet   *kubelet
+	pods      map[string]*corev1.Pod
+	debugging *debugging
+	nodes     map[string]*corev1.Node
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{kubelet: newKubelet(t), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
+	c.debugging = &debugging{ended: make(chan ImageEnd, 1), cases: map[string]error{}, pods: c.pods}
 	c.nodes["one"] = c.kubelet.node("one")
 	dead := c.kubelet.node("dead")
 	dead.Status.DaemonEndpoints.KubeletEndpoint.Port = closedPort(t)
@@ -180,7 +182,7 @@ func newCluster(t *testing.T) *cluster {
 	scheme := newScheme(t)
 	mux := http.NewServeMux()
 	for sub, s := range map[string]rest.Connecter{
-		"exec": NewExec(get, kubelets.Locate), "attach": NewAttach(get, kubelets.Locate), "portforward": NewPortForward(get, kubelets.Locate),
+		"exec": NewExec(get, kubelets.Locate, c.debugging), "attach": NewAttach(get, kubelets.Locate), "portforward": NewPortForward(get, kubelets.Locate),
 	} {
 		mux.Handle("/api/v1/namespaces/default/pods/{name}/"+sub, connectHandler(scheme, s))
 	}

@@ -53,28 +53,39 @@ func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string, q
 	return &u, transport, nil
 }
 
-// Exec serves pods/exec.
-type Exec struct{ podStream }
+// Exec serves pods/exec, also what it has beyond Kubernetes: exec++ (DC-03) and image exec (IX-01).
+type Exec struct {
+	podStream
+	debugging Debugging
+}
 
 // NewExec makes the storage of pods/exec.
-func NewExec(pods PodGetter, nodes NodeLocator) *Exec { return &Exec{podStream{pods, nodes}} }
+func NewExec(pods PodGetter, nodes NodeLocator, debugging Debugging) *Exec {
+	return &Exec{podStream{pods, nodes}, debugging}
+}
 
 // NewConnectOptions implements rest.Connecter.
 func (*Exec) NewConnectOptions() (runtime.Object, bool, string) {
-	return &corev1.PodExecOptions{}, false, ""
+	return &ExecOptions{}, false, ""
 }
 
 // Connect implements rest.Connecter.
 func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
-	opts, ok := options.(*corev1.PodExecOptions)
-	if !ok {
+	opts, ok := options.(*ExecOptions)
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("invalid options object: %T", options)
-	}
-	if len(opts.Command) == 0 {
+	case opts.wants(debugParams()):
+		return e.debugSession(ctx, name, opts, r)
+	case opts.wants(imageParams()):
+		return e.imageExec(ctx, name, opts, r)
+	case len(opts.Command) == 0:
 		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
 	}
-	streams := proxy.Options{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, Tty: opts.TTY}
-	return e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: streams}, r)
+	return e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: opts.Streams(),
+		before: func(pod *corev1.Pod, container string) error {
+			return e.debugging.Entered(ctx, pod, container, opts.Command)
+		}}, r)
 }
 
 // Attach serves pods/attach.
@@ -103,6 +114,7 @@ type command struct {
 	verb, pod, container string
 	argv                 []string
 	streams              proxy.Options
+	before               func(pod *corev1.Pod, container string) error // called before the connection is handed over; may be nil
 }
 
 func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (http.Handler, error) {
@@ -113,6 +125,11 @@ func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (h
 	if err != nil {
 		return nil, err
 	}
+	return s.hand(ctx, pod, c, r)
+}
+
+// hand hands the connection to the node of a pod.
+func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest.Responder) (http.Handler, error) {
 	container, err := chooseContainer(pod, c.container)
 	if err != nil {
 		return nil, err
@@ -122,9 +139,19 @@ func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (h
 	if err != nil {
 		return nil, err
 	}
+	if c.before != nil {
+		if err := c.before(pod, container); err != nil {
+			return nil, err
+		}
+	}
+	return handOver(pod, location, transport, c.streams, r), nil
+}
+
+// handOver proxies the streams of a process, from whichever protocol the client speaks.
+func handOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options, r rest.Responder) http.Handler {
 	through := passThrough(location, transport, r, pod.Spec.NodeName)
-	translate := proxy.NewStreamTranslatorHandler(location, transport, 0, c.streams)
-	return proxy.NewTranslatingHandler(through, translate, wsstream.IsWebSocketRequestWithStreamCloseProtocol), nil
+	translate := proxy.NewStreamTranslatorHandler(location, transport, 0, streams)
+	return proxy.NewTranslatingHandler(through, translate, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
 }
 
 func (c command) query() url.Values {

@@ -60,6 +60,8 @@ func For(kind string) (Printer, bool) {
 		return leasePrinter(), true
 	case "ResourceQuota":
 		return resourceQuotaPrinter(), true
+	case "DebugRun":
+		return debugRunPrinter(), true
 	case "LimitRange", "Role", "ClusterRole":
 		return createdAtPrinter(), true
 	}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Debugging is the API server's part in requests that enter a pod: it makes, checks and records, and this package hands the
+// connection over. All its methods return errors for the client.
+type Debugging interface {
+	// Entered puts on record that somebody is about to enter a container by exec (IX-08).
+	Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error
+	// Debug makes a debug container and returns when it runs or has ended, with the pod it is in (DC-03).
+	Debug(ctx context.Context, pod string, session Session) (*corev1.Pod, error)
+	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07).
+	ImageAllowed(ctx context.Context, pod *corev1.Pod) error
+	// ImageExec puts on record that somebody is about to do so; finish, called once, that it is over.
+	ImageExec(ctx context.Context, pod *corev1.Pod, run ImageRun) (finish func(ImageEnd), err error)
+}
+
+// Session is a debug container to be made.
+type Session struct {
+	podspec.DebugContainer
+	TTL time.Duration // 0: it is not stopped
+}
+
+// debugParams are the parameters of exec++.
+func debugParams() []string {
+	return []string{
+		debugrun.ParamName, debugrun.ParamImage, debugrun.ParamTarget, debugrun.ParamProfile, debugrun.ParamTTL, debugrun.ParamPullPolicy,
+	}
+}
+
+// imageParams are the parameters of image exec.
+func imageParams() []string {
+	return []string{debugrun.ParamExecImage, debugrun.ParamExecWritable, debugrun.ParamExecPullPolicy}
+}
+
+// wants tells whether a request has one of the parameters.
+func (o *ExecOptions) wants(params []string) bool {
+	return slices.ContainsFunc(o.Given, func(name string) bool { return slices.Contains(params, name) })
+}
+
+// session reads what debug container is asked for (DC-03: name and image, or neither).
+func (o *ExecOptions) session() (Session, error) {
+	s := Session{DebugContainer: podspec.DebugContainer{
+		Name: o.DebugName, Image: o.DebugImage, Command: o.Command, Target: o.DebugTarget, Profile: o.DebugProfile,
+		PullPolicy: corev1.PullPolicy(o.DebugPullPolicy), Stdin: o.Stdin, TTY: o.TTY,
+	}}
+	switch {
+	case o.wants(imageParams()):
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugrun.ParamImage, debugrun.ParamExecImage))
+	case o.DebugName == "" || o.DebugImage == "":
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugrun.ParamName, debugrun.ParamImage))
+	case o.Container != "" && o.Container != o.DebugName:
+		return s, apierrors.NewBadRequest(fmt.Sprintf("container %s is not the debug container %s: leave the parameter container out", o.Container, o.DebugName))
+	}
+	if o.DebugProfile != "" && !slices.Contains(podspec.DebugProfiles(), o.DebugProfile) {
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugrun.ParamProfile, o.DebugProfile,
+			strings.Join(podspec.DebugProfiles(), ", ")))
+	}
+	if err := pullPolicy(debugrun.ParamPullPolicy, o.DebugPullPolicy); err != nil {
+		return s, err
+	}
+	if o.DebugTTL == "" {
+		return s, nil
+	}
+	ttl, err := time.ParseDuration(o.DebugTTL)
+	if err != nil || ttl <= 0 {
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero such as 30m", debugrun.ParamTTL, o.DebugTTL))
+	}
+	s.TTL = ttl
+	return s, nil
+}
+
+func pullPolicy(param, value string) error {
+	switch corev1.PullPolicy(value) {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of Always, IfNotPresent, Never", param, value))
+}
+
+// someStream refuses a request that could neither say nor hear anything.
+func (o *ExecOptions) someStream() error {
+	if !o.Stdin && !o.Stdout && !o.Stderr {
+		return apierrors.NewBadRequest("you must specify at least 1 of stdin, stdout, stderr")
+	}
+	return nil
+}
+
+// debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
+func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r rest.Responder) (http.Handler, error) {
+	session, err := o.session()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.someStream(); err != nil {
+		return nil, err
+	}
+	pod, err := e.debugging.Debug(ctx, name, session)
+	if err != nil {
+		return nil, err
+	}
+	return e.hand(ctx, pod, command{verb: "attach", pod: name, container: session.Name, streams: o.Streams()}, r)
+}

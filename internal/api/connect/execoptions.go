@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/util/proxy"
+)
+
+// ExecOptions are the query parameters of pods/exec: those of Kubernetes, and those of a debug session (package debugrun has
+// their names). The fields are flat since the API's documentation of parameters is made of them.
+type ExecOptions struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Stdin     bool     `json:"stdin,omitempty"`
+	Stdout    bool     `json:"stdout,omitempty"`
+	Stderr    bool     `json:"stderr,omitempty"`
+	TTY       bool     `json:"tty,omitempty"`
+	Container string   `json:"container,omitempty"`
+	Command   []string `json:"command"`
+
+	DebugName       string `json:"ephemeralContainerName,omitempty"`
+	DebugImage      string `json:"ephemeralContainerImage,omitempty"`
+	DebugTarget     string `json:"ephemeralContainerTarget,omitempty"`
+	DebugProfile    string `json:"ephemeralContainerProfile,omitempty"`
+	DebugTTL        string `json:"ephemeralContainerTTL,omitempty"`
+	DebugPullPolicy string `json:"ephemeralContainerPullPolicy,omitempty"`
+
+	Image      string `json:"image,omitempty"`
+	Writable   bool   `json:"writable,omitempty"`
+	PullPolicy string `json:"pullPolicy,omitempty"`
+
+	// Given are the names of the parameters of a debug session that the request has.
+	Given []string
+}
+
+// DeepCopyObject implements runtime.Object.
+func (o *ExecOptions) DeepCopyObject() runtime.Object {
+	out := *o
+	out.Command, out.Given = slices.Clone(o.Command), slices.Clone(o.Given)
+	return &out
+}
+
+// SwaggerDoc describes the parameters.
+func (*ExecOptions) SwaggerDoc() map[string]string {
+	doc := map[string]string{
+		"ephemeralContainerName":       "Name of an ephemeral container that is made and entered. Given together with ephemeralContainerImage or not at all.",
+		"ephemeralContainerImage":      "Image of the ephemeral container that is made and entered.",
+		"ephemeralContainerTarget":     "Name of the container whose processes the ephemeral container sees.",
+		"ephemeralContainerProfile":    "What the ephemeral container may do: general (default), baseline, restricted, netadmin, sysadmin or legacy.",
+		"ephemeralContainerTTL":        "Duration after which the ephemeral container is stopped.",
+		"ephemeralContainerPullPolicy": "When the ephemeral container's image is pulled: Always, IfNotPresent or Never.",
+		"image":                        "Image in which the command is run, inside the pod, with the containers' files under /c.",
+		"writable":                     "Whether the command may write to the containers' files. Defaults to false.",
+		"pullPolicy":                   "When the image is pulled: Always, IfNotPresent or Never.",
+	}
+	for name, text := range (corev1.PodExecOptions{}).SwaggerDoc() {
+		doc[name] = text
+	}
+	return doc
+}
+
+// Streams are those the client asks for.
+func (o *ExecOptions) Streams() proxy.Options {
+	return proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY}
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+)
+
+// ImageRun is a command to be run from an image inside a pod.
+type ImageRun struct {
+	Image     string
+	Command   []string // none: the image's own
+	Container string   // whose processes it sees, if any
+	Writable  bool
+	// policy is when the node pulls the image; none: by the image's tag.
+	policy string
+}
+
+// ImageEnd is how such a command ended.
+type ImageEnd struct {
+	ExitCode        *int32 // nil: not known
+	Reason, Message string
+}
+
+// imageRun reads what is asked for (IX-01).
+func (o *ExecOptions) imageRun() (ImageRun, error) {
+	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, policy: o.PullPolicy}
+	if o.Image == "" {
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s and %s are about it", debugrun.ParamExecImage,
+			debugrun.ParamExecWritable, debugrun.ParamExecPullPolicy))
+	}
+	if _, err := reference.ParseAnyReference(o.Image); err != nil {
+		return run, apierrors.NewBadRequest(fmt.Sprintf("image %q is not the name of an image: %v", o.Image, err))
+	}
+	return run, pullPolicy(debugrun.ParamExecPullPolicy, o.PullPolicy)
+}
+
+// query puts the run as the node reads it.
+func (run ImageRun) query(streams url.Values) url.Values {
+	q := streams
+	q.Set("image", run.Image)
+	if run.Container != "" {
+		q.Set("container", run.Container)
+	}
+	if run.Writable {
+		q.Set("writable", "1")
+	}
+	if run.policy != "" {
+		q.Set("pullPolicy", run.policy)
+	}
+	return q
+}
+
+// imageExec runs a command from an image inside a pod. All that can be known is refused before anything is on record or the
+// connection upgraded (IX-01, IX-07, IX-12).
+func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r rest.Responder) (http.Handler, error) {
+	run, err := o.imageRun()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.someStream(); err != nil {
+		return nil, err
+	}
+	pod, err := e.pods(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if run.Container != "" && !slices.Contains(containerNames(pod), run.Container) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", run.Container, pod.Name))
+	}
+	if err := e.debugging.ImageAllowed(ctx, pod); err != nil {
+		return nil, err
+	}
+	streams := command{argv: run.Command, streams: o.Streams()}.query()
+	location, transport, err := e.kubelet(ctx, pod, fmt.Sprintf("/imageExec/%s/%s", pod.Namespace, pod.Name), run.query(streams))
+	if err != nil {
+		return nil, err
+	}
+	if err := canImageExec(ctx, pod, location, transport); err != nil {
+		return nil, err
+	}
+	finish, err := e.debugging.ImageExec(ctx, pod, run)
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{next: handOver(pod, location, transport, o.Streams(), r), finish: finish}, nil
+}
+
+// canImageExec asks the node, without naming an image, whether it has image exec at all: one that has refuses the request
+// itself, one that has not says so, in which case nothing must have been recorded yet (IX-12, DC-17).
+func canImageExec(ctx context.Context, pod *corev1.Pod, location *url.URL, transport http.RoundTripper) error {
+	bare := *location
+	bare.RawQuery = ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, bare.String(), nil)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return unreachable(pod.Spec.NodeName, err)
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if err != nil {
+		return unreachable(pod.Spec.NodeName, err)
+	}
+	text := strings.TrimSpace(string(said))
+	switch {
+	case resp.StatusCode == http.StatusNotImplemented:
+		return notImplemented(pod, text)
+	case resp.StatusCode == http.StatusNotFound && !strings.Contains(text, pod.Name): // no such route, rather than no such pod
+		return notImplemented(pod, fmt.Sprintf("node %s has no image exec", pod.Spec.NodeName))
+	}
+	return nil
+}
+
+func notImplemented(pod *corev1.Pod, what string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+		Message: fmt.Sprintf("image exec into pod %s: not implemented: %s", pod.Name, what),
+		Details: &metav1.StatusDetails{Kind: "pods", Name: pod.Name},
+	}}
+}
+
+// recorded is a stream with a record, which is finished when the stream is over.
+type recorded struct {
+	next   http.Handler
+	finish func(ImageEnd)
+}
+
+// ServeHTTP implements http.Handler.
+func (h *recorded) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	heard := &overheard{ResponseWriter: w}
+	h.next.ServeHTTP(heard, req)
+	h.finish(heard.end())
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/features"
+)
+
+// debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which pod.
+type debugger struct {
+	pods, records, events *kindREST
+	node                  func(ctx context.Context, name string) (*corev1.Node, error)
+	schemes               *schemes
+	authorizer            authorizer.UnconditionalAuthorizer
+	admission             admission.Interface
+	gates                 *features.Gates
+	log                   *slog.Logger
+
+	background sync.WaitGroup // writes beside a request
+}
+
+var _ connect.Debugging = (*debugger)(nil)
+
+// writePatience bounds a write that goes on though the client may be gone.
+const writePatience = 10 * time.Second
+
+func (s *Server) newDebugger() *debugger {
+	return &debugger{
+		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
+		node:    s.stores.node,
+		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: s.admission, gates: s.cfg.Features,
+		log: s.log,
+	}
+}
+
+// beside does a write that must be done though the client may go away. The server waits for it when it stops.
+func (d *debugger) beside(ctx context.Context, what string, write func(context.Context) error) {
+	ctx = context.WithoutCancel(ctx)
+	d.background.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, writePatience)
+		defer cancel()
+		if err := write(ctx); err != nil && !apierrors.IsNotFound(err) {
+			d.log.Error("debugging could not be put on record", "what", what, "err", err)
+		}
+	})
+}
+
+// close waits for the writes that are under way.
+func (d *debugger) close() { d.background.Wait() }
+
+// right is something a client must be allowed to do to a pod.
+type right struct{ verb, subresource string }
+
+// allowed refuses a client that lacks one of the rights. A WebSocket client's exec is authorised as a read; what makes or runs
+// something needs the right to create too.
+func (d *debugger) allowed(ctx context.Context, name string, rights ...right) error {
+	u, ok := request.UserFrom(ctx)
+	if !ok {
+		return apierrors.NewUnauthorized("the request has no user")
+	}
+	for _, r := range rights {
+		decision, reason, err := d.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+			User: u, Verb: r.verb, Namespace: request.NamespaceValue(ctx), APIVersion: "v1",
+			Resource: "pods", Subresource: r.subresource, Name: name, ResourceRequest: true,
+		})
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		if decision != authorizer.DecisionAllow {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods/" + r.subresource}, name,
+				fmt.Errorf("user %q cannot %s pods/%s in namespace %q: %s", u.GetName(), r.verb, r.subresource, request.NamespaceValue(ctx), reason))
+		}
+	}
+	return nil
+}
+
+func userName(ctx context.Context) string {
+	if u, ok := request.UserFrom(ctx); ok {
+		return u.GetName()
+	}
+	return "unknown"
+}
+
+// debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24).
+func (d *debugger) debugOn(name string) error {
+	if d.gates.Enabled(features.EphemeralContainers) {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("pod %s: there are no debug containers on this server: the feature gate %s is off", name, features.EphemeralContainers),
+		Details: &metav1.StatusDetails{Kind: "pods/ephemeralcontainers", Name: name},
+	}}
+}
+
+// refusal is a Status with words of our own.
+func refusal(code int32, reason metav1.StatusReason, pod, format string, args ...any) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
+		Details: &metav1.StatusDetails{Kind: "pods", Name: pod},
+	}}
+}
+
+// maxCommand bounds a command in a condition or event; the record has all of it.
+const maxCommand = 200
+
+func shown(command []string) string {
+	text := strings.Join(command, " ")
+	if text == "" {
+		return "the image's own command"
+	}
+	if len(text) > maxCommand {
+		return strings.ToValidUTF8(text[:maxCommand], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+)
+
+// record stores a new record and returns it.
+func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec) (*debugrun.DebugRun, error) {
+	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
+	spec.User = userName(ctx)
+	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace}, Spec: spec}
+	obj, err := d.records.Create(d.records.within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("record of a debug run in pod %s: %w", pod.Name, err)
+	}
+	return obj.(*debugrun.DebugRun), nil
+}
+
+// tell makes an event of the pod.
+func (d *debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) error {
+	now := metav1.Now()
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", pod.Name, now.UnixNano()), Namespace: pod.Namespace},
+		InvolvedObject: corev1.ObjectReference{
+			Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path,
+		},
+		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+		Source: corev1.EventSource{Component: "wherry-apiserver"}, ReportingController: "wherry-apiserver",
+	}
+	_, err := d.events.Create(d.events.within(ctx, pod.Namespace), event, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	return err
+}
+
+// added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is stored.
+func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []corev1.EphemeralContainer, runs map[string]int) (done <-chan struct{}) {
+	var all sync.WaitGroup
+	for _, c := range containers {
+		all.Add(1)
+		d.beside(ctx, "debug container "+c.Name+" in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+			defer all.Done()
+			_, err := d.record(ctx, pod, debugrun.DebugRunSpec{
+				Kind: debugrun.EphemeralContainer, Container: c.Name, Run: int32(runs[c.Name]), Image: c.Image,
+				Command: c.Command, Args: c.Args, Target: c.TargetContainerName,
+			})
+			return err
+		})
+		d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+			return d.tell(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name), debugrun.EventDebugContainerAdded,
+				fmt.Sprintf("%s added debug container %s with image %s", userName(ctx), c.Name, c.Image))
+		})
+	}
+	finished := make(chan struct{})
+	d.background.Go(func() {
+		all.Wait()
+		close(finished)
+	})
+	return finished
+}
+
+// ImageAllowed implements connect.Debugging.
+func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod) error {
+	return d.allowed(ctx, pod.Name, right{"create", "exec"})
+}
+
+// ImageExec implements connect.Debugging: record and condition are stored before the command can start.
+func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.ImageEnd), error) {
+	audit.AddAuditAnnotations(ctx, "debug.wherry.dev/kind", string(debugrun.ImageExec), "debug.wherry.dev/image", run.Image)
+	tainted := make(chan error, 1)
+	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Image, run.Command)) }()
+	kept, err := d.record(ctx, pod, debugrun.DebugRunSpec{
+		Kind: debugrun.ImageExec, Image: run.Image, Command: run.Command, Target: run.Container, Writable: run.Writable,
+	})
+	began := metav1.Now()
+	if terr := <-tainted; err == nil && terr != nil {
+		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+			return d.finish(ctx, kept, began, connect.ImageEnd{Reason: debugrun.Refused, Message: terr.Error()}, time.Now())
+		})
+		return nil, terr
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+		return d.tell(ctx, pod, "", debugrun.EventImageExec, fmt.Sprintf("%s runs %s with image %s in the pod", userName(ctx), shown(run.Command), run.Image))
+	})
+	return func(end connect.ImageEnd) {
+		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+			return d.finish(ctx, kept, began, end, time.Now())
+		})
+	}, nil
+}
+
+// finish completes the record of an image exec.
+func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, began metav1.Time, end connect.ImageEnd, now time.Time) error {
+	ctx = d.records.within(ctx, run.Namespace)
+	key, err := d.records.KeyFunc(ctx, run.Name)
+	if err != nil {
+		return err
+	}
+	err = d.records.Storage.GuaranteedUpdate(ctx, key, &debugrun.DebugRun{}, false, &storage.Preconditions{UID: &run.UID},
+		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+			kept := obj.(*debugrun.DebugRun)
+			finished := metav1.NewTime(now)
+			kept.Status = debugrun.DebugRunStatus{StartedAt: &began, FinishedAt: &finished, ExitCode: end.ExitCode, Reason: end.Reason, Message: end.Message}
+			return kept, nil
+		}), false, nil)
+	return storeerr.InterpretUpdateError(err, d.records.DefaultQualifiedResource, run.Name)
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights, rules,
+// admission and record, and then the wait that the client would do (DC-03).
+func (d *debugger) Debug(ctx context.Context, name string, session connect.Session) (*corev1.Pod, error) {
+	if err := d.debugOn(name); err != nil {
+		return nil, err
+	}
+	if err := d.allowed(ctx, name, right{"create", "exec"}, right{"update", "ephemeralcontainers"}); err != nil {
+		return nil, err
+	}
+	audit.AddAuditAnnotations(ctx, "debug.wherry.dev/container", session.Name, "debug.wherry.dev/image", session.Image)
+	pod, run, err := d.add(ctx, name, session)
+	if err != nil {
+		return nil, err
+	}
+	recorded := d.added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
+	pod, err = d.begun(ctx, pod, session.Name, run)
+	select {
+	case <-recorded: // nobody is let in before it is on record
+	case <-ctx.Done():
+	}
+	if err != nil && ctx.Err() == nil {
+		d.giveUp(ctx, pod, session.Name, run)
+	}
+	return pod, err
+}
+
+func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
+	return slices.DeleteFunc(slices.Clone(pod.Spec.EphemeralContainers), func(c corev1.EphemeralContainer) bool { return c.Name != name })
+}
+
+// podDebugRules are those of exec++: what of the pod may change is the debug container called name, the word about its runs and
+// the condition that says so.
+func podDebugRules(name string) rules {
+	return typed[*corev1.Pod]{
+		prepareUpdate: func(pod, old *corev1.Pod) {
+			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, taintOf(pod)
+			old.DeepCopyInto(pod)
+			pod.Spec.EphemeralContainers = asked
+			pod.ResourceVersion, pod.UID = wanted.ResourceVersion, wanted.UID
+			takeRuns(pod, &wanted)
+			if tainted != nil {
+				setCondition(&pod.Status, *tainted)
+			}
+			podspec.SetDefaults(pod)
+			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
+				pod.Generation++
+			}
+		},
+		validateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
+			return append(podspec.ValidateDebugContainerUpdate(pod, old, name), podspec.Unsupported(pod)...)
+		},
+	}.rules()
+}
+
+// addition is the change of a pod that makes a debug container; the store calls it again when another write came in between.
+type addition struct {
+	*debugger
+	pod     string
+	session connect.Session
+	run     int // written: which run of the name this is
+}
+
+var _ rest.UpdatedObjectInfo = (*addition)(nil)
+
+// Preconditions implements rest.UpdatedObjectInfo.
+func (a *addition) Preconditions() *metav1.Preconditions { return nil }
+
+// UpdatedObject implements rest.UpdatedObjectInfo.
+func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (runtime.Object, error) {
+	old, ok := oldObj.(*corev1.Pod)
+	if !ok {
+		return nil, fmt.Errorf("the store holds a %T where a pod should be", oldObj)
+	}
+	if old.UID == "" {
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), a.pod)
+	}
+	pod := old.DeepCopy()
+	container, err := podspec.NewDebugContainer(pod, a.session.DebugContainer)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	now := time.Now()
+	var want podspec.DebugRun
+	if a.session.TTL > 0 {
+		want.StopAt = &metav1.Time{Time: now.Add(a.session.TTL)}
+	}
+	a.run, err = podspec.AddDebugContainer(pod, container, want)
+	var refused *podspec.DebugRefusal
+	switch {
+	case errors.As(err, &refused) && refused.Taken:
+		return nil, refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, pod.Name, "%s", refused.Message)
+	case errors.As(err, &refused):
+		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "%s", refused.Message)
+	case err != nil:
+		return nil, err
+	}
+	debugTaint(userName(ctx), &container).put(&pod.Status, pod.Generation, now)
+	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
+		if err := m.Admit(ctx, a.attributes(ctx, pod, old), admission.NewObjectInterfacesFromScheme(a.schemes.Scheme)); err != nil {
+			return nil, err
+		}
+	}
+	return pod, nil
+}
+
+// attributes show admission the update as one of pods/ephemeralcontainers (EC-21).
+func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
+	user, _ := request.UserFrom(ctx)
+	name := ""
+	if p, ok := old.(*corev1.Pod); ok && p != nil {
+		name = p.Name
+	}
+	v1 := corev1.SchemeGroupVersion
+	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name, v1.WithResource("pods"),
+		"ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, user)
+}
+
+// add makes the debug container in the stored pod, and says which run of its name that is.
+func (d *debugger) add(ctx context.Context, name string, session connect.Session) (*corev1.Pod, int, error) {
+	change := &addition{debugger: d, pod: name, session: session}
+	validate := rest.ValidateAllObjectUpdateFunc
+	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
+		validate = func(ctx context.Context, obj, old runtime.Object) error {
+			return v.Validate(ctx, d.attributes(ctx, obj, old), admission.NewObjectInterfacesFromScheme(d.schemes.Scheme))
+		}
+	}
+	store := d.pods.with(d.schemes, podDebugRules(session.Name))
+	obj, _, err := store.Update(d.pods.within(ctx, request.NamespaceValue(ctx)), name, change, rest.ValidateAllObjectFunc, validate, false, &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, 0, fmt.Errorf("the store returned a %T for pod %s", obj, name)
+	}
+	return pod, change.run, nil
+}
+
+// giveUp stops a debug container that could not start, so that it does not start later, when nobody waits for it any more. Its
+// record stays.
+func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run int) {
+	if pod == nil {
+		return
+	}
+	d.beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
+		_, err := d.setStop(ctx, pod, name, run, time.Now())
+		return err
+	})
+}
+
+// setStop has a run of a debug container stopped at a time, unless it is to be stopped before. It returns the pod as stored.
+func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time) (*corev1.Pod, error) {
+	var stored *corev1.Pod
+	uid := pod.UID
+	err := updatePod(d.pods.within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+		stored = p
+		runs := podspec.DebugRunsOf(p)
+		if runs == nil {
+			runs = podspec.DebugRuns{}
+		}
+		want := runs[name]
+		if want.Run != run || want.StopAt != nil && want.StopAt.Time.Before(at) {
+			return nil
+		}
+		want.StopAt = &metav1.Time{Time: at}
+		runs[name] = want
+		return podspec.SetDebugRuns(p, runs)
+	})
+	return stored, err
+}

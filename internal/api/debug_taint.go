@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// taint is what the condition Tainted says: who entered the pod last, how and when (IX-08).
+type taint struct {
+	reason string
+	what   string // before the time
+	then   string // after it
+}
+
+func execTaint(user, container string, command []string) taint {
+	return taint{debugrun.TaintedByExec, fmt.Sprintf("exec by %s into %s", user, container), shown(command)}
+}
+
+func imageTaint(user, image string, command []string) taint {
+	return taint{debugrun.TaintedByImageExec, fmt.Sprintf("image exec by %s with %s", user, image), shown(command)}
+}
+
+func debugTaint(user string, c *corev1.EphemeralContainer) taint {
+	return taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s with %s", c.Name, user, c.Image),
+		shown(slices.Concat(c.Command, c.Args))}
+}
+
+const taintTime = time.RFC3339
+
+// put writes the condition into a status.
+func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
+	setCondition(s, corev1.PodCondition{
+		Type: debugrun.Tainted, Status: corev1.ConditionTrue, Reason: t.reason, ObservedGeneration: generation,
+		Message: t.what + " at " + now.UTC().Format(taintTime) + ": " + t.then,
+	})
+}
+
+// taintEvery is how often the same thing done by the same user is written again: a condition is not a log.
+const taintEvery = time.Minute
+
+// fresh tells whether a condition says the same already, with a time that is good enough.
+func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
+	rest, ok := strings.CutPrefix(c.Message, t.what+" at ")
+	if !ok {
+		return false
+	}
+	at, ok := strings.CutSuffix(rest, ": "+t.then)
+	when, err := time.Parse(taintTime, at)
+	return ok && err == nil && now.Sub(when) < taintEvery
+}
+
+func taintOf(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == debugrun.Tainted {
+			return c
+		}
+	}
+	return nil
+}
+
+// taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored beside
+// the request, since the pod is known to be tainted already.
+func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
+	now := time.Now()
+	had := taintOf(pod)
+	if had != nil && t.fresh(had, now) {
+		return nil
+	}
+	write := func(ctx context.Context) error {
+		uid := pod.UID
+		return updatePod(d.pods.within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+			t.put(&p.Status, p.Generation, now)
+			return nil
+		})
+	}
+	if had != nil {
+		d.beside(ctx, "condition of pod "+pod.Namespace+"/"+pod.Name, write)
+		return nil
+	}
+	return write(ctx)
+}
+
+// Entered implements connect.Debugging.
+func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error {
+	return d.taint(ctx, pod, execTaint(userName(ctx), container, command))
+}
+
+// keepOwn puts back what of a pod only this server writes: the condition Tainted and what is wanted of debug containers. A node
+// that publishes a status does not know better.
+func keepOwn(pod, old *corev1.Pod) {
+	is, was := taintOf(pod), taintOf(old)
+	switch {
+	case was == nil && is != nil:
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == debugrun.Tainted })
+	case was != nil && is != nil:
+		*is = *was
+	case was != nil:
+		pod.Status.Conditions = append(pod.Status.Conditions, *was)
+	}
+	takeRuns(pod, old)
+}
+
+// takeRuns gives pod the stored word on what is wanted of debug containers.
+func takeRuns(pod, from *corev1.Pod) {
+	text, ok := from.Annotations[podspec.DebugAnnotation]
+	if !ok {
+		delete(pod.Annotations, podspec.DebugAnnotation)
+		return
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[podspec.DebugAnnotation] = text
+}
+
+// dropRuns takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may).
+func dropRuns(pod, old *corev1.Pod) []string {
+	if _, ok := pod.Annotations[podspec.DebugAnnotation]; !ok || old != nil {
+		return nil
+	}
+	delete(pod.Annotations, podspec.DebugAnnotation)
+	return []string{fmt.Sprintf("metadata.annotations[%s]: dropped: only the API server writes it", podspec.DebugAnnotation)}
+}
+
+// addedTo are the ephemeral containers that pod has and old has not, or has otherwise.
+func addedTo(pod, old *corev1.Pod) (added []corev1.EphemeralContainer) {
+	for _, c := range pod.Spec.EphemeralContainers {
+		same := slices.ContainsFunc(old.Spec.EphemeralContainers, func(o corev1.EphemeralContainer) bool {
+			return o.Name == c.Name && equality.Semantic.DeepEqual(o, c)
+		})
+		if !same {
+			added = append(added, c)
+		}
+	}
+	return added
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// nodePatience is how long a node may take to say anything about a new debug container. Pulling its image may take longer than
+// that, but then the node says that it is on its way.
+const nodePatience = 30 * time.Second
+
+// errUntold ends a wait of which nothing was heard.
+var errUntold = errors.New("nothing was heard from the node")
+
+// follow calls look with the pod and with every version of it that comes, until look is done or fails. It returns the last
+// version. untold bounds the wait for look to say that something was heard.
+func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev1.Pod) (done, heard bool, err error)) (*corev1.Pod, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done, heard, err := look(pod)
+	if done || err != nil {
+		return pod, err
+	}
+	w, err := d.pods.Watch(d.pods.within(ctx, pod.Namespace), &metainternal.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name), ResourceVersion: pod.ResourceVersion,
+	})
+	if err != nil {
+		return pod, err
+	}
+	defer w.Stop()
+	patience := time.NewTimer(nodePatience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return pod, ctx.Err()
+		case <-patience.C:
+			if !heard {
+				return pod, errUntold
+			}
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				return pod, apierrors.NewServiceUnavailable("the server stops: try again in a moment")
+			}
+			now, isPod := e.Object.(*corev1.Pod)
+			switch {
+			case e.Type == watch.Error:
+				return pod, apierrors.FromObject(e.Object)
+			case !isPod || e.Type == watch.Bookmark:
+				continue
+			case e.Type == watch.Deleted || now.UID != pod.UID:
+				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s was deleted meanwhile", pod.Name)
+			}
+			pod = now
+			if done, heard, err = look(pod); done || err != nil {
+				return pod, err
+			}
+		}
+	}
+}
+
+// begun waits until a run of a debug container runs or has ended, or cannot start; then the error says why, at once.
+func (d *debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run int) (*corev1.Pod, error) {
+	pod, err := d.follow(ctx, pod, func(p *corev1.Pod) (bool, bool, error) {
+		s := podspec.DebugStateOf(p, name)
+		done, err := judge(p, name, run, s)
+		return done, s.Begun, err
+	})
+	if errors.Is(err, errUntold) {
+		err = refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, pod.Name,
+			"node %s has said nothing about debug container %q of pod %s for %s: look whether the node is ready", pod.Spec.NodeName, name, pod.Name, nodePatience)
+	}
+	return pod, err
+}
+
+// judge tells whether a run of a debug container has begun, and fails when it cannot. (Pure.)
+func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun bool, err error) {
+	switch {
+	case s.Phase == podspec.DebugAbsent || s.Run != run:
+		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+			"debug container %q of pod %s was replaced by another one of its name", name, pod.Name)
+	case s.Phase == podspec.DebugRunning:
+		return true, nil
+	case s.Phase == podspec.DebugEnded && s.Terminated.StartedAt.IsZero() || s.Phase == podspec.DebugEnded && isStartError(s):
+		return false, cannotStart(pod, name, s)
+	case s.Phase == podspec.DebugEnded:
+		return true, nil
+	case s.Phase == podspec.DebugFailing:
+		return false, cannotStart(pod, name, s)
+	case pod.DeletionTimestamp != nil:
+		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted", pod.Name)
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+			"pod %s has ended (%s) before debug container %q could start", pod.Name, pod.Status.Phase, name)
+	}
+	return false, nil
+}
+
+// isStartError: the runtime made the container, and its command could not be run.
+func isStartError(s podspec.DebugState) bool {
+	return s.Reason == "StartError" || s.Reason == "ContainerCannotRun"
+}
+
+// cannotStart says in the node's words why a debug container does not start. If it is because of its command, the details hold
+// the exit code that shells and docker give: 127 when it was not found, 126 when it is not to be run.
+func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
+	words := s.Reason
+	if s.Message != "" {
+		words = fmt.Sprintf("%s: %s", s.Reason, s.Message)
+	}
+	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name, "debug container %q of pod %s cannot start: %s", name, pod.Name, words)
+	if code := commandCode(s); code != 0 {
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugrun.CauseExitCode, Message: strconv.Itoa(code)}}
+	}
+	return err
+}
+
+// The exit codes of commands that could not be run, as shells have them.
+const (
+	cannotRunCode = 126
+	notFoundCode  = 127
+)
+
+// commandCode is the exit code for a command that could not be run, or 0 when it is not the command's fault.
+func commandCode(s podspec.DebugState) int {
+	if !isStartError(s) && s.Reason != "RunContainerError" {
+		return 0
+	}
+	for _, word := range []struct {
+		text string
+		code int
+	}{
+		{"executable file not found", notFoundCode}, {"no such file or directory", notFoundCode},
+		{"permission denied", cannotRunCode}, {"exec format error", cannotRunCode}, {"is a directory", cannotRunCode},
+	} {
+		if strings.Contains(s.Message, word.text) {
+			return word.code
+		}
+	}
+	if isStartError(s) {
+		return cannotRunCode
+	}
+	return 0
+}
