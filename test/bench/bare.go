@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -80,37 +81,39 @@ func removeBareCgroups() error {
 
 // barePod is one pod by bare calls.
 type barePod struct {
-	uid, sandbox, container string
+	uid, sandbox, container string // container is the last that was started
 	config                  *runtimeapi.PodSandboxConfig
-	containerConfig         *runtimeapi.ContainerConfig
+	containers              []*runtimeapi.ContainerConfig // in the order of their start
 }
 
 // newPod makes the configs that Wherry's agent makes for the same pod, with its own functions: names, cgroup parent, log folder,
 // network, security. So both sides ask the runtime for the same.
-func (b *bareClient) newPod(name string) (*barePod, error) {
-	p := pod(name)
+func (b *bareClient) newPod(p *corev1.Pod) (*barePod, error) {
 	p.UID = uuid.NewUUID()
 	podspec.SetDefaults(p)
-	logs := filepath.Join(b.dataDir, "log", "bare", namespace+"_"+name+"_"+string(p.UID))
-	if err := os.MkdirAll(filepath.Join(logs, "main"), 0o755); err != nil {
-		return nil, err
-	}
-	container, err := ops.ContainerConfig(ops.ContainerInput{
-		Pod: p, Container: &p.Spec.Containers[0], Image: b.image,
-		Mounts: []*runtimeapi.Mount{{ContainerPath: "/var/run/secrets/kubernetes.io/serviceaccount",
-			HostPath: filepath.Join(b.files, "token"), Readonly: true}},
-		HostsFile: filepath.Join(b.files, "hosts"), TerminationLog: filepath.Join(b.files, "termination-log"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	sandbox := ops.SandboxConfig(ops.SandboxInput{Pod: p, LogFolder: logs, CgroupParent: cgroupOf(string(p.UID)),
+	logs := filepath.Join(b.dataDir, "log", "bare", namespace+"_"+p.Name+"_"+string(p.UID))
+	out := &barePod{uid: string(p.UID)}
+	out.config = ops.SandboxConfig(ops.SandboxInput{Pod: p, LogFolder: logs, CgroupParent: cgroupOf(string(p.UID)),
 		Node: ops.Node{HostDNS: &runtimeapi.DNSConfig{Servers: []string{"192.0.2.53"}}}})
 	// The label says whose a sandbox is: the agent takes down those of pods that it has no record of.
-	for _, labels := range []map[string]string{sandbox.Labels, container.Labels} {
-		delete(labels, cri.LabelPodUID)
+	delete(out.config.Labels, cri.LabelPodUID)
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		if err := os.MkdirAll(filepath.Join(logs, c.Name), 0o755); err != nil {
+			return nil, err
+		}
+		config, err := ops.ContainerConfig(ops.ContainerInput{
+			Pod: p, Container: &c, Image: b.image,
+			Mounts: []*runtimeapi.Mount{{ContainerPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+				HostPath: filepath.Join(b.files, "token"), Readonly: true}},
+			HostsFile: filepath.Join(b.files, "hosts"), TerminationLog: filepath.Join(b.files, "termination-log"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		delete(config.Labels, cri.LabelPodUID)
+		out.containers = append(out.containers, config)
 	}
-	return &barePod{uid: string(p.UID), config: sandbox, containerConfig: container}, nil
+	return out, nil
 }
 
 // cgroupRoot holds the cgroups of this run's bare pods, laid out like the agent's.
@@ -120,24 +123,33 @@ func cgroupOf(uid string) string { return "/" + cgroupRoot() + "/kubepods/bestef
 
 // start runs a pod by three calls and returns how long they took.
 func (b *bareClient) start(ctx context.Context, name string) (*barePod, time.Duration, error) {
-	p, err := b.newPod(name)
+	p, err := b.newPod(pod(name))
 	if err != nil {
 		return nil, 0, err
 	}
 	begun := time.Now()
-	box, err := b.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: p.config})
-	if err != nil {
+	if err := b.runSandbox(ctx, p); err != nil {
 		return nil, 0, err
 	}
+	err = b.startContainer(ctx, p, p.containers[0])
+	return p, time.Since(begun), err
+}
+
+func (b *bareClient) runSandbox(ctx context.Context, p *barePod) error {
+	box, err := b.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: p.config})
 	p.sandbox = box.GetPodSandboxId()
-	made, err := b.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: p.sandbox,
-		Config: p.containerConfig, SandboxConfig: p.config})
+	return err
+}
+
+// startContainer creates and starts one container.
+func (b *bareClient) startContainer(ctx context.Context, p *barePod, c *runtimeapi.ContainerConfig) error {
+	made, err := b.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{PodSandboxId: p.sandbox, Config: c, SandboxConfig: p.config})
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	p.container = made.GetContainerId()
 	_, err = b.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: p.container})
-	return p, time.Since(begun), err
+	return err
 }
 
 // stop takes a pod down by three calls and returns how long they took.
@@ -152,10 +164,11 @@ func (b *bareClient) stop(ctx context.Context, p *barePod) (time.Duration, error
 	if _, err := b.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		return 0, err
 	}
-	took := time.Since(begun)
-	// What is left are the folders this program made for it, and the cgroup the runtime made on the way.
-	return took, removeAll(p.config.LogDirectory, cgroupFolders(p.uid))
+	return time.Since(begun), p.tidy()
 }
+
+// tidy removes what the runtime does not: the folders this program made for the pod, and the cgroup the runtime made on the way.
+func (p *barePod) tidy() error { return removeAll(p.config.LogDirectory, cgroupFolders(p.uid)) }
 
 func removeAll(logs string, cgroups []string) error {
 	for _, dir := range cgroups {

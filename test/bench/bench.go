@@ -78,6 +78,11 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("wherry image import: %w: %s", err, out)
 	}
+	return b.connect(ctx)
+}
+
+// connect makes the clients of the shared server.
+func (b *bench) connect(ctx context.Context) (err error) {
 	if b.api, err = newAPIClient(ctx, b.server.dataDir); err != nil {
 		return err
 	}
@@ -85,15 +90,21 @@ func (b *bench) open(ctx context.Context) (err error) {
 	return err
 }
 
-// close stops the shared server and purges its folder.
-func (b *bench) close() error {
-	var errs []error
+// disconnect gives the clients up.
+func (b *bench) disconnect() (err error) {
 	if b.api != nil {
 		b.api.close()
 	}
 	if b.bare != nil {
-		errs = append(errs, b.bare.close())
+		err = b.bare.close()
 	}
+	b.api, b.bare = nil, nil
+	return err
+}
+
+// close stops the shared server and purges its folder.
+func (b *bench) close() error {
+	errs := []error{b.disconnect()}
 	if b.server != nil {
 		errs = append(errs, b.server.purge(), removeBareCgroups()) // in this order: purging ends bare pods too
 	}

@@ -15,6 +15,11 @@ import (
 
 const imageName = "wherry.example/bench:1"
 
+// link is another name of the one program.
+func link(path string) ociimage.File {
+	return ociimage.File{Path: path, Mode: fs.ModeSymlink | 0o777, Data: []byte("wait")}
+}
+
 // buildImage makes an archive of an image that holds one static program, and returns its path.
 func buildImage(ctx context.Context, dir string) (string, error) {
 	bin := filepath.Join(dir, "prog")
@@ -28,7 +33,7 @@ func buildImage(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	img, err := ociimage.Build(ociimage.Spec{
-		Files:      []ociimage.File{{Path: "/bin/wait", Data: data}, {Path: "/bin/true", Mode: fs.ModeSymlink | 0o777, Data: []byte("wait")}},
+		Files:      []ociimage.File{{Path: "/bin/wait", Data: data}, link("/bin/true"), link("/bin/end"), link("/bin/there")},
 		Entrypoint: []string{"/bin/wait"}, Env: []string{"PATH=/bin"},
 	})
 	if err != nil {

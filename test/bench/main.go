@@ -29,6 +29,13 @@ type settings struct {
 }
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "call" { // from the shell loop
+		if err := call(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench call:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -97,9 +104,13 @@ func allRows() []row {
 		{"start", (*bench).coldStart},
 		{"idle", (*bench).idleEmpty},
 		{"pod", (*bench).onePod},
+		{"sidecars", (*bench).sidecars},
+		{"restart", (*bench).restarts},
+		{"ready", (*bench).readiness},
 		{"exec", (*bench).exec},
 		{"many", (*bench).manyPods},
 		{"idle-many", (*bench).idleMany},
+		{"agent", (*bench).agentRestart},
 	}
 }
 
