@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/ops"
@@ -26,6 +27,7 @@ type Config struct {
 	NodeIPs  []string // the primary one first
 	Client   kubernetes.Interface
 	CRI      *cri.Client
+	Attach   httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
 
 	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
 	Logs         ops.LogFolders // of pods

@@ -39,7 +39,7 @@ type notedTasks struct {
 }
 
 // wrapTasks returns what is to take the place of the tasks service.
-func wrapTasks(inner any, d dirs, log *slog.Logger) (any, error) {
+func wrapTasks(inner any, d dirs, log *slog.Logger) (tasks.TasksClient, error) {
 	client, ok := inner.(tasks.TasksClient)
 	if !ok {
 		return nil, fmt.Errorf("the tasks service is a %T", inner)

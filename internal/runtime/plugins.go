@@ -47,6 +47,8 @@ import (
 	_ "github.com/containerd/containerd/v2/plugins/snapshots/native/plugin"
 	_ "github.com/containerd/containerd/v2/plugins/snapshots/overlay/plugin"
 	_ "github.com/containerd/containerd/v2/plugins/transfer"
+
+	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
 // URIs of the plug-ins this package talks to.
@@ -100,6 +102,7 @@ type loader struct {
 	snapshotter string
 	settings    settings
 	daemon      *daemon
+	taps        *tap.Taps
 }
 
 // load starts every wanted plug-in, except the one called but (all if that is empty). Those that run already are not
@@ -153,7 +156,11 @@ func (l *loader) start(ctx context.Context, p plugin.Registration) error {
 			if err != nil {
 				return nil, err
 			}
-			return wrapTasks(inner, l.dirs, l.log)
+			noted, err := wrapTasks(inner, l.dirs, l.log)
+			if err != nil {
+				return nil, err
+			}
+			return &tappedTasks{noted, l.daemon, l.taps}, nil
 		}
 	}
 	result := p.Init(ic)

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
+	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
 // Namespace is the containerd namespace the CRI keeps everything in.
@@ -46,6 +47,7 @@ type Runtime struct {
 	client    *containerd.Client
 	events    *eventServer
 	ends      *ends
+	taps      *tap.Taps
 	cri       *criServer
 	cancel    context.CancelFunc
 	updater   imageUpdater
@@ -150,7 +152,8 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, settings: settingsFor(r.config, r.dirs, facts{
+	r.taps = tap.New(filepath.Join(r.dirs.run, criPlugin, "containers"), r.log)
+	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps, settings: settingsFor(r.config, r.dirs, facts{
 		pauseImage:  pause.ref,
 		restrictOOM: !mayLowerOOMScore(string(status)),
 		path:        r.enterPath(),
@@ -173,10 +176,11 @@ func (r *Runtime) launch(ctx context.Context) error {
 		return err
 	}
 	r.ends.settle()
+	r.taps.Recover()
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
-	if r.cri, err = serveCRI(r.daemon); err != nil {
+	if r.cri, err = serveCRI(r.daemon, r.taps); err != nil {
 		return err
 	}
 	if err := r.awaitReady(ctx); err != nil {
@@ -261,6 +265,9 @@ func (r *Runtime) Close() error {
 	r.end.Do(func() { close(r.done) })
 	if r.cri != nil {
 		r.cri.stop(stopLimit)
+	}
+	if r.taps != nil {
+		r.taps.Stop()
 	}
 	if r.events != nil {
 		r.events.stop()

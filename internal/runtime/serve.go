@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
 // maxMessage is the largest gRPC message, as containerd and the kubelet have it.
@@ -74,7 +76,7 @@ type criServer struct {
 	calls  *sync.RWMutex // read-locked by every call under way
 }
 
-func serveCRI(d *daemon) (*criServer, error) {
+func serveCRI(d *daemon, taps *tap.Taps) (*criServer, error) {
 	cri, err := instance[interface{ Register(*grpc.Server) error }](d, plugins.GRPCPlugin, "cri")
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func serveCRI(d *daemon) (*criServer, error) {
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			calls.RLock()
 			defer calls.RUnlock()
-			return handle(ctx, req)
+			return aroundTaps(ctx, req, handle, taps)
 		}))
 	if err := cri.Register(server); err != nil {
 		return nil, err

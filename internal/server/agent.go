@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/ops"
 )
 
@@ -51,7 +52,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 	}
 	pods, links := LogDirs(o.DataDir)
 	a, err := node.New(ctx, node.Config{
-		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri,
+		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
 		ImageRuntime: s.imageRuntime(),
 		Cgroups:      groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
@@ -65,6 +66,14 @@ func (s *Server) startAgent(ctx context.Context) error {
 	}
 	s.parts.agent = spawn("agent", s.failed, a.Run)
 	return s.parts.agent.await(ctx, a.Ready())
+}
+
+// attacher is the embedded runtime, which keeps output for those who attach; others do not.
+func (s *Server) attacher() httpapi.Attacher {
+	if s.parts.runtime == nil {
+		return nil
+	}
+	return s.parts.runtime
 }
 
 func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.stop(ctx) }

@@ -57,7 +57,7 @@ func TestOnEmbeddedContainerd(t *testing.T) {
 	port := freePort(t)
 	var pod realPod
 	w := newWorld(t, func(c *Config) {
-		c.CRI = cri.FromConn(rt.Conn())
+		c.CRI, c.Attach = cri.FromConn(rt.Conn()), rt
 		c.Logs = logs.Read
 		pod = runRealPod(t, c.CRI, parent, port)
 	})

@@ -33,6 +33,7 @@ type Config struct {
 	CRI      *cri.Client
 	Logs     LogReader
 	NodeName string
+	Attach   Attacher // of the runtime, if it keeps output for those who attach; nil: through the CRI
 
 	Certificate tls.Certificate // what the server shows
 	ClientCAs   *x509.CertPool  // who signs its clients' certificates

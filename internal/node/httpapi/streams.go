@@ -63,6 +63,17 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	if s.config.Attach != nil {
+		kept, err := s.config.Attach.KeepsOutput(r.Context(), id)
+		if err != nil {
+			s.refuse(w, r, inContainer(r, err))
+			return
+		}
+		if kept {
+			s.serveKept(w, r, id, opts)
+			return
+		}
+	}
 	resp, err := s.config.CRI.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
 		ContainerId: id, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
 	})

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+
+	eventsapi "github.com/containerd/containerd/api/events"
+	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"google.golang.org/protobuf/proto"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/runtime/tap"
+)
+
+// AttachOptions are the streams of a client of [Runtime.Attach].
+type AttachOptions = tap.Options
+
+// KeepsOutput says whether Attach can be asked for a container: whether its output is kept, or will be once it is started. An
+// error is the CRI's, of a container that does not exist.
+func (r *Runtime) KeepsOutput(ctx context.Context, containerID string) (bool, error) {
+	if r.taps.Kept(containerID) {
+		return true, nil
+	}
+	res, err := criapi.NewRuntimeServiceClient(r.Conn()).ContainerStatus(ctx, &criapi.ContainerStatusRequest{ContainerId: containerID})
+	if err != nil {
+		return false, err
+	}
+	if res.GetStatus().GetState() != criapi.ContainerState_CONTAINER_CREATED {
+		return r.taps.Kept(containerID), nil // it may have been started just now; or a version did that which kept none
+	}
+	c, err := r.daemon.metadata(ctx, containerID)
+	return err == nil && c != nil && keptOutput(c), err
+}
+
+// Attach gives a client the output of a container from its first byte, once and in order (EC-16), as far as it is kept, and hands
+// the client's input on (EC-15). The container may be created, running or exited. It returns nil when the process has ended and
+// all its output was written, ctx.Err() when ctx is done, which ends nothing of the container's.
+//
+// It is for containers of which [Runtime.KeepsOutput] says true.
+func (r *Runtime) Attach(ctx context.Context, containerID string, o AttachOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	removed, err := r.awaitRemoval(ctx, containerID)
+	if err != nil {
+		return err
+	}
+	return r.taps.Attach(ctx, containerID, o, &shim{ctx, r.client, containerID}, removed)
+}
+
+// awaitRemoval returns what is closed when a container is removed, or is not there any more.
+func (r *Runtime) awaitRemoval(ctx context.Context, id string) (<-chan struct{}, error) {
+	events, errs := r.client.EventService().Subscribe(ctx, `topic=="/containers/delete"`)
+	if kept, err := r.KeepsOutput(ctx, id); err != nil {
+		return nil, err
+	} else if !kept {
+		return nil, tap.ErrNotKept
+	}
+	removed := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case e := <-events:
+				deleted := &eventsapi.ContainerDelete{}
+				if e != nil && proto.Unmarshal(e.Event.GetValue(), deleted) == nil && deleted.ID == id {
+					close(removed)
+					return
+				}
+			case <-errs: // ctx is done, or the runtime ends
+				return
+			}
+		}
+	}()
+	return removed, nil
+}
+
+// shim speaks to a container's shim.
+type shim struct {
+	ctx    context.Context
+	client *containerd.Client
+	id     string
+}
+
+// CloseStdin implements tap.Shim. It is asked for when the client has gone, too.
+func (s *shim) CloseStdin() error {
+	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(context.WithoutCancel(s.ctx), Namespace), stopLimit)
+	defer cancel()
+	_, err := s.client.TaskService().CloseIO(ctx, &tasks.CloseIORequest{ContainerID: s.id, Stdin: true})
+	return err
+}
+
+// Resize implements tap.Shim.
+func (s *shim) Resize(size remotecommand.TerminalSize) error {
+	_, err := s.client.TaskService().ResizePty(namespaces.WithNamespace(s.ctx, Namespace), &tasks.ResizePtyRequest{
+		ContainerID: s.id, Width: uint32(size.Width), Height: uint32(size.Height),
+	})
+	return err
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+)
+
+// Options are the streams of a client. Those it does not want are nil.
+type Options struct {
+	TTY    bool      // the client has a terminal: what the container's has no stream of its own for goes to Stdout
+	Stdin  io.Reader // read until it ends; whoever attaches ends it when Attach has returned
+	Stdout io.Writer
+	Stderr io.Writer
+	Resize <-chan remotecommand.TerminalSize // the client's window; may be nil
+}
+
+// Shim is what a tap asks of a container's shim.
+type Shim interface {
+	CloseStdin() error // nothing more comes on stdin
+	Resize(remotecommand.TerminalSize) error
+}
+
+// ErrStopped is what clients get when this process lets go of the containers, which go on.
+var ErrStopped = errors.New("the container runtime stops; the container goes on: attach again")
+
+// attach gives a client everything the ring holds and what comes, until there is no more (nil), ctx is done, or it takes nothing
+// any more (its error).
+func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
+	t.mu.Lock()
+	if t.stopped || t.ring.mem == nil {
+		defer t.mu.Unlock()
+		if t.stopped {
+			return ErrStopped
+		}
+		return errGone
+	}
+	t.users++
+	c := t.ring.start()
+	of := &client{took: time.Now()}
+	t.clients[c] = of
+	t.mu.Unlock()
+
+	// A client that is gone holds nobody up, also while a write to it still hangs.
+	gone := context.AfterFunc(ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.clients, c)
+		t.changed.Broadcast()
+	})
+	defer func() {
+		gone()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.clients, c)
+		t.changed.Broadcast()
+		t.release()
+	}()
+	if o.Stdin != nil && t.spec.Stdin != "" {
+		stop, err := t.feed(ctx, o.Stdin, shim)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if o.Resize != nil && t.spec.TTY {
+		sizes, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go t.resize(sizes, o.Resize, shim)
+	}
+	out := outputs{o, t.spec.TTY}
+	buf := make([]byte, chunk)
+	for {
+		n, s, lost, err := t.await(ctx, c, of, buf)
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := out.write(s, buf[:n], lost); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// await copies the next output of one stream, waiting for it; nothing at the end of all.
+func (t *tap) await(ctx context.Context, c *cursor, of *client, buf []byte) (n int, s stream, lost uint64, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ; !t.ring.more(c); t.changed.Wait() {
+		switch {
+		case ctx.Err() != nil:
+			return 0, 0, 0, ctx.Err()
+		case t.stopped:
+			return 0, 0, 0, ErrStopped
+		case t.pumps == 0:
+			return 0, 0, 0, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return 0, 0, 0, ctx.Err()
+	}
+	t.ring.catchUp(c)
+	n, s, _ = t.ring.next(c, buf, true)
+	lost, c.lost = c.lost, 0
+	of.took, of.free = time.Now(), false
+	t.changed.Broadcast() // somebody may wait for room
+	return n, s, lost, nil
+}
+
+// replay gives a client what is kept of a container that has ended.
+func replay(ctx context.Context, r *ring, o Options, tty bool) error {
+	out := outputs{o, tty}
+	c := r.start()
+	buf := make([]byte, chunk)
+	for r.more(c) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n, s, _ := r.next(c, buf, true)
+		if err := out.write(s, buf[:n], c.lost); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		c.lost = 0
+	}
+	return nil
+}
+
+// outputs are where a client's output goes.
+type outputs struct {
+	o   Options
+	tty bool // of the container
+}
+
+func (w outputs) write(s stream, text []byte, lost uint64) error {
+	if lost > 0 {
+		if err := w.mark(lost); err != nil {
+			return err
+		}
+	}
+	to := w.o.Stdout
+	if s == stderr && !w.o.TTY {
+		to = w.o.Stderr
+	}
+	if to == nil {
+		return nil
+	}
+	_, err := to.Write(text)
+	return err
+}
+
+// mark says in the output that a part of it is missing: where it cannot be taken for the program's, if there is such a place.
+func (w outputs) mark(lost uint64) error {
+	to, end := w.o.Stderr, "\n"
+	if to == nil || w.tty || w.o.TTY {
+		to = w.o.Stdout
+	}
+	if w.tty {
+		end = "\r\n"
+	}
+	if to == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(to, "[wherry: %s of earlier output not shown]%s", bytesOf(lost), end)
+	return err
+}
+
+func bytesOf(n uint64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// feed hands a client's input on, until it ends or stop is called. The end of the input is the container's only if the container
+// asks for that (stdinOnce), and never with a terminal, which has no end.
+func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), err error) {
+	t.mu.Lock()
+	open := t.stdin != nil
+	t.mu.Unlock()
+	if !open {
+		go func() { _, _ = io.Copy(io.Discard, in) }() // it was closed for good: nobody reads
+		return func() {}, nil
+	}
+	// An end of its own, so that the client's leaving ends a write that waits, and no other client's.
+	fifo, err := openBoth(t.spec.Stdin + Suffix)
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	leave := context.AfterFunc(ctx, func() { _ = fifo.Close() })
+	go func() {
+		_, err := io.Copy(fifo, in)
+		_ = fifo.Close()
+		if !t.spec.StdinOnce || t.spec.TTY || errors.Is(err, os.ErrClosed) && ctx.Err() == nil {
+			return
+		}
+		t.mu.Lock()
+		t.ring.noMoreStdin()
+		last := t.stdin
+		t.stdin = nil
+		t.mu.Unlock()
+		if last == nil {
+			return
+		}
+		if err := shim.CloseStdin(); err != nil {
+			t.log.Debug("stdin of a container cannot be closed", "err", err)
+		}
+		_ = last.Close()
+	}()
+	return func() { leave(); _ = fifo.Close() }, nil
+}
+
+// resize gives the terminal the size of the window that was changed last.
+func (t *tap) resize(ctx context.Context, sizes <-chan remotecommand.TerminalSize, shim Shim) {
+	for {
+		select {
+		case size, ok := <-sizes:
+			if !ok {
+				return
+			}
+			if err := shim.Resize(size); err != nil {
+				t.log.Debug("a terminal cannot be resized", "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

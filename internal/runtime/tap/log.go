@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// longestLine is where containerd and cri-o cut a line in a log file.
+	longestLine = 16 << 10
+	// logBatch is how much output is written to the log at once.
+	logBatch = 4 * chunk
+)
+
+// intent is what is about to be done to the log file. It is in the ring's file, so that the next process knows whether it was.
+type intent struct {
+	valid  atomic.Uint64
+	ino    uint64
+	size   uint64 // of the file, before
+	length uint64 // of what is written
+	logged [2]uint64
+}
+
+// logFile is a container's log, in the CRI's format. Every byte of output is written once: how far it is stands in the ring's
+// header, and so does what it is about to write.
+type logFile struct {
+	ring *ring
+	mu   sync.Mutex // held while the file is written or opened anew
+	path string
+	file *os.File
+	// tail is the part of each stream's last line that was not written, as its end has not come; tailAt is its position.
+	tail   [2][]byte
+	tailAt [2]uint64
+	raw    []byte // output as it came
+	text   []byte // and as it is written
+	now    func() time.Time
+}
+
+// buffer gives room for so many bytes, or for a batch.
+func (l *logFile) buffer(n uint64) []byte {
+	n = min(n, logBatch)
+	if uint64(len(l.raw)) < n {
+		l.raw = make([]byte, n)
+	}
+	return l.raw[:n]
+}
+
+// rest gives the buffers back, until there is output again.
+func (l *logFile) rest() { l.raw, l.text = nil, nil }
+
+// openLog opens a log and finishes what a former process began. An empty path is a log that nobody wants.
+func openLog(r *ring, path string) (*logFile, error) {
+	l := &logFile{ring: r, path: path, now: time.Now}
+	if err := l.settle(); err != nil {
+		return nil, fmt.Errorf("log %s: %w", path, err)
+	}
+	return l, l.reopen()
+}
+
+// reopen opens the file at the log's path, after the one that was there was renamed.
+func (l *logFile) reopen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	if l.file != nil {
+		_ = l.file.Close()
+	}
+	l.file = f
+	return nil
+}
+
+func (l *logFile) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_ = l.file.Close()
+		l.file = nil
+	}
+}
+
+// settle finds out whether what a former process was about to write was written, takes back a part of it, and takes note of the
+// whole.
+func (l *logFile) settle() error {
+	in := &l.ring.h.intent
+	if in.valid.Load() == 0 {
+		return nil
+	}
+	path, size, err := findLog(l.path, in.ino)
+	if err != nil {
+		return err
+	}
+	switch {
+	case path == "" || uint64(size) >= in.size+in.length:
+		l.commit(in.logged)
+	case uint64(size) > in.size:
+		if err := os.Truncate(path, int64(in.size)); err != nil {
+			return err
+		}
+	}
+	in.valid.Store(0)
+	return nil
+}
+
+// findLog finds the file with an inode among a log and its rotated ones, and its size; an empty path if there is none.
+func findLog(path string, ino uint64) (string, int64, error) {
+	if path == "" {
+		return "", 0, nil
+	}
+	rotated, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil {
+		return "", 0, err
+	}
+	for _, p := range append([]string{path}, rotated...) {
+		var st unix.Stat_t
+		if unix.Stat(p, &st) == nil && st.Ino == ino {
+			return p, st.Size, nil
+		}
+	}
+	return "", 0, nil
+}
+
+// piece is output of one stream, and the position of its first byte.
+type piece struct {
+	of   stream
+	at   uint64
+	text []byte
+}
+
+// write puts output into the log: whole lines, and what is left of each stream when its line ends, is too long, or there will
+// be no more (last), or the ring is about to let it go (next is where the output that follows these pieces begins).
+func (l *logFile) write(pieces []piece, next uint64, last bool) error {
+	l.text = l.text[:0]
+	stamp := l.now().Format(time.RFC3339Nano)
+	for _, p := range pieces {
+		l.lines(stamp, p)
+	}
+	var logged [2]uint64
+	for s := range l.tail {
+		if rest := l.tail[s]; len(rest) > 0 && (last || next-l.tailAt[s] > l.ring.size/2) {
+			l.line(stamp, stream(s), 'P', rest)
+			l.tail[s] = rest[:0]
+		}
+		logged[s] = max(next, l.ring.h.logged[s].Load())
+		if len(l.tail[s]) > 0 {
+			logged[s] = l.tailAt[s]
+		}
+	}
+	err := l.append(logged)
+	l.commit(logged)
+	l.ring.h.intent.valid.Store(0)
+	return err
+}
+
+// lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process wrote is
+// left out.
+func (l *logFile) lines(stamp string, p piece) {
+	if done := l.ring.h.logged[p.of].Load(); p.at < done {
+		skip := min(done-p.at, uint64(len(p.text)))
+		p.at, p.text = p.at+skip, p.text[skip:]
+	}
+	for len(p.text) > 0 {
+		rest := l.tail[p.of]
+		n := bytes.IndexByte(p.text, '\n')
+		whole := n >= 0 && len(rest)+n <= longestLine
+		switch {
+		case whole && len(rest) == 0:
+			l.line(stamp, p.of, 'F', withoutCR(p.text[:n]))
+			n++
+		case whole:
+			l.line(stamp, p.of, 'F', withoutCR(append(rest, p.text[:n]...)))
+			l.tail[p.of] = rest[:0]
+			n++
+		default:
+			n = min(len(p.text), longestLine-len(rest))
+			if len(rest) == 0 {
+				l.tailAt[p.of] = p.at
+			}
+			l.tail[p.of] = append(rest, p.text[:n]...)
+			if len(l.tail[p.of]) == longestLine {
+				l.line(stamp, p.of, 'P', l.tail[p.of])
+				l.tail[p.of] = rest[:0]
+			}
+		}
+		p.at, p.text = p.at+uint64(n), p.text[n:]
+	}
+}
+
+// withoutCR takes off what a terminal puts before the end of a line, as containerd does.
+func withoutCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
+
+func (l *logFile) line(stamp string, s stream, tag byte, text []byte) {
+	l.text = append(l.text, stamp...)
+	l.text = append(l.text, ' ')
+	l.text = append(l.text, s.String()...)
+	l.text = append(l.text, ' ', tag, ' ')
+	l.text = append(l.text, text...)
+	l.text = append(l.text, '\n')
+}
+
+// append writes the text to the file. What cannot be written is lost to the log, not to the container, which goes on.
+func (l *logFile) append(logged [2]uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil || len(l.text) == 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(l.file.Fd()), &st); err != nil {
+		return err
+	}
+	in := &l.ring.h.intent
+	in.ino, in.size, in.length, in.logged = st.Ino, uint64(st.Size), uint64(len(l.text)), logged
+	in.valid.Store(1)
+	_, err := l.file.Write(l.text)
+	if err != nil {
+		_ = l.file.Truncate(st.Size) // no half lines
+	}
+	return err
+}
+
+func (l *logFile) commit(logged [2]uint64) {
+	for s := range logged {
+		l.ring.h.logged[s].Store(logged[s])
+	}
+}
+
+// needs is up to where the log needs the ring.
+func (l *logFile) needs() uint64 {
+	return min(l.ring.h.logged[stdout].Load(), l.ring.h.logged[stderr].Load())
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a client that takes nothing may hold up what a process that has ended still had to say. A terminal that
+// somebody stopped with Ctrl-S must not keep a container from being known to have ended.
+const patience = 10 * time.Second
+
+// tap is the way of one container's output. Its goroutines: one per stream from pipe to ring, one from ring to log, and those of
+// its clients.
+type tap struct {
+	id    string
+	spec  Spec
+	log   *slog.Logger
+	ended func() // called once, when there will be no more output and the log has all
+
+	mu      sync.Mutex
+	changed *sync.Cond // the ring, the clients or the state
+	ring    *ring
+	clients map[*cursor]*client
+	pumps   int       // pipes that are not at their end
+	over    time.Time // when the process ended; zero before that
+	stopped bool      // this process lets go of the tap; the container goes on
+	users   int       // of the ring: the tap itself, and clients
+
+	pipes  []*os.File // from the shim
+	theirs []*os.File // the runtime's ends, held open until the log has all
+	stdin  *os.File   // holds what was sent while the shim had not opened it
+	work   sync.WaitGroup
+
+	logs *logFile
+}
+
+// client is somebody who is attached.
+type client struct {
+	took time.Time // when something was last taken
+	free bool      // holds nobody up any more
+}
+
+func newTap(id string, s Spec, r *ring, log *slog.Logger, ended func()) *tap {
+	t := &tap{id: id, spec: s, log: log.With("container", id), ended: ended, ring: r, clients: map[*cursor]*client{}, pumps: len(s.outputs()), users: 1}
+	t.changed = sync.NewCond(&t.mu)
+	return t
+}
+
+// makeFifos makes the fifos the shim is to be given.
+func (s Spec) makeFifos() error {
+	for _, path := range s.ours() {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := unix.Mkfifo(path, 0o700); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (s Spec) removeFifos() {
+	for _, path := range s.ours() {
+		_ = os.Remove(path)
+	}
+}
+
+// openBoth opens a fifo for reading and writing, which waits for nobody and ends nothing.
+func openBoth(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+}
+
+// hold opens the shim's fifos for both ways, so that it does not wait for anybody, and nothing ends before it has opened them.
+func (s Spec) hold() (release func(), err error) {
+	var held []*os.File
+	release = func() { closeAll(held) }
+	for _, path := range s.outputs() {
+		f, err := openBoth(path + Suffix)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		held = append(held, f)
+	}
+	return release, nil
+}
+
+// holdTheirs opens the runtime's fifos: it waits for somebody to do so, and takes their end for the end of the output. Stdin is
+// held too: what is sent before the shim has opened it is not lost.
+func (t *tap) holdTheirs() error {
+	for _, path := range t.spec.paths() {
+		f, err := openBoth(path)
+		if err != nil {
+			return err
+		}
+		t.theirs = append(t.theirs, f)
+	}
+	var err error
+	if t.spec.Stdin != "" && t.ring.h.noStdin.Load() == 0 {
+		t.stdin, err = openBoth(t.spec.Stdin + Suffix)
+	}
+	return err
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// open opens the log and the pipes: the shim, if it lives, has these open too.
+func (t *tap) open() error {
+	var err error
+	if t.logs, err = openLog(t.ring, t.spec.Log); err != nil {
+		t.log.Warn("the output of a container is not logged", "err", err)
+		t.logs = &logFile{ring: t.ring, now: time.Now}
+	}
+	for _, path := range t.spec.outputs() {
+		f, err := os.OpenFile(path+Suffix, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			closeAll(t.pipes)
+			t.logs.close()
+			return err
+		}
+		t.pipes = append(t.pipes, f)
+	}
+	return nil
+}
+
+// run begins to take the output.
+func (t *tap) run() {
+	for i, f := range t.pipes {
+		t.work.Go(func() { t.pump(stream(i), f) })
+	}
+	t.work.Go(t.writeLog)
+}
+
+// pump takes what comes from a pipe into the ring, until the pipe's end.
+func (t *tap) pump(s stream, f *os.File) {
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.pumps--
+		t.changed.Broadcast()
+		_ = f.Close()
+	}()
+	conn, err := f.SyscallConn()
+	for err == nil && t.makeRoom() {
+		var n int
+		var failed error
+		err = conn.Read(func(fd uintptr) bool {
+			n, failed = t.takeFrom(s, int(fd))
+			return !errors.Is(failed, unix.EAGAIN)
+		})
+		if err == nil && !errors.Is(failed, unix.EINTR) && !errors.Is(failed, errNoRoom) {
+			err = failed
+		}
+		if n == 0 && failed == nil {
+			return
+		}
+	}
+	if err != nil && !t.lettingGo() {
+		t.log.Warn("the output of a container cannot be read", "stream", s.String(), "err", err)
+	}
+}
+
+// errNoRoom says that the other stream took the room that was made.
+var errNoRoom = errors.New("no room")
+
+func (t *tap) takeFrom(s stream, fd int) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return 0, os.ErrClosed
+	}
+	if t.blocked() {
+		return 0, errNoRoom
+	}
+	n, err := t.ring.take(s, func(place [][]byte) (int, error) { return unix.Readv(fd, place) })
+	if n > 0 {
+		t.changed.Broadcast()
+	}
+	return max(n, 0), err
+}
+
+// makeRoom waits until a chunk can be read without overwriting what somebody still needs; false when the tap is let go.
+func (t *tap) makeRoom() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for !t.stopped && t.blocked() {
+		if t.over.IsZero() {
+			t.changed.Wait()
+			continue
+		}
+		// A client that does nothing makes no event.
+		wake := time.AfterFunc(patience/10, t.changed.Broadcast)
+		t.changed.Wait()
+		wake.Stop()
+	}
+	return !t.stopped
+}
+
+// blocked lets go of old output, unless somebody needs it.
+func (t *tap) blocked() bool {
+	to := t.ring.needed()
+	if to == t.ring.h.tail.Load() {
+		return false
+	}
+	if to > min(t.ring.h.logged[stdout].Load(), t.ring.h.logged[stderr].Load()) {
+		return true
+	}
+	for c, of := range t.clients {
+		if !t.over.IsZero() && time.Since(later(t.over, of.took)) > patience {
+			of.free = true
+		}
+		if !of.free && c.pos < to {
+			return true
+		}
+	}
+	t.ring.drop(to)
+	return false
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// writeLog takes the ring's content into the log, until all is there; then the runtime is told that the output has ended.
+func (t *tap) writeLog() {
+	defer t.letGo()
+	defer t.logs.close()
+	c := t.ring.start()
+	failing := false
+	for {
+		pieces, last, ok := t.unlogged(c)
+		if !ok {
+			return
+		}
+		err := t.logs.write(pieces, c.position(), last)
+		if err != nil && !failing {
+			t.log.Warn("the output of a container cannot be logged", "err", err)
+		}
+		failing = err != nil
+		if last {
+			break
+		}
+		t.mu.Lock()
+		t.changed.Broadcast() // somebody may wait for room
+		t.mu.Unlock()
+	}
+	t.ring.h.ended.Store(1)
+	t.ended()
+}
+
+// letGo closes what the tap holds.
+func (t *tap) letGo() {
+	closeAll(t.theirs)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stdin != nil {
+		_ = t.stdin.Close()
+		t.stdin = nil
+	}
+	t.release()
+}
+
+// release ends one use of the ring.
+func (t *tap) release() {
+	if t.users--; t.users == 0 {
+		t.ring.close()
+	}
+}
+
+// unlogged copies output that the log does not have, waiting for some; last says that there will be no more, ok that the tap is
+// not let go.
+func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for !t.stopped && t.pumps > 0 && !t.ring.more(c) {
+		t.logs.rest() // buffers are for those that have something to say
+		t.changed.Wait()
+	}
+	if t.stopped {
+		return nil, false, false
+	}
+	buf := t.logs.buffer(t.ring.h.head.Load() - c.pos)
+	for len(buf) > 0 && t.ring.more(c) {
+		n, s, at := t.ring.next(c, buf, false)
+		pieces, buf = append(pieces, piece{s, at, buf[:n]}), buf[n:]
+	}
+	return pieces, t.pumps == 0 && !t.ring.more(c), true
+}
+
+// processEnded is told when the container's process has ended.
+func (t *tap) processEnded() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = time.Now()
+	t.changed.Broadcast()
+}
+
+func (t *tap) lettingGo() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
+}
+
+// stop lets go of the container, which goes on; the next process takes up here.
+func (t *tap) stop() {
+	t.mu.Lock()
+	t.stopped = true
+	t.changed.Broadcast()
+	t.mu.Unlock()
+	for _, f := range t.pipes {
+		_ = f.SetReadDeadline(time.Now())
+	}
+	t.work.Wait()
+}
