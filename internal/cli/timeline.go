@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,25 +16,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/cli/podtime"
-	"github.com/wherryproject/wherry/internal/server"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // timelineFlags are what `wherry timeline` is told.
 type timelineFlags struct {
-	kubeconfig string
-	context    string
-	namespace  string
-	dataDir    string
-	output     string
-	watch      bool
-	utc        bool
-	noColour   bool
+	clientFlags
+	output   string
+	watch    bool
+	utc      bool
+	noColour bool
 }
 
 func newTimeline(t Terminal) *cobra.Command {
@@ -56,22 +48,14 @@ cut short on the axis. Without colour the bars are told apart by their character
   wherry timeline web -o json | jq '.moments[] | select(.failed)'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args[0]) },
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return f.complete(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: f.completePods,
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
+	f.add(cmd)
 	fl.StringVarP(&f.output, "output", "o", "", "wide, json, svg or html")
 	fl.BoolVarP(&f.watch, "watch", "w", false, "follow it until the pod is gone")
 	fl.BoolVar(&f.utc, "utc", false, "clock times in UTC instead of local time")
 	fl.BoolVar(&f.noColour, "no-color", false, "no colours (also $NO_COLOR)")
-	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
-	fl.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
-	dataDirFlag(cmd, &f.dataDir)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -123,34 +107,6 @@ func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error 
 	return nil
 }
 
-// connect makes a client and settles the namespace.
-func (f *timelineFlags) connect() (kubernetes.Interface, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	if local := server.Kubeconfig(f.dataDir); f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
-		if file, err := os.Open(local); err == nil {
-			file.Close()
-			rules.ExplicitPath = local
-		} else if errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", local)
-		}
-	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
-	config, err := loader.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.dataDir))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
-	}
-	if f.namespace == "" {
-		if f.namespace, _, err = loader.Namespace(); err != nil {
-			return nil, fmt.Errorf("kubeconfig: %w", err)
-		}
-	}
-	return kubernetes.NewForConfig(config)
-}
-
 func (f *timelineFlags) zone() *time.Location {
 	if f.utc {
 		return time.UTC
@@ -184,26 +140,6 @@ func asciiOnly(env func(string) string) bool {
 		}
 	}
 	return false
-}
-
-// complete lists pods by name for the shell; without a server there are none.
-func (f *timelineFlags) complete(ctx context.Context, prefix string) (names []string) {
-	client, err := f.connect()
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	pods, err := client.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil
-	}
-	for _, p := range pods.Items {
-		if strings.HasPrefix(p.Name, prefix) {
-			names = append(names, p.Name)
-		}
-	}
-	return names
 }
 
 // redraw is how often a picture that is followed moves on when nothing happens.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// clientFlags say which server and namespace a command means.
+type clientFlags struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	dataDir    string
+}
+
+func (f *clientFlags) add(cmd *cobra.Command) {
+	fl := cmd.PersistentFlags()
+	fl.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
+	fl.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
+	fl.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder of this machine's server (also $WHERRY_DATA_DIR)")
+}
+
+// client is a connection to a server.
+type client struct {
+	config *rest.Config
+	kubernetes.Interface
+}
+
+// connect makes a client and settles the namespace.
+func (f *clientFlags) connect() (*client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	if local := server.Kubeconfig(f.dataDir); f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+		if file, err := os.Open(local); err == nil {
+			file.Close()
+			rules.ExplicitPath = local
+		} else if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", local)
+		}
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.dataDir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if f.namespace == "" {
+		if f.namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+	}
+	config.QPS = -1 // one person's requests need no limit
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &client{config: config, Interface: c}, nil
+}
+
+// completePods completes the first argument with the names of pods.
+func (f *clientFlags) completePods(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return f.pods(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// pods lists pods by name for the shell; without a server there are none.
+func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) {
+	c, err := f.connect()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	pods, err := c.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for _, p := range pods.Items {
+		if strings.HasPrefix(p.Name, prefix) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

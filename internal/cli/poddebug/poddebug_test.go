@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poddebug
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func running(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+}
+
+func waiting(name, reason string, last *corev1.ContainerStateTerminated) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+		LastTerminationState: corev1.ContainerState{Terminated: last}}
+}
+
+func ended(name string, code int32) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
+}
+
+// podOf has main containers, and debug containers, in these states.
+func podOf(mains []corev1.ContainerStatus, debug ...corev1.ContainerStatus) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	for _, s := range mains {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: s.Name})
+	}
+	for _, s := range debug {
+		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: s.Name}})
+	}
+	p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses = mains, debug
+	return p
+}
+
+func with(p *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod { change(p); return p }
+
+func TestChoose(t *testing.T) {
+	up := []corev1.ContainerStatus{running("main")}
+	crash := []corev1.ContainerStatus{waiting("main", "CrashLoopBackOff", &corev1.ContainerStateTerminated{ExitCode: 1})}
+	starting := []corev1.ContainerStatus{waiting("main", "ContainerCreating", nil)}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		wish Wish
+		want Choice
+		err  string
+	}{
+		"DC-01 the first name":                 {podOf(up), Wish{}, Choice{Add, "debug"}, ""},
+		"DC-01 the next one":                   {podOf(up, running("debug")), Wish{}, Choice{Add, "debug-2"}, ""},
+		"DC-01 a main container has the name":  {podOf([]corev1.ContainerStatus{running("debug")}), Wish{}, Choice{Add, "debug-2"}, ""},
+		"DC-06 the name of one that has ended": {podOf(up, ended("debug", 0)), Wish{}, Choice{Add, "debug"}, ""},
+		"DC-02 the user's name":                {podOf(up), Wish{Name: "mine"}, Choice{Add, "mine"}, ""},
+		"DC-07 one that runs":                  {podOf(up, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
+		"DC-07 also in a pod that crashes":     {podOf(crash, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
+		"DC-06 one that runs is not replaced":  {podOf(up, running("mine")), Wish{Name: "mine", Image: "x"}, Choice{}, "choose another name"},
+		"not started yet":                      {podOf(starting), Wish{}, Choice{Add, "debug"}, ""},
+		"IX-09 crash loop":                     {podOf(crash), Wish{}, Choice{Way: Visit}, ""},
+		"IX-09 crash loop of the target":       {podOf(append(slices.Clone(up), crash[0])), Wish{Target: "main"}, Choice{Add, "debug"}, ""},
+		"IX-09 the target is dead": {podOf([]corev1.ContainerStatus{running("other"), waiting("main", "CrashLoopBackOff", &corev1.ContainerStateTerminated{})}),
+			Wish{Target: "main"}, Choice{Way: Visit}, ""},
+		"one of two runs": {podOf([]corev1.ContainerStatus{running("other"), ended("main", 1)}), Wish{}, Choice{Add, "debug"}, ""},
+		"IX-09 a failed pod": {with(podOf([]corev1.ContainerStatus{ended("main", 1)}), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+			Wish{}, Choice{Way: Visit}, ""},
+		"IX-09 a pod that succeeded": {with(podOf([]corev1.ContainerStatus{ended("main", 0)}), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+			Wish{}, Choice{Way: Visit}, ""},
+		"IX-09 an init that crashes": {with(podOf(starting), func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting("init", "CrashLoopBackOff", &corev1.ContainerStateTerminated{ExitCode: 3})}
+		}), Wish{}, Choice{Way: Visit}, ""},
+		"EC-10 an init that runs, another that completed": {with(podOf(starting), func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("first", 0), running("second")}
+		}), Wish{}, Choice{Add, "debug"}, ""},
+		"a target that there is not": {podOf(up), Wish{Target: "nobody"}, Choice{Add, "debug"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Choose(c.pod, c.wish)
+			if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%+v, %v; want %+v, %q", got, err, c.want, c.err)
+			}
+		})
+	}
+}
+
+// What is known of the dead is told in words: how long ago, by what, and what they said last.
+func TestEvidence(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	at := metav1.NewTime(now.Add(-90 * time.Second))
+	crash := waiting("main", "CrashLoopBackOff", &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: at, Message: "loading\nno such table: users\n"})
+	crash.RestartCount = 4
+	p := podOf([]corev1.ContainerStatus{
+		crash, running("fine"),
+		{Name: "oom", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}},
+		{Name: "segv", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 139, Reason: "Error"}}},
+		{Name: "bad", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError"}}},
+	})
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("init", 0)}
+	want := []string{
+		"init: completed",
+		"main: exit code 1 90s ago, restarted 4 times, now CrashLoopBackOff: no such table: users",
+		"oom: out of memory (OOMKilled)",
+		"segv: killed by signal 11 (segmentation fault)",
+		"bad: exit code 128 (StartError)",
+	}
+	if got := Evidence(p, now); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
