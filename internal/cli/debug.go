@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/poddebug"
+	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// debugFlags are what `wherry debug` is told.
+type debugFlags struct {
+	clientFlags
+	pod       string
+	container string
+	image     string
+	target    string
+	profile   string
+	ttl       time.Duration
+	tty       bool
+	ttyGiven  bool
+	remove    bool
+	quiet     bool
+}
+
+func newDebug(t Terminal) *cobra.Command {
+	f := &debugFlags{}
+	cmd := &cobra.Command{
+		Use:   "debug POD [-- COMMAND [ARG...]]",
+		Short: "Open a shell in a pod, whatever its images hold",
+		Long: `Open a shell in a pod, whatever its images hold.
+
+A debug container (an ephemeral container) is added to the pod and attached to. Without --image it is the built-in toolbox, which
+needs no registry: shell, ps, ls, grep, find, vi, ip, ss, ping, nslookup, wget, nc, strace, nsenter and more. In a pod with one
+main container it sees that container's processes, and its files under /proc/1/root.
+
+Where nothing runs any more (the pod has ended, the container is in a crash loop) the shell opens beside the dead: every
+container's last filesystem, with its volumes, is under /c/NAME; environment, exit evidence and last log lines are under
+/c/.wherry/NAME. That shell leaves nothing in the pod, and lives when the container is started again.
+
+Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD comes back to it. Every run is on record: wherry debug history.
+A pod that is named like one of the commands below is given with -p.
+
+The exit code is the command's; 125 if the session failed, 126 and 127 if the command could not be run or was not found, 1 if the
+server refused.`,
+		Example: `  wherry debug web                                   # a shell
+  wherry debug web -- ss -tlnp                       # one command
+  wherry debug web --target sidecar                  # see the processes of one container
+  wherry debug web -m registry.example.com/tools:1 --profile sysadmin
+  wherry debug web --ttl 30m                         # stopped after half an hour, whatever happens
+  wherry debug -c debug web                          # back to a running one
+  wherry debug ls                                    # who debugs what now
+  wherry debug history web                           # who did, and how it ended`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && f.pod == "" {
+				return &Exit{exitUsage, errors.New("which pod? wherry debug POD, or -p POD")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.ttyGiven = cmd.Flags().Changed("tty")
+			pod, command, err := podAndCommand(cmd, f.pod, args)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), t, pod, command)
+		},
+		ValidArgsFunction: f.completePods,
+	}
+	f.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVarP(&f.pod, "pod", "p", "", "the pod, where its name would be taken for a command")
+	fl.StringVarP(&f.container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on while that one runs")
+	fl.StringVarP(&f.image, "image", "m", "", "its image; default: the built-in toolbox")
+	fl.StringVar(&f.target, "target", "", "container whose processes it sees; default: the only main container")
+	fl.StringVar(&f.profile, "profile", "", "rights: "+strings.Join(podspec.DebugProfiles(), ", ")+"; default: general")
+	fl.DurationVar(&f.ttl, "ttl", 0, "stop it after this time, for example 30m; default: never")
+	fl.BoolVarP(&f.tty, "tty", "t", false, "give it a terminal; default: if standard input is one")
+	fl.BoolVar(&f.remove, "rm", false, "stop it when this session ends, also when left by Ctrl-P Ctrl-Q")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but what the command says")
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(podspec.DebugProfiles(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
+	return cmd
+}
+
+// podAndCommand splits the arguments: POD [-- COMMAND], or -p POD [-- COMMAND].
+func podAndCommand(cmd *cobra.Command, pod string, args []string) (string, []string, error) {
+	dash := cmd.ArgsLenAtDash()
+	before, command := args, []string(nil)
+	if dash >= 0 {
+		before, command = args[:dash], args[dash:]
+	}
+	if pod == "" {
+		if len(before) == 0 {
+			return "", nil, &Exit{exitUsage, errors.New("which pod? name it before --")}
+		}
+		pod, before = before[0], before[1:]
+	}
+	if len(before) > 0 {
+		return "", nil, &Exit{exitUsage, fmt.Errorf("unexpected %q: the command goes after --, as in: %s %s -- %s", before[0], cmd.CommandPath(), pod, strings.Join(before, " "))}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), command, nil
+}
+
+func (f *debugFlags) run(ctx context.Context, t Terminal, name string, command []string) error {
+	c, err := f.connect()
+	if err != nil {
+		return err
+	}
+	pod, err := c.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !f.ttyGiven {
+		f.tty = isTerminalIn(t.In)
+	}
+	choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.container, Image: f.image, Target: f.target, Command: len(command) > 0})
+	if err != nil {
+		return err
+	}
+	switch choice.Way {
+	case poddebug.Attach:
+		return f.attach(ctx, t, c, pod, choice.Name)
+	case poddebug.Visit:
+		return f.visit(ctx, t, c, pod, command)
+	}
+	return f.create(ctx, t, c, pod, choice.Name, command)
+}
+
+// create makes a debug container and attaches to it, in one request (DC-03).
+func (f *debugFlags) create(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string, command []string) error {
+	image := f.image
+	if image == "" {
+		image = podspec.ToolboxImage
+	}
+	for tries := 0; ; tries++ {
+		q := url.Values{debugrun.ParamName: {name}, debugrun.ParamImage: {image}}
+		set(q, debugrun.ParamTarget, f.target)
+		set(q, debugrun.ParamProfile, f.profile)
+		if f.ttl != 0 {
+			q.Set(debugrun.ParamTTL, f.ttl.String())
+		}
+		if len(command) > 0 {
+			q["command"] = command
+		}
+		f.say(t, "debug container %s in pod %s, image %s", name, pod.Name, image)
+		code, err := f.session(t, c, pod.Name, "exec", q).Run(ctx)
+		if f.container == "" && apierrors.IsConflict(err) && tries < 10 {
+			// Somebody took the name meanwhile: choose again.
+			if pod, err = c.CoreV1().Pods(f.namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
+				return err
+			}
+			choice, cerr := poddebug.Choose(pod, poddebug.Wish{Image: f.image, Target: f.target})
+			if cerr == nil && choice.Way == poddebug.Add && choice.Name != name {
+				name = choice.Name
+				continue
+			}
+		}
+		return f.over(ctx, t, c, pod, name, code, err)
+	}
+}
+
+// attach comes back to a debug container that runs (DC-07).
+func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string) error {
+	for i := range pod.Spec.EphemeralContainers {
+		if e := &pod.Spec.EphemeralContainers[i]; e.Name == name {
+			f.tty = e.TTY
+		}
+	}
+	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
+	code, err := f.session(t, c, pod.Name, "attach", url.Values{"container": {name}}).Run(ctx)
+	return f.over(ctx, t, c, pod, name, code, err)
+}
+
+// visit runs the command beside the pod's containers, which need not run (IX-09).
+func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
+	image := f.image
+	if image == "" {
+		image = podspec.ToolboxImage
+	}
+	f.say(t, "nothing runs in pod %s that a debug container could join: files are under /c/NAME, evidence under /c/.wherry/NAME", pod.Name)
+	for _, line := range poddebug.Evidence(pod, time.Now()) {
+		f.say(t, "  %s", line)
+	}
+	q := url.Values{debugrun.ParamExecImage: {image}}
+	if len(command) > 0 {
+		q["command"] = command
+	}
+	code, err := f.session(t, c, pod.Name, "exec", q).Run(ctx)
+	return exitWith(code, err)
+}
+
+// session is the streaming request on a subresource of the pod.
+func (f *debugFlags) session(t Terminal, c *client, pod, subresource string, q url.Values) session.Request {
+	return podSession(t, c, f.namespace, pod, subresource, q, true, f.tty)
+}
+
+// podSession is a streaming request on a subresource of a pod.
+func podSession(t Terminal, c *client, namespace, pod, subresource string, q url.Values, stdin, tty bool) session.Request {
+	r := c.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource(subresource)
+	for name, on := range map[string]bool{"stdin": stdin, "stdout": true, "stderr": !tty, "tty": tty} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	u := r.URL()
+	u.RawQuery = q.Encode()
+	request := session.Request{Config: c.config, URL: u, Stdout: t.Out, Stderr: t.Err, TTY: tty, DetachKeys: tty && subresource != "exec" || q.Has(debugrun.ParamName)}
+	if stdin {
+		request.Stdin = t.In
+	}
+	return request
+}
+
+// over ends a session with a debug container: with its exit code, or the way back to it.
+func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string, code int, err error) error {
+	left := errors.Is(err, session.ErrDetached)
+	if err != nil && !left {
+		return exitWith(code, err)
+	}
+	if left {
+		fmt.Fprintln(t.Err)
+	}
+	if f.remove {
+		if err := stopDebug(ctx, c, f.namespace, pod.Name, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	if left {
+		if !f.remove {
+			f.say(t, "left it running; back: %s", f.wayBack(pod.Name, name))
+		}
+		return nil
+	}
+	end, err := awaitEnd(ctx, c, f.namespace, pod.Name, name)
+	if err != nil {
+		return &Exit{session.ExitFailed, err}
+	}
+	if end == nil { // the line was lost, or somebody's EOF ended this session only
+		f.say(t, "the session has ended, the debug container runs; back: %s", f.wayBack(pod.Name, name))
+		return nil
+	}
+	return exitWith(int(end.ExitCode), nil)
+}
+
+func (f *debugFlags) wayBack(pod, name string) string {
+	namespace := ""
+	if f.namespace != metav1.NamespaceDefault {
+		namespace = "-n " + f.namespace + " "
+	}
+	return fmt.Sprintf("wherry debug %s-c %s %s", namespace, name, pod)
+}
+
+func (f *debugFlags) say(t Terminal, format string, args ...any) {
+	if !f.quiet && (f.tty || isTerminal(t.Err)) {
+		fmt.Fprintf(t.Err, format+"\n", args...)
+	}
+}
+
+func set(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}
+
+// exitWith makes a command's exit code the program's.
+func exitWith(code int, err error) error {
+	if code == 0 && err == nil {
+		return nil
+	}
+	return &Exit{code, err}
+}
+
+// isTerminalIn tells whether somebody types.
+func isTerminalIn(in any) bool {
+	file, ok := in.(*os.File)
+	return ok && terminalFile(file)
+}
