@@ -12,7 +12,8 @@ import (
 )
 
 // guard refuses PID namespace targets that the CRI calls errors and that runtimes let through: containerd takes TARGET
-// on a sandbox for CONTAINER (PID-09), and accepts a short prefix as the target's id (PID-08).
+// on a sandbox for CONTAINER (PID-09), and accepts a short prefix as the target's id (PID-08). A refusal of the runtime's own it
+// makes name the mode (PID-11).
 type guard struct {
 	runtimeapi.RuntimeServiceClient
 }
@@ -22,7 +23,17 @@ func (g *guard) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxR
 	if ns.GetPid() == runtimeapi.NamespaceMode_TARGET {
 		return nil, status.Error(codes.InvalidArgument, "PID namespace mode TARGET is not for a pod sandbox, only for a container in one")
 	}
-	return g.RuntimeServiceClient.RunPodSandbox(ctx, in, opts...)
+	r, err := g.RuntimeServiceClient.RunPodSandbox(ctx, in, opts...)
+	return r, named(ns, err)
+}
+
+// named adds the PID namespace mode that was asked for to the answer of a runtime that does not support something: there are
+// such that do not say what (PID-11).
+func named(ns *runtimeapi.NamespaceOption, err error) error {
+	if ns == nil || !Unimplemented(err) {
+		return err
+	}
+	return status.Errorf(codes.Unimplemented, "%s (PID namespace mode %s was asked for)", Message(err), ns.GetPid())
 }
 
 func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, opts ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
@@ -32,7 +43,8 @@ func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContai
 			return nil, err
 		}
 	}
-	return g.RuntimeServiceClient.CreateContainer(ctx, in, opts...)
+	r, err := g.RuntimeServiceClient.CreateContainer(ctx, in, opts...)
+	return r, named(ns, err)
 }
 
 // checkTarget lets pass only the full id of a container of the same sandbox. Whether that one runs is for the runtime to

@@ -427,3 +427,18 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// TestNextAllocates holds that a pod that was restarted a thousand times costs no more to plan than one that was restarted once.
+func TestNextAllocates(t *testing.T) {
+	allocations := func(restarts uint32) float64 {
+		f := about("ism", always).boxed().ended("i0", 0, 0, time.Minute)
+		for _, n := range []string{"s1", "m2"} {
+			f.ended(n, restarts-1, 1, time.Minute).runs(n, restarts)
+		}
+		f.told()
+		return testing.AllocsPerRun(100, func() { Next(f.Input) })
+	}
+	if once, often := allocations(1), allocations(1000); often > once {
+		t.Errorf("planning allocates %v times after 1000 restarts and %v times after one", often, once)
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -285,6 +287,13 @@ func (s *sim) act(words []string) error {
 	case "remove-image": // remove-image IMAGE: it is on the node no more
 		_, err := s.truth.Images.RemoveImage(context.Background(), &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: name}})
 		return err
+	case "unsupported": // unsupported METHOD: this runtime does not know what it is asked for
+		s.spy.bedevil(func(method, _ string) (error, bool) {
+			if method == name {
+				return status.Error(codes.Unimplemented, "namespace mode is not supported"), false
+			}
+			return nil, false
+		})
 	case "break": // break METHOD: it fails; break METHOD late: it is done, and answered with an error
 		late := len(words) > 2
 		s.spy.bedevil(func(method, _ string) (error, bool) {
