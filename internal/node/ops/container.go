@@ -218,9 +218,15 @@ func (r *Runner) stopContainer(ctx context.Context, t work.Task) error {
 	calls := 0
 	stop := func(until time.Time) {
 		calls++
-		seconds := int64((time.Until(until) + time.Second - 1) / time.Second)
 		go func() {
-			_, err := r.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: max(seconds, 0)})
+			leave, err := r.stops.enter(ctx, t.Pod.UID)
+			if err != nil {
+				done <- err
+				return
+			}
+			defer leave()
+			seconds := int64((time.Until(until) + time.Second - 1) / time.Second)
+			_, err = r.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: max(seconds, 0)})
 			done <- err
 		}()
 	}

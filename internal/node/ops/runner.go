@@ -62,7 +62,10 @@ type Node struct {
 }
 
 // Runner runs operations. Safe for concurrent use.
-type Runner struct{ Config }
+type Runner struct {
+	Config
+	stops turnstile
+}
 
 // New makes a Runner.
 func New(c Config) *Runner { return &Runner{Config: c} }
