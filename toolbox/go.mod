@@ -1,0 +1,11 @@
+module github.com/wherryproject/wherry/toolbox
+
+go 1.26.0
+
+require (
+	golang.org/x/net v0.62.0
+	golang.org/x/sys v0.49.0
+	mvdan.cc/sh/v3 v3.14.1
+)
+
+require golang.org/x/term v0.47.0 // indirect

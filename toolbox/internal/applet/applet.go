@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package applet
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Applet is one command of the toolbox.
+type Applet struct {
+	Name  string
+	Usage string // what follows the flags in the usage line, as "[FILE]..."
+	Short string // one line: what it does
+	Run   func(*Call) error
+}
+
+// Call is one run of a command.
+type Call struct {
+	Applet
+	Args []string // what is left after Parse
+	In   *os.File
+	Out  *bufio.Writer // flushed at the end; a command that runs long flushes it itself
+	Err  io.Writer
+
+	options []option
+	digits  string // the flag that -5 stands for
+	posix   bool   // flags end at the first argument that is none
+	failed  bool
+}
+
+// exitCode is how a command ends that has said all it had to say.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Exit ends a command with a code and without a message. Exit(0) is a success that ends it early.
+func Exit(code int) error { return exitCode(code) }
+
+// coded is an error with an exit code of its own.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c coded) Error() string { return c.err.Error() }
+func (c coded) Unwrap() error { return c.err }
+
+// Fail ends a command with a code and a message.
+func Fail(code int, format string, args ...any) error {
+	return coded{code, fmt.Errorf(format, args...)}
+}
+
+// Usage says that a command was called in a wrong way: exit code 2.
+func Usage(format string, args ...any) error {
+	return coded{2, fmt.Errorf(format+" (see --help)", args...)}
+}
+
+// Main runs the command and returns its exit code.
+func (a Applet) Main(args []string) int {
+	c := &Call{Applet: a, Args: args, In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 32<<10), Err: os.Stderr}
+	err := a.Run(c)
+	if e := c.Out.Flush(); e != nil && err == nil {
+		err = e
+	}
+	var code exitCode
+	var with coded
+	switch {
+	case err == nil:
+		if c.failed {
+			return 1
+		}
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &with):
+		c.say(err)
+		return with.code
+	}
+	c.say(err)
+	return 1
+}
+
+// Warn reports a failure after which the command goes on; it will end with 1.
+func (c *Call) Warn(err error) {
+	c.failed = true
+	_ = c.Out.Flush() // so that the message stands where it belongs
+	c.say(err)
+}
+
+// Failed makes the command end with 1.
+func (c *Call) Failed() { c.failed = true }
+
+func (c *Call) say(err error) { fmt.Fprintf(c.Err, "%s: %v\n", c.Name, err) }
+
+// Printf writes to standard output.
+func (c *Call) Printf(format string, args ...any) { fmt.Fprintf(c.Out, format, args...) }
+
+// Println writes a line to standard output.
+func (c *Call) Println(args ...any) { fmt.Fprintln(c.Out, args...) }
+
+// Open opens a file to read; "-" is standard input.
+func (c *Call) Open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(c.In), nil
+	}
+	return os.Open(name)
+}
+
+// Each calls f for every file named, or for standard input if there is none. Failures are reported and passed over.
+func (c *Call) Each(names []string, f func(name string, r io.Reader) error) error {
+	if len(names) == 0 {
+		names = []string{"-"}
+	}
+	for _, name := range names {
+		r, err := c.Open(name)
+		if err == nil {
+			err = f(name, r)
+			r.Close()
+		}
+		var code exitCode
+		if errors.As(err, &code) {
+			return err
+		}
+		if err != nil {
+			c.Warn(err)
+		}
+	}
+	return nil
+}
+
+// Lines calls f for each line, without its end, of any length. f must not keep the line.
+func Lines(r io.Reader, f func(line []byte) error) error {
+	b := bufio.NewReaderSize(r, 64<<10)
+	var long []byte
+	for {
+		line, err := b.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, line...)
+			continue
+		}
+		if len(long) > 0 {
+			long = append(long, line...)
+			line = long
+		}
+		if n := len(line); n > 0 {
+			if line[n-1] == '\n' {
+				line = line[:n-1]
+			}
+			if e := f(line); e != nil {
+				return e
+			}
+		}
+		long = long[:0]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Human words a number of bytes as ls -h does: 512, 1.5K, 20M.
+func Human(n int64) string {
+	if n < 1024 {
+		return fmt.Sprint(n)
+	}
+	v, i := float64(n), 0
+	for v >= 1024 && i < 6 {
+		v /= 1024
+		i++
+	}
+	if v < 10 {
+		return fmt.Sprintf("%.1f%c", v, " KMGTPE"[i])
+	}
+	return fmt.Sprintf("%.0f%c", v, " KMGTPE"[i])
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copying
+
+import (
+	"archive/tar"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// notThere is the exit code when the path to copy, or the folder to copy into, does not exist.
+const notThere = 3
+
+// Applets returns the package's commands.
+func Applets() []applet.Applet {
+	return []applet.Applet{
+		{Name: "cp-pack", Usage: "--root FOLDER PATH", Short: "Write a tar archive of PATH, as seen with FOLDER as root, to standard output; " +
+			"exit code 3: PATH does not exist", Run: pack},
+		{Name: "cp-unpack", Usage: "--root FOLDER PATH", Short: "Read a tar archive from standard input into PATH, as seen with FOLDER as root; " +
+			"exit code 3: PATH does not exist", Run: unpack},
+	}
+}
+
+// exists gives the failures that mean "not there" their exit code.
+func exists(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return applet.Fail(notThere, "%s does not exist", path)
+	case errors.Is(err, unix.ENOTDIR):
+		return applet.Fail(notThere, "%s does not exist: something on the way is no folder", path)
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+func pack(c *applet.Call) error {
+	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
+	if err := c.Parse(1, 1); err != nil {
+		return err
+	}
+	if c.Args[0] == "" {
+		return applet.Usage("the path is empty")
+	}
+	r, err := openRoot(*rootPath)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	dir, base, err := r.parent(c.Args[0])
+	if err != nil {
+		return exists(c.Args[0], err)
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return exists(c.Args[0], err)
+	}
+	name := base
+	if trimmed := strings.TrimRight(c.Args[0], "/"); base == "." && trimmed != "" { // a link to a folder has the link's name
+		if last := trimmed[strings.LastIndexByte(trimmed, '/')+1:]; last != "." && last != ".." {
+			name = last
+		}
+	}
+	out := bufio.NewWriterSize(c.Out, 1<<20)
+	p := NewPacker(out)
+	p.Problem = c.Warn
+	p.Note = func(note string) { fmt.Fprintf(c.Err, "%s: %s\n", c.Name, note) }
+	if err := p.add(dir, base, name); err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	return errors.Join(p.Close(), out.Flush())
+}
+
+func unpack(c *applet.Call) error {
+	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
+	mine := c.Bool(",no-owner", "files belong to who unpacks them")
+	if err := c.Parse(1, 1); err != nil {
+		return err
+	}
+	u, err := NewUnpacker(*rootPath, c.Args[0])
+	if err != nil {
+		return exists(c.Args[0], errors.Unwrap(err))
+	}
+	defer u.Close()
+	u.Owners = !*mine
+	in := bufio.NewReaderSize(c.In, 256<<10)
+	archive := tar.NewReader(in)
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read the archive: %w", err)
+		}
+		if err := u.Put(h, archive); err != nil {
+			if Hopeless(err) {
+				return err
+			}
+			c.Warn(err)
+		}
+	}
+	if err := u.Finish(); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in) // so that who writes is not hit by a closed pipe
+	return err
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copying
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is a folder taken for the root of a file system.
+type root struct {
+	fd      int
+	changed bool // it is this process's root
+}
+
+// openRoot opens a folder as a root.
+func openRoot(path string) (*root, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	r := &root{fd: fd}
+	probe, err := r.open(".", unix.O_PATH)
+	if err == nil {
+		unix.Close(probe)
+		return r, nil
+	}
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	// An old kernel, or a seccomp profile from before openat2.
+	if err := unix.Chroot(path); err != nil {
+		return nil, fmt.Errorf("change the root to %s (needs CAP_SYS_CHROOT where openat2 is missing): %w", path, err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return nil, err
+	}
+	r.changed = true
+	return r, nil
+}
+
+// open opens a path as if the root were /.
+func (r *root) open(path string, flags int) (int, error) {
+	path = strings.TrimLeft(path, "/")
+	if path == "" {
+		path = "."
+	}
+	if r.changed {
+		return unix.Open("/"+path, flags|unix.O_CLOEXEC, 0)
+	}
+	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(r.fd, path, how)
+		if err != unix.EAGAIN && err != unix.EINTR { // EAGAIN: somebody renamed something on the way
+			return fd, err
+		}
+	}
+}
+
+// parent opens the folder that holds the last part of a path, and returns that part: "." for the folder itself.
+func (r *root) parent(path string) (fd int, base string, err error) {
+	trimmed := strings.TrimRight(path, "/")
+	at := strings.LastIndexByte(trimmed, '/')
+	dir, base := trimmed[:at+1], trimmed[at+1:]
+	if base == "" || base == "." || base == ".." || trimmed != path {
+		// A slash at the end, as everywhere, asks for the folder and not for a link to it.
+		fd, err = r.open(path, unix.O_RDONLY|unix.O_DIRECTORY)
+		if err == nil || base == "" || base == "." || base == ".." {
+			return fd, ".", err
+		}
+	}
+	fd, err = r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	return fd, base, err
+}
+
+func (r *root) close() { unix.Close(r.fd) }

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/accounts"
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// lister is one run of ls.
+type lister struct {
+	*applet.Call
+	names                              accounts.Names
+	all, almost, long, human, one, dir *bool
+	recursive, byTime, bySize, reverse *bool
+	classify, inode, numeric, follow   *bool
+	full                               *bool
+	titled                             bool // folders get a title line
+	began                              bool // something was printed
+	width                              int  // of the terminal; 0 is one name per line
+}
+
+// entry is a line of a listing.
+type entry struct {
+	name, path string
+	info       fs.FileInfo
+}
+
+func ls(c *applet.Call) error {
+	l := &lister{
+		Call: c,
+		all:  c.Bool("a,all", "show names that begin with a dot"), almost: c.Bool("A,almost-all", "as -a, without . and .."),
+		long: c.Bool("l", "long listing"), human: c.Bool("h,human-readable", "with -l: sizes as 1.5K"),
+		one: c.Bool("1", "one name per line"), dir: c.Bool("d,directory", "show folders themselves, not what is in them"),
+		recursive: c.Bool("R,recursive", "go into folders"), byTime: c.Bool("t", "newest first"), bySize: c.Bool("S", "largest first"),
+		reverse: c.Bool("r,reverse", "reverse the order"), classify: c.Bool("F,classify", "mark folders /, programs *, links @"),
+		inode: c.Bool("i,inode", "show inode numbers"), numeric: c.Bool("n,numeric-uid-gid", "as -l, with numbers for owners"),
+		follow: c.Bool("L,dereference", "show what links point to"), full: c.Bool(",full-time", "as -l, with whole times"),
+	}
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	if *l.numeric || *l.full {
+		*l.long = true
+	}
+	if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil && !*l.one && !*l.long {
+		l.width = max(int(size.Col), 20)
+	}
+	if len(c.Args) == 0 {
+		c.Args = []string{"."}
+	}
+	l.run(c.Args)
+	return nil
+}
+
+func (l *lister) run(args []string) {
+	var plain, dirs []entry
+	for _, arg := range args {
+		info, err := os.Lstat(arg)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 && (!*l.long && !*l.dir || *l.follow) {
+			if to, e := os.Stat(arg); e == nil {
+				info = to
+			}
+		}
+		switch {
+		case err != nil:
+			l.Warn(err)
+		case info.IsDir() && !*l.dir:
+			dirs = append(dirs, entry{arg, arg, info})
+		default:
+			plain = append(plain, entry{arg, arg, info})
+		}
+	}
+	l.sort(plain)
+	l.print(plain, false)
+	l.sort(dirs)
+	l.titled = len(args) > 1 || *l.recursive
+	for _, d := range dirs {
+		l.folder(d.path)
+	}
+}
+
+func (l *lister) folder(path string) {
+	found, err := os.ReadDir(path)
+	if err != nil {
+		l.Warn(err)
+	}
+	var list []entry
+	if *l.all {
+		for _, dot := range []string{".", ".."} {
+			if info, err := os.Lstat(filepath.Join(path, dot)); err == nil {
+				list = append(list, entry{dot, filepath.Join(path, dot), info})
+			}
+		}
+	}
+	for _, f := range found {
+		if strings.HasPrefix(f.Name(), ".") && !*l.all && !*l.almost {
+			continue
+		}
+		full := filepath.Join(path, f.Name())
+		info, err := f.Info()
+		if *l.follow && err == nil {
+			if to, e := os.Stat(full); e == nil {
+				info = to
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // went away meanwhile
+		}
+		if err != nil {
+			l.Warn(err)
+			continue
+		}
+		list = append(list, entry{f.Name(), full, info})
+	}
+	l.sort(list)
+	if l.titled {
+		if l.began {
+			l.Println()
+		}
+		l.Printf("%s:\n", path)
+		l.began = true
+	}
+	l.print(list, *l.long)
+	if !*l.recursive {
+		return
+	}
+	for _, e := range list {
+		if e.info.IsDir() && e.name != "." && e.name != ".." {
+			l.folder(e.path)
+		}
+	}
+}
+
+func (l *lister) sort(list []entry) {
+	slices.SortFunc(list, func(a, b entry) int {
+		by := 0
+		switch {
+		case *l.byTime:
+			by = b.info.ModTime().Compare(a.info.ModTime())
+		case *l.bySize:
+			by = cmp.Compare(b.info.Size(), a.info.Size())
+		}
+		by = cmp.Or(by, cmp.Compare(a.name, b.name))
+		if *l.reverse {
+			return -by
+		}
+		return by
+	})
+}
+
+func (l *lister) print(list []entry, total bool) {
+	if len(list) > 0 {
+		l.began = true
+	}
+	if *l.long {
+		l.table(list, total)
+		return
+	}
+	names := make([]string, len(list))
+	for i, e := range list {
+		if *l.inode {
+			names[i] = fmt.Sprintf("%d ", inode(e.info))
+		}
+		names[i] += e.name + l.mark(e)
+	}
+	if l.width == 0 {
+		for _, n := range names {
+			l.Println(n)
+		}
+		return
+	}
+	l.columns(names)
+}
+
+// columns fills a terminal's width, going down first.
+func (l *lister) columns(names []string) {
+	widest := 0
+	for _, n := range names {
+		widest = max(widest, utf8.RuneCountInString(n))
+	}
+	across := max(1, (l.width+2)/(widest+2))
+	rows := (len(names) + across - 1) / across
+	for r := range rows {
+		for i := r; i < len(names); i += rows {
+			l.Printf("%s", names[i])
+			if i+rows < len(names) {
+				l.Printf("%*s", widest+2-utf8.RuneCountInString(names[i]), "")
+			}
+		}
+		l.Println()
+	}
+}
+
+func (l *lister) table(list []entry, total bool) {
+	var rows [][]string
+	var blocks int64
+	for _, e := range list {
+		st, ok := e.info.Sys().(*syscall.Stat_t)
+		if !ok {
+			st = &syscall.Stat_t{}
+		}
+		blocks += st.Blocks
+		owner, group := fmt.Sprint(st.Uid), fmt.Sprint(st.Gid)
+		if !*l.numeric {
+			owner, group = l.names.User(int(st.Uid)), l.names.Group(int(st.Gid))
+		}
+		size := fmt.Sprint(e.info.Size())
+		switch {
+		case e.info.Mode()&fs.ModeDevice != 0:
+			size = fmt.Sprintf("%d, %d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+		case *l.human:
+			size = applet.Human(e.info.Size())
+		}
+		name := e.name + l.mark(e)
+		if e.info.Mode()&fs.ModeSymlink != 0 {
+			to, _ := os.Readlink(e.path)
+			name = e.name + " -> " + to
+		}
+		row := []string{Mode(e.info.Mode()), fmt.Sprint(st.Nlink), owner, group, size, l.when(e.info.ModTime()), name}
+		if *l.inode {
+			row[0] = fmt.Sprintf("%8d %s", st.Ino, row[0])
+		}
+		rows = append(rows, row)
+	}
+	if total {
+		if *l.human {
+			l.Printf("total %s\n", applet.Human(blocks*512))
+		} else {
+			l.Printf("total %d\n", blocks/2)
+		}
+	}
+	var w [6]int
+	for _, r := range rows {
+		for i := range w {
+			w[i] = max(w[i], utf8.RuneCountInString(r[i]))
+		}
+	}
+	for _, r := range rows {
+		l.Printf("%-*s %*s %-*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], r[5], r[6])
+	}
+}
+
+func (l *lister) when(t time.Time) string {
+	if *l.full {
+		return t.Format("2006-01-02 15:04:05.000000000 -0700")
+	}
+	if age := time.Since(t); age > 182*24*time.Hour || age < -time.Hour {
+		return t.Format("Jan _2  2006")
+	}
+	return t.Format("Jan _2 15:04")
+}
+
+func (l *lister) mark(e entry) string {
+	if !*l.classify {
+		return ""
+	}
+	switch m := e.info.Mode(); {
+	case m.IsDir():
+		return "/"
+	case m&fs.ModeSymlink != 0 && !*l.long:
+		return "@"
+	case m&fs.ModeNamedPipe != 0:
+		return "|"
+	case m&fs.ModeSocket != 0:
+		return "="
+	case m.IsRegular() && m&0o111 != 0:
+		return "*"
+	}
+	return ""
+}
+
+func inode(i fs.FileInfo) uint64 {
+	if st, ok := i.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+// Mode words permissions as ls -l does.
+func Mode(m fs.FileMode) string {
+	out := []byte("?rwxrwxrwx")
+	switch {
+	case m.IsRegular():
+		out[0] = '-'
+	case m.IsDir():
+		out[0] = 'd'
+	case m&fs.ModeSymlink != 0:
+		out[0] = 'l'
+	case m&fs.ModeCharDevice != 0:
+		out[0] = 'c'
+	case m&fs.ModeDevice != 0:
+		out[0] = 'b'
+	case m&fs.ModeNamedPipe != 0:
+		out[0] = 'p'
+	case m&fs.ModeSocket != 0:
+		out[0] = 's'
+	}
+	for i := range 9 {
+		if m&(1<<(8-i)) == 0 {
+			out[1+i] = '-'
+		}
+	}
+	special := func(at int, bit fs.FileMode, letter byte) {
+		if m&bit == 0 {
+			return
+		}
+		if out[at] == '-' {
+			letter -= 'a' - 'A'
+		}
+		out[at] = letter
+	}
+	special(3, fs.ModeSetuid, 's')
+	special(6, fs.ModeSetgid, 's')
+	special(9, fs.ModeSticky, 't')
+	return string(out)
+}

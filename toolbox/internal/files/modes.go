@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/wherryproject/wherry/toolbox/internal/accounts"
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// parseMode returns what a MODE makes of old permission bits (with 07000).
+func parseMode(text string, umask uint32) (func(old uint32, dir bool) uint32, error) {
+	if n, err := strconv.ParseUint(text, 8, 12); err == nil {
+		return func(uint32, bool) uint32 { return uint32(n) }, nil
+	}
+	var steps []func(old uint32, dir bool) uint32
+	for clause := range strings.SplitSeq(text, ",") {
+		step, err := parseClause(clause, umask)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return func(old uint32, dir bool) uint32 {
+		for _, s := range steps {
+			old = s(old, dir)
+		}
+		return old
+	}, nil
+}
+
+// parseClause reads as "ug+rwX".
+func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
+	at := strings.IndexAny(text, "+-=")
+	if at < 0 || len(text) == at {
+		return nil, fmt.Errorf("mode %q is neither octal nor as u+rx,go-w", text)
+	}
+	var who uint32
+	for _, w := range text[:at] {
+		switch w {
+		case 'u':
+			who |= 0o4700
+		case 'g':
+			who |= 0o2070
+		case 'o':
+			who |= 0o1007
+		case 'a':
+			who |= 0o7777
+		default:
+			return nil, fmt.Errorf("mode %q: %q is none of u, g, o, a", text, w)
+		}
+	}
+	if at == 0 {
+		who = 0o7777 &^ umask
+	}
+	var bits uint32
+	maybeX := false
+	for _, p := range text[at+1:] {
+		switch p {
+		case 'r':
+			bits |= 0o444
+		case 'w':
+			bits |= 0o222
+		case 'x':
+			bits |= 0o111
+		case 's':
+			bits |= 0o6000
+		case 't':
+			bits |= 0o1000
+		case 'X':
+			maybeX = true
+		default:
+			return nil, fmt.Errorf("mode %q: %q is none of r, w, x, X, s, t", text, p)
+		}
+	}
+	return func(old uint32, dir bool) uint32 {
+		b := bits
+		if maybeX && (dir || old&0o111 != 0) {
+			b |= 0o111
+		}
+		switch b &= who | 0o1000; text[at] {
+		case '+':
+			return old | b
+		case '-':
+			return old &^ b
+		}
+		return old&^(who&0o777) | b
+	}, nil
+}
+
+// bits are the permission bits of a mode as the kernel numbers them.
+func bits(m fs.FileMode) uint32 {
+	n := uint32(m.Perm())
+	for bit, v := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if m&bit != 0 {
+			n |= v
+		}
+	}
+	return n
+}
+
+// mode is the opposite of bits.
+func mode(n uint32) fs.FileMode {
+	m := fs.FileMode(n & 0o777)
+	for bit, v := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if n&v != 0 {
+			m |= bit
+		}
+	}
+	return m
+}
+
+// below calls f for a path and, if recursive, all below it; failures are reported.
+func below(c *applet.Call, path string, recursive bool, f func(path string, info fs.FileInfo) error) {
+	if !recursive {
+		info, err := os.Lstat(path)
+		if err == nil {
+			err = f(path, info)
+		}
+		if err != nil {
+			c.Warn(err)
+		}
+		return
+	}
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			err = f(p, info)
+		}
+		if err != nil {
+			c.Warn(err)
+		}
+		return nil
+	})
+}
+
+func chmod(c *applet.Call) error {
+	recursive := c.Bool("R,recursive", "go into folders")
+	// A mode such as -x looks like flags.
+	var early string
+	if len(c.Args) > 0 && len(c.Args[0]) > 1 && c.Args[0][0] == '-' && strings.Trim(c.Args[0][1:], "rwxXst") == "" {
+		early, c.Args = c.Args[0], c.Args[1:]
+	}
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	if early == "" {
+		if len(c.Args) < 2 {
+			return applet.Usage("a mode and a file are wanted")
+		}
+		early, c.Args = c.Args[0], c.Args[1:]
+	}
+	change, err := parseMode(early, currentUmask())
+	if err != nil {
+		return applet.Usage("%v", err)
+	}
+	for _, path := range c.Args {
+		below(c, path, *recursive, func(p string, info fs.FileInfo) error {
+			if info.Mode()&fs.ModeSymlink != 0 {
+				if *recursive {
+					return nil
+				}
+				if info, err = os.Stat(p); err != nil {
+					return err
+				}
+			}
+			return os.Chmod(p, mode(change(bits(info.Mode()), info.IsDir())))
+		})
+	}
+	return nil
+}
+
+func chown(c *applet.Call) error {
+	return own(c, func(n *accounts.Names, who string) (int, int, error) { return n.Owner(who) })
+}
+
+func chgrp(c *applet.Call) error {
+	return own(c, func(n *accounts.Names, who string) (int, int, error) {
+		gid, err := n.FindGroup(who)
+		return -1, gid, err
+	})
+}
+
+func own(c *applet.Call, parse func(*accounts.Names, string) (int, int, error)) error {
+	recursive := c.Bool("R,recursive", "go into folders")
+	link := c.Bool("h,no-dereference", "change links, not what they point to")
+	if err := c.Parse(2, -1); err != nil {
+		return err
+	}
+	var names accounts.Names
+	uid, gid, err := parse(&names, c.Args[0])
+	if err != nil {
+		return err
+	}
+	change := os.Chown
+	if *link || *recursive {
+		change = os.Lchown
+	}
+	for _, path := range c.Args[1:] {
+		below(c, path, *recursive, func(p string, _ fs.FileInfo) error { return change(p, uid, gid) })
+	}
+	return nil
+}

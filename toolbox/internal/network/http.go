@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// fetch is what wget and curl are asked for.
+type fetch struct {
+	method, data, user, ca string
+	headers                []string
+	insecure, follow       bool
+	timeout, connect       float64
+	unix                   string
+	resolve                []string
+}
+
+// client makes an HTTP client. This image has no certificates of authorities: the machine's own are used if they are
+// there, the cluster's when it is named.
+func (f *fetch) client() (*http.Client, error) {
+	conf := &tls.Config{InsecureSkipVerify: f.insecure} //nolint:gosec // asked for by -k
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, err
+		}
+		if conf.RootCAs = x509.NewCertPool(); !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificates", f.ca)
+		}
+	}
+	dialer := &net.Dialer{Timeout: time.Duration(f.connect * 1e9)}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, DialContext: dialer.DialContext, ForceAttemptHTTP2: true}
+	if f.unix != "" || len(f.resolve) > 0 {
+		transport.DialContext = f.dial(dialer)
+	}
+	c := &http.Client{Transport: transport, Timeout: time.Duration(f.timeout * 1e9)}
+	if !f.follow {
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return c, nil
+}
+
+func (f *fetch) do(url string) (*http.Response, error) {
+	if !strings.Contains(url, "://") {
+		url = "http://" + url
+	}
+	client, err := f.client()
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if name, ok := strings.CutPrefix(f.data, "@"); ok {
+		file := os.Stdin
+		if name != "-" {
+			if file, err = os.Open(name); err != nil {
+				return nil, err
+			}
+		}
+		body = file
+	} else if f.data != "" {
+		body = strings.NewReader(f.data)
+	}
+	req, err := http.NewRequest(f.method, url, body)
+	if err != nil {
+		return nil, applet.Usage("%v", err)
+	}
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, applet.Usage("only http and https are known, not %q", req.URL.Scheme)
+	}
+	req.Header.Set("User-Agent", "wherry-toolbox")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, h := range f.headers {
+		name, v, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, applet.Usage("header %q is not as Name: value", h)
+		}
+		if strings.EqualFold(name, "Host") {
+			req.Host = strings.TrimSpace(v)
+		}
+		req.Header.Set(name, strings.TrimSpace(v))
+	}
+	if name, password, ok := strings.Cut(f.user, ":"); ok {
+		req.SetBasicAuth(name, password)
+	}
+	resp, err := client.Do(req)
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		err = fmt.Errorf("%w (this image has no certificates: name them, as with --cacert /var/run/secrets/kubernetes.io/serviceaccount/ca.crt, or go without checking)", err)
+	}
+	return resp, err
+}
+
+func wget(c *applet.Call) error {
+	f := &fetch{method: "GET", follow: true}
+	out := c.String("O,output-document", "FILE", "", "where to write; - is standard output")
+	quiet := c.Bool("q,quiet", "no messages")
+	show := c.Bool("S,server-response", "show the answer's headers")
+	spider := c.Bool(",spider", "only ask whether it is there")
+	dir := c.String("P,directory-prefix", "FOLDER", ".", "folder to write to")
+	headers := c.Strings(",header", "HEADER", "send this too, as 'Name: value'")
+	post := c.String(",post-data", "TEXT", "", "send this with POST")
+	timeout := c.Float("T,timeout", "SECONDS", 900, "how long to wait")
+	insecure := c.Bool(",no-check-certificate", "do not check who answers")
+	c.Do("k", "as --no-check-certificate", func() { *insecure = true })
+	ca := c.String(",ca-certificate", "FILE", "", "certificates of authorities")
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	f.headers, f.data, f.timeout, f.connect, f.insecure, f.ca = *headers, *post, *timeout, min(*timeout, 30), *insecure, *ca
+	if *post != "" {
+		f.method = "POST"
+	}
+	if *spider {
+		f.method = "HEAD"
+	}
+	for _, url := range c.Args {
+		resp, err := f.do(url)
+		if err != nil {
+			return err
+		}
+		if *show {
+			fmt.Fprintf(c.Err, "  %s %s\n", resp.Proto, resp.Status)
+			_ = resp.Header.Write(indent{c.Err})
+		}
+		if resp.StatusCode >= 400 {
+			resp.Body.Close()
+			return applet.Fail(8, "%s: the server answered %s", url, resp.Status)
+		}
+		if *spider {
+			continue
+		}
+		name := *out
+		if name == "" {
+			if name = path.Base(resp.Request.URL.Path); name == "/" || name == "." {
+				name = "index.html"
+			}
+			name = filepath.Join(*dir, name)
+		}
+		n, err := save(c, name, resp.Body, false)
+		if err != nil {
+			return err
+		}
+		if !*quiet && name != "-" {
+			fmt.Fprintf(c.Err, "%s: %s saved\n", name, applet.Human(n))
+		}
+	}
+	return nil
+}
+
+// indent sets headers apart.
+type indent struct{ w io.Writer }
+
+func (i indent) Write(p []byte) (int, error) {
+	_, err := i.w.Write(append([]byte("  "), p...))
+	return len(p), err
+}
+
+func save(c *applet.Call, name string, body io.ReadCloser, stream bool) (n int64, err error) {
+	defer body.Close()
+	var w io.Writer = c.Out
+	if name != "-" {
+		f, err := os.Create(name)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		w = f
+	} else if stream { // what comes slowly is to be seen at once
+		_ = c.Out.Flush()
+		w = os.Stdout
+	}
+	return io.Copy(w, body)
+}
+
+func curl(c *applet.Call) error {
+	f := &fetch{}
+	c.Do("s,silent", "no messages but failures' with -S", func() {})
+	c.Do("S,show-error", "does nothing", func() {})
+	c.Do("N,no-buffer", "does nothing", func() {})
+	c.Do("g,globoff", "does nothing", func() {})
+	method := c.String("X,request", "METHOD", "", "method")
+	head, with := c.Bool("I,head", "headers only"), c.Bool("i,include", "headers too")
+	verbose := c.Bool("v,verbose", "say what goes on")
+	headers := c.Strings("H,header", "HEADER", "send this too, as 'Name: value'")
+	data := c.Strings("d,data", "TEXT", "send this; @FILE is a file's content")
+	binary := c.Strings(",data-binary", "TEXT", "as -d")
+	raw := c.Strings(",data-raw", "TEXT", "as -d, without @")
+	upload := c.String("T,upload-file", "FILE", "", "send a file by PUT")
+	out := c.String("o,output", "FILE", "-", "where to write")
+	remote := c.Bool("O,remote-name", "write to a file of that name")
+	fail := c.Bool("f,fail", "an answer of 400 or more is a failure, exit code 22")
+	follow, insecure := c.Bool("L,location", "follow redirects"), c.Bool("k,insecure", "do not check who answers")
+	ca := c.String(",cacert", "FILE", "", "certificates of authorities")
+	user := c.String("u,user", "NAME:PASSWORD", "", "name and password")
+	timeout, connect := c.Float("m,max-time", "SECONDS", 0, "how long it may take"), c.Float(",connect-timeout", "SECONDS", 60, "how long connecting may take")
+	socket := c.String(",unix-socket", "PATH", "", "connect to a unix socket")
+	resolve := c.Strings(",resolve", "HOST:PORT:ADDRESS", "take this address for a name")
+	format := c.String("w,write-out", "FORMAT", "", "print this at the end: %{http_code}, %{time_total}, %{size_download}")
+	agent := c.String("A,user-agent", "TEXT", "", "what to call oneself")
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	f.headers, f.follow, f.insecure, f.ca, f.user, f.timeout, f.connect, f.unix, f.resolve = *headers, *follow, *insecure, *ca, *user, *timeout, *connect, *socket, *resolve
+	if *agent != "" {
+		f.headers = append(f.headers, "User-Agent: "+*agent)
+	}
+	f.data = strings.Join(slices.Concat(*data, *binary, *raw), "&")
+	switch {
+	case *upload != "":
+		f.data, f.method = "@"+*upload, "PUT"
+	case f.data != "":
+		f.method = "POST"
+	case *head:
+		f.method = "HEAD"
+	}
+	if *method != "" {
+		f.method = *method
+	}
+	for _, url := range c.Args {
+		if err := curlOne(c, f, url, curlOutput{*out, *format, *remote, *head || *with, *head, *verbose, *fail}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// curlOutput says what of an answer goes where.
+type curlOutput struct {
+	file, format                         string
+	remote, headers, only, verbose, fail bool
+}
+
+func curlOne(c *applet.Call, f *fetch, url string, o curlOutput) error {
+	start := time.Now()
+	resp, err := f.do(url)
+	if err != nil {
+		var dns *net.DNSError
+		var op *net.OpError
+		switch {
+		case errors.As(err, &dns):
+			return applet.Fail(6, "%w", err)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return applet.Fail(28, "%w", err)
+		case errors.As(err, &op) && errors.Is(err, unix.ECONNREFUSED):
+			return applet.Fail(7, "%w", err)
+		}
+		return err
+	}
+	if o.verbose {
+		fmt.Fprintf(c.Err, "> %s %s\n< %s %s\n", resp.Request.Method, resp.Request.URL, resp.Proto, resp.Status)
+		for k, v := range resp.Header {
+			fmt.Fprintf(c.Err, "< %s: %s\n", k, strings.Join(v, ", "))
+		}
+	}
+	if o.fail && resp.StatusCode >= 400 {
+		resp.Body.Close()
+		return applet.Fail(22, "the server answered %s", resp.Status)
+	}
+	if o.headers {
+		c.Printf("%s %s\r\n", resp.Proto, resp.Status)
+		_ = resp.Header.Write(c.Out)
+		c.Printf("\r\n")
+	}
+	if o.remote {
+		o.file = path.Base(resp.Request.URL.Path)
+	}
+	n, err := save(c, o.file, resp.Body, true)
+	c.Printf("%s", strings.NewReplacer("%{http_code}", fmt.Sprint(resp.StatusCode), "%{response_code}", fmt.Sprint(resp.StatusCode),
+		"%{time_total}", fmt.Sprintf("%.6f", time.Since(start).Seconds()), "%{size_download}", fmt.Sprint(n), `\n`, "\n", `\t`, "\t").Replace(o.format))
+	return err
+}
+
+// httpd serves files.
+func httpd(c *applet.Call) error {
+	addr := c.String("p,port", "[ADDRESS:]PORT", "8080", "where to listen")
+	c.Bool("f", "does nothing: it stays in the foreground")
+	dir := c.String("h,home", "FOLDER", "", "as the argument")
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	if len(c.Args) == 1 {
+		*dir = c.Args[0]
+	}
+	if *dir == "" {
+		*dir = "."
+	}
+	root, err := os.OpenRoot(*dir)
+	if err != nil {
+		return err
+	}
+	at := *addr
+	if !strings.Contains(at, ":") {
+		at = ":" + at
+	}
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Err, "serving %s at http://%s/\n", *dir, l.Addr())
+	files := http.FileServerFS(root.FS())
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(c.Err, "%s %s %s\n", r.RemoteAddr, r.Method, r.URL.Path)
+		files.ServeHTTP(w, r)
+	})}
+	return server.Serve(l)
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+	"github.com/wherryproject/wherry/toolbox/internal/procs"
+)
+
+// socket is a line of /proc/net.
+type socket struct {
+	kind, state, local, peer string
+	receive, send            uint64
+	uid                      int
+	inode                    uint64
+}
+
+func ss(c *applet.Call) error { return sockets(c, false) }
+
+func netstat(c *applet.Call) error { return sockets(c, true) }
+
+func sockets(c *applet.Call, old bool) error {
+	tcp, udp, unixes := c.Bool("t,tcp", "TCP"), c.Bool("u,udp", "UDP"), c.Bool("x,unix", "unix sockets")
+	raw := c.Bool("w,raw", "raw sockets")
+	listening, all := c.Bool("l,listening", "those that listen only"), c.Bool("a,all", "those that listen too")
+	holders := c.Bool("p,processes", "the processes that have them")
+	c.Bool("n,numeric", "does nothing: numbers are never names")
+	extra := c.Bool("e,extended", "users and inodes too")
+	four, six := c.Bool("4,ipv4", "IPv4 only"), c.Bool("6,ipv6", "IPv6 only")
+	bare := c.Bool("H,no-header", "no title")
+	var route *bool
+	if old {
+		route = c.Bool("r,route", "the routes")
+	}
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	if route != nil && *route {
+		return showRoutes(c, "", 0)
+	}
+	if !*tcp && !*udp && !*unixes && !*raw {
+		*tcp, *udp, *unixes = true, true, !old
+	}
+	var list []socket
+	for _, k := range []struct {
+		want bool
+		kind string
+	}{{*tcp, "tcp"}, {*udp, "udp"}, {*raw, "raw"}} {
+		if k.want && !*six {
+			list = append(list, inet(k.kind, k.kind)...)
+		}
+		if k.want && !*four {
+			list = append(list, inet(k.kind, k.kind+"6")...)
+		}
+	}
+	if *unixes {
+		list = append(list, unixSockets()...)
+	}
+	var owners map[uint64][]procs.Holder
+	if *holders {
+		owners = procs.Sockets()
+	}
+	if !*bare {
+		last := ""
+		if *holders {
+			last = "Process"
+		}
+		c.Println(strings.TrimRight(fmt.Sprintf("%-5s %-11s %6s %6s %-40s %-40s %s", "Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", last), " "))
+	}
+	for _, s := range list {
+		listens := s.state == "LISTEN" || s.state == "UNCONN"
+		if *listening && !listens || !*listening && !*all && listens {
+			continue
+		}
+		line := fmt.Sprintf("%-5s %-11s %6d %6d %-40s %-40s", s.kind, s.state, s.receive, s.send, s.local, s.peer)
+		if *holders {
+			line += " " + who(owners[s.inode])
+		}
+		if *extra {
+			line += fmt.Sprintf(" uid:%d ino:%d", s.uid, s.inode)
+		}
+		c.Println(strings.TrimRight(line, " "))
+	}
+	return nil
+}
+
+func who(list []procs.Holder) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var out []string
+	for _, h := range list {
+		out = append(out, fmt.Sprintf("(%q,pid=%d,fd=%d)", h.Name, h.PID, h.FD))
+	}
+	return "users:(" + strings.Join(out, ",") + ")"
+}
+
+// inet reads /proc/net/tcp and its like; a kernel without IPv6 has no such file.
+func inet(kind, file string) (out []socket) {
+	text, err := os.ReadFile("/proc/net/" + file)
+	if err != nil {
+		return nil
+	}
+	states := []string{"", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN", "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING", "NEW-SYN-RECV"}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 10 || f[0] == "sl" {
+			continue
+		}
+		s := socket{kind: kind, local: endpoint(f[1]), peer: endpoint(f[2])}
+		if n, err := strconv.ParseUint(f[3], 16, 8); err == nil && int(n) < len(states) {
+			s.state = states[n]
+		}
+		send, receive, _ := strings.Cut(f[4], ":")
+		s.send, _ = strconv.ParseUint(send, 16, 64)
+		s.receive, _ = strconv.ParseUint(receive, 16, 64)
+		s.uid, _ = strconv.Atoi(f[7])
+		s.inode, _ = strconv.ParseUint(f[9], 10, 64)
+		out = append(out, s)
+	}
+	return out
+}
+
+// endpoint reads an address as the kernel prints it: words of four bytes in the machine's order.
+func endpoint(text string) string {
+	addr, port, _ := strings.Cut(text, ":")
+	b, err := hex.DecodeString(addr)
+	if err != nil || len(b)%4 != 0 {
+		return text
+	}
+	for i := 0; i < len(b); i += 4 {
+		b[i], b[i+1], b[i+2], b[i+3] = b[i+3], b[i+2], b[i+1], b[i]
+	}
+	ip, _ := netip.AddrFromSlice(b)
+	n, _ := strconv.ParseUint(port, 16, 16)
+	word := strconv.FormatUint(n, 10)
+	if n == 0 {
+		word = "*"
+	}
+	if ip.Is6() {
+		return "[" + ip.Unmap().String() + "]:" + word
+	}
+	return ip.String() + ":" + word
+}
+
+func unixSockets() (out []socket) {
+	text, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 7 || f[0] == "Num" {
+			continue
+		}
+		s := socket{kind: map[string]string{"0001": "u_str", "0002": "u_dgr", "0005": "u_seq"}[f[4]], local: "*", peer: "*", state: "ESTAB"}
+		flags, _ := strconv.ParseUint(f[3], 16, 64)
+		switch {
+		case flags&0x10000 != 0:
+			s.state = "LISTEN"
+		case f[5] == "01":
+			s.state = "UNCONN"
+		}
+		s.inode, _ = strconv.ParseUint(f[6], 10, 64)
+		if len(f) > 7 {
+			s.local = f[7]
+		}
+		out = append(out, s)
+	}
+	return out
+}

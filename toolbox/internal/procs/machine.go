@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/accounts"
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+	"github.com/wherryproject/wherry/toolbox/internal/files"
+)
+
+func free(c *applet.Call) error {
+	unit := func(n int64) string { return fmt.Sprint(n / 1024) }
+	c.Do("h,human", "sizes as 1.5G", func() { unit = applet.Human })
+	c.Do("b,bytes", "bytes", func() { unit = func(n int64) string { return fmt.Sprint(n) } })
+	c.Do("k,kibi", "units of 1024 bytes (the default)", func() {})
+	c.Do("m,mebi", "MiB", func() { unit = func(n int64) string { return fmt.Sprint(n >> 20) } })
+	c.Do("g,gibi", "GiB", func() { unit = func(n int64) string { return fmt.Sprint(n >> 30) } })
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	m, err := memory()
+	if err != nil {
+		return err
+	}
+	cache := m["Buffers"] + m["Cached"] + m["SReclaimable"]
+	c.Printf("%-6s %12s %12s %12s %12s %12s %12s\n", "", "total", "used", "free", "shared", "buff/cache", "available")
+	c.Printf("%-6s %12s %12s %12s %12s %12s %12s\n", "Mem:", unit(m["MemTotal"]), unit(m["MemTotal"]-m["MemAvailable"]), unit(m["MemFree"]),
+		unit(m["Shmem"]), unit(cache), unit(m["MemAvailable"]))
+	c.Printf("%-6s %12s %12s %12s\n", "Swap:", unit(m["SwapTotal"]), unit(m["SwapTotal"]-m["SwapFree"]), unit(m["SwapFree"]))
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(file)
+		if n, e := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && e == nil && n < m["MemTotal"] {
+			c.Printf("This container may use %s (%s).\n", applet.Human(n), file)
+		}
+	}
+	return nil
+}
+
+func uptime(c *applet.Call) error {
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return err
+	}
+	sec, _ := strconv.ParseFloat(strings.Fields(string(text) + " 0")[0], 64)
+	load, _ := os.ReadFile("/proc/loadavg")
+	f := strings.Fields(string(load) + " ? ? ?")
+	up := time.Duration(sec) * time.Second
+	days := ""
+	if d := up / (24 * time.Hour); d > 0 {
+		days = fmt.Sprintf("%d days, ", d)
+	}
+	c.Printf(" %s up %s%d:%02d, load average: %s, %s, %s\n", time.Now().Format(time.TimeOnly), days, int(up.Hours())%24, int(up.Minutes())%60, f[0], f[1], f[2])
+	return nil
+}
+
+func uname(c *applet.Call) error {
+	all := c.Bool("a,all", "everything")
+	system, node := c.Bool("s,kernel-name", "kernel's name (the default)"), c.Bool("n,nodename", "machine's name")
+	release, version := c.Bool("r,kernel-release", "release"), c.Bool("v,kernel-version", "version")
+	machine := c.Bool("m,machine", "processor")
+	c.Do("o,operating-system", "operating system", func() { *system = true })
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return err
+	}
+	var out []string
+	for _, p := range []struct {
+		want bool
+		text []byte
+	}{{*system, u.Sysname[:]}, {*node, u.Nodename[:]}, {*release, u.Release[:]}, {*version, u.Version[:]}, {*machine, u.Machine[:]}} {
+		if p.want || *all {
+			out = append(out, string(bytes.TrimRight(p.text, "\x00")))
+		}
+	}
+	if len(out) == 0 {
+		out = []string{string(bytes.TrimRight(u.Sysname[:], "\x00"))}
+	}
+	c.Println(strings.Join(out, " "))
+	return nil
+}
+
+func hostname(c *applet.Call) error {
+	short := c.Bool("s,short", "up to the first dot")
+	addresses := c.Bool("i,ip-address", "the address /etc/hosts has for it")
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	if *short {
+		name, _, _ = strings.Cut(name, ".")
+	}
+	if *addresses {
+		text, _ := os.ReadFile("/etc/hosts")
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 1 && slices.Contains(f[1:], name) {
+				c.Println(f[0])
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is not in /etc/hosts", name)
+	}
+	c.Println(name)
+	return nil
+}
+
+func id(c *applet.Call) error {
+	user, group := c.Bool("u,user", "the user only"), c.Bool("g,group", "the group only")
+	groups, name := c.Bool("G,groups", "all groups only"), c.Bool("n,name", "names, not numbers")
+	c.Bool("r,real", "does nothing")
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	var names accounts.Names
+	uid, gid := os.Geteuid(), os.Getegid()
+	all, err := os.Getgroups()
+	if err != nil {
+		return err
+	}
+	if len(c.Args) == 1 {
+		u, err := names.Find(c.Args[0])
+		if err != nil {
+			return err
+		}
+		uid, gid, all = u.UID, u.GID, []int{u.GID}
+	}
+	if !slices.Contains(all, gid) {
+		all = append([]int{gid}, all...)
+	}
+	one := func(n int, word func(int) string) string {
+		if *name {
+			return word(n)
+		}
+		return strconv.Itoa(n)
+	}
+	both := func(n int, word func(int) string) string {
+		if w := word(n); w != strconv.Itoa(n) {
+			return fmt.Sprintf("%d(%s)", n, w)
+		}
+		return strconv.Itoa(n)
+	}
+	list := func(f func(int, func(int) string) string, sep string) string {
+		var out []string
+		for _, g := range all {
+			out = append(out, f(g, names.Group))
+		}
+		return strings.Join(out, sep)
+	}
+	switch {
+	case *user:
+		c.Println(one(uid, names.User))
+	case *group:
+		c.Println(one(gid, names.Group))
+	case *groups:
+		c.Println(list(one, " "))
+	default:
+		c.Printf("uid=%s gid=%s groups=%s\n", both(uid, names.User), both(gid, names.Group), list(both, ","))
+	}
+	return nil
+}
+
+func groups(c *applet.Call) error {
+	c.Args = append([]string{"-Gn"}, c.Args...)
+	return id(c)
+}
+
+func whoami(c *applet.Call) error {
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	var names accounts.Names
+	c.Println(names.User(os.Geteuid()))
+	return nil
+}
+
+func date(c *applet.Call) error {
+	utc := c.Bool("u,utc", "in UTC")
+	given := c.String("d,date", "TIME", "", "this time, as 2006-01-02 15:04:05 or @seconds")
+	iso, rfc := c.Bool("I", "as 2006-01-02"), c.Bool("R,rfc-email", "as Mon, 02 Jan 2006 15:04:05 -0700")
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	t := time.Now()
+	if *given != "" {
+		var err error
+		if t, err = files.ParseTime(*given); err != nil {
+			return applet.Usage("%v", err)
+		}
+	}
+	if *utc {
+		t = t.UTC()
+	}
+	switch {
+	case *iso:
+		c.Println(t.Format(time.DateOnly))
+	case *rfc:
+		c.Println(t.Format(time.RFC1123Z))
+	case len(c.Args) == 1 && c.Args[0] != "" && c.Args[0][0] == '+':
+		c.Println(strftime(t, c.Args[0][1:]))
+	case len(c.Args) == 1:
+		return applet.Usage("%q does not begin with +; the clock cannot be set", c.Args[0])
+	default:
+		c.Println(t.Format("Mon Jan _2 15:04:05 MST 2006"))
+	}
+	return nil
+}
+
+// strftime words a time by a format as date +FORMAT has it.
+func strftime(t time.Time, format string) string {
+	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'e': "_2", 'b': "Jan", 'h': "Jan",
+		'B': "January", 'a': "Mon", 'A': "Monday", 'I': "03", 'p': "PM", 'z': "-0700", 'Z': "MST", 'F': time.DateOnly, 'T': time.TimeOnly,
+		'R': "15:04", 'D': "01/02/06", 'c': time.ANSIC, 'j': "002", 'r': "03:04:05 PM", 'x': "01/02/06", 'X': time.TimeOnly}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		switch ch := format[i]; {
+		case ch == 's':
+			b.WriteString(strconv.FormatInt(t.Unix(), 10))
+		case ch == 'N':
+			fmt.Fprintf(&b, "%09d", t.Nanosecond())
+		case ch == 'n':
+			b.WriteByte('\n')
+		case ch == 't':
+			b.WriteByte('\t')
+		case ch == '%':
+			b.WriteByte('%')
+		case ch == 'u':
+			fmt.Fprint(&b, (int(t.Weekday())+6)%7+1)
+		case ch == 'w':
+			fmt.Fprint(&b, int(t.Weekday()))
+		case ch == 'V':
+			_, week := t.ISOWeek()
+			fmt.Fprintf(&b, "%02d", week)
+		case layouts[ch] != "":
+			b.WriteString(t.Format(layouts[ch]))
+		default:
+			b.WriteString(format[i-1 : i+1])
+		}
+	}
+	return b.String()
+}
+
+func dmesg(c *applet.Call) error {
+	human := c.Bool("T,ctime", "times of day")
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	buf := make([]byte, 16<<20)
+	n, err := unix.Klogctl(3, buf) // read all
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the kernel's messages may not be read (needs CAP_SYSLOG): %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	boot := bootTime()
+	for line := range strings.Lines(string(buf[:n])) {
+		if strings.HasPrefix(line, "<") {
+			if _, after, ok := strings.Cut(line, ">"); ok {
+				line = after
+			}
+		}
+		if stamp, rest, ok := strings.Cut(strings.TrimPrefix(line, "["), "] "); ok && *human {
+			if sec, err := strconv.ParseFloat(strings.TrimSpace(stamp), 64); err == nil {
+				line = "[" + boot.Add(time.Duration(sec*1e9)).Format(time.ANSIC) + "] " + rest
+			}
+		}
+		c.Printf("%s", line)
+	}
+	return nil
+}
+
+func nproc(c *applet.Call) error {
+	c.Bool(",all", "does nothing")
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	c.Println(runtime.NumCPU())
+	return nil
+}
+
+func sysctl(c *applet.Call) error {
+	bare := c.Bool("n,values", "values only")
+	c.Bool("a,all", "all (the default)")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	show := func(name string) error {
+		text, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		if err == nil && !*bare {
+			c.Printf("%s = ", strings.ReplaceAll(name, "/", "."))
+		}
+		if err == nil {
+			c.Println(strings.TrimSpace(string(text)))
+		}
+		return err
+	}
+	for _, a := range c.Args {
+		if strings.Contains(a, "=") {
+			return applet.Usage("settings are only read here")
+		}
+		if err := show(strings.ReplaceAll(a, ".", "/")); err != nil {
+			c.Warn(err)
+		}
+	}
+	if len(c.Args) > 0 {
+		return nil
+	}
+	return filepath.WalkDir("/proc/sys", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			_ = show(strings.TrimPrefix(path, "/proc/sys/")) // many may only be written to
+		}
+		return nil
+	})
+}
+
+func tty(c *applet.Call) error {
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err != nil {
+		c.Println("not a tty")
+		return applet.Exit(1)
+	}
+	name, err := os.Readlink("/proc/self/fd/0")
+	if err == nil {
+		c.Println(name)
+	}
+	return err
+}
+
+func clearScreen(c *applet.Call) error {
+	if err := c.Parse(0, 0); err != nil {
+		return err
+	}
+	c.Printf("\x1b[H\x1b[2J\x1b[3J")
+	return nil
+}
+
+func printenv(c *applet.Call) error {
+	zero := c.Bool("0,null", "end each with a zero byte")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	end := "\n"
+	if *zero {
+		end = "\x00"
+	}
+	if len(c.Args) == 0 {
+		for _, e := range os.Environ() {
+			c.Printf("%s%s", e, end)
+		}
+		return nil
+	}
+	for _, name := range c.Args {
+		v, ok := os.LookupEnv(name)
+		if !ok {
+			c.Failed()
+			continue
+		}
+		c.Printf("%s%s", v, end)
+	}
+	return nil
+}
+
+// duration reads 5, 1.5, 10s, 2m, 1h or 1d.
+func duration(text string) (time.Duration, error) {
+	unit := time.Second
+	number := text
+	if n := len(text); n > 0 {
+		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[n-1]]; ok {
+			unit, number = u, text[:n-1]
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if text == "infinity" || text == "inf" {
+		return 1<<63 - 1, nil
+	}
+	if err != nil || v < 0 {
+		return 0, applet.Usage("time %q is not as 5, 1.5, 10s, 2m, 1h, 1d", text)
+	}
+	return time.Duration(v * float64(unit)), nil
+}
+
+func sleep(c *applet.Call) error {
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	var sum time.Duration
+	for _, a := range c.Args {
+		d, err := duration(a)
+		if err != nil {
+			return err
+		}
+		if sum += d; sum < 0 {
+			sum = 1<<63 - 1
+		}
+	}
+	time.Sleep(sum)
+	return nil
+}
+
+func yes(c *applet.Call) error {
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	line := "y"
+	if len(c.Args) > 0 {
+		line = strings.Join(c.Args, " ")
+	}
+	for {
+		if _, err := c.Out.WriteString(line + "\n"); err != nil {
+			return err
+		}
+	}
+}
+
+func which(c *applet.Call) error {
+	all := c.Bool("a,all", "all of them")
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	for _, name := range c.Args {
+		found := false
+		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil && (!found || *all) {
+				c.Println(path)
+				found = true
+			}
+		}
+		if !found {
+			c.Failed()
+		}
+	}
+	return nil
+}

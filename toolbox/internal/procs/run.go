@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// runner has the commands that run others.
+type runner struct{ known func(string) bool }
+
+// find looks for a program; what is nowhere in PATH may be the toolbox's own.
+func (r runner) find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	if r.known(name) {
+		return "/proc/self/exe", nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "", applet.Fail(126, "%s: %w", name, fs.ErrPermission)
+	}
+	return "", applet.Fail(127, "%s: command not found", name)
+}
+
+// become replaces this process.
+func (r runner) become(c *applet.Call, args []string) error {
+	path, err := r.find(args[0])
+	if err != nil {
+		return err
+	}
+	if err := c.Out.Flush(); err != nil {
+		return err
+	}
+	return applet.Fail(126, "%s: %w", args[0], syscall.Exec(path, args, os.Environ()))
+}
+
+// command prepares a program with this one's streams.
+func (r runner) command(args []string) (*exec.Cmd, error) {
+	path, err := r.find(args[0])
+	return &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, err
+}
+
+// ended makes a program's end this command's.
+func ended(err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		return applet.Exit(128 + int(s.Signal()))
+	}
+	return applet.Exit(exit.ExitCode())
+}
+
+func (r runner) env(c *applet.Call) error {
+	c.Posix()
+	empty := c.Bool("i,ignore-environment", "begin with none")
+	unset := c.Strings("u,unset", "NAME", "leave this out")
+	zero := c.Bool("0,null", "end each with a zero byte")
+	dir := c.String("C,chdir", "FOLDER", "", "go there first")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	if *empty {
+		os.Clearenv()
+	}
+	for _, name := range *unset {
+		os.Unsetenv(name)
+	}
+	for len(c.Args) > 0 && strings.Contains(c.Args[0], "=") {
+		name, value, _ := strings.Cut(c.Args[0], "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+		c.Args = c.Args[1:]
+	}
+	if *dir != "" {
+		if err := os.Chdir(*dir); err != nil {
+			return err
+		}
+	}
+	if len(c.Args) > 0 {
+		return r.become(c, c.Args)
+	}
+	for _, e := range os.Environ() {
+		c.Printf("%s%s", e, map[bool]string{false: "\n", true: "\x00"}[*zero])
+	}
+	return nil
+}
+
+func (r runner) chroot(c *applet.Call) error {
+	c.Posix()
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	args := c.Args[1:]
+	if len(args) == 0 {
+		args = []string{"/bin/sh"}
+	}
+	// The toolbox's own commands work there too, by a file that is open already.
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	if err := unix.Chroot(c.Args[0]); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			return applet.Fail(125, "the root folder may not be changed (needs CAP_SYS_CHROOT): %w", err)
+		}
+		return applet.Fail(125, "%s: %w", c.Args[0], err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(args[0]); err == nil {
+		return r.become(c, args)
+	}
+	if base := filepath.Base(args[0]); r.known(base) {
+		argv := append([]string{base}, args[1:]...)
+		if err := execFile(self, argv); err != nil {
+			return applet.Fail(126, "%s: %w", base, err)
+		}
+	}
+	return applet.Fail(127, "%s: command not found in %s", args[0], c.Args[0])
+}
+
+// execFile runs a program by an open file.
+func execFile(f *os.File, argv []string) error {
+	return fexecve(int(f.Fd()), argv, os.Environ())
+}
+
+func (r runner) nohup(c *applet.Call) error {
+	c.Posix()
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	signal.Ignore(unix.SIGHUP)
+	return r.become(c, c.Args)
+}
+
+func (r runner) setsid(c *applet.Call) error {
+	c.Posix()
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	cmd, err := r.command(c.Args)
+	if err != nil {
+		return err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return ended(cmd.Run())
+}
+
+func (r runner) time(c *applet.Call) error {
+	c.Posix()
+	c.Bool("p,portability", "as POSIX words it (always)")
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	cmd, err := r.command(c.Args)
+	if err != nil {
+		return err
+	}
+	signal.Ignore(unix.SIGINT, unix.SIGQUIT)
+	start := time.Now()
+	err = cmd.Run()
+	took := time.Since(start)
+	if s := cmd.ProcessState; s != nil {
+		fmt.Fprintf(c.Err, "real %.3f\nuser %.3f\nsys %.3f\n", took.Seconds(), s.UserTime().Seconds(), s.SystemTime().Seconds())
+	}
+	return ended(err)
+}
+
+func (r runner) timeout(c *applet.Call) error {
+	c.Posix()
+	name := c.String("s,signal", "SIGNAL", "TERM", "signal to send")
+	killAfter := c.String("k,kill-after", "TIME", "", "kill it that long after the signal")
+	if err := c.Parse(2, -1); err != nil {
+		return err
+	}
+	limit, err := duration(c.Args[0])
+	if err != nil {
+		return err
+	}
+	sig, err := parseSignal(*name)
+	if err != nil {
+		return err
+	}
+	cmd, err := r.command(c.Args[1:])
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	late := false
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	alarm := time.After(limit)
+	if limit == 0 {
+		alarm = nil
+	}
+	for {
+		select {
+		case err := <-done:
+			if late && sig != unix.SIGKILL {
+				return applet.Exit(124)
+			}
+			return ended(err)
+		case <-alarm:
+			_ = cmd.Process.Signal(sig)
+			alarm = nil
+			if late {
+				_ = cmd.Process.Kill()
+			} else if *killAfter != "" {
+				more, err := duration(*killAfter)
+				if err != nil {
+					return err
+				}
+				alarm = time.After(more)
+			}
+			late = true
+		}
+	}
+}
+
+func (r runner) watch(c *applet.Call) error {
+	c.Posix()
+	every := c.Float("n,interval", "SECONDS", 2, "time between runs")
+	bare := c.Bool("t,no-title", "no title line")
+	exact := c.Bool("x,exec", "run the command itself, not by the shell")
+	if err := c.Parse(1, -1); err != nil {
+		return err
+	}
+	args := []string{"sh", "-c", strings.Join(c.Args, " ")}
+	if *exact {
+		args = c.Args
+	}
+	for {
+		cmd, err := r.command(args)
+		if err != nil {
+			return err
+		}
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &out, nil
+		err = cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return err
+		}
+		lines := strings.Split(out.String(), "\n")
+		if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil {
+			lines = lines[:min(len(lines), max(1, int(size.Row)-3))]
+		}
+		c.Printf("\x1b[H\x1b[J")
+		if !*bare {
+			c.Printf("Every %.1fs: %s    %s\n\n", *every, strings.Join(c.Args, " "), time.Now().Format(time.TimeOnly))
+		}
+		c.Printf("%s\n", strings.Join(lines, "\n"))
+		if err := c.Out.Flush(); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(max(*every, 0.1) * float64(time.Second)))
+	}
+}
+
+func (r runner) xargs(c *applet.Call) error {
+	c.Posix()
+	most := c.Int("n,max-args", "N", 5000, "N arguments for a run")
+	lines := c.Int("L,max-lines", "N", 0, "N lines for a run")
+	zero := c.Bool("0,null", "arguments end with zero bytes")
+	replace := c.String("I,replace", "TEXT", "", "a run for each line, put where TEXT is")
+	delim := c.String("d,delimiter", "CHAR", "", "what stands between arguments")
+	skip := c.Bool("r,no-run-if-empty", "no run without arguments")
+	parallel := c.Int("P,max-procs", "N", 1, "N runs at the same time")
+	show := c.Bool("t,verbose", "show the commands")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	if *most < 1 || *parallel < 1 {
+		return applet.Usage("-n and -P want 1 or more")
+	}
+	if len(c.Args) == 0 {
+		c.Args = []string{"echo"}
+	}
+	sep := byte(0)
+	switch {
+	case *zero:
+	case *delim == `\n`, *replace != "", *lines > 0:
+		sep = '\n'
+	case *delim == `\0`:
+	case *delim != "":
+		sep = (*delim)[0]
+	default:
+		sep = ' '
+	}
+	slots := make(chan struct{}, *parallel)
+	results := make(chan int, 1)
+	worst := make(chan int, 1)
+	go func() {
+		code := 0
+		for r := range results {
+			code = max(code, r)
+		}
+		worst <- code
+	}()
+	run := func(args []string) error {
+		cmd, err := r.command(args)
+		if err != nil {
+			return err
+		}
+		cmd.Stdin = nil
+		if *show {
+			fmt.Fprintln(c.Err, strings.Join(args, " "))
+		}
+		slots <- struct{}{}
+		if err := cmd.Start(); err != nil {
+			return applet.Fail(126, "%w", err)
+		}
+		go func() {
+			code := 0
+			if cmd.Wait() != nil {
+				code = 123
+			}
+			results <- code
+			<-slots
+		}()
+		return nil
+	}
+	var batch []string
+	size, ran := 0, false
+	flush := func() error {
+		ran = true
+		args := append(slices.Clone(c.Args), batch...)
+		batch, size = nil, 0
+		return run(args)
+	}
+	err := words(c.In, sep, func(word string) error {
+		if *replace != "" {
+			args := make([]string, len(c.Args))
+			for i, a := range c.Args {
+				args[i] = strings.ReplaceAll(a, *replace, strings.TrimLeft(word, " \t"))
+			}
+			ran = true
+			return run(args)
+		}
+		if size += len(word) + 1; size > 100<<10 && len(batch) > 0 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if *lines > 0 {
+			batch = append(batch, strings.Fields(word)...)
+			if *lines == 1 {
+				return flush()
+			}
+		} else {
+			batch = append(batch, word)
+		}
+		if *lines == 0 && len(batch) >= *most {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil && (len(batch) > 0 || !ran && !*skip && *replace == "") {
+		err = flush()
+	}
+	for range *parallel {
+		slots <- struct{}{} // all have ended
+	}
+	close(results)
+	if code := <-worst; err == nil && code != 0 {
+		return applet.Exit(code)
+	}
+	return err
+}
+
+// words splits input; sep ' ' stands for blanks and line ends, with quotes and backslashes.
+func words(in io.Reader, sep byte, f func(string) error) error {
+	b := bufio.NewReaderSize(in, 64<<10)
+	if sep != ' ' {
+		for {
+			word, err := b.ReadString(sep)
+			if word = strings.TrimSuffix(word, string(sep)); word != "" || err == nil {
+				if sep == '\n' && strings.TrimSpace(word) == "" {
+					word = ""
+				} else if e := f(word); e != nil {
+					return e
+				}
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	var word []byte
+	inside, quote := false, byte(0)
+	for {
+		ch, err := b.ReadByte()
+		switch {
+		case err != nil || quote == 0 && strings.IndexByte(" \t\n", ch) >= 0:
+			if quote != 0 {
+				return fmt.Errorf("a %c is missing", quote)
+			}
+			if inside {
+				if e := f(string(word)); e != nil {
+					return e
+				}
+			}
+			word, inside = word[:0], false
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		case quote != 0 && ch == quote:
+			quote = 0
+		case quote == 0 && (ch == '\'' || ch == '"'):
+			quote, inside = ch, true
+		case quote == 0 && ch == '\\':
+			if ch, err = b.ReadByte(); err != nil {
+				return err
+			}
+			word, inside = append(word, ch), true
+		default:
+			word, inside = append(word, ch), true
+		}
+	}
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// Applets returns the shell, and its built-in commands as programs. known tells whether the toolbox has a command.
+func Applets(known func(name string) bool) []applet.Applet {
+	run := func(c *applet.Call) error { return sh(c, known) }
+	out := []applet.Applet{
+		{Name: "sh", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell", Run: run},
+		{Name: "ash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell", Run: run},
+		{Name: "bash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell, which knows bash's syntax", Run: run},
+	}
+	for name, short := range map[string]string{
+		"echo": "Print the arguments", "printf": "Print arguments by a format", "test": "Check files, texts and numbers; exit code 0 is yes",
+		"[": "As test, with a ] at the end",
+	} {
+		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short, Run: func(c *applet.Call) error { return builtin(c, known) }})
+	}
+	return out
+}
+
+// session is one run of the shell.
+type session struct {
+	runner *interp.Runner
+	jobs   *jobs
+	known  func(string) bool
+	err    io.Writer
+}
+
+func newSession(known func(string) bool, params ...string) (*session, error) {
+	s := &session{jobs: &jobs{}, known: known, err: os.Stderr}
+	var err error
+	s.runner, err = interp.New(
+		interp.StdIO(os.Stdin, os.Stdout, os.Stderr),
+		interp.CallHandler(s.call),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
+		interp.Params(params...),
+	)
+	return s, err
+}
+
+func sh(c *applet.Call, known func(string) bool) error {
+	c.Posix()
+	command := c.Bool("c", "run the first argument")
+	interactive := c.Bool("i", "ask for commands although standard input is no terminal")
+	c.Bool("s", "read commands from standard input (the default)")
+	c.Bool("l,login", "does nothing")
+	params := []string{}
+	for _, o := range []struct{ flag, help string }{{"e", "end at the first failure"}, {"u", "unset variables are failures"},
+		{"x", "show commands as they are run"}, {"f", "no file name patterns"}, {"n", "only check the syntax"}} {
+		c.Do(o.flag, o.help, func() { params = append(params, "-"+o.flag) })
+	}
+	option := c.Strings("o", "NAME", "set an option, as pipefail")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	for _, o := range *option {
+		params = append(params, "-o", o)
+	}
+	source, name, args := "", "sh", c.Args
+	switch {
+	case *command:
+		if len(args) == 0 {
+			return applet.Usage("-c wants a command")
+		}
+		source, args = args[0], args[1:]
+		if len(args) > 0 {
+			name, args = args[0], args[1:]
+		}
+	case len(args) > 0:
+		name, args = args[0], args[1:]
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return applet.Fail(127, "%w", err)
+		}
+		source = string(text)
+	}
+	s, err := newSession(known, append(append(params, "--"), args...)...)
+	if err != nil {
+		return applet.Usage("%v", err)
+	}
+	if os.Getpid() == 1 {
+		s.jobs.adopt()
+	}
+	switch {
+	case *command || len(c.Args) > 0:
+		return s.script(source, name)
+	case *interactive || terminal(0) && terminal(2):
+		return s.converse()
+	}
+	return s.stream()
+}
+
+func terminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// builtin runs a built-in command of the shell as a program.
+func builtin(c *applet.Call, known func(string) bool) error {
+	if len(c.Args) == 1 && c.Args[0] == "--help" {
+		return c.Parse(0, 0)
+	}
+	if c.Name == "test" && len(c.Args) == 0 {
+		return applet.Exit(1)
+	}
+	s, err := newSession(known)
+	if err != nil {
+		return err
+	}
+	return s.script(quote(append([]string{c.Name}, c.Args...)), c.Name)
+}
+
+func quote(args []string) string {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "' ")
+	}
+	return b.String()
+}
+
+// script runs a whole program.
+func (s *session) script(source, name string) error {
+	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
+	if err != nil {
+		return applet.Fail(2, "%w", err)
+	}
+	return exit(s.runner.Run(context.Background(), file))
+}
+
+// exit makes of the interpreter's result the shell's.
+func exit(err error) error {
+	if status, ok := interp.IsExitStatus(err); ok {
+		return applet.Exit(int(status))
+	}
+	return err
+}
+
+// stream runs commands from standard input as they come, and reads no more of it than they need.
+func (s *session) stream() error {
+	var last error
+	for stmts, err := range syntax.NewParser().InteractiveSeq(&bytewise{os.Stdin}) {
+		if err != nil {
+			return applet.Fail(2, "%w", err)
+		}
+		for _, stmt := range stmts {
+			last = s.runner.Run(context.Background(), stmt)
+			if s.runner.Exited() {
+				return exit(last)
+			}
+			if _, ok := interp.IsExitStatus(last); last != nil && !ok {
+				return last
+			}
+		}
+	}
+	s.leave()
+	return exit(last)
+}
+
+// leave runs the EXIT trap.
+func (s *session) leave() { _ = s.runner.Run(context.Background(), &syntax.File{}) }
+
+// bytewise reads one byte at a time: the rest of the input may be a command's.
+type bytewise struct{ r io.Reader }
+
+func (b *bytewise) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return b.r.Read(p[:1])
+}
+
+// call takes care of what the interpreter has a name for but no code.
+func (s *session) call(ctx context.Context, args []string) ([]string, error) {
+	hc := interp.HandlerCtx(ctx)
+	switch args[0] {
+	case "kill":
+		return append([]string{"/bin/kill"}, args[1:]...), nil
+	case "umask":
+		if len(args) == 1 {
+			mask := unix.Umask(0)
+			unix.Umask(mask)
+			fmt.Fprintf(hc.Stdout, "%04o\n", mask)
+			return []string{"true"}, nil
+		}
+		mask := 0
+		if _, err := fmt.Sscanf(args[1], "%o", &mask); err != nil || mask > 0o777 {
+			fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
+			return []string{"false"}, nil
+		}
+		unix.Umask(mask)
+		return []string{"true"}, nil
+	case "jobs", "fg", "bg":
+		if args[0] != "jobs" {
+			fmt.Fprintf(hc.Stderr, "%s: this shell has no job control\n", args[0])
+			return []string{"false"}, nil
+		}
+		return []string{"true"}, nil
+	case "ulimit":
+		return limits(hc, args[1:]), nil
+	}
+	return args, nil
+}
+
+// limits shows a limit of the processes.
+func limits(hc interp.HandlerContext, args []string) []string {
+	which := map[string]int{"-n": unix.RLIMIT_NOFILE, "-c": unix.RLIMIT_CORE, "-u": unix.RLIMIT_NPROC, "-v": unix.RLIMIT_AS, "-s": unix.RLIMIT_STACK,
+		"-l": unix.RLIMIT_MEMLOCK, "-f": unix.RLIMIT_FSIZE}
+	flag := "-f"
+	if len(args) > 0 {
+		flag = args[0]
+	}
+	limit, ok := which[flag]
+	var r unix.Rlimit
+	if !ok || len(args) > 1 {
+		fmt.Fprintln(hc.Stderr, "ulimit: only showing a limit is known: -n files, -u processes, -c core, -s stack, -l locked, -v memory, -f file size")
+		return []string{"false"}
+	}
+	if err := unix.Getrlimit(limit, &r); err != nil {
+		fmt.Fprintln(hc.Stderr, "ulimit:", err)
+		return []string{"false"}
+	}
+	if r.Cur == unix.RLIM_INFINITY {
+		fmt.Fprintln(hc.Stdout, "unlimited")
+	} else {
+		fmt.Fprintln(hc.Stdout, r.Cur)
+	}
+	return []string{"true"}
+}

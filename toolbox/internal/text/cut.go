@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// span is a part of a list as 1-3; to is 0 when it is open.
+type span struct{ from, to int }
+
+func parseSpans(text string) ([]span, error) {
+	var out []span
+	for part := range strings.SplitSeq(text, ",") {
+		a, b, open := strings.Cut(part, "-")
+		s := span{1, 0}
+		var err error
+		if a != "" {
+			if s.from, err = strconv.Atoi(a); err == nil && !open {
+				s.to = s.from
+			}
+		}
+		if b != "" && err == nil {
+			s.to, err = strconv.Atoi(b)
+		}
+		if err != nil || s.from < 1 || part == "" || part == "-" || s.to != 0 && s.to < s.from {
+			return nil, fmt.Errorf("list %q is not as 1,3-5,7-", text)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func selected(list []span, n int) bool {
+	for _, s := range list {
+		if n >= s.from && (s.to == 0 || n <= s.to) {
+			return true
+		}
+	}
+	return false
+}
+
+func cut(c *applet.Call) error {
+	fields := c.String("f,fields", "LIST", "", "fields, as 1,3-5,7-")
+	chars := c.String("c,characters", "LIST", "", "characters")
+	octets := c.String("b,bytes", "LIST", "", "bytes")
+	delim := c.String("d,delimiter", "CHAR", "\t", "what stands between fields")
+	only := c.Bool("s,only-delimited", "no lines without the delimiter")
+	out := c.String(",output-delimiter", "TEXT", "", "what to print between fields")
+	invert := c.Bool(",complement", "all but these")
+	if err := c.Parse(0, -1); err != nil {
+		return err
+	}
+	text := *fields + *chars + *octets
+	if text == "" || text != *fields && text != *chars && text != *octets {
+		return applet.Usage("one of -f, -c and -b is wanted")
+	}
+	list, err := parseSpans(text)
+	if err != nil {
+		return applet.Usage("%v", err)
+	}
+	if *out == "" && *fields != "" {
+		*out = *delim
+	}
+	return c.Each(c.Args, func(_ string, r io.Reader) error {
+		return applet.Lines(r, func(raw []byte) error {
+			line := string(raw)
+			var parts []string
+			switch {
+			case *fields == "":
+				sep := ""
+				parts = strings.Split(line, sep)
+				if *octets != "" {
+					parts = make([]string, len(line))
+					for i := range line {
+						parts[i] = line[i : i+1]
+					}
+				}
+			case !strings.Contains(line, *delim):
+				if !*only {
+					c.Println(line)
+				}
+				return nil
+			default:
+				parts = strings.Split(line, *delim)
+			}
+			var kept []string
+			for i, p := range parts {
+				if selected(list, i+1) != *invert {
+					kept = append(kept, p)
+				}
+			}
+			c.Println(strings.Join(kept, *out))
+			return nil
+		})
+	})
+}
+
+// set reads a set of tr: ranges, classes, escapes.
+func set(text string) ([]rune, error) {
+	var out []rune
+	runes := []rune(text)
+	next := func(i int) (rune, int) {
+		if runes[i] != '\\' || i+1 == len(runes) {
+			return runes[i], i + 1
+		}
+		i++
+		if at := strings.IndexRune(`ntrabfv\`, runes[i]); at >= 0 {
+			return []rune("\n\t\r\a\b\f\v\\")[at], i + 1
+		}
+		n, end := rune(0), i
+		for end < len(runes) && end < i+3 && runes[end] >= '0' && runes[end] <= '7' {
+			n = n*8 + runes[end] - '0'
+			end++
+		}
+		if end > i {
+			return n, end
+		}
+		return runes[i], i + 1
+	}
+	for i := 0; i < len(runes); {
+		if rest := string(runes[i:]); strings.HasPrefix(rest, "[:") {
+			if end := strings.Index(rest, ":]"); end > 0 {
+				class, err := class(rest[2:end])
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, class...)
+				i += end + 2
+				continue
+			}
+		}
+		var a rune
+		a, i = next(i)
+		if i+1 < len(runes) && runes[i] == '-' {
+			var b rune
+			b, i = next(i + 1)
+			if b < a {
+				return nil, fmt.Errorf("range %c-%c is backwards", a, b)
+			}
+			for ; a <= b; a++ {
+				out = append(out, a)
+			}
+			continue
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func class(name string) (out []rune, err error) {
+	is, ok := map[string]func(rune) bool{
+		"alpha": unicode.IsLetter, "digit": unicode.IsDigit, "upper": unicode.IsUpper, "lower": unicode.IsLower,
+		"space": unicode.IsSpace, "punct": func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) },
+		"alnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }, "cntrl": unicode.IsControl,
+		"blank": func(r rune) bool { return r == ' ' || r == '\t' }, "print": unicode.IsPrint,
+		"graph":  func(r rune) bool { return unicode.IsPrint(r) && r != ' ' },
+		"xdigit": func(r rune) bool { return strings.ContainsRune("0123456789abcdefABCDEF", r) },
+	}[name]
+	if !ok {
+		return nil, fmt.Errorf("class [:%s:] is not known", name)
+	}
+	for r := rune(0); r < 128; r++ {
+		if is(r) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func tr(c *applet.Call) error {
+	remove, squeeze := c.Bool("d,delete", "delete"), c.Bool("s,squeeze-repeats", "one in place of many")
+	invert := c.Bool("c,complement", "all that are not in the first set")
+	c.Do("C", "as -c", func() { *invert = true })
+	if err := c.Parse(1, 2); err != nil {
+		return err
+	}
+	if len(c.Args) == 1 && !*remove && !*squeeze {
+		return applet.Usage("a second set is wanted")
+	}
+	from, err := set(c.Args[0])
+	var to []rune
+	if err == nil && len(c.Args) == 2 {
+		to, err = set(c.Args[1])
+	}
+	if err != nil {
+		return applet.Usage("%v", err)
+	}
+	if len(c.Args) == 2 && len(to) == 0 && !*remove {
+		return applet.Usage("the second set is empty")
+	}
+	table := map[rune]rune{}
+	for i, r := range from {
+		table[r] = r
+		if len(to) > 0 && !*remove {
+			table[r] = to[min(i, len(to)-1)]
+		}
+	}
+	squeezed := map[rune]bool{}
+	for _, r := range from {
+		squeezed[r] = true
+	}
+	if len(to) > 0 {
+		clear(squeezed)
+		for _, r := range to {
+			squeezed[r] = true
+		}
+	}
+	in := bufio.NewReader(c.In)
+	last := rune(-1)
+	for {
+		r, size, err := in.ReadRune()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		raw := byte(0)
+		bad := r == unicode.ReplacementChar && size == 1
+		if bad { // a byte that is no text stays one
+			_ = in.UnreadRune()
+			raw, _ = in.ReadByte()
+			r = -2 - rune(raw)
+		}
+		mapped, hit := table[r]
+		if hit == *invert {
+			mapped, hit = r, false
+		} else if hit = true; *invert {
+			if mapped = r; len(to) > 0 && !*remove {
+				mapped = to[len(to)-1]
+			}
+		}
+		if hit && *remove {
+			continue
+		}
+		if inSet := squeezed[mapped] || *invert && len(to) == 0 && hit; *squeeze && inSet && mapped == last {
+			continue
+		}
+		last = mapped
+		if mapped == r && bad {
+			err = c.Out.WriteByte(raw)
+		} else {
+			_, err = c.Out.WriteRune(mapped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
