@@ -28,6 +28,7 @@ type debian struct {
 	socket string
 	bin    string // folder of its programs
 	log    string
+	cmd    *exec.Cmd // its last start
 }
 
 func startDebian(t *testing.T) *debian {
@@ -106,9 +107,10 @@ func (d *debian) run(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	d.cmd = cmd
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it ends with the signal's code
+		_ = cmd.Wait() // it ends with the signal's code, or has ended before
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
