@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -31,6 +33,10 @@ func (s *Server) startControllers(context.Context) error {
 	if err != nil {
 		return err
 	}
+	records, err := debugrun.NewClient(s.parts.cluster.config)
+	if err != nil {
+		return err
+	}
 	log := s.log.With("component", "controllers")
 	factory := informers.NewSharedInformerFactory(client, 0)
 	loops := []func(context.Context) error{
@@ -40,6 +46,7 @@ func (s *Server) startControllers(context.Context) error {
 		namespace.New(client, objects, factory, log).Run,
 		nodelifecycle.New(client, factory, log).Run,
 		podgc.New(client, factory, log, endedPodsKept).Run,
+		debugruns.New(client, records, factory, log, debugruns.Most).Run,
 	}
 	s.parts.controllers = spawn("controllers", s.failed, func(ctx context.Context) error {
 		defer factory.Shutdown()

@@ -122,7 +122,7 @@ func canImageExec(ctx context.Context, pod *corev1.Pod, location *url.URL, trans
 	switch {
 	case resp.StatusCode == http.StatusNotImplemented:
 		return notImplemented(pod, text)
-	case resp.StatusCode == http.StatusNotFound && !strings.Contains(text, pod.Name): // no such route, rather than no such pod
+	case resp.StatusCode == http.StatusNotFound: // no such route; one that is there misses the image before it looks for the pod
 		return notImplemented(pod, fmt.Sprintf("node %s has no image exec", pod.Spec.NodeName))
 	}
 	return nil

@@ -7,16 +7,20 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
 // overheard is a response that listens for the last word on a WebSocket's error channel: how the command ended. On a connection
-// that is passed through as SPDY it hears nothing.
+// that is passed through as SPDY it hears nothing but a refusal.
 type overheard struct {
 	http.ResponseWriter
 	conn *overheardConn
@@ -39,6 +43,9 @@ func (o *overheard) Flush() { _ = http.NewResponseController(o.ResponseWriter).F
 func (o *overheard) end() ImageEnd {
 	if o.conn == nil {
 		return ImageEnd{}
+	}
+	if refused := o.conn.frames.refused; len(refused) > 0 {
+		return endOfRefused(refused)
 	}
 	var status metav1.Status
 	if json.Unmarshal(o.conn.frames.word, &status) != nil {
@@ -63,6 +70,19 @@ func endOf(status *metav1.Status) ImageEnd {
 		}
 	}
 	return ImageEnd{Reason: string(status.Reason), Message: status.Message}
+}
+
+// endOfRefused reads the words of an answer that is no upgrade.
+func endOfRefused(answer []byte) ImageEnd {
+	end := ImageEnd{Reason: debugrun.Refused}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil)
+	if err != nil {
+		return end
+	}
+	defer resp.Body.Close()
+	said, _ := io.ReadAll(resp.Body) // as much as was kept
+	end.Message = strings.TrimSpace(string(said))
+	return end
 }
 
 // overheardConn shows what is written to a connection to a frame reader.
@@ -95,9 +115,14 @@ type frames struct {
 	first  bool   // the next byte of payload is the channel's
 	listen bool   // the frame is of the error channel
 	word   []byte
+	// refused is the beginning of an answer that is no upgrade.
+	refused []byte
 }
 
 func (f *frames) take(p []byte) {
+	if len(f.refused) > 0 && len(f.refused)+len(p) <= maxHead {
+		f.refused = append(f.refused, p...)
+	}
 	for len(p) > 0 && !f.off {
 		switch {
 		case !f.begun:
@@ -122,6 +147,9 @@ func (f *frames) answer(p []byte) []byte {
 	}
 	f.begun = true
 	f.off = !bytes.Contains(bytes.ToLower(f.head[:end]), []byte("upgrade: websocket"))
+	if status, _, _ := bytes.Cut(f.head, []byte("\r\n")); !bytes.Contains(status, []byte(" 101 ")) {
+		f.off, f.refused = true, f.head
+	}
 	f.head = nil
 	return p[end+4-was:]
 }

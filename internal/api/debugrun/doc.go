@@ -6,7 +6,8 @@
 // A DebugRun is one run of an ephemeral container, or one command run from an image inside a pod (image exec). Clients may read
 // and delete records; only the server writes them.
 //
-// Its law: nothing but types, names and copies of them; both server and commands import it.
+// Client is a small client for them. The law: both server and commands import this package, so it decides nothing and imports
+// nothing of either.
 //
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=dev.wherry.debug.v1
