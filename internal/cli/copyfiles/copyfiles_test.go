@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copyfiles
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func never(t *testing.T) func(string, string) {
+	return func(path, why string) { t.Errorf("left out: %s: %s", path, why) }
+}
+
+// What was packed comes out the same under its new name: contents, modes, times, links.
+func TestThereAndBack(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	tree := filepath.Join(from, "tree")
+	old := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, mode := range map[string]fs.FileMode{"plain": 0o644, "run": 0o755, "sealed": 0o400, "deep/er/file": 0o600} {
+		path := filepath.Join(tree, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"near": "plain", "away": "/etc/passwd"} {
+		if err := os.Symlink(target, filepath.Join(tree, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(tree, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(tree, "deep"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(tree, "deep"), 0o700); _ = os.Chmod(filepath.Join(to, "new", "deep"), 0o700) })
+	var stream bytes.Buffer
+	var left []string
+	if err := Pack(&stream, tree, "tree", func(path, _ string) { left = append(left, path) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || left[0] != filepath.Join(tree, "fifo") {
+		t.Errorf("left out %v, want the fifo", left)
+	}
+	if n, err := Unpack(&stream, to, "new", never(t)); err != nil || n != 9 {
+		t.Fatalf("made %d entries, %v", n, err)
+	}
+	for name, mode := range map[string]fs.FileMode{"plain": 0o644, "run": 0o755, "sealed": 0o400, "deep/er/file": 0o600} {
+		path := filepath.Join(to, "new", name)
+		text, err := os.ReadFile(path)
+		info, serr := os.Stat(path)
+		if err != nil || serr != nil || string(text) != name || info.Mode() != mode || !info.ModTime().Equal(old) {
+			t.Errorf("%s: %q, %v, %v, %v", name, text, info, err, serr)
+		}
+	}
+	if link, err := os.Readlink(filepath.Join(to, "new", "away")); err != nil || link != "/etc/passwd" {
+		t.Errorf("link %q, %v", link, err)
+	}
+	if info, err := os.Stat(filepath.Join(to, "new", "deep")); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("folder %v, %v", info, err)
+	}
+}
+
+// A single file takes the new name, and replaces what has it; a folder is not replaced.
+func TestSingleFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a")
+	if err := os.WriteFile(file, []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pack := func() io.Reader {
+		var b bytes.Buffer
+		if err := Pack(&b, file, "a", never(t)); err != nil {
+			t.Fatal(err)
+		}
+		return &b
+	}
+	if err := os.WriteFile(filepath.Join(dir, "b"), []byte("old and longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(pack(), dir, "b", never(t)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "b")); err != nil || string(text) != "new" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(pack(), dir, "c", never(t)); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("over a folder: %v", err)
+	}
+}
+
+// evil are streams that try to get out of the folder.
+func evil() map[string][]tar.Header {
+	file := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644} }
+	return map[string][]tar.Header{
+		"parent":               {file("../x")},
+		"deep parent":          {file("t/../../x")},
+		"absolute":             {file("/x")},
+		"through a link":       {{Typeflag: tar.TypeSymlink, Name: "t/out", Linkname: "../.."}, file("t/out/x")},
+		"through an absolute":  {{Typeflag: tar.TypeSymlink, Name: "t/out", Linkname: "/"}, file("t/out/x")},
+		"hard link outside":    {{Typeflag: tar.TypeLink, Name: "t/x", Linkname: "../secret"}},
+		"hard link by a link":  {{Typeflag: tar.TypeSymlink, Name: "t/out", Linkname: "../.."}, {Typeflag: tar.TypeLink, Name: "t/x", Linkname: "t/out/secret"}},
+		"the top is a link":    {{Typeflag: tar.TypeSymlink, Name: "t", Linkname: "../"}, file("t/x")},
+		"folder through links": {{Typeflag: tar.TypeSymlink, Name: "t/out", Linkname: "../.."}, {Typeflag: tar.TypeDir, Name: "t/out/x", Mode: 0o755}},
+	}
+}
+
+func outside(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, e := range entries {
+		out[e.Name()] = true
+	}
+	return out
+}
+
+// Nothing in a stream reaches a file outside the folder.
+func TestNothingGetsOut(t *testing.T) {
+	for name, headers := range evil() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in := filepath.Join(dir, "in")
+			if err := os.MkdirAll(filepath.Join(in, "t"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "secret"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			was := outside(t, dir)
+			var b bytes.Buffer
+			w := tar.NewWriter(&b)
+			for _, h := range headers {
+				if err := w.WriteHeader(&h); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Unpack(&b, in, "t", never(t)); err == nil {
+				t.Error("it was not refused")
+			}
+			if now := outside(t, dir); !maps.Equal(was, now) {
+				t.Errorf("outside there is now %v", now)
+			}
+		})
+	}
+}
+
+// FuzzUnpack: no stream panics, or gets out.
+func FuzzUnpack(f *testing.F) {
+	for _, headers := range evil() {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range headers {
+			if err := w.WriteHeader(&h); err != nil {
+				f.Fatal(err)
+			}
+		}
+		_ = w.Close() // what there is of it is a seed all the same
+		f.Add(b.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		if len(stream) > 1<<16 {
+			return
+		}
+		dir := t.TempDir()
+		in := filepath.Join(dir, "in")
+		if err := os.Mkdir(in, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = Unpack(io.LimitReader(bytes.NewReader(stream), 1<<20), in, "t", func(string, string) {}) // any error is fine
+		if now := outside(t, dir); len(now) != 1 {
+			t.Errorf("outside there is now %v", now)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copyfiles
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// Pack writes the file or tree at local as a tar stream whose names begin with name. Symbolic links are kept as links; what is
+// neither file, folder nor link (sockets, devices) is left out and reported to skipped.
+func Pack(w io.Writer, local, name string, skipped func(path, why string)) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(local, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(local, file)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+			skipped(file, "neither file, folder nor symbolic link")
+			return nil
+		}
+		return packOne(t, file, path.Join(name, filepath.ToSlash(rel)), info)
+	})
+	if err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+func packOne(t *tar.Writer, file, name string, info fs.FileInfo) error {
+	link := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		var err error
+		if link, err = os.Readlink(file); err != nil {
+			return err
+		}
+	}
+	h, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	h.Name = name
+	if info.IsDir() {
+		h.Name += "/"
+	}
+	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", "" // local users mean nothing there
+	if err := t.WriteHeader(h); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := io.CopyN(t, f, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: it became shorter (%d bytes of %d) while it was read: %w", file, n, info.Size(), err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copyfiles
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are the user's
+// own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped. An existing file is replaced; an existing
+// folder is added to. It returns how many entries were made.
+func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	u := &unpacker{root: root, name: name, skipped: skipped}
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return u.made, u.finish()
+		}
+		if err != nil {
+			return u.made, fmt.Errorf("the tar stream is damaged: %w", err)
+		}
+		if err := u.entry(h, t); err != nil {
+			return u.made, err
+		}
+	}
+}
+
+type unpacker struct {
+	root    *os.Root
+	name    string
+	skipped func(path, why string)
+	made    int
+	folders []made // whose modes and times come last: files are made in them until then
+}
+
+type made struct {
+	path string
+	mode fs.FileMode
+	at   time.Time
+}
+
+func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
+	to, err := u.place(h.Name)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(h.Mode) & fs.ModePerm
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if err := u.root.MkdirAll(to, 0o700); err != nil {
+			return err
+		}
+		u.folders = append(u.folders, made{to, mode, h.ModTime})
+	case tar.TypeReg:
+		if err := u.file(to, mode, h, content); err != nil {
+			return err
+		}
+	case tar.TypeSymlink:
+		if err := u.replace(to); err != nil {
+			return err
+		}
+		if err := u.root.Symlink(h.Linkname, to); err != nil {
+			return err
+		}
+	case tar.TypeLink:
+		from, err := u.place(h.Linkname)
+		if err != nil {
+			return err
+		}
+		if err := u.replace(to); err != nil {
+			return err
+		}
+		if err := u.root.Link(from, to); err != nil {
+			return err
+		}
+	case tar.TypeXGlobalHeader:
+		return nil
+	default:
+		u.skipped(h.Name, "neither file, folder nor link")
+		return nil
+	}
+	u.made++
+	return nil
+}
+
+// place is where an entry goes, below the root. Names that leave it are refused, not bent.
+func (u *unpacker) place(name string) (string, error) {
+	clean := path.Clean(name)
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", fmt.Errorf("the tar stream holds the name %q, which leads out of the folder: refused", name)
+	}
+	_, rest, _ := strings.Cut(clean, "/")
+	if clean == "." {
+		rest = ""
+	}
+	return path.Join(u.name, rest), nil
+}
+
+// replace makes room for what is not a folder.
+func (u *unpacker) replace(to string) error {
+	info, err := u.root.Lstat(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder: it is not replaced by a file", path.Join(u.root.Name(), to))
+	}
+	return u.root.Remove(to)
+}
+
+func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
+	if err := u.replace(to); err != nil {
+		return err
+	}
+	f, err := u.root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", path.Join(u.root.Name(), to), err)
+	}
+	return u.root.Chtimes(to, h.ModTime, h.ModTime)
+}
+
+// finish gives the folders their modes and times, the innermost first.
+func (u *unpacker) finish() error {
+	for i := len(u.folders) - 1; i >= 0; i-- {
+		f := u.folders[i]
+		if err := errors.Join(u.root.Chtimes(f.path, f.at, f.at), u.root.Chmod(f.path, f.mode)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
