@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,11 +15,16 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
@@ -148,6 +154,23 @@ func (k *kit) folders() (out []string) {
 	return append(out, mounts...)
 }
 
+// awaitNothing waits until nothing of any image exec is on the node. Its client does not hear of that, and there is no API to
+// watch, so this polls.
+func (k *kit) awaitNothing() {
+	k.t.Helper()
+	deadline := time.Now().Add(Timeout / 3)
+	for {
+		left := append(k.remains(), k.folders()...)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			k.t.Fatalf("left: %v", left)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 // TestImageExecFiles: IX-04: every container's files are under /c, with the volumes in their places, read-only unless they are
 // to be writable; IX-06: the pod does not notice.
 func TestImageExecFiles(t *testing.T) {
@@ -187,7 +210,7 @@ spec:
 	k.shows("app", "cat /c/main/shared/init /c/main/shared/main /c/first/shared/main", "1\n2\n2")
 	k.shows("app", "cat /c/main/conf/color", "blue")
 	k.shows("app", "cat /c/second/part/file; ls /c/second/part", "3\nfile")
-	k.shows("app", "test -x /c/tool/tool && /c/tool/tool env IMAGE_SAYS", "hello", overSPDY)
+	k.shows("app", "test -x /c/tool/tool && /c/tool/tool env IMAGE_SAYS", "IMAGE_SAYS=hello", overSPDY)
 	k.shows("app", "grep -c app /c/main/etc/hosts /etc/hosts", "/c/main/etc/hosts:1\n/etc/hosts:1")
 	t.Run("read-only", func(t *testing.T) {
 		for _, path := range []string{"/c/main/x", "/c/main/shared/x", "/c/main/conf/x", "/c/second/part/x", "/c/x", "/c/.wherry/x"} {
@@ -214,13 +237,20 @@ spec:
 	})
 	t.Run("no trace in the pod", func(t *testing.T) {
 		after := k.Get("app")
-		if !reflect.DeepEqual(before.Status, after.Status) {
-			t.Errorf("the pod's status changed from\n%+v\nto\n%+v", before.Status, after.Status)
+		if !reflect.DeepEqual(ofWorker(before), ofWorker(after)) {
+			t.Errorf("the pod's status changed:\n%s", diff.Diff(before.Status, after.Status))
 		}
 		if left := k.remains(); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
+}
+
+// ofWorker is a pod's status without what others write into it.
+func ofWorker(p *corev1.Pod) corev1.PodStatus {
+	s := *p.Status.DeepCopy()
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == "wherry.dev/Tainted" })
+	return s
 }
 
 // TestImageExecPaths: IX-04: a container's links lead nowhere but within its own files, wherever they point.
@@ -267,7 +297,7 @@ func TestImageExecCommand(t *testing.T) {
 	}
 	t.Run("image's own command", func(t *testing.T) {
 		k := &kit{k.With(t), t}
-		k.shows("app", "", "IMAGE_SAYS=hello", func(x *imageExec) { x.image, x.command = images.ToolRef, []string{"/tool", "env"} })
+		k.shows("app", "", "IMAGE_SAYS=hello", func(x *imageExec) { x.image, x.command = images.ToolRef, []string{"/tool", "env", "IMAGE_SAYS"} })
 	})
 	t.Run("namespaces", func(t *testing.T) {
 		k := &kit{k.With(t), t}
@@ -277,4 +307,354 @@ func TestImageExecCommand(t *testing.T) {
 		k.shows("app", "echo $$", "1") // one of its own
 		k.shows("shared", "readlink /proc/self/ns/pid", k.sh("shared", "main", "readlink /proc/self/ns/pid"))
 	})
+}
+
+// TestImageExecTerminal: IX-05: a terminal, its size, its keys and the end of its input.
+func TestImageExecTerminal(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
+	for name, spdy := range map[string]bool{"WebSocket": false, "SPDY": true} {
+		t.Run(name, func(t *testing.T) {
+			k := &kit{k.With(t), t}
+			in, typed := io.Pipe()
+			shown, out := io.Pipe()
+			sizes := make(chan remotecommand.TerminalSize, 1)
+			sizes <- remotecommand.TerminalSize{Width: 101, Height: 33}
+			defer close(sizes)
+			ended := make(chan int, 1)
+			go func() {
+				code, err := k.start("app", imageExec{image: images.BusyboxRef, command: []string{"sh"}, tty: true, spdy: spdy, stdin: in, stdout: out,
+					sizes: sizeChan(sizes), ctx: k.ctx()})
+				if err != nil {
+					t.Error(err)
+				}
+				_ = out.Close()
+				ended <- code
+			}()
+			screen := &expecter{t: t, from: shown}
+			say := func(text, want string) {
+				t.Helper()
+				_, err := io.WriteString(typed, text)
+				k.must(err)
+				screen.until(want)
+			}
+			say("tty; until stty size | grep 101; do sleep 0.1; done\n", "33 101\r\n")
+			sizes <- remotecommand.TerminalSize{Width: 77, Height: 22}
+			say("until stty size | grep 77; do sleep 0.1; done\n", "22 77\r\n")
+			say("echo begin $((40+1)); sleep 1000\n", "begin 41")
+			say("\x03", "^C")
+			say("echo still $((40+2))\n", "still 42")
+			say("exit 7\n", "exit 7")
+			if code := <-ended; code != 7 {
+				t.Errorf("code %d", code)
+			}
+		})
+	}
+}
+
+type sizeChan <-chan remotecommand.TerminalSize
+
+// Next is part of remotecommand.TerminalSizeQueue.
+func (c sizeChan) Next() *remotecommand.TerminalSize {
+	if size, more := <-c; more {
+		return &size
+	}
+	return nil
+}
+
+// expecter reads what a terminal shows.
+type expecter struct {
+	t    *testing.T
+	from io.Reader
+	seen string
+}
+
+// until reads until the text comes, and forgets all up to it.
+func (e *expecter) until(text string) {
+	e.t.Helper()
+	buf := make([]byte, 4096)
+	for !strings.Contains(e.seen, text) {
+		n, err := e.from.Read(buf)
+		e.seen += string(buf[:n])
+		if err != nil {
+			e.t.Fatalf("the terminal ended (%v) without %q: %q", err, text, e.seen)
+		}
+	}
+	_, e.seen, _ = strings.Cut(e.seen, text)
+}
+
+// TestImageExecErrors: what cannot be done is answered at once, in words, before there are streams, and leaves nothing (IX-02,
+// IX-10, IX-12).
+func TestImageExecErrors(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
+	k.up(`{metadata: {name: careful}, spec: {securityContext: {runAsNonRoot: true, runAsUser: 1000}, containers: [{name: main, command: [sh, -c, "echo mine > /tmp/mine; IDLE"]}]}}`)
+	k.up(`{metadata: {name: nouser}, spec: {securityContext: {runAsNonRoot: true}, containers: [{name: main, securityContext: {runAsUser: 1000, runAsNonRoot: true}, command: [sh, -c, IDLE]}]}}`)
+	k.pod(`{metadata: {name: pulling}, spec: {containers: [{name: main, image: "127.0.0.1:1/no/such:1"}]}}`)
+	k.Wait("pulling", "in its sandbox", func(p *corev1.Pod) bool { return p.Status.PodIP != "" })
+	k.WaitWaiting("pulling", "main", "ImagePullBackOff")
+	for name, c := range map[string]struct {
+		pod    string
+		change func(*imageExec)
+		want   []string
+	}{
+		"no image":         {"app", func(x *imageExec) { x.image = "" }, []string{"you must specify the image"}},
+		"a bad image name": {"app", func(x *imageExec) { x.image = "UPPER:1" }, []string{"UPPER"}},
+		"no registry":      {"app", func(x *imageExec) { x.image = "127.0.0.1:1/no/such:1" }, []string{"127.0.0.1:1", "cannot be reached"}},
+		"no such target":   {"app", target("nobody"), []string{`"nobody"`}},
+		"no such pod":      {"nobody", func(*imageExec) {}, []string{`"nobody"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &kit{k.With(t), t}
+			for _, spdy := range []bool{false, true} {
+				var out, errs bytes.Buffer
+				x := imageExec{image: images.BusyboxRef, command: []string{"true"}, stdout: &out, stderr: &errs, ctx: k.ctx(), spdy: spdy}
+				c.change(&x)
+				code, err := k.start(c.pod, x)
+				if err == nil {
+					t.Fatalf("code %d, %q", code, errs.String())
+				}
+				for _, w := range c.want {
+					if spdy && !strings.Contains(err.Error(), w) {
+						t.Errorf("the error does not say %q: %v", w, err)
+					}
+				}
+			}
+		})
+	}
+	t.Run("IX-10 what is left out is told", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		_, errs, code := k.into("pulling", "ls /c; cat /c/.wherry/notes >&2")
+		if code != 0 || strings.Count(errs, "container main is left out: it has not run yet (ImagePullBackOff)") != 2 {
+			t.Errorf("code %d, %q", code, errs)
+		}
+	})
+	t.Run("a pod without root", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		out, errs, code := k.into("careful", "id -u; cat /c/main/tmp/mine; cat /c/.wherry/main/env | head -c 5; grep Cap.nd /proc/self/status")
+		if code != 0 || !strings.HasPrefix(out, "1000\nmine\nPATH=") || !strings.Contains(out, "CapBnd:\t0000000000000000") || !strings.Contains(errs, "runAsNonRoot") {
+			t.Errorf("code %d, %q, %q", code, out, errs)
+		}
+		k.shows("nouser", "id -u", "1000")
+	})
+	if left := k.remains(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestImageExecDead: IX-09: the last files of containers that crash, and of pods that have ended.
+func TestImageExecDead(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.configMap("settings", map[string]string{"color": "blue"})
+	k.pod(`
+metadata: {name: crash}
+spec:
+  containers:
+  - {name: main, command: [sh, -c, "echo attempt >> /data/attempts; echo died > /why; echo last words; exit 3"], volumeMounts: [{name: v, mountPath: /data}]}
+  - {name: other, command: [sh, -c, IDLE]}
+  volumes: [{name: v, emptyDir: {}}]
+`)
+	k.pod(`
+metadata: {name: failed}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    command: [sh, -c, "echo died > /why; echo gone > /data/x; echo last words >&2; exit 4"]
+    ports: [{containerPort: 80, hostPort: 31999}]
+    volumeMounts: [{name: v, mountPath: /data}]
+  - {name: wrong, command: [/no/such/program]}
+  volumes: [{name: v, emptyDir: {}}]
+`)
+	k.pod(`{metadata: {name: done}, spec: {restartPolicy: Never, containers: [{name: main, command: [sh, -c, "echo made > /result"]}]}}`)
+	t.Run("CrashLoopBackOff", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		k.WaitWaiting("crash", "main", "CrashLoopBackOff")
+		k.shows("crash", "cat /c/main/why; sort -u /c/main/data/attempts; cat /c/.wherry/main/log; grep exitCode /c/.wherry/main/status.json", "died\nattempt\nlast words\n  \"exitCode\": 3,")
+		if _, errs, code := k.into("crash", "echo x > /c/main/new"); code == 0 || !strings.Contains(errs, "Read-only") {
+			t.Errorf("writing: code %d, %q", code, errs)
+		}
+		k.shows("crash", "echo x > /c/main/new; cat /c/main/new", "x", writable)
+		if _, errs, code := k.into("crash", "true", target("main")); code != 0 || !strings.Contains(errs, "container main does not run") {
+			t.Errorf("a dead target: code %d, %q", code, errs)
+		}
+		k.shows("crash", "readlink /proc/1/ns/pid", k.sh("crash", "other", "readlink /proc/self/ns/pid"), target("other"))
+	})
+	t.Run("Failed", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		before := k.WaitPhase("failed", corev1.PodFailed)
+		out, errs, code := k.into("failed", "cat /c/main/why /c/.wherry/main/log; ls -d /c/wrong/bin; cat /c/main/data/x; hostname; grep -c failed /etc/hosts")
+		if out != "died\nlast words\n/c/wrong/bin\nfailed\n1\n" || code != 0 {
+			t.Errorf("code %d, %q, %q", code, out, errs)
+		}
+		for _, want := range []string{"the command runs in a network of its own", "container main: /data is not shown"} {
+			if !strings.Contains(errs, want) {
+				t.Errorf("not told %q: %q", want, errs)
+			}
+		}
+		k.shows("failed", "grep exitCode /c/.wherry/main/status.json", `  "exitCode": 4,`)
+		k.shows("failed", "echo x > /c/main/new; cat /c/main/new", "x", writable)
+		if after := k.Get("failed"); !reflect.DeepEqual(ofWorker(before), ofWorker(after)) {
+			t.Errorf("the pod's status changed:\n%s", diff.Diff(before.Status, after.Status))
+		}
+	})
+	t.Run("Succeeded", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		k.WaitPhase("done", corev1.PodSucceeded)
+		k.shows("done", "cat /c/main/result", "made")
+	})
+	if left := k.remains(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestImageExecLoop: IX-11: all pods of a namespace in a loop, nobody at a terminal, each exit code its own; many at once.
+func TestImageExecLoop(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	for i, name := range []string{"a", "b", "c", "d"} {
+		k.pod(fmt.Sprintf(`{metadata: {name: %s}, spec: {containers: [{name: main, command: [sh, -c, "echo %d > /number; touch /ready; IDLE"], readinessProbe: {exec: {command: [test, -e, /ready]}, periodSeconds: 1}}]}}`, name, i))
+	}
+	var all sync.WaitGroup
+	for i, name := range []string{"a", "b", "c", "d"} {
+		k.WaitReady(name)
+		for range 3 {
+			all.Go(func() {
+				out, errs, code := k.into(name, "n=$(cat /c/main/number); echo pod $n; exit $n")
+				if out != fmt.Sprintf("pod %d\n", i) || code != i {
+					t.Errorf("%s: %q, code %d, %q", name, out, code, errs)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if left := k.remains(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestImageExecGone: IX-05: a client that goes away takes the command with it, whatever that was at; so does the pod.
+func TestImageExecGone(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	k := kitOn(t, own(t))
+	k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE], volumeMounts: [{name: v, mountPath: /data}]}], volumes: [{name: v, emptyDir: {}}]}}`)
+	k.pod(`{metadata: {name: done}, spec: {restartPolicy: Never, containers: [{name: main, command: [sh, -c, "exit 1"]}]}}`)
+	k.WaitPhase("done", corev1.PodFailed)
+	nothing := func(t *testing.T) {
+		t.Helper()
+		k := &kit{k.With(t), t}
+		k.awaitNothing()
+	}
+	// In the end these come at all the phases: before the pull, between container and start, while it runs.
+	for _, pod := range []string{"app", "done"} {
+		for _, after := range []time.Duration{5, 20, 40, 60, 80, 120, 200, 300} {
+			t.Run(fmt.Sprintf("%s after %d ms", pod, after), func(t *testing.T) {
+				k := &kit{k.With(t), t}
+				ctx, cancel := context.WithTimeout(k.ctx(), after*time.Millisecond)
+				defer cancel()
+				_, err := k.start(pod, imageExec{image: images.BusyboxRef, command: []string{"sleep", "1000"}, stdout: io.Discard, stderr: io.Discard, ctx: ctx, spdy: after%40 == 0})
+				if err == nil {
+					t.Error("sleep 1000 ended")
+				}
+				nothing(t)
+			})
+		}
+	}
+	t.Run("silent and deaf", func(t *testing.T) {
+		for _, spdy := range []bool{false, true} {
+			k := &kit{k.With(t), t}
+			ctx, cancel := context.WithCancel(k.ctx())
+			out := &notice{text: "begun", then: cancel}
+			_, err := k.start("app", imageExec{image: images.BusyboxRef, command: []string{"sh", "-c", "trap '' TERM HUP INT; echo begun; exec sleep 1000"}, stdout: out, ctx: ctx, spdy: spdy})
+			if err == nil {
+				t.Error("sleep 1000 ended")
+			}
+			nothing(t)
+		}
+	})
+	t.Run("the pod is deleted", func(t *testing.T) {
+		k := &kit{k.With(t), t}
+		pod := k.up(`{metadata: {name: goes}, spec: {containers: [{name: main, command: [sh, -c, IDLE], volumeMounts: [{name: v, mountPath: /data}]}], volumes: [{name: v, emptyDir: {medium: Memory}}]}}`)
+		out := &notice{text: "begun", then: func() { k.Delete("goes") }}
+		code, err := k.start("goes", imageExec{image: images.BusyboxRef, command: []string{"sh", "-c", "echo begun; exec sleep 1000"}, stdout: out, ctx: k.ctx(), writable: true})
+		if err == nil && code != 137 {
+			t.Errorf("code %d", code)
+		}
+		k.WaitGone(pod)
+		k.AwaitNoTrace(pod)
+		nothing(t)
+	})
+}
+
+// notice calls a function when a text is written.
+type notice struct {
+	text string
+	then func()
+	seen bytes.Buffer
+	once sync.Once
+}
+
+func (n *notice) Write(p []byte) (int, error) {
+	n.seen.Write(p)
+	if strings.Contains(n.seen.String(), n.text) {
+		n.once.Do(n.then)
+	}
+	return len(p), nil
+}
+
+// TestImageExecServerKilled: IX-05: what a killed server was at is taken away at its next start, or by purge, and the pod does not
+// notice.
+func TestImageExecServerKilled(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	srv := own(t)
+	pods := func(k *kit) {
+		k.up(`{metadata: {name: app}, spec: {containers: [{name: main, command: [sh, -c, IDLE], volumeMounts: [{name: v, mountPath: /data}]}], volumes: [{name: v, emptyDir: {}}]}}`)
+		k.pod(`{metadata: {name: done}, spec: {restartPolicy: Never, containers: [{name: main, command: [sh, -c, "exit 1"]}]}}`)
+		k.WaitPhase("done", corev1.PodFailed)
+	}
+	under := func(k *kit) (ended *sync.WaitGroup) {
+		t.Helper()
+		ended = &sync.WaitGroup{}
+		begun := make(chan struct{}, 2)
+		for _, pod := range []string{"app", "done"} {
+			out := &notice{text: "begun", then: func() { begun <- struct{}{} }}
+			ended.Go(func() {
+				_, _ = k.start(pod, imageExec{image: images.BusyboxRef, command: []string{"sh", "-c", "echo begun; exec sleep 1000"}, stdout: out, ctx: k.ctx(), writable: true})
+				out.once.Do(func() { begun <- struct{}{} }) // so that a failure does not hang the test
+			})
+		}
+		<-begun
+		<-begun
+		return ended
+	}
+	// After the test's space is gone, and before its server is purged: what purge finds of a server that was killed.
+	t.Cleanup(func() {
+		k := &kit{&Space{Server: srv, T: t, Namespace: "default", ctx: context.Background()}, t}
+		pods(k)
+		ended := under(k)
+		srv.Kill()
+		ended.Wait()
+	})
+	k := kitOn(t, srv)
+	pods(k)
+	ended := under(k)
+	if len(k.folders()) < 4 { // a folder and a mount each
+		t.Fatalf("no image exec under way: %v", k.folders())
+	}
+	before := k.Get("app")
+	srv.Kill()
+	ended.Wait()
+	k.must(srv.Start(k.Context()))
+	if left := append(k.remains(), k.folders()...); len(left) > 0 {
+		t.Errorf("left after the next start: %v", left)
+	}
+	k.shows("app", "ls -d /c/main/data", "/c/main/data")
+	if after := k.Get("app"); !reflect.DeepEqual(ofWorker(before).ContainerStatuses, ofWorker(after).ContainerStatuses) {
+		t.Errorf("the pod noticed:\n%s", diff.Diff(before.Status, after.Status))
+	}
 }

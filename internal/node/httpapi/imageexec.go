@@ -36,6 +36,11 @@ const headerNote = "Wherry-Note"
 // imageExec runs the query's command in a fresh container of the query's image, inside a pod (IX-01). All that can go wrong
 // before there are streams is answered as plain HTTP.
 func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
+	if s.config.ImageExec == nil {
+		s.refuse(w, r, fail(http.StatusNotImplemented, "image exec is not implemented with this node's container runtime: "+
+			"it does not tell where containers' file systems are, as the embedded runtime does (run wherry without --container-runtime-endpoint)"))
+		return
+	}
 	req, err := imageexec.Parse(r.URL.Query())
 	if err == nil && !wsstream.IsWebSocketRequest(r) && !httpstream.IsUpgradeRequest(r) {
 		err = errors.New("this is for streams: the request must ask for an upgrade of its connection to SPDY or WebSocket")
@@ -47,11 +52,6 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	pod, err := s.podOf(r)
 	if err != nil {
 		s.refuse(w, r, err)
-		return
-	}
-	if s.config.ImageExec == nil {
-		s.refuse(w, r, fail(http.StatusNotImplemented, "image exec is not implemented with this node's container runtime: "+
-			"it does not tell where containers' file systems are, as the embedded runtime does (run wherry without --container-runtime-endpoint)"))
 		return
 	}
 	session, err := s.config.ImageExec.Prepare(r.Context(), pod, req)

@@ -37,7 +37,8 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 	if err != nil {
 		return nil, err
 	}
-	c.LogPath = "" // its output is the client's
+	c.Command = r.Command // as it is: an exec's command has no variables to put in
+	c.LogPath = ""        // its output is the client's
 	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = string(cri.TypeExec), session
 	return c, nil
 }

@@ -95,6 +95,9 @@ func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Sessi
 	if !kernelCan() {
 		return nil, refuse(http.StatusNotImplemented, "image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")
 	}
+	if err := e.Ops.Node.DebugImages.Check(r.Image); err != nil { // nothing is asked of anybody (DC-13)
+		return nil, refuse(http.StatusForbidden, "image exec: %v", err)
+	}
 	if err := e.pull(ctx, pod, r); err != nil {
 		return nil, err
 	}
