@@ -70,6 +70,7 @@ test: build test-unit test-race test-e2e ## Run every test (root for those with 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
 	go test $$(go list ./... | grep -v '/wherry/test')
+	cd toolbox && go test ./...
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
@@ -107,6 +108,7 @@ lint: vet fmt-check staticcheck ## All static checks
 .PHONY: vet
 vet: helpers ## go vet
 	go vet ./...
+	cd toolbox && go vet ./...
 
 .PHONY: fmt-check
 fmt-check: ## gofmt would change nothing
@@ -117,6 +119,7 @@ staticcheck: ## staticcheck, pinned in tools/staticcheck/go.mod
 	@mkdir -p bin
 	cd tools/staticcheck && go build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
+	cd toolbox && ../bin/staticcheck ./...
 
 ##@ Generated files
 

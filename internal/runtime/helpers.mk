@@ -7,14 +7,14 @@
 
 HELPERS_DIR := internal/runtime/bundle/bin
 HELPERS_OBJ := bin/.helpers
-HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-cni pause.tar)
+HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-cni pause.tar toolbox.tar)
 
 # runc is C in part: static, and with seccomp when libseccomp's static library is there (libseccomp-dev).
 RUNC_TAGS := $(shell echo 'int main(void){return 0;}' | gcc -static -x c -o /dev/null - -lseccomp 2>/dev/null && echo seccomp)
 HELPER_LDFLAGS := -s -w
 
 .PHONY: helpers clean-helpers
-helpers: $(HELPERS_DIR)/SHA256SUMS ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image
+helpers: $(HELPERS_DIR)/SHA256SUMS ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image, debug image
 
 # Versions come from go.mod, so a change there rebuilds; whether libseccomp was found is kept in a stamp.
 $(HELPERS_OBJ)/runc-tags: FORCE-runc-tags
@@ -44,6 +44,15 @@ $(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
 # The name in the archive is not used: the runtime names the image by the archive's hash.
 $(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(filter-out %_test.go,$(wildcard tools/mkimage/*.go internal/ociimage/*.go))
 	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
+
+# The debug image's program is a module of its own: what it is made of is none of wherry's.
+$(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum $(shell find toolbox -name '*.go' -not -name '*_test.go')
+	@mkdir -p $(@D)
+	cd toolbox && CGO_ENABLED=0 go build -o ../$@ -trimpath -ldflags '$(HELPER_LDFLAGS)' .
+	@touch $@
+
+$(HELPERS_DIR)/toolbox.tar: $(HELPERS_OBJ)/toolbox tools/toolbox-image.sh LICENSE $(filter-out %_test.go,$(wildcard tools/mkimage/*.go internal/ociimage/*.go))
+	tools/toolbox-image.sh $< $@
 
 $(HELPERS_DIR)/SHA256SUMS: $(HELPERS)
 	cd $(HELPERS_DIR) && sha256sum $(notdir $^) > $(@F).new && mv $(@F).new $(@F)

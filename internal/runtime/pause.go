@@ -10,7 +10,6 @@ import (
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
-	"github.com/containerd/errdefs"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
@@ -38,32 +37,8 @@ func (p pause) ensure(ctx context.Context, c *containerd.Client, snapshotter str
 			return nil
 		}
 	}
-	ctx, release, err := c.WithLease(ctx)
+	img, err := bring(ctx, c, p.open, images.Image{Name: p.ref})
 	if err != nil {
-		return fmt.Errorf("import the pause image: %w", err)
-	}
-	defer func() { _ = release(ctx) }()
-	archive, err := p.open()
-	if err != nil {
-		return fmt.Errorf("import the pause image: %w", err)
-	}
-	defer archive.Close()
-	found, err := c.Import(ctx, archive)
-	if err != nil {
-		return fmt.Errorf("import the pause image: %w", err)
-	}
-	if len(found) != 1 {
-		return fmt.Errorf("import the pause image: the archive has %d images, want 1", len(found))
-	}
-	store := c.ImageService()
-	img, err := store.Create(ctx, images.Image{Name: p.ref, Target: found[0].Target})
-	if errdefs.IsAlreadyExists(err) {
-		img, err = store.Get(ctx, p.ref)
-	}
-	if err != nil {
-		return fmt.Errorf("import the pause image: %w", err)
-	}
-	if err := store.Delete(ctx, found[0].Name); err != nil { // the name in the archive
 		return fmt.Errorf("import the pause image: %w", err)
 	}
 	if err := containerd.NewImage(c, img).Unpack(ctx, snapshotter); err != nil {

@@ -176,8 +176,8 @@ func TestImageRoundTrip(t *testing.T) {
 			t.Error("the pause image is not pinned")
 		}
 	}
-	if len(list.Images) != 2 {
-		t.Errorf("%d images, want the imported one and pause: %v", len(list.Images), list.Images)
+	if len(list.Images) != 3 {
+		t.Errorf("%d images, want the imported one, pause and the toolbox: %v", len(list.Images), list.Images)
 	}
 }
 

@@ -153,6 +153,10 @@ func (r *Runtime) launch(ctx context.Context) error {
 		return err
 	}
 	r.taps = tap.New(filepath.Join(r.dirs.run, criPlugin, "containers"), r.log)
+	toolbox, err := toolboxImage()
+	if err != nil {
+		return err
+	}
 	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps, settings: settingsFor(r.config, r.dirs, facts{
 		pauseImage:  pause.ref,
 		restrictOOM: !mayLowerOOMScore(string(status)),
@@ -173,6 +177,9 @@ func (r *Runtime) launch(ctx context.Context) error {
 		return err
 	}
 	if err := pause.ensure(run, r.client, r.config.Snapshotter); err != nil {
+		return err
+	}
+	if err := toolbox.ensure(run, r.client, r.config.Snapshotter); err != nil {
 		return err
 	}
 	r.ends.settle()

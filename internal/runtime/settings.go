@@ -36,7 +36,7 @@ func settingsFor(c Config, d dirs, f facts) settings {
 		},
 		imagesPlugin: {
 			"snapshotter":             c.Snapshotter,
-			"pinned_images":           map[string]any{"sandbox": f.pauseImage},
+			"pinned_images":           map[string]any{"sandbox": f.pauseImage, "toolbox": toolboxRef},
 			"registry":                map[string]any{"config_path": c.HostsDir},
 			"discard_unpacked_layers": false, // export needs the layers
 			"stats_collect_period":    60,    // s; it walks every container's writable layer

@@ -32,6 +32,7 @@ func run(args []string) error {
 	var (
 		s                    ociimage.Spec
 		refs, files, labels  list
+		links                list
 		entrypoint, cmd, env list
 		exposed, volumes     list
 	)
@@ -39,6 +40,7 @@ func run(args []string) error {
 	out := flags.String("o", "", "archive to write")
 	flags.Var(&refs, "ref", "name of the image, as registry/name:tag; may be repeated")
 	flags.Var(&files, "file", "SRC=DST[:MODE], a file to put in; an empty SRC makes a folder; may be repeated")
+	flags.Var(&links, "link", "TARGET=PATH, a symbolic link to put in; may be repeated")
 	flags.Var(&entrypoint, "entrypoint", "one word of the entry point; may be repeated")
 	flags.Var(&cmd, "cmd", "one word of the default arguments; may be repeated")
 	flags.Var(&env, "env", "NAME=value; may be repeated")
@@ -72,6 +74,13 @@ func run(args []string) error {
 			return err
 		}
 		s.Files = append(s.Files, file)
+	}
+	for _, l := range links {
+		target, path, ok := strings.Cut(l, "=")
+		if !ok {
+			return fmt.Errorf("link %q: want TARGET=PATH", l)
+		}
+		s.Files = append(s.Files, ociimage.File{Path: path, Mode: fs.ModeSymlink | 0o777, Data: []byte(target)})
 	}
 	return write(*out, s, refs)
 }

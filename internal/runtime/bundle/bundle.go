@@ -23,6 +23,8 @@ const (
 	Shim  = "containerd-shim-runc-v2"
 	CNI   = "wherry-cni"
 	Pause = "pause.tar" // an OCI image archive; not a program, and not unpacked
+
+	Toolbox = "toolbox.tar" // another one
 )
 
 const (
@@ -100,6 +102,15 @@ func (f Files) PauseImage() (open func() (fs.File, error), hash string, err erro
 	return func() (fs.File, error) { return f.fsys.Open(Pause) }, sums[Pause][:12], nil
 }
 
+// ToolboxImage opens the debug image's archive. Its hash (12 digits) tells whether a data folder has this very image.
+func (f Files) ToolboxImage() (open func() (fs.File, error), hash string, err error) {
+	sums, err := f.sums()
+	if err != nil {
+		return nil, "", err
+	}
+	return func() (fs.File, error) { return f.fsys.Open(Toolbox) }, sums[Toolbox][:12], nil
+}
+
 // sums reads the checksums of all bundled files.
 func (f Files) sums() (map[string]string, error) {
 	file, err := f.fsys.Open(sumsFile)
@@ -114,7 +125,7 @@ func (f Files) sums() (map[string]string, error) {
 			sums[name] = sum
 		}
 	}
-	for _, name := range []string{Runc, Shim, CNI, Pause} {
+	for _, name := range []string{Runc, Shim, CNI, Pause, Toolbox} {
 		if sums[name] == "" {
 			return nil, fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
 		}

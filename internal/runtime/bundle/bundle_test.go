@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,8 @@ func sample(runc string) Files {
 		Shim:  {Data: bytes.Repeat([]byte("shim"), 100_000)},
 		CNI:   {Data: []byte("cni")},
 		Pause: {Data: []byte("pause " + runc)},
+
+		Toolbox: {Data: []byte("toolbox " + runc)},
 	}
 	var sums bytes.Buffer
 	for name, f := range m {
@@ -119,13 +122,15 @@ func TestMissingHelpers(t *testing.T) {
 	}
 }
 
-func TestPauseHashFollowsContent(t *testing.T) {
-	_, a, err := sample("x").PauseImage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, b, _ := sample("y").PauseImage()
-	if a == b || len(a) != 12 {
-		t.Errorf("hashes %q and %q, want two different ones of 12 digits", a, b)
+func TestImageHashesFollowContent(t *testing.T) {
+	for name, of := range map[string]func(Files) (func() (fs.File, error), string, error){"pause": Files.PauseImage, "toolbox": Files.ToolboxImage} {
+		_, a, err := of(sample("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, b, _ := of(sample("y"))
+		if a == b || len(a) != 12 {
+			t.Errorf("%s: hashes %q and %q, want two different ones of 12 digits", name, a, b)
+		}
 	}
 }
