@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,15 +134,18 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 // toolbox is a request for one of the toolbox's commands on the container's files.
-func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool, in io.Reader, command ...string) error {
+func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool, command ...string) (code int, err error) {
 	q := url.Values{debugrun.ParamExecImage: {podspec.ToolboxImage}, "command": command}
 	if writable {
 		q.Set(debugrun.ParamExecWritable, "true")
 	}
-	t.In = in
-	code, err := podSession(t, c, f.namespace, pod, "exec", q, in != nil, false).Run(ctx)
+	return podSession(t, c, f.namespace, pod, "exec", q, t.In != nil, false).Run(ctx)
+}
+
+// said is the outcome of a command that has told its troubles by itself.
+func said(code int, err error) error {
 	if err == nil && code != 0 {
-		return &Exit{Code: 1} // it has said why
+		return &Exit{Code: 1}
 	}
 	return exitWith(code, err)
 }
@@ -153,7 +158,7 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 	defer meter.stop()
 	command := []string{"/bin/toolbox", "cp-pack", "--root", f.root(), from.path}
 	if to == "-" {
-		return f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: t.Err}, c, from.pod, false, nil, command...)
+		return said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: t.Err}, c, from.pod, false, command...))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
 	if err != nil {
@@ -171,7 +176,7 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err = f.toolbox(ctx, Terminal{Out: meter.writer(w), Err: t.Err}, c, from.pod, false, nil, command...)
+	err = said(f.toolbox(ctx, Terminal{Out: meter.writer(w), Err: t.Err}, c, from.pod, false, command...))
 	_ = w.CloseWithError(err) // a pipe's Close does not fail
 	return errors.Join(err, ignore(<-unpacked, err))
 }
@@ -213,21 +218,49 @@ func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to
 	if _, err := os.Lstat(abs); err != nil {
 		return err
 	}
+	folder, name, err := f.remoteTarget(ctx, c, to, filepath.Base(abs))
+	if err != nil {
+		return err
+	}
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := copyfiles.Pack(meter.writer(w), abs, filepath.Base(abs), f.skipped(t))
+		err := copyfiles.Pack(meter.writer(w), abs, name, f.skipped(t))
 		_ = w.CloseWithError(err) // a pipe's Close does not fail
 		packed <- err
 	}()
-	err = f.toolbox(ctx, Terminal{Out: t.Out, Err: t.Err}, c, to.pod, true, r, "/bin/toolbox", "cp-unpack", "--root", f.root(), to.path)
+	err = said(f.toolbox(ctx, Terminal{In: r, Out: t.Out, Err: t.Err}, c, to.pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), folder))
 	_ = r.CloseWithError(io.ErrClosedPipe) // ends the packing if the other side gave up
 	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
 		return errors.Join(perr, err)
 	}
 	return err
+}
+
+// notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
+const notThere = 3
+
+// remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether it is a
+// folder is seen by unpacking nothing into it.
+func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base string) (folder, name string, err error) {
+	var nothing, trouble bytes.Buffer
+	if err := tar.NewWriter(&nothing).Close(); err != nil {
+		return "", "", err
+	}
+	code, err := f.toolbox(ctx, Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), to.path)
+	switch {
+	case err != nil:
+		return "", "", exitWith(code, err)
+	case code == 0:
+		return to.path, base, nil
+	case code == notThere && strings.HasSuffix(to.path, "/"):
+		return "", "", fmt.Errorf("container %s of pod %s has no folder %s", f.container, to.pod, to.path)
+	case code == notThere:
+		return path.Dir(to.path), path.Base(to.path), nil
+	}
+	return "", "", errors.New(strings.TrimSpace(trouble.String()))
 }
 
 func (f *cpFlags) skipped(t Terminal) func(path, why string) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestParsePlace(t *testing.T) {
+	for text, want := range map[string]place{
+		"file":                {path: "file"},
+		"/a:b":                {path: "/a:b"},
+		"./a:b":               {path: "./a:b"},
+		"~/a:b":               {path: "~/a:b"},
+		"-":                   {path: "-"},
+		"web:/etc/x":          {pod: "web", path: "/etc/x"},
+		"web:x":               {pod: "web", path: "x"},
+		"shop/web:/etc/x:1":   {namespace: "shop", pod: "web", path: "/etc/x:1"},
+		":/etc":               {path: ":/etc"},
+		"web:":                {},
+		"a/b/c:/x":            {},
+		"shop/:/x":            {},
+		"dir/sub/file-no-pod": {path: "dir/sub/file-no-pod"},
+	} {
+		got, err := parsePlace(text)
+		if want == (place{}) {
+			if err == nil {
+				t.Errorf("%q was taken for %+v", text, got)
+			}
+			continue
+		}
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
+// A copy goes into an existing folder, else it takes the destination's name; a folder that is named as such must be there.
+func TestLocalTarget(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[string][2]string{
+		dir:                        {dir, "base"},
+		filepath.Join(dir, "new"):  {dir, "new"},
+		filepath.Join(dir, "file"): {dir, "file"},
+		dir + "/none/":             {},
+	} {
+		folder, name, err := localTarget(to, "base")
+		if want == [2]string{} {
+			if err == nil {
+				t.Errorf("%s: %s %s, want an error", to, folder, name)
+			}
+			continue
+		}
+		if err != nil || folder != want[0] || name != want[1] {
+			t.Errorf("%s: %s %s %v, want %v", to, folder, name, err, want)
+		}
+	}
+	if folder, name, err := localTarget(dir, "/"); err != nil || folder != dir || name != "." {
+		t.Errorf("the whole filesystem: %s %s %v", folder, name, err)
+	}
+}
+
+func TestChosenContainer(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "a"}, {Name: "b"}}}}
+	choose := func(name, want string) {
+		t.Helper()
+		if got, err := chosenContainer(pod, name); got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	choose("", "a")
+	choose("b", "b")
+	choose("init", "init")
+	choose("none", "")
+	pod.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "b"}
+	choose("", "b")
+}
