@@ -29,9 +29,7 @@ const criMetadata = "io.cri-containerd.container.metadata"
 type criContainer struct {
 	Config struct {
 		Labels    map[string]string `json:"labels"`
-		Stdin     bool              `json:"stdin"`
 		StdinOnce bool              `json:"stdin_once"`
-		TTY       bool              `json:"tty"`
 	}
 	LogPath string
 }
@@ -63,11 +61,11 @@ func (d *daemon) metadata(ctx context.Context, id string) (*criContainer, error)
 	return &v.Metadata, nil
 }
 
-// keptOutput decides whose output is kept for those who attach (EC-16): of containers somebody is meant to talk to. The others'
-// output goes from containerd to their log as ever.
+// keptOutput decides whose output is kept for those who attach (EC-16): of debugging's containers. To others an attachment shows
+// what comes from then on, as Kubernetes has it: kubectl run reads the log before it attaches, and would show all of it twice.
 func keptOutput(c *criContainer) bool {
 	t := cri.TypeOf(c.Config.Labels)
-	return t == cri.TypeEphemeral || t == cri.TypeExec || c.Config.Stdin || c.Config.TTY
+	return t == cri.TypeEphemeral || t == cri.TypeExec
 }
 
 // tappedTasks is containerd's tasks service, but the shims of containers whose output is kept write into a tap. The CRI is not

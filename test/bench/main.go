@@ -108,6 +108,7 @@ func allRows() []row {
 		{"restart", (*bench).restarts},
 		{"ready", (*bench).readiness},
 		{"exec", (*bench).exec},
+		{"attach", (*bench).attachSessions},
 		{"many", (*bench).manyPods},
 		{"idle-many", (*bench).idleMany},
 		{"agent", (*bench).agentRestart},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command prog is the whole of the benchmarks' image. By the name it is called by it exits at once (true), ends the container's
-// first process (end), tells by its exit code whether a file is there (there FILE), or else waits and exits on SIGTERM.
+// first process (end), tells by its exit code whether a file is there (there FILE), prints
+// so many bytes when it is told to (print N), or else waits and exits on SIGTERM.
 package main

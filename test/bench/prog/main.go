@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -23,8 +25,34 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	case "print":
+		if err := printMany(os.Args[1]); err != nil {
+			os.Exit(1)
+		}
+		return
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
+}
+
+// printMany prints so many bytes, in lines of 100, when a line was read.
+func printMany(count string) error {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdin.Read(make([]byte, 100)); err != nil {
+		return err
+	}
+	line := strings.Repeat("x", 99) + "\n"
+	block := []byte(strings.Repeat(line, 655)) // nearly what a pipe holds
+	for n > 0 {
+		done, err := os.Stdout.Write(block[:min(n, len(block))])
+		if err != nil {
+			return err
+		}
+		n -= done
+	}
+	return nil
 }
