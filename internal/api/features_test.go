@@ -209,4 +209,9 @@ func TestEphemeralGateOff(t *testing.T) {
 	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the subresource answers %v", err)
 	}
+	data, err := g.CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/"+g.ns+"/pods/p/exec").Param("stdout", "true").
+		Param("ephemeralContainerName", "debug").Param("ephemeralContainerImage", "x").DoRaw(t.Context())
+	if !apierrors.IsNotFound(err) || !strings.Contains(string(data), "the feature gate EphemeralContainers is off") {
+		t.Errorf("exec++ answers %s, %v", data, err)
+	}
 }

@@ -3,11 +3,15 @@
 package connect
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/remotecommand"
 )
 
 // debugging is an API server that notes what it is told, and has a debug container at once.
@@ -53,4 +57,32 @@ func (d *debugging) ImageAllowed(_ context.Context, pod *corev1.Pod) error { ret
 func (d *debugging) ImageExec(_ context.Context, pod *corev1.Pod, run ImageRun) (func(ImageEnd), error) {
 	d.tell("image %s %+v", pod.Name, run)
 	return func(end ImageEnd) { d.ended <- end }, nil
+}
+
+// IX-08: an exec is told before it is handed over, and only then; an attach and a refused exec are not.
+func TestExecIsTold(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			c := newCluster(t)
+			var out bytes.Buffer
+			stream := func(pod, sub string, opts *corev1.PodExecOptions) error {
+				return executor(t, c, way, pod, sub, opts).StreamWithContext(testContext(t), remotecommand.StreamOptions{Stdout: &out})
+			}
+			if err := stream("many", "exec", &corev1.PodExecOptions{Stdout: true, Container: "b", Command: []string{"both"}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := stream("many", "exec", &corev1.PodExecOptions{Stdout: true, Container: "nobody", Command: []string{"both"}}); err == nil {
+				t.Fatal("no error")
+			}
+			if err := stream("homeless", "exec", &corev1.PodExecOptions{Stdout: true, Command: []string{"both"}}); err == nil {
+				t.Fatal("no error")
+			}
+			if err := stream("plain", "attach", &corev1.PodExecOptions{Stdout: true}); err != nil {
+				t.Fatal(err)
+			}
+			if told := c.debugging.heard(); !slices.Equal(told, []string{"exec many/b [both]"}) {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+)
+
+// frameOf is a message of a server on a channel.
+func frameOf(channel byte, text string) []byte {
+	payload := append([]byte{channel}, text...)
+	head := []byte{0x82}
+	switch n := len(payload); {
+	case n < 126:
+		head = append(head, byte(n))
+	case n < 1<<16:
+		head = binary.BigEndian.AppendUint16(append(head, 126), uint16(n))
+	default:
+		head = binary.BigEndian.AppendUint64(append(head, 127), uint64(n))
+	}
+	return append(head, payload...)
+}
+
+const upgraded = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+
+// IX-01: the exit code is read from the error channel whatever the command writes, in whatever pieces it is sent.
+func TestOverhearing(t *testing.T) {
+	const exit7 = `{"metadata":{},"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"7"}]}}`
+	fake := string(frameOf(3, `{"status":"Success"}`))
+	for name, c := range map[string]struct {
+		said   string
+		code   int32 // -1: none
+		reason string
+	}{
+		"success":         {upgraded + string(frameOf(1, "out")) + string(frameOf(3, `{"status":"Success"}`)), 0, ""},
+		"a code":          {upgraded + string(frameOf(1, "")) + string(frameOf(3, exit7)) + "\x88\x02\x03\xe8", 7, ""},
+		"lies in between": {upgraded + string(frameOf(1, fake)) + string(frameOf(3, exit7)), 7, ""},
+		"long output":     {upgraded + string(frameOf(1, strings.Repeat(fake, 100))) + string(frameOf(2, strings.Repeat(fake, 9000))) + string(frameOf(3, exit7)), 7, ""},
+		"only lies":       {upgraded + string(frameOf(1, fake)), -1, ""},
+		"an error":        {upgraded + string(frameOf(3, `{"status":"Failure","reason":"InternalError","message":"broken"}`)), -1, "InternalError"},
+		"SPDY":            {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\n\r\n" + fake, -1, ""},
+		"refused":         {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 7\r\n\r\nno pull", -1, debugrun.Refused},
+		"nothing":         {"", -1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 {
+				o := &overheard{conn: &overheardConn{}}
+				for rest := []byte(c.said); len(rest) > 0; {
+					n := 1 + rand.IntN(min(len(rest), 1+rand.IntN(4096)))
+					o.conn.frames.take(rest[:n])
+					rest = rest[n:]
+				}
+				got := o.end()
+				if got.Reason != c.reason || (got.ExitCode == nil) != (c.code < 0) || got.ExitCode != nil && *got.ExitCode != c.code {
+					t.Fatalf("%+v", got)
+				}
+			}
+		})
+	}
+}
+
+// FuzzOverhearing: whatever is written to a client, the reader takes it, and keeps no more than it may.
+func FuzzOverhearing(f *testing.F) {
+	f.Add([]byte(upgraded + "\x82\x05\x03abcd"))
+	f.Add([]byte("HTTP/1.1 502 x\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		o := &overheard{conn: &overheardConn{}}
+		for chunk := range bytes.SplitSeq(p, []byte("x")) {
+			o.conn.frames.take(chunk)
+		}
+		o.end()
+		if n := len(o.conn.frames.word) + len(o.conn.frames.refused) + len(o.conn.frames.head); n > 3*maxHead+len(p) {
+			t.Errorf("%d bytes are kept", n)
+		}
+	})
+}

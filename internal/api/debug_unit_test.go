@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// EC-20 IX-07: exec++ needs both the right to exec and the right to add ephemeral containers; image exec the right to create an
+// exec, which a WebSocket client has not shown with its GET. The library's rules ask for the same attributes.
+func TestDebugRights(t *testing.T) {
+	ctx := request.WithNamespace(request.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}), "ns")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
+	for _, test := range []struct {
+		may  []string
+		ask  func(*debugger) error
+		want string // the right that is missing
+	}{
+		{nil, func(d *debugger) error { return d.ImageAllowed(ctx, pod) }, "create pods/exec"},
+		{[]string{"create pods/exec"}, func(d *debugger) error { return d.ImageAllowed(ctx, pod) }, ""},
+		{nil, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "create pods/exec"},
+		{[]string{"create pods/exec"}, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "update pods/ephemeralcontainers"},
+		{[]string{"update pods/ephemeralcontainers"}, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "create pods/exec"},
+	} {
+		d := &debugger{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetUser().GetName() != "jane" || a.GetNamespace() != "ns" || a.GetName() != "p" || !a.IsResourceRequest() {
+				t.Errorf("asked about %+v", a)
+			}
+			if slices.Contains(test.may, a.GetVerb()+" "+a.GetResource()+"/"+a.GetSubresource()) {
+				return authorizer.DecisionAllow, "", nil
+			}
+			return authorizer.DecisionNoOpinion, "", nil
+		})}
+		err := test.ask(d)
+		if test.want == "" && err != nil || test.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `"jane" cannot `+test.want)) {
+			t.Errorf("with %v: %v", test.may, err)
+		}
+	}
+}
+
+// IX-08: the same thing done again within a minute is not written again; anything else is.
+func TestTaintIsFresh(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var s corev1.PodStatus
+	is := execTaint("jane", "main", []string{"ls"})
+	is.put(&s, 3, now)
+	c := &s.Conditions[0]
+	if c.Message != "exec by jane into main at 2026-11-20T12:00:00Z: ls" || c.ObservedGeneration != 3 {
+		t.Errorf("%+v", c)
+	}
+	for name, test := range map[string]struct {
+		t    taint
+		at   time.Time
+		want bool
+	}{
+		"again":              {is, now.Add(30 * time.Second), true},
+		"a minute later":     {is, now.Add(time.Minute), false},
+		"another command":    {execTaint("jane", "main", []string{"id"}), now, false},
+		"another container":  {execTaint("jane", "side", []string{"ls"}), now, false},
+		"another user":       {execTaint("joe", "main", []string{"ls"}), now, false},
+		"another way":        {imageTaint("jane", "main", []string{"ls"}), now, false},
+		"a trick in the end": {execTaint("jane", "main", []string{"x: ls"}), now, false},
+	} {
+		if got := test.t.fresh(c, test.at); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	long := execTaint("jane", "main", []string{strings.Repeat("ä", 1000)})
+	if len(long.then) > maxCommand+len("…") || !strings.HasSuffix(long.then, "…") || strings.ContainsRune(long.then, '�') {
+		t.Errorf("a long command is shown as %q", long.then)
+	}
+}
+
+// DC-03 EC-10: what a wait makes of each state: it goes on, it is over, or it fails in the node's words.
+func TestJudge(t *testing.T) {
+	terminated := func(reason string, started bool) podspec.DebugState {
+		end := &corev1.ContainerStateTerminated{Reason: reason}
+		if started {
+			end.StartedAt = metav1.Now()
+		}
+		return podspec.DebugState{Phase: podspec.DebugEnded, Reason: reason, Terminated: end}
+	}
+	pod := func(but func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+		if but != nil {
+			but(p)
+		}
+		return p
+	}
+	for name, test := range map[string]struct {
+		pod   *corev1.Pod
+		s     podspec.DebugState
+		begun bool
+		words string
+	}{
+		"waits":              {pod(nil), podspec.DebugState{Phase: podspec.DebugPending}, false, ""},
+		"runs":               {pod(nil), podspec.DebugState{Phase: podspec.DebugRunning}, true, ""},
+		"has ended":          {pod(nil), terminated("Completed", true), true, ""},
+		"ended unstarted":    {pod(nil), terminated("Stopped", false), false, "cannot start: Stopped"},
+		"command not found":  {pod(nil), terminated("StartError", true), false, "cannot start: StartError"},
+		"no image":           {pod(nil), podspec.DebugState{Phase: podspec.DebugFailing, Reason: "ErrImagePull"}, false, "cannot start: ErrImagePull"},
+		"replaced":           {pod(nil), podspec.DebugState{Phase: podspec.DebugRunning, Run: 1}, false, "was replaced"},
+		"not there any more": {pod(nil), podspec.DebugState{}, false, "was replaced"},
+		"the pod is deleted": {pod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), podspec.DebugState{Phase: podspec.DebugPending}, false, "is being deleted"},
+		"the pod has ended":  {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), podspec.DebugState{Phase: podspec.DebugPending}, false, "has ended (Failed) before"},
+	} {
+		begun, err := judge(test.pod, "d", 0, test.s)
+		if begun != test.begun || (err == nil) != (test.words == "") || err != nil && !strings.Contains(err.Error(), test.words) {
+			t.Errorf("%s: %t, %v", name, begun, err)
+		}
+	}
+	for message, want := range map[string]int{
+		`exec: "x": executable file not found in $PATH`: 127, "stat /x: no such file or directory": 127, "permission denied": 126, "what?": 126,
+	} {
+		if got := commandCode(podspec.DebugState{Reason: "StartError", Message: message}); got != want {
+			t.Errorf("%s: %d, want %d", message, got, want)
+		}
+	}
+	if got := commandCode(podspec.DebugState{Reason: "ErrImagePull", Message: "no such file or directory"}); got != 0 {
+		t.Errorf("a pull that failed is taken for a command: %d", got)
+	}
+}
