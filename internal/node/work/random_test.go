@@ -28,7 +28,8 @@ var (
 // TestRandomHistories lets random pods live through random misfortune: agents that die at any operation, calls that fail
 // before or after they took effect, a runtime and an API server that come and go, reboots, crashes, edits, a deletion. What must
 // always hold is held by the spy on every call; when all is calm again the pod must do what its policy says, and when it is
-// deleted nothing may be left (PL-02, PL-10, SC-02, SC-04, SC-05, SC-19, SC-20).
+// deleted nothing may be left (PL-02, PL-10, SC-02, SC-04, SC-05, SC-19,
+// SC-20). A debug container comes, ends and is used again on the way: each of its runs starts exactly once (EC-10, EC-11, DC-06).
 func TestRandomHistories(t *testing.T) {
 	first, last := int64(1), int64(*seeds)
 	if *seed >= 0 {
@@ -253,7 +254,7 @@ func (h *history) soon(seconds int) {
 // misfortune is one thing that goes wrong, or that somebody does.
 func (h *history) misfortune() {
 	say := func(format string, args ...any) { h.trace.add(byScript, "------- "+format, args...) }
-	switch n := h.rng.IntN(20); n {
+	switch n := h.rng.IntN(23); n {
 	case 0, 1, 2:
 		name := h.order[h.rng.IntN(len(h.order))]
 		code := []int32{0, 1, 139}[h.rng.IntN(3)]
@@ -321,6 +322,12 @@ func (h *history) misfortune() {
 		for _, image := range []string{"img", "img0", "img1", "img2"} {
 			h.fake.Publish(image, critest.Remote{PullDelay: time.Duration(h.rng.IntN(20)) * time.Second})
 		}
+	case 20, 21:
+		say("debug")
+		h.debugs()
+	case 22:
+		say("stop debug")
+		_ = h.stopDebug("d0")
 	case 19:
 		if h.rng.IntN(2) == 0 {
 			say("delete")
@@ -360,7 +367,8 @@ func (h *history) checkCalm() {
 	if !over && p.Status.Phase != corev1.PodRunning {
 		h.spy.fault("after a long calm the pod is %s", summary(&p.Status))
 	}
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+	h.checkDebug(p)
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for i := range list {
 			c := &list[i]
 			runs := newest[c.Name].ContainerStatus != nil && newest[c.Name].running()
@@ -370,7 +378,7 @@ func (h *history) checkCalm() {
 			if over && runs {
 				h.spy.fault("%s runs in a pod that has ended", c.Name)
 			}
-			if over || runs || strings.HasPrefix(c.Name, "i") {
+			if over || runs || strings.HasPrefix(c.Name, "i") || strings.HasPrefix(c.Name, "d") {
 				continue
 			}
 			done := c.State.Terminated != nil && c.Name[0] == 'm' && (p.Spec.RestartPolicy == corev1.RestartPolicyNever ||

@@ -33,6 +33,7 @@ type spy struct {
 	ends   map[string]int32 // exit codes, by container id
 	lost   map[string]bool  // containers that a reboot took away
 	faults []string
+	began  map[string]string // ids of debug containers that have begun, by name and attempt
 }
 
 func newSpy(s *sim, pod *corev1.Pod) *spy {
@@ -94,6 +95,7 @@ func (p *spy) note() []found {
 			p.ends[c.GetId()] = c.GetExitCode()
 		}
 	}
+	p.noteDebug(all)
 	return all
 }
 
@@ -204,7 +206,9 @@ func (p *spy) checkStatus(old, now *corev1.PodStatus) {
 		p.fault("phase goes from Running back to Pending")
 	}
 	p.note()
-	lists := [][2][]corev1.ContainerStatus{{old.InitContainerStatuses, now.InitContainerStatuses}, {old.ContainerStatuses, now.ContainerStatuses}}
+	lists := [][2][]corev1.ContainerStatus{{old.InitContainerStatuses, now.InitContainerStatuses}, {old.ContainerStatuses, now.ContainerStatuses},
+		{old.EphemeralContainerStatuses, now.EphemeralContainerStatuses}}
+	p.checkDebugStatus(old.EphemeralContainerStatuses, now.EphemeralContainerStatuses)
 	for _, l := range lists {
 		for i := range l[1] {
 			c := &l[1][i]
