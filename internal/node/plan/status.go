@@ -228,6 +228,10 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.LastTerminationState.Terminated = end
 		return
 	}
+	if m.kind == mainKind && !restarts(&v.Pod.Spec, m.spec, m.exit.code) { // it runs again for its new image alone
+		s.State.Waiting, s.LastTerminationState.Terminated = &corev1.ContainerStateWaiting{Reason: reasonCreating}, end
+		return
+	}
 	s.State.Terminated = end
 	if last := s.LastTerminationState.Terminated; last != nil && last.ContainerID == end.ContainerID {
 		s.LastTerminationState.Terminated = nil // it was held, which is over

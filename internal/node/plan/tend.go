@@ -149,6 +149,13 @@ func (v *view) revive(m *member) {
 		v.why(name, "waits for the pod's volumes")
 		return
 	}
+	for i := range v.Seen.Containers {
+		if c := &v.Seen.Containers[i]; c.Name == name && c.Attempt == m.next && v.stillborn(c) {
+			v.why(name, "waits until what its old sandbox left is removed")
+			v.want(Op{Verb: RemoveContainer, Container: name, Attempt: c.Attempt}) // the runtime takes no number twice
+			return
+		}
+	}
 	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter()})
 }
 

@@ -108,7 +108,7 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 	m := member{kind: k, spec: spec, mem: mem}
 	for i := range v.Seen.Containers {
 		c := &v.Seen.Containers[i]
-		if c.Name != spec.Name {
+		if c.Name != spec.Name || k != debugKind && v.stillborn(c) {
 			continue
 		}
 		if m.newest == nil || c.Attempt > m.newest.Attempt {
@@ -136,6 +136,11 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 	}
 	m.up = v.isUp(&m)
 	return m
+}
+
+// stillborn tells whether c was made as its sandbox died, and never ran: that is no attempt that anybody counts (PL-02, PID-06).
+func (v *view) stillborn(c *Container) bool {
+	return c.StartedAt.IsZero() && !c.Live() && (v.box == nil || !v.box.Ready || c.SandboxID != v.box.ID)
 }
 
 // lastExit finds how m's last attempt ended. A container that the stored status shows as running and that the
@@ -214,7 +219,13 @@ func (v *view) again(m *member) bool {
 	case debugKind:
 		return e.attempt < m.run
 	}
-	return m.outdated(e.specImage) || restarts(&v.Pod.Spec, m.spec, e.code)
+	return m.outdated(e.specImage) && !v.finished(m) || restarts(&v.Pod.Spec, m.spec, e.code)
+}
+
+// finished tells whether m's end has been told as its last: another image in the spec does not run it again. Of a container that
+// was stopped for the sake of that image it is never told so, see afterExit.
+func (v *view) finished(m *member) bool {
+	return m.mem != nil && m.mem.State.Terminated != nil && m.mem.State.Terminated.ContainerID == v.containerID(m.exit.id)
 }
 
 // due returns when m's next attempt may start.
