@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -172,6 +173,63 @@ func TestDebugHundred(t *testing.T) {
 	s.waitDebug("web", "one-more", "ended", hasEnded)
 	if p := s.Get("web"); Condition(p, corev1.PodReady) != corev1.ConditionTrue || len(p.Status.EphemeralContainerStatuses) != 101 {
 		t.Errorf("EC-17 DC-11 the pod is %s, with %d debug containers", summary(p), len(p.Status.EphemeralContainerStatuses))
+	}
+}
+
+// wherryDebug runs `wherry debug` and returns what it printed and its exit code.
+func (s *Space) wherryDebug(args ...string) (out string, code int) {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, Timeout)
+	defer cancel()
+	cmd := s.Wherry(ctx, append([]string{"debug", "-n", s.Namespace}, args...)...)
+	text, err := cmd.CombinedOutput()
+	code, err = exitCode(err)
+	if err != nil {
+		s.T.Fatalf("wherry debug %v: %v\n%s", args, err, text)
+	}
+	return string(text), code
+}
+
+// TestDebugRunsAgain: the name of a debug container that has ended is used again, once each time, and the run before is its last
+// state (DC-06, EC-11); one is stopped on request and one when its time is over, and everybody can see why (DC-08).
+func TestDebugRunsAgain(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := shared(t)
+	s.Create(NewPod("web", Tool("sleep")))
+	before := s.WaitReady("web")
+	for run := range 3 {
+		if out, code := s.wherryDebug("-q", "web", "-c", "again", "-m", images.BusyboxRef, "--", "sh", "-c", fmt.Sprintf("echo run $((%d+0)); exit %d", run, run+3)); code != run+3 || !strings.Contains(out, fmt.Sprintf("run %d", run)) {
+			t.Fatalf("DC-06 run %d ended with %d: %s", run, code, out)
+		}
+		c := s.waitDebug("web", "again", "ended again", func(c *corev1.ContainerStatus) bool { return int(c.RestartCount) == run && hasEnded(c) })
+		if end := c.State.Terminated; int(end.ExitCode) != run+3 {
+			t.Errorf("DC-06 run %d is shown as %+v", run, end)
+		}
+		if last := c.LastTerminationState.Terminated; (last != nil) != (run > 0) || last != nil && int(last.ExitCode) != run+2 {
+			t.Errorf("DC-06 the run before run %d is shown as %+v", run, last)
+		}
+	}
+
+	s.addDebug("web", debugger("idle", "", Sh(Idle)), debugger("deaf", "", Sh("trap '' TERM; while :; do sleep 1; done")))
+	for _, name := range []string{"idle", "deaf"} {
+		s.waitDebug("web", name, "running", isRunning)
+		if out, code := s.wherryDebug("stop", "web", name); code != 0 {
+			t.Fatalf("DC-08 wherry debug stop: %d %s", code, out)
+		}
+	}
+	for name, want := range map[string]int32{"idle": 0, "deaf": 137} {
+		if end := s.waitDebug("web", name, "ended", hasEnded).State.Terminated; end.ExitCode != want {
+			t.Errorf("DC-08 %s was stopped and is shown as %+v", name, end)
+		}
+		s.WaitEvent("web", "Killing", "Stopping container "+name+": its time was over at ")
+	}
+	if out, code := s.wherryDebug("-q", "web", "-c", "brief", "-m", images.BusyboxRef, "--ttl", "2s", "--", "sh", "-c", "sleep 3600"); code != 137 && code != 143 {
+		t.Errorf("DC-08 when its time was over the command had ended with %d: %s", code, out)
+	}
+	s.WaitEvent("web", "Killing", "Stopping container brief: its time was over at ")
+	if after := s.Get("web"); facts(after) != facts(before) {
+		t.Errorf("EC-12 the pod was\n%s\nand is\n%s", facts(before), facts(after))
 	}
 }
 
