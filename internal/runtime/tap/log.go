@@ -40,26 +40,45 @@ type logFile struct {
 	// tail is the part of each stream's last line that was not written, as its end has not come; tailAt is its position.
 	tail   [2][]byte
 	tailAt [2]uint64
-	raw    []byte // output as it came
-	text   []byte // and as it is written
+	raw    []byte       // output as it came
+	text   []byte       // and as it is written
+	heads  [2][2][]byte // of the lines in text: by stream, of whole lines and of parts
+	spare  *sync.Pool   // of *logBuffers, which are for those that have something to say
 	now    func() time.Time
 }
 
-// buffer gives room for so many bytes, or for a batch.
-func (l *logFile) buffer(n uint64) []byte {
-	n = min(n, logBatch)
-	if uint64(len(l.raw)) < n {
-		l.raw = make([]byte, n)
+// logBuffers are the room that a batch of output takes.
+type logBuffers struct{ raw, text []byte }
+
+// buffer gives room for a batch of output.
+func (l *logFile) buffer() []byte {
+	if l.raw == nil {
+		b, _ := l.spare.Get().(*logBuffers)
+		if b == nil {
+			b = &logBuffers{raw: make([]byte, logBatch)}
+		}
+		l.raw, l.text = b.raw, b.text
 	}
-	return l.raw[:n]
+	return l.raw
 }
 
 // rest gives the buffers back, until there is output again.
-func (l *logFile) rest() { l.raw, l.text = nil, nil }
+func (l *logFile) rest() {
+	if l.raw != nil {
+		l.spare.Put(&logBuffers{l.raw, l.text})
+		l.raw, l.text = nil, nil
+	}
+}
+
+// newLog is a log that is not written.
+func newLog(r *ring, spare *sync.Pool) *logFile {
+	return &logFile{ring: r, spare: spare, now: time.Now}
+}
 
 // openLog opens a log and finishes what a former process began. An empty path is a log that nobody wants.
-func openLog(r *ring, path string) (*logFile, error) {
-	l := &logFile{ring: r, path: path, now: time.Now}
+func openLog(r *ring, path string, spare *sync.Pool) (*logFile, error) {
+	l := newLog(r, spare)
+	l.path = path
 	if err := l.settle(); err != nil {
 		return nil, fmt.Errorf("log %s: %w", path, err)
 	}
@@ -146,13 +165,18 @@ type piece struct {
 func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 	l.text = l.text[:0]
 	stamp := l.now().Format(time.RFC3339Nano)
+	for s := range l.heads {
+		for tag, name := range "FP" {
+			l.heads[s][tag] = fmt.Appendf(l.heads[s][tag][:0], "%s %s %c ", stamp, stream(s), name)
+		}
+	}
 	for _, p := range pieces {
-		l.lines(stamp, p)
+		l.lines(p)
 	}
 	var logged [2]uint64
 	for s := range l.tail {
 		if rest := l.tail[s]; len(rest) > 0 && (last || next-l.tailAt[s] > l.ring.size/2) {
-			l.line(stamp, stream(s), 'P', rest)
+			l.line(stream(s), part, rest)
 			l.tail[s] = rest[:0]
 		}
 		logged[s] = max(next, l.ring.h.logged[s].Load())
@@ -168,7 +192,7 @@ func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 
 // lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process wrote is
 // left out.
-func (l *logFile) lines(stamp string, p piece) {
+func (l *logFile) lines(p piece) {
 	if done := l.ring.h.logged[p.of].Load(); p.at < done {
 		skip := min(done-p.at, uint64(len(p.text)))
 		p.at, p.text = p.at+skip, p.text[skip:]
@@ -176,13 +200,13 @@ func (l *logFile) lines(stamp string, p piece) {
 	for len(p.text) > 0 {
 		rest := l.tail[p.of]
 		n := bytes.IndexByte(p.text, '\n')
-		whole := n >= 0 && len(rest)+n <= longestLine
+		ends := n >= 0 && len(rest)+n <= longestLine
 		switch {
-		case whole && len(rest) == 0:
-			l.line(stamp, p.of, 'F', withoutCR(p.text[:n]))
+		case ends && len(rest) == 0:
+			l.line(p.of, whole, withoutCR(p.text[:n]))
 			n++
-		case whole:
-			l.line(stamp, p.of, 'F', withoutCR(append(rest, p.text[:n]...)))
+		case ends:
+			l.line(p.of, whole, withoutCR(append(rest, p.text[:n]...)))
 			l.tail[p.of] = rest[:0]
 			n++
 		default:
@@ -192,7 +216,7 @@ func (l *logFile) lines(stamp string, p piece) {
 			}
 			l.tail[p.of] = append(rest, p.text[:n]...)
 			if len(l.tail[p.of]) == longestLine {
-				l.line(stamp, p.of, 'P', l.tail[p.of])
+				l.line(p.of, part, l.tail[p.of])
 				l.tail[p.of] = rest[:0]
 			}
 		}
@@ -203,11 +227,14 @@ func (l *logFile) lines(stamp string, p piece) {
 // withoutCR takes off what a terminal puts before the end of a line, as containerd does.
 func withoutCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
 
-func (l *logFile) line(stamp string, s stream, tag byte, text []byte) {
-	l.text = append(l.text, stamp...)
-	l.text = append(l.text, ' ')
-	l.text = append(l.text, s.String()...)
-	l.text = append(l.text, ' ', tag, ' ')
+// What a line in the log can be.
+const (
+	whole = iota
+	part
+)
+
+func (l *logFile) line(s stream, what int, text []byte) {
+	l.text = append(l.text, l.heads[s][what]...)
 	l.text = append(l.text, text...)
 	l.text = append(l.text, '\n')
 }

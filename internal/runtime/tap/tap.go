@@ -41,7 +41,8 @@ type tap struct {
 	stdin  *os.File   // holds what was sent while the shim had not opened it
 	work   sync.WaitGroup
 
-	logs *logFile
+	logs  *logFile
+	spare *sync.Pool // of the logs' buffers
 }
 
 // client is somebody who is attached.
@@ -50,8 +51,8 @@ type client struct {
 	free bool      // holds nobody up any more
 }
 
-func newTap(id string, s Spec, r *ring, log *slog.Logger, ended func()) *tap {
-	t := &tap{id: id, spec: s, log: log.With("container", id), ended: ended, ring: r, clients: map[*cursor]*client{}, pumps: len(s.outputs()), users: 1}
+func newTap(id string, s Spec, r *ring, log *slog.Logger, spare *sync.Pool) *tap {
+	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{}, pumps: len(s.outputs()), users: 1}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
@@ -121,9 +122,9 @@ func closeAll(files []*os.File) {
 // open opens the log and the pipes: the shim, if it lives, has these open too.
 func (t *tap) open() error {
 	var err error
-	if t.logs, err = openLog(t.ring, t.spec.Log); err != nil {
+	if t.logs, err = openLog(t.ring, t.spec.Log, t.spare); err != nil {
 		t.log.Warn("the output of a container is not logged", "err", err)
-		t.logs = &logFile{ring: t.ring, now: time.Now}
+		t.logs = newLog(t.ring, t.spare)
 	}
 	for _, path := range t.spec.outputs() {
 		f, err := os.OpenFile(path+Suffix, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -290,13 +291,13 @@ func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for !t.stopped && t.pumps > 0 && !t.ring.more(c) {
-		t.logs.rest() // buffers are for those that have something to say
+		t.logs.rest()
 		t.changed.Wait()
 	}
 	if t.stopped {
 		return nil, false, false
 	}
-	buf := t.logs.buffer(t.ring.h.head.Load() - c.pos)
+	buf := t.logs.buffer()
 	for len(buf) > 0 && t.ring.more(c) {
 		n, s, at := t.ring.next(c, buf, false)
 		pieces, buf = append(pieces, piece{s, at, buf[:n]}), buf[n:]

@@ -80,6 +80,8 @@ type Taps struct {
 	mu      sync.Mutex
 	live    map[string]*tap // whose output has not ended
 	changed chan struct{}   // closed when a tap is added
+
+	spare sync.Pool // of the logs' buffers
 }
 
 // New makes Taps without any; dir is where the runtime has a folder for each container.
@@ -94,7 +96,7 @@ func (t *Taps) Start(id string, s Spec, create func() error) error {
 	if err != nil {
 		return fmt.Errorf("keeping the container's output: %w", err)
 	}
-	p := newTap(id, s, r, t.log, nil)
+	p := newTap(id, s, r, t.log, &t.spare)
 	p.ended = func() { t.remove(id, p) }
 	if err = p.createAndOpen(create); err != nil {
 		p.letGo()
@@ -164,7 +166,7 @@ func (t *Taps) take(id string) error {
 		r.close()
 		return nil
 	}
-	p := newTap(id, s, r, t.log, nil)
+	p := newTap(id, s, r, t.log, &t.spare)
 	p.ended = func() { t.remove(id, p) }
 	err = p.holdTheirs()
 	if err == nil {
