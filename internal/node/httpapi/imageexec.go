@@ -65,6 +65,8 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	// The streams' server does not look for its client until it has all streams, and then only if something is to be written.
+	defer context.AfterFunc(ctx, session.Close)()
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		remotecommand.ServeExec(w, r.WithContext(ctx), sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command,
 			&remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY},

@@ -87,6 +87,9 @@ type Session struct {
 	sandbox   bool   // and for a temporary sandbox
 	cgroup    bool   // the stand-in has a cgroup
 	closing   sync.Once
+
+	changing sync.Mutex // held while the container is started, and while it is removed
+	closed   bool       // guarded by changing
 }
 
 // Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it can do

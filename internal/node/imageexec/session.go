@@ -109,7 +109,7 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
 	defer s.Close()
 	s.tell(streams)
-	if _, err := s.e.Ops.CRI.Runtime.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: s.container}); err != nil {
+	if err := s.start(ctx); err != nil {
 		text := cri.Message(err)
 		if code := startCode(text); code != 0 {
 			say(streams, "cannot run the command: "+innermost(text))
@@ -133,6 +133,20 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 		return 0, fmt.Errorf("the command's exit code: %s", cri.Message(err))
 	}
 	return int(st.GetStatus().GetExitCode()), nil
+}
+
+// start starts the command. It is waited for though the client may have gone: while it is being started, a container cannot be
+// removed.
+func (s *Session) start(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.closed {
+		return errors.New("the client has gone")
+	}
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	_, err := s.e.Ops.CRI.Runtime.StartContainer(calls, &runtimeapi.StartContainerRequest{ContainerId: s.container})
+	return err
 }
 
 // tell shows the notes to the client, before any output of the command.
@@ -178,10 +192,13 @@ func innermost(text string) string {
 	return strings.TrimSuffix(text, ": unknown")
 }
 
-// Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once. What
-// could not be taken away is left to the next Sweep, and logged.
+// Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once, and at any
+// time; each call returns when all is done. What could not be taken away is left to the next Sweep, and logged.
 func (s *Session) Close() {
 	s.closing.Do(func() {
+		s.changing.Lock()
+		defer s.changing.Unlock()
+		s.closed = true
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
 		if err := s.remove(ctx); err != nil {
