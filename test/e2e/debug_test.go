@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -234,7 +235,7 @@ func TestDebugRunsAgain(t *testing.T) {
 }
 
 // TestDebugServerRestarts: debug containers live on when the server is killed or stopped, and are not started again, nor is one that
-// has ended (EC-11); with their sandbox they end, and a new one does not bring them back (EC-13, PID-06).
+// has ended (EC-11), and are left alone when the feature gate is switched off (EC-24); with their sandbox they end, and a new one does not bring them back (EC-13, PID-06).
 func TestDebugServerRestarts(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{Args: []string{"--debug-memory-limit", "32Mi", "--debug-cpu-limit", "200m", "--debug-image-allow", "wherry.test/*,example.com/tools/**"}})
@@ -262,7 +263,14 @@ spec:
 	for _, end := range []struct {
 		name string
 		do   func()
-	}{{"kill -9", srv.Kill}, {"SIGTERM", func() { k.must(srv.Stop()) }}} {
+	}{
+		{"kill -9", srv.Kill},
+		{"SIGTERM", func() { k.must(srv.Stop()) }},
+		{"the gate was switched off", func() {
+			k.must(srv.Stop())
+			srv.opts.Args = append(srv.opts.Args, "--feature-gates", "EphemeralContainers=false")
+		}},
+	} {
 		end.do()
 		k.again()
 		for _, pod := range []string{"web", "shared"} {
@@ -272,6 +280,10 @@ spec:
 				t.Errorf("EC-11 after %s %s is\n%s\nand was\n%s", end.name, pod, after, before[pod])
 			}
 		}
+	}
+
+	if _, err := k.Client.CoreV1().Pods(k.Namespace).UpdateEphemeralContainers(k.ctx(), "web", k.Get("web"), metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("EC-24 with the gate off the subresource answers %v", err)
 	}
 
 	k.exec("shared", "main", "sh", "-c", "kill -TERM 1") // pause
