@@ -17,13 +17,15 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/retry"
 )
 
 // attachBytes is what a debug container prints to a client that is attached.
 const attachBytes = 100 << 20
 
-// attachSessions: a debug container prints to one client, without a terminal, which waits for the first byte. The server's memory
-// is that at its highest, against that before the session.
+// attachSessions: a container prints to one client, without a terminal, when the client asks for it: a debug container, whose output
+// is kept, and an ordinary one, whose output goes through containerd's own CRI. The server's memory is that at its highest, against
+// that before the sessions.
 func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 	uid, err := b.api.create(ctx, "attach")
 	if err != nil {
@@ -36,16 +38,40 @@ func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := samples{}
 	var most atomic.Int64
-	for turn := range b.n + 1 {
-		took, cpu, err := b.attachOnce(ctx, fmt.Sprintf("printer-%d", turn), &most)
+	turn := 0
+	debug := func(ctx context.Context) (map[string]time.Duration, error) {
+		turn++
+		name := fmt.Sprintf("printer-%d", turn)
+		if err := b.addPrinter(ctx, name); err != nil {
+			return nil, err
+		}
+		return b.attachOnce(ctx, "attach", name, &most)
+	}
+	plain := func(ctx context.Context) (map[string]time.Duration, error) {
+		p := pod(fmt.Sprintf("attach-%d", turn))
+		p.Spec.RestartPolicy = corev1.RestartPolicyNever
+		p.Spec.Containers[0].Command, p.Spec.Containers[0].Stdin = printer(), true
+		p, err := b.api.client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
 		if err != nil {
 			return nil, err
 		}
-		if turn > 0 {
-			s["took"], s["cpu"] = append(s["took"], took), append(s["cpu"], cpu)
+		if _, err := b.api.awaitRunning(ctx, p.UID); err != nil {
+			return nil, err
 		}
+		took, err := b.attachOnce(ctx, p.Name, "main", nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.api.delete(ctx, p.Name); err != nil {
+			return nil, err
+		}
+		_, err = b.awaitClean(ctx, []types.UID{p.UID})
+		return took, err
+	}
+	s, err := inTurns(ctx, b.n, debug, plain)
+	if err != nil {
+		return nil, err
 	}
 	if err := b.api.delete(ctx, "attach"); err != nil {
 		return nil, err
@@ -53,57 +79,66 @@ func (b *bench) attachSessions(ctx context.Context) ([]result, error) {
 	if _, err := b.awaitClean(ctx, []types.UID{uid}); err != nil {
 		return nil, err
 	}
-	took := s.median("took")
+	speed := func(d time.Duration) string { return fmt.Sprintf("%.0f MB/s", attachBytes/1e6/d.Seconds()) }
 	return []result{
-		{What: "attach: 100 MiB of a debug container to one client, first byte to last", Figure: took, Limit: attachBytes * time.Second / 200e6,
-			Note: fmt.Sprintf("%.0f MB/s", attachBytes/1e6/took.Seconds())},
-		{What: "… CPU of the server process", Figure: s.median("cpu")},
+		{What: "attach: 100 MiB of a debug container to one client, first byte to last", Figure: s[0].median("took"),
+			Limit: attachBytes * time.Second / 200e6, Note: speed(s[0].median("took"))},
+		{What: "… CPU of the server process", Figure: s[0].median("cpu")},
 		{What: "… server process RSS over that before", Bytes: max(most.Load()-before, 1), MaxBytes: 64 << 20},
+		{What: "… of an ordinary container, through containerd's CRI", Figure: s[1].median("took"), Note: speed(s[1].median("took"))},
+		{What: "… CPU of the server process", Figure: s[1].median("cpu")},
 	}, nil
 }
 
-// attachOnce runs one session. The container prints when the client asks for it.
-func (b *bench) attachOnce(ctx context.Context, name string, most *atomic.Int64) (took, cpu time.Duration, err error) {
+func printer() []string { return []string{"/bin/print", fmt.Sprint(attachBytes)} }
+
+// addPrinter adds a debug container that prints when it is told to, and waits until it runs.
+func (b *bench) addPrinter(ctx context.Context, name string) error {
 	pods := b.api.client.CoreV1().Pods(namespace)
-	p, err := pods.Get(ctx, "attach", metav1.GetOptions{})
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // its status changes meanwhile
+		p, err := pods.Get(ctx, "attach", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{
+			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: imageName, Command: printer(), Stdin: true}})
+		_, err = pods.UpdateEphemeralContainers(ctx, "attach", p, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-		Name: name, Image: imageName, Command: []string{"/bin/print", fmt.Sprint(attachBytes)}, Stdin: true,
-	}})
-	if _, err := pods.UpdateEphemeralContainers(ctx, "attach", p, metav1.UpdateOptions{}); err != nil {
-		return 0, 0, err
-	}
-	if err := b.awaitDebug(ctx, name); err != nil {
-		return 0, 0, err
-	}
+	return b.awaitDebug(ctx, name)
+}
+
+// attachOnce runs one session.
+func (b *bench) attachOnce(ctx context.Context, pod, container string, most *atomic.Int64) (map[string]time.Duration, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig(b.server.dataDir))
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	url := b.api.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name("attach").SubResource("attach").
-		VersionedParams(&corev1.PodAttachOptions{Container: name, Stdin: true, Stdout: true}, scheme.ParameterCodec).URL()
+	url := b.api.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("attach").
+		VersionedParams(&corev1.PodAttachOptions{Container: container, Stdin: true, Stdout: true}, scheme.ParameterCodec).URL()
 	e, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, url.String())
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	in, start := io.Pipe()
 	defer start.Close()
 	go func() { _, _ = io.WriteString(start, "go\n") }()
 	out := &meter{bench: b, most: most}
-	cpuBefore, err := cpuTime(b.server.pid())
+	before, err := cpuTime(b.server.pid())
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	if err := e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out}); err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	cpuAfter, err := cpuTime(b.server.pid())
+	after, err := cpuTime(b.server.pid())
 	if err == nil && out.n != attachBytes {
-		err = fmt.Errorf("attach: %d bytes came, not %d", out.n, attachBytes)
+		err = fmt.Errorf("attach to %s/%s: %d bytes came, not %d", pod, container, out.n, attachBytes)
 	}
-	return out.last.Sub(out.first), cpuAfter - cpuBefore, errors.Join(err, out.err)
+	return map[string]time.Duration{"took": out.last.Sub(out.first), "cpu": after - before}, errors.Join(err, out.err)
 }
 
 // awaitDebug waits until a debug container runs.
@@ -141,7 +176,7 @@ type meter struct {
 	n           int64
 	looked      int64
 	first, last time.Time
-	most        *atomic.Int64
+	most        *atomic.Int64 // nil: no matter
 	err         error
 }
 
@@ -151,7 +186,7 @@ func (m *meter) Write(p []byte) (int, error) {
 		m.first = m.last
 	}
 	m.n += int64(len(p))
-	if m.n-m.looked > 10<<20 {
+	if m.most != nil && m.n-m.looked > 10<<20 {
 		m.looked = m.n
 		rss, err := field(fmt.Sprintf("/proc/%d/status", m.bench.server.pid()), "VmRSS:")
 		m.err = errors.Join(m.err, err)
