@@ -18,7 +18,7 @@ import (
 var graceSeconds = int64(30)
 
 // shape makes a pod from letters: i = init, s = sidecar, m = main; S = a sidecar with a startup probe and both hooks, M = a
-// main with a preStop hook.
+// main with a preStop hook, d = a debug container, which comes last.
 func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
 		Spec:   corev1.PodSpec{RestartPolicy: policy, TerminationGracePeriodSeconds: &graceSeconds},
@@ -37,6 +37,9 @@ func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 			c.StartupProbe = &corev1.Probe{FailureThreshold: 1}
 			c.RestartPolicy = &always
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+		case 'd':
+			p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: c.Name, Image: c.Image}})
 		case 's':
 			c.RestartPolicy = &always
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
@@ -324,6 +327,10 @@ func TestExplore(t *testing.T) {
 		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, reboots: 1}},
 		{"m", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1, reboots: 2}},
 		{"im", corev1.RestartPolicyOnFailure, world{crashes: 1, reboots: 1}},
+		{"md", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
+		{"md", corev1.RestartPolicyAlways, world{pauses: 1}},
+		{"md", corev1.RestartPolicyNever, world{fails: 1, reboots: 1}},
+		{"imd", corev1.RestartPolicyOnFailure, world{crashes: 1}},
 		{"sm", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, reboots: 1}},
 		{"ism", corev1.RestartPolicyNever, world{reboots: 1}},
 		{"Sm", corev1.RestartPolicyNever, world{reboots: 1}},

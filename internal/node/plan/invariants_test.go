@@ -81,7 +81,7 @@ func (e *explorer) mayReturn(w *world, c int) bool {
 	for x := range w.runs {
 		for _, r := range w.runs[x] {
 			exitedHere = exitedHere || x == c && r.life == exited
-			behind := x >= inits || x > c && e.s.pod.Spec.InitContainers[x].RestartPolicy != nil || x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy == nil
+			behind := x >= inits && x < e.s.others() || x > c && x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy != nil || x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy == nil
 			needed = needed || behind && x != c && r.life == running
 		}
 	}
@@ -97,8 +97,13 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		e.fault(w, what, "%s starts without a sandbox", name)
 		return
 	}
+	if c >= e.s.others() {
+		e.checkDebugStart(w, c, what)
+		e.checkReady(w, c, a, what)
+		return
+	}
 	begun := false // c or something behind it was begun in this sandbox before
-	for x := c; x < len(w.runs); x++ {
+	for x := c; x < e.s.others(); x++ {
 		for _, r := range w.runs[x] {
 			begun = begun || r.life != absent && int(r.box) == newest && (x == c || c < inits)
 		}
@@ -135,6 +140,29 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 	}
 	e.checkDelay(w, c, what)
 	e.checkStored(w, c, what)
+	e.checkReady(w, c, a, what)
+}
+
+// checkDebugStart holds that a debug container is started once, at any time, and not again, whatever it came to (EC-10, EC-11,
+// EC-13, DC-09).
+func (e *explorer) checkDebugStart(w *world, c int, what string) {
+	for x, r := range w.runs[c] {
+		switch {
+		case r.life == running || r.life == exited:
+			e.fault(w, what, "debug container %s starts again after attempt %d", e.s.nameOf(int8(c)), x)
+		case r.life == created && int(r.box) != e.newestBox(w):
+			e.fault(w, what, "debug container %s starts in a sandbox that is gone", e.s.nameOf(int8(c)))
+		}
+	}
+	mem := remembered(e.s.statuses[w.stored].EphemeralContainerStatuses, e.s.nameOf(int8(c)))
+	if mem != nil && (mem.State.Running != nil || mem.State.Terminated != nil) {
+		e.fault(w, what, "debug container %s starts again, though it is stored that it ran", mem.Name)
+	}
+}
+
+// checkReady holds that what a container needs is there when it starts.
+func (e *explorer) checkReady(w *world, c, a int, what string) {
+	name := e.s.nameOf(int8(c))
 	if w.failed != [maxFails]wfail{} {
 		return
 	}
@@ -198,7 +226,7 @@ func (e *explorer) checkStored(w *world, c int, what string) {
 
 // behind tells whether a container after gate g was begun in a sandbox.
 func (e *explorer) behind(w *world, g, box int) bool {
-	for x := g + 1; x < len(w.runs); x++ {
+	for x := g + 1; x < e.s.others(); x++ {
 		for _, r := range w.runs[x] {
 			if r.life != absent && int(r.box) == box {
 				return true
@@ -223,7 +251,9 @@ func (e *explorer) checkPreStop(w *world, c int, o Op, what string) {
 	}
 	spec := &e.s.pod.Spec
 	hooked := func() bool {
-		if n := len(spec.InitContainers); c >= n {
+		if n := len(spec.InitContainers); c >= e.s.others() {
+			return false
+		} else if c >= n {
 			return spec.Containers[c-n].Lifecycle != nil
 		}
 		return spec.InitContainers[c].Lifecycle != nil
@@ -256,7 +286,7 @@ func (e *explorer) checkStop(w *world, c int, what string) {
 		}
 	}
 	for x := range w.runs {
-		behind := x >= inits || x > c && spec.InitContainers[x].RestartPolicy != nil
+		behind := x < e.s.others() && (x >= inits || x > c && spec.InitContainers[x].RestartPolicy != nil) // nobody waits for a debug container
 		for _, r := range w.runs[x] {
 			if behind && r.life == running {
 				e.fault(w, what, "sidecar %s is stopped before %s", e.s.nameOf(int8(c)), e.s.nameOf(int8(x)))

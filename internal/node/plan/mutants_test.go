@@ -219,6 +219,25 @@ func mutants() []mutant {
 				in.Now = in.Now.Add(time.Hour)
 			}
 		})},
+		{"what became of a debug container is forgotten", "md", always, few, lied(func(in *Input) {
+			in.Pod.Status.EphemeralContainerStatuses = nil
+			in.Seen.Containers = without(in.Seen.Containers, func(c *Container) bool { return c.Name == "d1" && c.Exited() })
+		})},
+		{"a debug container is restarted", "md", always, few, edited(func(in Input, d *Decision) {
+			for _, c := range in.Seen.Containers {
+				if c.Name == "d1" && c.Exited() && !leaves(in) && len(in.Calls) == 0 {
+					d.Ops = append(slices.Clone(d.Ops), Op{Verb: StartContainer, Container: "d1", Attempt: c.Attempt + 1})
+				}
+			}
+		})},
+		{"a debug container of a dead sandbox is started there", "md", always, world{pauses: 1, deaths: 1}, lied(func(in *Input) {
+			in.Seen.Containers = slices.Clone(in.Seen.Containers)
+			for i := range in.Seen.Containers {
+				if c := &in.Seen.Containers[i]; c.Name == "d1" && len(in.Seen.Sandboxes) > 0 {
+					c.SandboxID = in.Seen.Sandboxes[len(in.Seen.Sandboxes)-1].ID
+				}
+			}
+		})},
 		{"gone is said when the sandbox is", "m", always, some, edited(func(in Input, d *Decision) {
 			d.Gone = d.Gone || leaves(in) && len(in.Seen.Sandboxes) == 0
 		})},

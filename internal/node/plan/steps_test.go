@@ -108,7 +108,7 @@ func (e *explorer) containerSteps(w world, fair bool, yield func(world, string) 
 				continue
 			}
 			sidecar := c < inits && e.s.pod.Spec.InitContainers[c].RestartPolicy != nil
-			ends := !sidecar && (c < inits || e.s.pod.Spec.RestartPolicy != corev1.RestartPolicyAlways)
+			ends := !sidecar && (c < inits || e.s.pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || c >= e.s.others())
 			if ends && !fair {
 				if n := w; !yield(exit1(n, c, a, 0), e.s.nameOf(int8(c))+" exits 0") {
 					return false

@@ -154,6 +154,7 @@ func statusKey(st *corev1.PodStatus) string {
 	}
 	add(st.InitContainerStatuses)
 	add(st.ContainerStatuses)
+	add(st.EphemeralContainerStatuses)
 	for i := range st.Conditions {
 		b = fmt.Appendf(b, "%c%s%s", st.Conditions[i].Status[0], st.Conditions[i].Reason, st.Conditions[i].Message)
 	}
@@ -173,18 +174,28 @@ func (s *scene) names() []string {
 	for _, c := range s.pod.Spec.Containers {
 		names = append(names, c.Name)
 	}
+	for _, c := range s.pod.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
 	return names
 }
 
 func (s *scene) nameOf(c int8) string {
-	if c < 0 || int(c) >= len(s.pod.Spec.InitContainers)+len(s.pod.Spec.Containers) {
+	spec := &s.pod.Spec
+	inits, others := int8(len(spec.InitContainers)), int8(s.others())
+	switch {
+	case c < 0 || int(c-others) >= len(spec.EphemeralContainers):
 		return ""
+	case c >= others:
+		return spec.EphemeralContainers[c-others].Name
+	case c >= inits:
+		return spec.Containers[c-inits].Name
 	}
-	if n := int8(len(s.pod.Spec.InitContainers)); c >= n {
-		return s.pod.Spec.Containers[c-n].Name
-	}
-	return s.pod.Spec.InitContainers[c].Name
+	return spec.InitContainers[c].Name
 }
+
+// others is how many containers there are that are no debug containers; these come last.
+func (s *scene) others() int { return len(s.pod.Spec.InitContainers) + len(s.pod.Spec.Containers) }
 
 func (s *scene) indexOf(name string) int8 {
 	if name == "" {
