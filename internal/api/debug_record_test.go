@@ -301,6 +301,13 @@ func TestDebugRuns(t *testing.T) {
 	if out, err := own.UpdateStatus(t.Context(), run); err != nil || out.Status.Reason != "Tested" || out.Spec.User != "wherry-admin" {
 		t.Errorf("the server's own update: %+v, %v", out, err)
 	}
+	// A client that would take protobuf gets what there is.
+	for path, want := range map[string]string{"/apis/debug.wherry.dev/v1/namespaces/" + ns + "/debugruns": `"kind":"DebugRunList"`, "/api/v1/namespaces/" + ns + "/pods/p/debug": `"kind":"DebugRunList"`} {
+		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/vnd.kubernetes.protobuf,application/json").DoRaw(t.Context())
+		if err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s: %s, %v", path, data, err)
+		}
+	}
 	for _, tc := range []struct{ command, want string }{
 		{"get debugruns", "NAME POD KIND CONTAINER IMAGE TARGET USER STARTED EXIT " + run.Name + " p EphemeralContainer debug tools:1 main wherry-admin <none> Tested"},
 		{"explain debugruns.spec.user", "Name of the user who asked for it."},

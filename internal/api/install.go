@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -192,7 +194,20 @@ func (s *Server) group(gv schema.GroupVersion, resources map[string]rest.Storage
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.params, s.schemes.codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: resources}
+	if gv == debugrun.GroupVersion() {
+		info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
+	}
 	return &info
+}
+
+// withoutProtobuf serves types of our own, which have no protobuf form: clients that would take it get the next form they take.
+type withoutProtobuf struct{ runtime.NegotiatedSerializer }
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
+	return slices.DeleteFunc(slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool {
+		return i.MediaType == runtime.ContentTypeProtobuf
+	})
 }
 
 // eventsView shows the core events under events.k8s.io; the connection belongs to the core kind.

@@ -93,7 +93,7 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 		if _, plain := out.(*metav1.Status); plain {
 			gv = corev1.SchemeGroupVersion
 		}
-		responsewriters.WriteObjectNegotiated(r.debugger.schemes.codecs, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
+		responsewriters.WriteObjectNegotiated(withoutProtobuf{r.debugger.schemes.codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
 	}), nil
 }
 

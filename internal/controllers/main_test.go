@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -102,6 +104,10 @@ func run(t *testing.T, ctx context.Context, config *rest.Config, client kubernet
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	factory := informers.NewSharedInformerFactory(client, 0)
+	records, err := debugrun.NewClient(server.Loopback()) // nobody else may write records
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := []controller{
 		scheduler.New(client, factory, nil, log),
 		namespace.New(client, metadata.NewForConfigOrDie(config), factory, log),
@@ -109,6 +115,7 @@ func run(t *testing.T, ctx context.Context, config *rest.Config, client kubernet
 		rootca.New(client, factory, log, []byte(ca)),
 		podgc.New(client, factory, log, podgc.DefaultThreshold),
 		nodelifecycle.New(client, factory, log),
+		debugruns.New(client, records, factory, log, mostRecords),
 	}
 	factory.Start(ctx.Done())
 	ended := make(chan error, len(all))
