@@ -79,8 +79,11 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 	buf := make([]byte, chunk)
 	for {
 		n, s, lost, err := t.await(ctx, c, of, buf)
-		if err != nil || n == 0 {
+		if err != nil {
 			return err
+		}
+		if n == 0 {
+			return out.end(t.ring)
 		}
 		if err := out.write(s, buf[:n], lost); err != nil {
 			return errors.Join(ctx.Err(), err)
@@ -128,7 +131,7 @@ func replay(ctx context.Context, r *ring, o Options, tty bool) error {
 		}
 		c.lost = 0
 	}
-	return nil
+	return out.end(r)
 }
 
 // outputs are where a client's output goes.
@@ -154,8 +157,21 @@ func (w outputs) write(s stream, text []byte, lost uint64) error {
 	return err
 }
 
-// mark says in the output that a part of it is missing: where it cannot be taken for the program's, if there is such a place.
+// mark says in the output that a part of it is missing.
 func (w outputs) mark(lost uint64) error {
+	return w.say(bytesOf(lost) + " of earlier output not shown")
+}
+
+// end says so at the end, if that may be.
+func (w outputs) end(r *ring) error {
+	if r.h.cut.Load() == 0 {
+		return nil
+	}
+	return w.say("the container ended while the server was not running: its last output may be missing")
+}
+
+// say puts a line of ours into the output, where it cannot be taken for the program's if there is such a place.
+func (w outputs) say(words string) error {
 	to, end := w.o.Stderr, "\n"
 	if to == nil || w.tty || w.o.TTY {
 		to = w.o.Stdout
@@ -166,7 +182,7 @@ func (w outputs) mark(lost uint64) error {
 	if to == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(to, "[wherry: %s of earlier output not shown]%s", bytesOf(lost), end)
+	_, err := fmt.Fprintf(to, "[wherry: %s]%s", words, end)
 	return err
 }
 

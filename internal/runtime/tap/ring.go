@@ -50,6 +50,7 @@ type header struct {
 	reading atomic.Uint64 // head + stream + 1 while a pipe is read into the place behind head
 	ended   atomic.Uint64 // 1: there will be no more output, and the log has all
 	noStdin atomic.Uint64 // 1: stdin was closed for good
+	cut     atomic.Uint64 // 1: the container ended while nobody took its output
 	logged  [2]atomic.Uint64
 	intent  intent
 }

@@ -146,6 +146,26 @@ func (t *tap) run() {
 	t.work.Go(t.writeLog)
 }
 
+// look takes what is in the pipes that a former process left, and notes if one is at its end: its shim has closed it, and what was
+// in it then is gone.
+func (t *tap) look() error {
+	for i, f := range t.pipes {
+		conn, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		err = conn.Control(func(fd uintptr) {
+			if n, err := t.takeFrom(stream(i), int(fd)); n == 0 && err == nil {
+				t.ring.h.cut.Store(1)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pump takes what comes from a pipe into the ring, until the pipe's end.
 func (t *tap) pump(s stream, f *os.File) {
 	defer func() {

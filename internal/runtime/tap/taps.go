@@ -133,7 +133,12 @@ func (t *Taps) prepare(id string, s Spec) (*ring, error) {
 	if err := s.makeFifos(); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(t.dir, id, specFile), text, 0o600); err != nil {
+	// Whoever finds it finds it whole; the ring comes last, so that who finds that finds all.
+	path := filepath.Join(t.dir, id, specFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
 		return nil, err
 	}
 	return newRing(filepath.Join(t.dir, id, ringFile), ringSize)
@@ -172,7 +177,11 @@ func (t *Taps) take(id string) error {
 	if err == nil {
 		err = p.open()
 	}
+	if err == nil {
+		err = p.look()
+	}
 	if err != nil {
+		closeAll(p.pipes)
 		p.letGo()
 		return err
 	}

@@ -165,6 +165,42 @@ func TestTaps(t *testing.T) {
 	}
 }
 
+// EC-16: what a container prints while no server runs is lost if it also ends then; whoever attaches is told. One that goes on
+// and has nothing to say is none of these.
+func TestTapOfContainerThatEndedAlone(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for alone, want := range map[bool]string{
+		true:  "said before|[wherry: the container ended while the server was not running: its last output may be missing]\n",
+		false: "said before|",
+	} {
+		dir := t.TempDir()
+		taps := testTaps(t, dir)
+		s := container(t, taps, dir, false)
+		_, _ = io.WriteString(s.out, "said before")
+		stuck, end := io.Pipe()
+		go func() { _ = taps.Attach(t.Context(), "c", Options{Stdout: end}, s, nil); _ = end.Close() }()
+		if _, err := io.ReadFull(stuck, make([]byte, len("said before"))); err != nil {
+			t.Fatal(err)
+		}
+		taps.Stop()
+		_, _ = io.ReadAll(stuck)
+		if alone {
+			_, _ = io.WriteString(s.out, " and after")
+			s.end()
+		}
+		taps = testTaps(t, dir)
+		taps.Recover()
+		got := seen(t, taps, s)
+		if !alone {
+			s.end()
+		}
+		if got := got(); got != want {
+			t.Errorf("ended alone %v: %q", alone, got)
+		}
+		taps.Stop()
+	}
+}
+
 // EC-15: with stdinOnce the end of the first client's input ends the container's, for good; without, no client's does.
 func TestTapStdin(t *testing.T) {
 	defer goleak.VerifyNone(t)
