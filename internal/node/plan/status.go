@@ -156,7 +156,7 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 		run = nil // a later attempt has run, and is gone from the runtime
 	}
 	if run != nil {
-		if m.mem != nil && int32(run.Attempt) > m.mem.RestartCount {
+		if m.mem != nil && (int32(run.Attempt) > m.mem.RestartCount || v.replaces(m, run)) {
 			s.LastTerminationState.Terminated = terminated(m.mem)
 		}
 		s.RestartCount = max(s.RestartCount, int32(run.Attempt))
@@ -191,6 +191,13 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 		s.Resources = m.spec.Resources.DeepCopy()
 	}
 	return s
+}
+
+// replaces tells whether run has the number of an attempt that never ran, see [view.stillborn], whose end was told.
+func (v *view) replaces(m *member, run *Container) bool {
+	t := terminated(m.mem)
+	return m.kind != debugKind && run.Live() && t != nil && t.StartedAt.IsZero() && int32(run.Attempt) == m.mem.RestartCount &&
+		t.ContainerID != v.containerID(run.ID)
 }
 
 // afterExit fills in the state of a container whose last attempt is over: how it ended, or what it waits for.

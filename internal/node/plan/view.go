@@ -28,6 +28,7 @@ type exit struct {
 	reason, message   string
 	attempt           uint32
 	here              bool // it ran in the pod's newest sandbox
+	unborn            bool // it never ran, and its sandbox is gone
 	streak            int
 	specImage         string
 	id                string
@@ -131,8 +132,10 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 			m.next++ // else it was created in this sandbox and never started
 		}
 	}
-	if m.exit != nil {
-		m.next = max(m.next, m.exit.attempt+1)
+	if e := m.exit; e != nil && e.unborn && k != debugKind {
+		m.next = max(m.next, e.attempt) // its number was told, and is given to one that runs
+	} else if e != nil {
+		m.next = max(m.next, e.attempt+1)
 	}
 	m.up = v.isUp(&m)
 	return m
@@ -163,7 +166,7 @@ func (v *view) lastExit(m *member) *exit {
 	}
 	if t := terminated(m.mem); t != nil {
 		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
-			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
+			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID, unborn: t.StartedAt.IsZero(),
 			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) && !v.setBack(t.StartedAt.Time)}
 	}
 	if m.mem.State.Running != nil {

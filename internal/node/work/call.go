@@ -82,6 +82,8 @@ func (w *Worker) returned(r returned) {
 		w.heard.Stopped[r.key.Attempt] = true
 	case plan.ReleaseVolumes:
 		w.heard.Prepared = false
+	case plan.RemoveContainer: // its number may be given again
+		delete(w.heard.Failed, plan.Key{Verb: plan.StartContainer, Container: r.key.Container, Attempt: r.key.Attempt})
 	case plan.PostStart, plan.PreStop:
 		w.heard.Done[r.key] = true
 	case plan.StartContainer:
