@@ -142,6 +142,9 @@ func (n *debugNode) setStatus(ctx context.Context, p *corev1.Pod, change func(*c
 	}
 }
 
+// stubborn is the image of containers that are not stopped, as on a node that is away.
+const stubborn = "tools:stubborn"
+
 // sync starts and stops what is wanted of a pod's debug containers, each run once.
 func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 	now := metav1.Now()
@@ -160,6 +163,8 @@ func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 		switch {
 		case first:
 			to = stateFor(c.Image, now)
+		case stopping && c.Image == stubborn:
+			continue
 		case stopping && state.Phase == podspec.DebugRunning:
 			to.Terminated = &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", StartedAt: now, FinishedAt: now}
 		case stopping && state.Begun && state.Phase != podspec.DebugEnded:

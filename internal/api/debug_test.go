@@ -414,6 +414,14 @@ func TestDebugStop(t *testing.T) {
 	if _, err := c.CoreV1().RESTClient().Get().AbsPath(strings.Replace(path, "/p/", "/q/", 1)).DoRaw(t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("runs of no pod: %v", err)
 	}
+	n.pod(t, ns, pod("stubborn"))
+	if _, err := execInto(t, adminConfig(t), "spdy", ns, "stubborn", strings.Replace(session, "tools:1", stubborn, 1)); err != nil {
+		t.Fatal(err)
+	}
+	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+"/debug").Param("timeout", "2s").Do(t.Context()).Error()
+	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was told to stop, and has not ended yet") {
+		t.Errorf("of one that does not stop: %v", err)
+	}
 	if err := remove(path); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("DELETE of the list: %v", err)
 	}
@@ -450,6 +458,22 @@ func TestDebugAnnotation(t *testing.T) {
 	}
 	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"metadata":{"annotations":{"other":"1"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("another annotation: %v", err)
+	}
+}
+
+// DC-03 IX-01: who asks for a session without asking for streams is refused, and nothing is made.
+func TestDebugNeedsUpgrade(t *testing.T) {
+	c, n := client(t), newDebugNode(t)
+	ns := namespace(t, c)
+	n.pod(t, ns, pod("p"))
+	for _, query := range []string{session, "stdout=true&image=tools:1&command=x"} {
+		data, err := c.CoreV1().RESTClient().Post().RequestURI("/api/v1/namespaces/" + ns + "/pods/p/exec?" + query).DoRaw(t.Context())
+		if !apierrors.IsBadRequest(err) || !strings.Contains(string(data), "Upgrade request required") {
+			t.Errorf("%s, %v", data, err)
+		}
+	}
+	if p := podNow(t, c, ns, "p"); len(p.Spec.EphemeralContainers) > 0 || conditionOf(p) != nil || len(recordsOf(t, ns, "p")) > 0 {
+		t.Error("something was made all the same")
 	}
 }
 

@@ -95,6 +95,11 @@ func TestOpenAPI(t *testing.T) {
 	if bytes.Contains(raw, []byte("__internal")) {
 		t.Error("v2 shows internal versions")
 	}
+	for _, param := range []string{"ephemeralContainerName", "ephemeralContainerTTL", "writable"} {
+		if !bytes.Contains(raw, []byte(`"name":"`+param+`"`)) {
+			t.Errorf("v2 does not tell of parameter %s of pods/exec (DC-03, IX-01)", param)
+		}
+	}
 	paths, err := c.Discovery().OpenAPIV3().Paths()
 	if err != nil {
 		t.Fatal(err)

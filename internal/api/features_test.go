@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type gated struct {
 	ns   string
 	stop func()
 	*kubernetes.Clientset
+	config   *rest.Config
 	mu       sync.Mutex
 	warnings []string
 }
@@ -71,7 +73,7 @@ func (g *gated) start(set map[string]bool) {
 	}
 	config := rest.CopyConfig(configOf(g.t, s))
 	config.WarningHandler = g
-	g.Clientset = clientOf(g.t, config)
+	g.Clientset, g.config = clientOf(g.t, config), config
 	if g.ns == "" {
 		g.ns = namespace(g.t, g)
 	}
@@ -209,9 +211,8 @@ func TestEphemeralGateOff(t *testing.T) {
 	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the subresource answers %v", err)
 	}
-	data, err := g.CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/"+g.ns+"/pods/p/exec").Param("stdout", "true").
-		Param("ephemeralContainerName", "debug").Param("ephemeralContainerImage", "x").DoRaw(t.Context())
-	if !apierrors.IsNotFound(err) || !strings.Contains(string(data), "the feature gate EphemeralContainers is off") {
-		t.Errorf("exec++ answers %s, %v", data, err)
+	_, err := execInto(t, g.config, "websocket", g.ns, "p", session)
+	if status := statusOf(t, err); status.Code != http.StatusNotFound || !strings.Contains(status.Message, "the feature gate EphemeralContainers is off") {
+		t.Errorf("exec++ answers %+v", status)
 	}
 }

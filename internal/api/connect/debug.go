@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -100,6 +102,22 @@ func (o *ExecOptions) someStream() error {
 		return apierrors.NewBadRequest("you must specify at least 1 of stdin, stdout, stderr")
 	}
 	return nil
+}
+
+// upgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is made.
+func upgradeFirst(r rest.Responder, open func() (http.Handler, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !httpstream.IsUpgradeRequest(req) && !wsstream.IsWebSocketRequest(req) {
+			r.Error(apierrors.NewBadRequest("Upgrade request required"))
+			return
+		}
+		h, err := open()
+		if err != nil {
+			r.Error(err)
+			return
+		}
+		h.ServeHTTP(w, req)
+	})
 }
 
 // debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
