@@ -38,13 +38,9 @@ func NewDebugContainer(pod *corev1.Pod, d DebugContainer) (corev1.EphemeralConta
 	if target == "" {
 		target = DebugTarget(pod)
 	}
-	policy := d.PullPolicy
-	if policy == "" && IsToolbox(d.Image) {
-		policy = corev1.PullIfNotPresent // it is there, and no registry has it
-	}
 	return corev1.EphemeralContainer{
 		EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-			Name: d.Name, Image: d.Image, Command: d.Command, ImagePullPolicy: policy,
+			Name: d.Name, Image: d.Image, Command: d.Command, ImagePullPolicy: d.PullPolicy,
 			Stdin: d.Stdin, TTY: d.TTY, SecurityContext: security,
 			TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 		},

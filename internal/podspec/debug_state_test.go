@@ -88,10 +88,13 @@ func TestDebugDefaults(t *testing.T) {
 		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: want}})
 	}
 	for image, want := range map[string]corev1.PullPolicy{
-		ToolboxImage: corev1.PullIfNotPresent, ToolboxImage + ":latest": corev1.PullIfNotPresent, ToolboxImage + "s": "", "busybox": "",
+		ToolboxImage: corev1.PullIfNotPresent, ToolboxImage + ":latest": corev1.PullIfNotPresent, ToolboxImage + "s": corev1.PullAlways, "busybox": corev1.PullAlways,
 	} {
-		if c, _ := NewDebugContainer(p, DebugContainer{Image: image}); c.ImagePullPolicy != want {
-			t.Errorf("%s: %q, want %q", image, c.ImagePullPolicy, want)
+		p := live("main")
+		p.Spec.Containers[0].Image = image
+		SetDefaults(p)
+		if got := p.Spec.Containers[0].ImagePullPolicy; got != want {
+			t.Errorf("%s: %q, want %q", image, got, want)
 		}
 	}
 	if c, _ := NewDebugContainer(p, DebugContainer{Image: ToolboxImage, PullPolicy: corev1.PullNever}); c.ImagePullPolicy != corev1.PullNever {

@@ -101,6 +101,9 @@ func defaultContainer(c *corev1.Container) {
 // pullPolicyFor is Always for an image that names the tag latest or neither tag nor digest, else
 // IfNotPresent, also for what is no image name at all.
 func pullPolicyFor(image string) corev1.PullPolicy {
+	if IsToolbox(image) { // it is there, and no registry has it (DC-01)
+		return corev1.PullIfNotPresent
+	}
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
 		return corev1.PullIfNotPresent
