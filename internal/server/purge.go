@@ -65,7 +65,11 @@ func removeCgroups(dataDir string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range folders {
+	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*")) // the temporary sandboxes of a server that was killed
+	if err != nil {
+		return err
+	}
+	for _, f := range append(folders, execs...) {
 		if err := groups.RemovePod(types.UID(filepath.Base(f))); err != nil {
 			return err
 		}

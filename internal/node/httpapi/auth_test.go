@@ -43,7 +43,7 @@ func TestWhoGetsIn(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d with %q", tc.who, status, body, tc.status, tc.words)
 		}
 	}
-	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/healthz", "/metrics", "/logs/", "/nothing"} {
+	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/logs/", "/nothing"} {
 		if status, _ := w.get(nobody, path); status != 401 {
 			t.Errorf("%s without a certificate: %d", path, status)
 		}
@@ -84,6 +84,7 @@ func TestAuthorizeIsAsked(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	for request, want := range map[string]string{
 		"GET /exec/default/web/main":          "create proxy",
+		"GET /imageExec/default/web":          "create proxy",
 		"POST /attach/default/web/main":       "create proxy",
 		"GET /portForward/default/web":        "create proxy",
 		"GET /containerLogs/default/web/main": "get proxy",
