@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -38,7 +37,7 @@ func TestTapChild(t *testing.T) {
 		importBox(t, r)
 		p := runPod(t, r)
 		id = p.create("counter", strings.Fields(command), func(c *criapi.ContainerConfig) { c.Tty = strings.HasSuffix(command, " tty") })
-		go func() { time.Sleep(10 * time.Millisecond); p.start(id) }()
+		go p.start(id)
 		fmt.Printf("\nREADY %s %s\n", p.id, id)
 	} else {
 		list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListContainers(t.Context(), &criapi.ListContainersRequest{})

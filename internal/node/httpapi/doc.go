@@ -4,7 +4,8 @@
 // exec, attach, port-forward, logs, pod lists, stats, metrics, health.
 //
 // [Server] answers; it asks the agent through [Host], reads logs through a [LogReader] and hands streams to the container
-// runtime's own streaming server, which the CRI names for each request. SPDY goes through untouched; WebSocket clients are
+// runtime's own streaming server, which the CRI names for each request; a runtime that keeps what containers print for those who
+// attach ([Attacher]) gets their streams from here. SPDY goes through untouched; WebSocket clients are
 // translated, as runtimes speak only SPDY and the old WebSocket protocols.
 //
 // Its law: it decides nothing about pods and keeps nothing. Nobody gets in without a client certificate that the given CA

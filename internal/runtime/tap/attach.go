@@ -218,20 +218,26 @@ func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), e
 		if !t.spec.StdinOnce || t.spec.TTY || errors.Is(err, os.ErrClosed) && ctx.Err() == nil {
 			return
 		}
-		t.mu.Lock()
-		t.ring.noMoreStdin()
-		last := t.stdin
-		t.stdin = nil
-		t.mu.Unlock()
-		if last == nil {
-			return
-		}
-		if err := shim.CloseStdin(); err != nil {
-			t.log.Debug("stdin of a container cannot be closed", "err", err)
-		}
-		_ = last.Close()
+		t.endStdin(shim)
 	}()
 	return func() { leave(); _ = fifo.Close() }, nil
+}
+
+// endStdin closes stdin for good, unless it is closed or this process lets go of the container.
+func (t *tap) endStdin(shim Shim) {
+	t.mu.Lock()
+	last := t.stdin
+	if t.stopped || last == nil {
+		t.mu.Unlock()
+		return
+	}
+	t.ring.h.noStdin.Store(1) // the ring is there: the tap has its use of it while it has stdin
+	t.stdin = nil
+	t.mu.Unlock()
+	if err := shim.CloseStdin(); err != nil {
+		t.log.Debug("stdin of a container cannot be closed", "err", err)
+	}
+	_ = last.Close()
 }
 
 // resize gives the terminal the size of the window that was changed last.

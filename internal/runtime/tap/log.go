@@ -110,6 +110,7 @@ func (l *logFile) close() {
 		_ = l.file.Close()
 		l.file = nil
 	}
+	l.path = "" // not to be opened anew
 }
 
 // settle finds out whether what a former process was about to write was written, takes back a part of it, and takes note of the

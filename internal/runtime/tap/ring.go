@@ -164,13 +164,6 @@ func (r *ring) recover() {
 	r.h.reading.Store(0)
 }
 
-// noMoreStdin notes that stdin was closed for good.
-func (r *ring) noMoreStdin() {
-	if r.h != nil {
-		r.h.noStdin.Store(1)
-	}
-}
-
 // needed is where the tail must be before the next chunk can be read.
 func (r *ring) needed() uint64 {
 	end := r.h.head.Load() + 2*frameHeader + chunk

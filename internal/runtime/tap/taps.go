@@ -163,9 +163,13 @@ func (t *Taps) take(id string) error {
 	if err != nil {
 		return err
 	}
-	r, err := openRing(filepath.Join(t.dir, id, ringFile))
+	path := filepath.Join(t.dir, id, ringFile)
+	r, err := openRing(path)
 	if err != nil {
-		return err
+		t.log.Warn("the output of a container is kept anew", "container", id, "err", err)
+		if r, err = newRing(path, ringSize); err != nil {
+			return err
+		}
 	}
 	if r.h.ended.Load() != 0 {
 		r.close()

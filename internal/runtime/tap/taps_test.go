@@ -201,6 +201,27 @@ func TestTapOfContainerThatEndedAlone(t *testing.T) {
 	}
 }
 
+// A ring that cannot be read costs what is in it, and neither the container nor its output from then on.
+func TestTapOfDamagedRing(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	taps := testTaps(t, dir)
+	s := container(t, taps, dir, false)
+	taps.Stop()
+	if err := os.Truncate(filepath.Join(dir, "c", ringFile), 5); err != nil {
+		t.Fatal(err)
+	}
+	taps = testTaps(t, dir)
+	taps.Recover()
+	got := seen(t, taps, s)
+	_, _ = io.WriteString(s.out, "from now on")
+	s.end()
+	if got := got(); got != "from now on|" {
+		t.Errorf("%q", got)
+	}
+	taps.Stop()
+}
+
 // EC-15: with stdinOnce the end of the first client's input ends the container's, for good; without, no client's does.
 func TestTapStdin(t *testing.T) {
 	defer goleak.VerifyNone(t)
