@@ -105,13 +105,45 @@ func (h *history) pod() *corev1.Pod {
 		c := corev1.Container{Name: fmt.Sprintf("i%d", i), Image: "img"}
 		if h.rng.IntN(3) == 0 {
 			c.Name, c.RestartPolicy = fmt.Sprintf("s%d", i), &always
+			h.attend(&c)
 		}
 		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 	}
 	for i := range mains {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprintf("m%d", i), Image: "img"})
+		c := corev1.Container{Name: fmt.Sprintf("m%d", i), Image: "img"}
+		h.attend(&c)
+		p.Spec.Containers = append(p.Spec.Containers, c)
 	}
 	return p
+}
+
+// attend gives a container some probes, which say yes, and some hooks, which take their time. What is asked of the runtime for
+// them may fail like all else.
+func (h *history) attend(c *corev1.Container) {
+	d := h.dice("attends", c.Name)
+	part := func(n uint64) uint64 { v := d % n; d /= n; return v }
+	exec := func(seconds uint64) *corev1.ExecAction {
+		return &corev1.ExecAction{Command: []string{fmt.Sprintf("run_for=%ds", seconds)}}
+	}
+	probe := func() *corev1.Probe {
+		return &corev1.Probe{PeriodSeconds: int32(10 + 10*part(10)), TimeoutSeconds: 5, ProbeHandler: corev1.ProbeHandler{Exec: exec(part(3))}}
+	}
+	if part(3) == 0 {
+		c.StartupProbe = probe()
+	}
+	if part(3) == 0 {
+		c.ReadinessProbe = probe()
+	}
+	if part(4) == 0 {
+		c.LivenessProbe = probe()
+	}
+	hook := func() *corev1.LifecycleHandler { return &corev1.LifecycleHandler{Exec: exec([]uint64{0, 2, 20}[part(3)])} }
+	if part(4) == 0 {
+		c.Lifecycle = &corev1.Lifecycle{PostStart: hook()}
+	}
+	if part(4) == 0 {
+		c.Lifecycle = &corev1.Lifecycle{PreStop: hook()}
+	}
 }
 
 // dice is a number that depends on the seed and the words alone, whatever goroutine asks first.

@@ -359,3 +359,9 @@ func (p *spy) ListContainers(ctx context.Context, in *runtimeapi.ListContainersR
 		return p.RuntimeServiceClient.ListContainers(ctx, in, o...)
 	})
 }
+
+func (p *spy) ExecSync(ctx context.Context, in *runtimeapi.ExecSyncRequest, o ...grpc.CallOption) (*runtimeapi.ExecSyncResponse, error) {
+	return pass(ctx, p, "ExecSync", p.nameOf(in.GetContainerId()), func(ctx context.Context) (*runtimeapi.ExecSyncResponse, error) {
+		return p.RuntimeServiceClient.ExecSync(ctx, in, o...)
+	})
+}
