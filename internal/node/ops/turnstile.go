@@ -16,7 +16,7 @@ import (
 const (
 	stopsAtOnce = 8
 	// stopTurn is how long a stop is counted at most: a container may take its whole grace, the signal does not.
-	stopTurn = 250 * time.Millisecond
+	stopTurn = time.Second
 )
 
 // turnstile lets so many stops of each pod begin at a time. Its zero value is ready for use.
