@@ -4,10 +4,8 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/utils/ptr"
@@ -160,106 +157,6 @@ func TestDebugSession(t *testing.T) {
 	})
 }
 
-// DC-03 DC-05 DC-13 EC-05 EC-06 EC-07 EC-09: what cannot be is refused with one clear message, before the connection is
-// upgraded, and at once.
-func TestDebugRefusals(t *testing.T) {
-	c, n := client(t), newDebugNode(t)
-	ns := namespace(t, c)
-	n.pod(t, ns, pod("p"))
-	ended := n.pod(t, ns, pod("ended"))
-	n.status(t, ended, func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
-	crashing := n.pod(t, ns, pod("crashing"))
-	n.status(t, crashing, func(s *corev1.PodStatus) {
-		s.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-	})
-	createPod(t, c, ns, pod("homeless"))
-	static := pod("static")
-	static.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
-	static.Spec.NodeName = n.name
-	createPod(t, c, ns, static)
-	leaving := n.pod(t, ns, pod("leaving"))
-	if err := c.CoreV1().Pods(ns).Delete(t.Context(), leaving.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	const name, image = "ephemeralContainerName", "ephemeralContainerImage"
-	for _, tc := range []struct {
-		what, pod, query string
-		code             int32
-		reason           metav1.StatusReason
-		words, exit      string
-	}{
-		{"DC-03 name without image", "p", name + "=a", 400, "BadRequest", "must both be given, or neither", ""},
-		{"DC-03 image without name", "p", image + "=tools:1", 400, "BadRequest", "must both be given, or neither", ""},
-		{"DC-03 empty name", "p", name + "=&" + image + "=tools:1", 400, "BadRequest", "must both be given, or neither", ""},
-		{"DC-03 option without either", "p", "ephemeralContainerTTL=1m", 400, "BadRequest", "must both be given, or neither", ""},
-		{"and image exec", "p", name + "=a&" + image + "=tools:1&image=x", 400, "BadRequest", "mean different things", ""},
-		{"another container", "p", name + "=a&" + image + "=tools:1&container=main", 400, "BadRequest", "leave the parameter container out", ""},
-		{"DC-14 profile", "p", name + "=a&" + image + "=tools:1&ephemeralContainerProfile=root", 400, "BadRequest", "choose one of general, baseline", ""},
-		{"pull policy", "p", name + "=a&" + image + "=tools:1&ephemeralContainerPullPolicy=Maybe", 400, "BadRequest", "Always, IfNotPresent, Never", ""},
-		{"time", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTTL=soon", 400, "BadRequest", "not a duration", ""},
-		{"no time", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTTL=0s", 400, "BadRequest", "not a duration above zero", ""},
-		{"no pod", "none", name + "=a&" + image + "=tools:1", 404, "NotFound", `pods "none" not found`, ""},
-		{"bad name", "p", name + "=A_b&" + image + "=tools:1", 422, "Invalid", "spec.ephemeralContainers[0].name", ""},
-		{"EC-07 unknown target", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTarget=nobody", 422, "Invalid", "targetContainerName", ""},
-		{"PID-07 target that does not run", "crashing", name + "=a&" + image + "=tools:1&ephemeralContainerTarget=main", 409, "Conflict", `target container "main" of pod crashing is not running (CrashLoopBackOff)`, ""},
-		{"DC-05 name of a main container", "p", name + "=main&" + image + "=tools:1", 409, "AlreadyExists", `container name "main" is taken by spec.containers[0]`, ""},
-		{"ended", "ended", name + "=a&" + image + "=tools:1", 409, "Conflict", "has ended (Failed)", ""},
-		{"deleted", "leaving", name + "=a&" + image + "=tools:1", 409, "Conflict", "is being deleted", ""},
-		{"not on a node", "homeless", name + "=a&" + image + "=tools:1", 409, "Conflict", "does not have a host assigned", ""},
-		{"EC-09 static", "static", name + "=a&" + image + "=tools:1", 409, "Conflict", "is a static pod", ""},
-		{"no such image", "p", name + "=pull&" + image + "=missing:1", 400, "ErrImagePull", `debug container "pull" of pod p cannot start: ErrImagePull: no such host`, ""},
-		{"runAsNonRoot", "p", name + "=config&" + image + "=rooty:1", 400, "CreateContainerConfigError", "image will run as root", ""},
-		{"DC-13 image not allowed", "p", name + "=unlisted&" + image + "=unlisted:1", 400, "ImageNotAllowed", "debug images of example.com only", ""},
-		{"no shell", "p", name + "=shellless&" + image + "=shellless:1", 400, "StartError", "executable file not found", "127"},
-		{"no command", "p", name + "=locked&" + image + "=locked:1", 400, "StartError", "permission denied", "126"},
-	} {
-		t.Run(tc.what, func(t *testing.T) {
-			_, err := execInto(t, adminConfig(t), "websocket", ns, tc.pod, "stdout=true&"+tc.query)
-			status := statusOf(t, err)
-			if status.Code != tc.code || status.Reason != tc.reason || !strings.Contains(status.Message, tc.words) {
-				t.Errorf("%d %s %q", status.Code, status.Reason, status.Message)
-			}
-			exit := ""
-			if status.Details != nil && len(status.Details.Causes) > 0 && status.Details.Causes[0].Type == debugrun.CauseExitCode {
-				exit = status.Details.Causes[0].Message
-			}
-			if exit != tc.exit {
-				t.Errorf("exit code %q in the details", exit)
-			}
-			if len(podNow(t, c, ns, "p").Spec.EphemeralContainers) > 0 && tc.code == 400 && tc.reason != "BadRequest" {
-				return // the name is in use now
-			}
-			if _, err := execInto(t, adminConfig(t), "spdy", ns, tc.pod, "stdout=true&"+tc.query); err == nil || !strings.Contains(err.Error(), tc.words) {
-				t.Errorf("SPDY: %v", err)
-			}
-		})
-	}
-	t.Run("no streams", func(t *testing.T) {
-		_, err := execInto(t, adminConfig(t), "websocket", ns, "p", strings.TrimPrefix(session, "stdout=true&"))
-		if s := statusOf(t, err); s.Code != 400 {
-			t.Errorf("%+v", s)
-		}
-	})
-	t.Run("one that could not start leaves its record and is stopped", func(t *testing.T) {
-		runs := recordsOf(t, ns, "p")
-		if !slices.ContainsFunc(runs, func(r debugrun.DebugRun) bool { return r.Spec.Container == "pull" }) {
-			t.Errorf("no record of it among %d", len(runs))
-		}
-		stopped(t, c, ns, "p", "pull")
-		if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", strings.Replace(session, "=debug", "=pull", 1)); err != nil {
-			t.Errorf("its name cannot be used again: %v", err)
-		}
-	})
-	t.Run("DC-15 a container that crashes is no target unless asked for", func(t *testing.T) {
-		if _, err := execInto(t, adminConfig(t), "spdy", ns, "crashing", session); err != nil {
-			t.Fatal(err)
-		}
-		if e := podNow(t, c, ns, "crashing").Spec.EphemeralContainers[0]; e.TargetContainerName != "" {
-			t.Errorf("target %q", e.TargetContainerName)
-		}
-	})
-}
-
 // stopped waits until a debug container has ended.
 func stopped(t *testing.T, c kubernetes.Interface, ns, pod, container string) {
 	t.Helper()
@@ -365,135 +262,5 @@ func TestDebugRaces(t *testing.T) {
 	now := podNow(t, c, ns, "p")
 	if len(now.Spec.EphemeralContainers) != 21 || len(recordsOf(t, ns, "p")) != 22 {
 		t.Errorf("%d containers, %d records", len(now.Spec.EphemeralContainers), len(recordsOf(t, ns, "p")))
-	}
-}
-
-// DC-08: a debug container is stopped by DELETE below pods/debug, its record stays; GET lists the runs.
-func TestDebugStop(t *testing.T) {
-	c, n := client(t), newDebugNode(t)
-	ns := namespace(t, c)
-	n.pod(t, ns, pod("p"))
-	path := "/api/v1/namespaces/" + ns + "/pods/p/debug"
-	remove := func(path string) error {
-		return c.CoreV1().RESTClient().Delete().AbsPath(path).Do(t.Context()).Error()
-	}
-	if err := remove(path + "/debug"); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `pod p has no debug container "debug"`) {
-		t.Errorf("of none: %v", err)
-	}
-	if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", session); err != nil {
-		t.Fatal(err)
-	}
-	if err := remove(path + "/debug"); err != nil {
-		t.Fatal(err)
-	}
-	if s := podspec.DebugStateOf(podNow(t, c, ns, "p"), "debug"); s.Phase != podspec.DebugEnded || s.Terminated.ExitCode != 143 {
-		t.Errorf("answered before it was stopped: %+v", s)
-	}
-	if err := remove(path + "/debug"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "has ended already: exit code 143") {
-		t.Errorf("again: %v", err)
-	}
-	list := func() (runs debugrun.DebugRunList) {
-		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(data, &runs); err != nil {
-			t.Fatal(err)
-		}
-		return runs
-	}
-	if runs := list(); runs.Kind != "DebugRunList" || runs.APIVersion != "debug.wherry.dev/v1" || len(runs.Items) != 1 || runs.Items[0].Spec.Container != "debug" {
-		t.Errorf("runs %+v", runs)
-	}
-	if err := c.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
-		t.Fatal(err)
-	}
-	if runs := list(); len(runs.Items) != 1 {
-		t.Errorf("%d records after the pod's end", len(runs.Items))
-	}
-	if _, err := c.CoreV1().RESTClient().Get().AbsPath(strings.Replace(path, "/p/", "/q/", 1)).DoRaw(t.Context()); !apierrors.IsNotFound(err) {
-		t.Errorf("runs of no pod: %v", err)
-	}
-	n.pod(t, ns, pod("stubborn"))
-	if _, err := execInto(t, adminConfig(t), "spdy", ns, "stubborn", strings.Replace(session, "tools:1", stubborn, 1)); err != nil {
-		t.Fatal(err)
-	}
-	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+"/debug").Param("timeout", "2s").Do(t.Context()).Error()
-	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was told to stop, and has not ended yet") {
-		t.Errorf("of one that does not stop: %v", err)
-	}
-	if err := remove(path); !apierrors.IsMethodNotSupported(err) {
-		t.Errorf("DELETE of the list: %v", err)
-	}
-}
-
-// DC-06: only the API server writes what is wanted of debug containers.
-func TestDebugAnnotation(t *testing.T) {
-	c, n := client(t), newDebugNode(t)
-	ns := namespace(t, c)
-	made := pod("p")
-	made.Annotations = map[string]string{podspec.DebugAnnotation: `{"debug":{"run":7}}`, "kept": "yes"}
-	p := n.pod(t, ns, made)
-	if _, ok := p.Annotations[podspec.DebugAnnotation]; ok || p.Annotations["kept"] != "yes" {
-		t.Errorf("a new pod has %v", p.Annotations)
-	}
-	if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", session+"&ephemeralContainerTTL=1h"); err != nil {
-		t.Fatal(err)
-	}
-	stored := podNow(t, c, ns, "p").Annotations[podspec.DebugAnnotation]
-	if stored == "" {
-		t.Fatal("nothing is stored")
-	}
-	for name, value := range map[string]string{"changed": `"{}"`, "removed": "null"} {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, podspec.DebugAnnotation, value)
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is kept by the API server") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
-			t.Errorf("%s by a status: %v", name, err)
-		}
-		if got := podNow(t, c, ns, "p").Annotations[podspec.DebugAnnotation]; got != stored {
-			t.Errorf("%s: %s, was %s", name, got, stored)
-		}
-	}
-	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"metadata":{"annotations":{"other":"1"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Errorf("another annotation: %v", err)
-	}
-}
-
-// DC-03 IX-01: who asks for a session without asking for streams is refused, and nothing is made.
-func TestDebugNeedsUpgrade(t *testing.T) {
-	c, n := client(t), newDebugNode(t)
-	ns := namespace(t, c)
-	n.pod(t, ns, pod("p"))
-	for _, query := range []string{session, "stdout=true&image=tools:1&command=x"} {
-		data, err := c.CoreV1().RESTClient().Post().RequestURI("/api/v1/namespaces/" + ns + "/pods/p/exec?" + query).DoRaw(t.Context())
-		if !apierrors.IsBadRequest(err) || !strings.Contains(string(data), "Upgrade request required") {
-			t.Errorf("%s, %v", data, err)
-		}
-	}
-	if p := podNow(t, c, ns, "p"); len(p.Spec.EphemeralContainers) > 0 || conditionOf(p) != nil || len(recordsOf(t, ns, "p")) > 0 {
-		t.Error("something was made all the same")
-	}
-}
-
-// EC-20 IX-07: who has no right to it is refused before anything is made.
-func TestDebugForbidden(t *testing.T) {
-	c, n := client(t), newDebugNode(t)
-	ns := namespace(t, c)
-	n.pod(t, ns, pod("p"))
-	jane := adminConfig(t)
-	jane.TLSClientConfig.CertData, jane.TLSClientConfig.KeyData, jane.BearerToken = nil, nil, "jane-token"
-	for _, query := range []string{session, "stdout=true&image=tools:1&command=x"} {
-		_, err := execInto(t, jane, "websocket", ns, "p", query)
-		if s := statusOf(t, err); s.Code != http.StatusForbidden {
-			t.Errorf("%+v", s)
-		}
-		if _, err := execInto(t, jane, "spdy", ns, "p", query); err == nil || !strings.Contains(err.Error(), "forbidden") {
-			t.Errorf("SPDY: %v", err)
-		}
-	}
-	if p := podNow(t, c, ns, "p"); len(p.Spec.EphemeralContainers) > 0 || conditionOf(p) != nil || len(recordsOf(t, ns, "p")) > 0 {
-		t.Error("something was made all the same")
 	}
 }

@@ -7,7 +7,9 @@
 // They find objects with a PodGetter and the kubelet with a NodeLocator (Kubelets is the one that reads node
 // objects), check the request against the pod, and hand the connection over. A client's WebSocket (v5) is translated to
 // SPDY towards the kubelet, SPDY is passed through as it is; so any kubelet will do. RegisterConversions gives a
-// scheme the query parameters of all of them.
+// scheme the query parameters of all of them. Exec has more than Kubernetes: with the parameters of a debug session it has
+// a debug container made and attaches to it (exec++), with an image it runs a command of that image inside the pod (image
+// exec). What has to be made, checked and recorded for that is behind the interface Debugging.
 //
 // The law: nothing here keeps state, and whatever can be known from the pod is refused here, in words that name the
 // pod and the choice there is; only the rest is left to the kubelet to refuse.
