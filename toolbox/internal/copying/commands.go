@@ -85,8 +85,12 @@ func unpack(c *applet.Call) error {
 		return err
 	}
 	u, err := NewUnpacker(*rootPath, c.Args[0])
+	var where *fs.PathError
+	if errors.As(err, &where) && where.Path == c.Args[0] {
+		return exists(where.Path, where.Err)
+	}
 	if err != nil {
-		return exists(c.Args[0], errors.Unwrap(err))
+		return err
 	}
 	defer u.Close()
 	u.Owners = !*mine

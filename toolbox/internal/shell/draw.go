@@ -11,40 +11,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"github.com/wherryproject/wherry/toolbox/internal/terminal"
 )
 
 // columns is the terminal's width.
 func (e *editor) columns() int {
-	if size, err := unix.IoctlGetWinsize(int(e.in.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-		return int(size.Col)
-	}
-	return 80
-}
-
-// cells is how much room a text takes; escape sequences take none, wide characters two.
-func cells(text string) int {
-	n, escape := 0, false
-	for _, r := range text {
-		switch {
-		case escape:
-			escape = !unicode.IsLetter(r)
-		case r == 0x1b:
-			escape = true
-		case unicode.Is(unicode.Mn, r):
-		case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
-			r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff):
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
+	_, columns := terminal.Size(e.in)
+	return columns
 }
 
 // width is the room of the prompt with a text.
 func (e *editor) width(text string) int {
-	return cells(e.prompt) + cells(strings.ReplaceAll(text, "\n", " "))
+	return terminal.Cells(e.prompt) + terminal.Cells(strings.ReplaceAll(text, "\n", " "))
 }
 
 // draw shows prompt and line anew, over as many rows as they take.
@@ -57,7 +35,7 @@ func (e *editor) draw() {
 	b.WriteString("\r\x1b[J" + e.prompt + strings.ReplaceAll(string(e.text), "\n", " "))
 	total := e.width(string(e.text))
 	if total > 0 && total%columns == 0 {
-		b.WriteString("\r\n") // terminals wait at the edge
+		b.WriteString("\n") // terminals wait at the edge
 	}
 	at := e.width(string(e.text[:e.at]))
 	if up := total/columns - at/columns; up > 0 {
@@ -88,12 +66,12 @@ func (e *editor) search() (line string, done bool, err error) {
 		e.prompt = fmt.Sprintf("(search: %s) ", string(typed))
 		e.at = len(e.text)
 		e.draw()
-		key, err := e.key()
+		key, err := e.keys.Next()
 		if err != nil {
 			return "", false, err
 		}
 		switch {
-		case key == ctrl('r'):
+		case key == terminal.Ctrl('r'):
 			find(place - 1)
 		case key == 0x7f || key == 8:
 			typed = typed[:max(0, len(typed)-1)]
@@ -102,9 +80,9 @@ func (e *editor) search() (line string, done bool, err error) {
 			typed = append(typed, key)
 			find(min(place, len(e.history)-1))
 		default:
-			if e.prompt = prompt; key == ctrl('g') || key == ctrl('c') {
+			if e.prompt = prompt; key == terminal.Ctrl('g') || key == terminal.Ctrl('c') {
 				e.text = old
-				key = keyNone
+				key = terminal.None
 			}
 			e.place = len(e.history)
 			e.at = len(e.text)
@@ -143,11 +121,11 @@ func (e *editor) tab() {
 	if e.tabbed {
 		at := e.at
 		e.move(len(e.text))
-		fmt.Fprint(e.out, "\r\n")
+		fmt.Fprint(e.out, "\n")
 		for _, c := range choices[:min(len(choices), 100)] {
 			fmt.Fprintf(e.out, "%s  ", filepath.Base(c)+map[bool]string{true: "/"}[strings.HasSuffix(c, "/")])
 		}
-		fmt.Fprint(e.out, "\r\n")
+		fmt.Fprint(e.out, "\n")
 		e.at, e.row = at, 0
 		e.draw()
 		return

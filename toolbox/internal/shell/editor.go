@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"github.com/wherryproject/wherry/toolbox/internal/terminal"
 )
 
 // errInterrupted is Ctrl-C at the prompt.
@@ -21,6 +20,7 @@ var errInterrupted = errors.New("interrupted")
 // editor reads lines from a terminal.
 type editor struct {
 	in       *os.File
+	keys     terminal.Keys
 	out      io.Writer
 	tty      bool
 	history  []string
@@ -37,7 +37,7 @@ type editor struct {
 }
 
 func newEditor(in *os.File, out io.Writer, complete func(string) (int, []string)) *editor {
-	return &editor{in: in, out: out, tty: terminal(int(in.Fd())), complete: complete}
+	return &editor{in: in, keys: terminal.Keys{In: in, Alt: true}, out: out, tty: terminal.Is(in), complete: complete}
 }
 
 // remember adds a line to the history.
@@ -56,28 +56,19 @@ func (e *editor) read(prompt string) (string, error) {
 		fmt.Fprint(e.out, prompt)
 		return e.plain()
 	}
-	fd := int(e.in.Fd())
-	cooked, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	restore, err := terminal.Raw(e.in)
 	if err != nil {
 		return "", err
 	}
-	raw := *cooked
-	raw.Iflag &^= unix.IXON | unix.ICRNL | unix.INLCR | unix.ISTRIP
-	raw.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	// The prompt is shown before the mode is changed, so that who sees it may be sure of nothing but that input is read.
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &raw); err != nil {
-		return "", err
-	}
-	defer func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, cooked) }()
+	defer restore()
 	if at := strings.LastIndexByte(prompt, '\n'); at >= 0 {
-		fmt.Fprint(e.out, strings.ReplaceAll(prompt[:at+1], "\n", "\r\n"))
+		fmt.Fprint(e.out, prompt[:at+1])
 		prompt = prompt[at+1:]
 	}
 	e.prompt, e.text, e.at, e.row, e.place, e.tabbed = prompt, nil, 0, 0, len(e.history), false
 	fmt.Fprint(e.out, prompt)
 	for {
-		key, err := e.key()
+		key, err := e.keys.Next()
 		if err != nil {
 			return "", err
 		}
@@ -92,7 +83,7 @@ func (e *editor) read(prompt string) (string, error) {
 func (e *editor) plain() (string, error) {
 	var line []byte
 	for {
-		b, err := e.byte()
+		b, err := terminal.Byte(e.in)
 		if err == io.EOF && len(line) > 0 || b == '\n' && err == nil {
 			return string(line), nil
 		}
@@ -103,103 +94,6 @@ func (e *editor) plain() (string, error) {
 	}
 }
 
-func (e *editor) byte() (byte, error) {
-	var b [1]byte
-	for {
-		n, err := e.in.Read(b[:])
-		if n == 1 {
-			return b[0], nil
-		}
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if errors.Is(err, unix.EIO) { // the terminal is gone
-			err = io.EOF
-		}
-		if err == nil {
-			err = io.EOF
-		}
-		return 0, err
-	}
-}
-
-// Keys that are no characters.
-const (
-	keyUp rune = unicode.MaxRune + 1 + iota
-	keyDown
-	keyLeft
-	keyRight
-	keyHome
-	keyEnd
-	keyDelete
-	keyWordLeft
-	keyWordRight
-	keyWordCut
-	keyWordBack
-	keyNone
-)
-
-// key reads a key: a character or an escape sequence.
-func (e *editor) key() (rune, error) {
-	b, err := e.byte()
-	if err != nil {
-		return 0, err
-	}
-	if b == 0x1b {
-		return e.escape()
-	}
-	if b < utf8.RuneSelf {
-		return rune(b), nil
-	}
-	buf := []byte{b}
-	for !utf8.FullRune(buf) && len(buf) < utf8.UTFMax {
-		if b, err = e.byte(); err != nil {
-			return 0, err
-		}
-		buf = append(buf, b)
-	}
-	r, _ := utf8.DecodeRune(buf)
-	return r, nil
-}
-
-func (e *editor) escape() (rune, error) {
-	b, err := e.byte()
-	if err != nil {
-		return 0, err
-	}
-	switch b {
-	case 'b':
-		return keyWordLeft, nil
-	case 'f':
-		return keyWordRight, nil
-	case 'd':
-		return keyWordCut, nil
-	case 0x7f, 8:
-		return keyWordBack, nil
-	case '[', 'O':
-	default:
-		return keyNone, nil
-	}
-	var seq []byte
-	for {
-		if b, err = e.byte(); err != nil {
-			return 0, err
-		}
-		if seq = append(seq, b); b >= 0x40 && b <= 0x7e {
-			break
-		}
-	}
-	if key, ok := map[string]rune{
-		"A": keyUp, "B": keyDown, "C": keyRight, "D": keyLeft, "H": keyHome, "F": keyEnd, "1~": keyHome, "7~": keyHome, "4~": keyEnd, "8~": keyEnd,
-		"3~": keyDelete, "1;5D": keyWordLeft, "1;5C": keyWordRight, "1;3D": keyWordLeft, "1;3C": keyWordRight, "5D": keyWordLeft, "5C": keyWordRight,
-	}[string(seq)]; ok {
-		return key, nil
-	}
-	return keyNone, nil
-}
-
-func ctrl(letter rune) rune { return letter & 0x1f }
-
 // handle does what a key says.
 func (e *editor) handle(key rune) (line string, done bool, err error) {
 	tab := key == '\t'
@@ -207,54 +101,54 @@ func (e *editor) handle(key rune) (line string, done bool, err error) {
 	switch key {
 	case '\r', '\n':
 		e.move(len(e.text))
-		fmt.Fprint(e.out, "\r\n")
+		fmt.Fprint(e.out, "\n")
 		return string(e.text), true, nil
-	case ctrl('c'):
+	case terminal.Ctrl('c'):
 		e.move(len(e.text))
-		fmt.Fprint(e.out, "^C\r\n")
+		fmt.Fprint(e.out, "^C\n")
 		return "", true, errInterrupted
-	case ctrl('d'):
+	case terminal.Ctrl('d'):
 		if len(e.text) == 0 {
 			return "", true, io.EOF
 		}
 		e.remove(e.at, e.at+1)
-	case keyDelete:
+	case terminal.Delete:
 		e.remove(e.at, e.at+1)
 	case 0x7f, 8:
 		e.remove(e.at-1, e.at)
-	case keyLeft, ctrl('b'):
+	case terminal.Left, terminal.Ctrl('b'):
 		e.move(e.at - 1)
-	case keyRight, ctrl('f'):
+	case terminal.Right, terminal.Ctrl('f'):
 		e.move(e.at + 1)
-	case keyHome, ctrl('a'):
+	case terminal.Home, terminal.Ctrl('a'):
 		e.move(0)
-	case keyEnd, ctrl('e'):
+	case terminal.End, terminal.Ctrl('e'):
 		e.move(len(e.text))
-	case keyWordLeft:
+	case terminal.WordLeft:
 		e.move(e.wordLeft(false))
-	case keyWordRight:
+	case terminal.WordRight:
 		e.move(e.wordRight())
-	case keyWordCut:
+	case terminal.WordCut:
 		e.take(e.at, e.wordRight())
-	case keyWordBack:
+	case terminal.WordBack:
 		e.take(e.wordLeft(false), e.at)
-	case ctrl('w'):
+	case terminal.Ctrl('w'):
 		e.take(e.wordLeft(true), e.at)
-	case ctrl('k'):
+	case terminal.Ctrl('k'):
 		e.take(e.at, len(e.text))
-	case ctrl('u'):
+	case terminal.Ctrl('u'):
 		e.take(0, e.at)
-	case ctrl('y'):
+	case terminal.Ctrl('y'):
 		e.insert(e.cut)
-	case ctrl('l'):
+	case terminal.Ctrl('l'):
 		fmt.Fprint(e.out, "\x1b[H\x1b[2J")
 		e.row = 0
 		e.draw()
-	case keyUp, ctrl('p'):
+	case terminal.Up, terminal.Ctrl('p'):
 		e.recall(e.place - 1)
-	case keyDown, ctrl('n'):
+	case terminal.Down, terminal.Ctrl('n'):
 		e.recall(e.place + 1)
-	case ctrl('r'):
+	case terminal.Ctrl('r'):
 		return e.search()
 	case '\t':
 		e.tab()

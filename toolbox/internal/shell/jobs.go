@@ -11,8 +11,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/expand"
@@ -22,7 +24,7 @@ import (
 // jobs knows the processes the shell waits for, and what Ctrl-C means at the moment.
 type jobs struct {
 	mu      sync.Mutex
-	running map[int]bool
+	running map[int]time.Time  // and since when
 	cancel  context.CancelFunc // of the line that is run
 }
 
@@ -42,6 +44,11 @@ func (j *jobs) interrupt() {
 	if len(j.running) == 0 && j.cancel != nil {
 		j.cancel()
 	}
+	for pid, since := range j.running { // one that was not there yet when the terminal sent it
+		if time.Since(since) < 100*time.Millisecond {
+			_ = unix.Kill(pid, unix.SIGINT)
+		}
+	}
 }
 
 // stop ends the line that is run: a program of it died of Ctrl-C.
@@ -53,17 +60,20 @@ func (j *jobs) stop() {
 	}
 }
 
-// start starts a program. Its id is known before the reaper may see its end.
-func (j *jobs) start(cmd *exec.Cmd) error {
+// start starts a program, unless Ctrl-C came before. Its id is known before the reaper may see its end.
+func (j *jobs) start(ctx context.Context, cmd *exec.Cmd) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	if j.running == nil {
-		j.running = map[int]bool{}
+		j.running = map[int]time.Time{}
 	}
-	j.running[cmd.Process.Pid] = true
+	j.running[cmd.Process.Pid] = time.Now()
 	return nil
 }
 
@@ -95,7 +105,7 @@ func (j *jobs) reap() {
 			continue
 		}
 		j.mu.Lock()
-		if !j.running[pid] {
+		if _, ours := j.running[pid]; !ours {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // fails for all that are not dead children
 		}
 		j.mu.Unlock()
@@ -107,15 +117,17 @@ func (s *session) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	path, err := interp.LookPathDir(hc.Dir, hc.Env, args[0])
 	if err != nil {
-		base := filepath.Base(args[0])
-		if !s.known(base) || base != args[0] && filepath.Dir(args[0]) != "/bin" {
+		name := strings.TrimPrefix(args[0], own)
+		if base := filepath.Base(name); !s.known(base) || base != name && filepath.Dir(name) != "/bin" {
 			return s.missing(hc, args[0])
 		}
 		path = "/proc/self/exe"
-		args = append([]string{base}, args[1:]...)
+		args = append([]string{filepath.Base(name)}, args[1:]...)
 	}
 	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr}
-	if err := s.jobs.start(cmd); err != nil {
+	if err := s.jobs.start(ctx, cmd); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	} else if err != nil {
 		return s.unstartable(ctx, hc, path, args, err)
 	}
 	err = cmd.Wait()

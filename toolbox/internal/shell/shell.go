@@ -14,6 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
+	"github.com/wherryproject/wherry/toolbox/internal/terminal"
 )
 
 // Applets returns the shell, and its built-in commands as programs. known tells whether the toolbox has a command.
@@ -99,15 +100,10 @@ func sh(c *applet.Call, known func(string) bool) error {
 	switch {
 	case *command || len(c.Args) > 0:
 		return s.script(source, name)
-	case *interactive || terminal(0) && terminal(2):
+	case *interactive || terminal.Is(os.Stdin) && terminal.Is(os.Stderr):
 		return s.converse()
 	}
 	return s.stream()
-}
-
-func terminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
 }
 
 // builtin runs a built-in command of the shell as a program.
@@ -184,12 +180,15 @@ func (b *bytewise) Read(p []byte) (int, error) {
 	return b.r.Read(p[:1])
 }
 
+// own before a name means the toolbox's command, whatever PATH has.
+const own = "toolbox:"
+
 // call takes care of what the interpreter has a name for but no code.
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	switch args[0] {
 	case "kill":
-		return append([]string{"/bin/kill"}, args[1:]...), nil
+		return append([]string{own + "kill"}, args[1:]...), nil
 	case "umask":
 		if len(args) == 1 {
 			mask := unix.Umask(0)

@@ -210,8 +210,9 @@ func tee(c *applet.Call) error {
 func seq(c *applet.Call) error {
 	sep := c.String("s,separator", "TEXT", "\n", "what stands between numbers")
 	wide := c.Bool("w,equal-width", "pad with zeros")
-	if len(c.Args) > 0 && strings.HasPrefix(c.Args[0], "-") && len(c.Args[0]) > 1 && c.Args[0][1] <= '9' {
-		c.Args = append([]string{"--"}, c.Args...) // a negative number
+	negative := func(a string) bool { return len(a) > 1 && a[0] == '-' && (a[1] == '.' || a[1] >= '0' && a[1] <= '9') }
+	if at := slices.IndexFunc(c.Args, negative); at >= 0 {
+		c.Args = slices.Insert(c.Args, at, "--")
 	}
 	if err := c.Parse(1, 3); err != nil {
 		return err

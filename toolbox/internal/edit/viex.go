@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// command runs a line that was typed behind a colon.
+func (v *vim) command(text string) {
+	from, to, given, rest, err := v.lineRange(strings.TrimSpace(text))
+	if err != nil {
+		v.message = err.Error()
+		return
+	}
+	word := rest
+	if at := strings.IndexFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }); at >= 0 {
+		word = rest[:at]
+	}
+	arg := rest[len(word):]
+	force := strings.HasPrefix(arg, "!")
+	name := strings.TrimSpace(strings.TrimPrefix(arg, "!"))
+	switch word {
+	case "":
+		if given {
+			v.at = place{to, 0}
+		}
+	case "w", "write", "wq", "x", "xit":
+		v.write(word, name, from, to, given)
+	case "q", "quit":
+		v.leave(force)
+	case "qa", "qall":
+		v.files = nil
+		v.leave(force)
+	case "e", "edit":
+		if v.dirty && !force {
+			v.message = "there are changes that are not written (:e! drops them)"
+			return
+		}
+		if name == "" {
+			name = v.name
+		}
+		if err := v.load(name); err != nil {
+			v.message = err.Error()
+			return
+		}
+		v.name = name
+	case "n", "next":
+		if len(v.files) == 0 || v.dirty && !force {
+			v.message = "there is no other file, or changes are not written"
+			return
+		}
+		v.name, v.files = v.files[0], v.files[1:]
+		if err := v.load(v.name); err != nil {
+			v.message = err.Error()
+		}
+	case "r", "read":
+		data, err := os.ReadFile(name)
+		if err != nil {
+			v.message = err.Error()
+			return
+		}
+		v.remember()
+		v.lines = slices.Insert(slices.Clone(v.lines), v.at.row+1, split(string(data))...)
+		v.at = place{v.at.row + 1, 0}
+	case "s":
+		v.substitute(arg, from, to)
+	case "d", "delete":
+		v.remember()
+		v.cut(place{from, 0}, place{to, 0}, true)
+	case "y":
+		v.copy(place{from, 0}, place{to, 0}, true)
+	case "set":
+		switch name {
+		case "nu", "number":
+			v.number = true
+		case "nonu", "nonumber":
+			v.number = false
+		default:
+			v.message = "only nu and nonu can be set"
+		}
+	case "noh", "nohlsearch":
+	case "h", "help":
+		v.message = strings.TrimSuffix(viHelp, "\n")
+	default:
+		v.message = fmt.Sprintf("there is no command %q (:help)", word)
+	}
+}
+
+func (v *vim) write(word, name string, from, to int, given bool) {
+	target := name
+	if target == "" {
+		target = v.name
+	}
+	if target == "" {
+		v.message = "name a file: :w FILE"
+		return
+	}
+	lines := v.lines
+	if given {
+		lines = v.lines[from : to+1]
+	}
+	if strings.HasPrefix(word, "x") && !v.dirty {
+		v.quit = true
+		return
+	}
+	if err := v.save(target, lines); err != nil {
+		v.message = err.Error()
+		return
+	}
+	if v.name == "" {
+		v.name = target
+	}
+	if target == v.name && !given {
+		v.dirty = false
+	}
+	if word == "wq" || word[0] == 'x' {
+		v.leave(false)
+	}
+}
+
+func (v *vim) leave(force bool) {
+	switch {
+	case v.dirty && !force:
+		v.message = "there are changes that are not written (:q! drops them, :wq writes them)"
+	case len(v.files) > 0 && !force:
+		v.message = "there are more files (:n goes to the next, :q! leaves)"
+	default:
+		v.quit = true
+	}
+}
+
+// lineRange reads what stands before a command: %, N, N,M with ., $ and +N.
+func (v *vim) lineRange(text string) (from, to int, given bool, rest string, err error) {
+	from, to = v.at.row, v.at.row
+	if after, ok := strings.CutPrefix(text, "%"); ok {
+		return 0, len(v.lines) - 1, true, strings.TrimSpace(after), nil
+	}
+	read := func() (int, bool) {
+		n, ok := v.at.row, false
+		switch {
+		case strings.HasPrefix(text, "."):
+			text, ok = text[1:], true
+		case strings.HasPrefix(text, "$"):
+			n, text, ok = len(v.lines)-1, text[1:], true
+		default:
+			digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+			if k, e := strconv.Atoi(text[:digits]); e == nil {
+				n, text, ok = k-1, text[digits:], true
+			}
+		}
+		if len(text) > 1 && (text[0] == '+' || text[0] == '-') {
+			digits := 1 + len(text[1:]) - len(strings.TrimLeft(text[1:], "0123456789"))
+			if k, e := strconv.Atoi(text[:digits]); e == nil {
+				n, text, ok = n+k, text[digits:], true
+			}
+		}
+		return n, ok
+	}
+	if from, given = read(); given {
+		to = from
+	}
+	if strings.HasPrefix(text, ",") {
+		text = text[1:]
+		to, _ = read()
+		given = true
+	}
+	to = min(to, len(v.lines)-1)
+	if given && (from < 0 || from > to) && !(from == -1 && from == to) && strings.TrimSpace(text) != "" {
+		return 0, 0, false, "", fmt.Errorf("lines %d to %d are not there", from+1, to+1)
+	}
+	return max(from, 0), max(to, 0), given, strings.TrimSpace(text), nil
+}
+
+// substitute is :s/RE/TEXT/flags; the expression is Go's, in TEXT & and \1 stand for what matched.
+func (v *vim) substitute(arg string, from, to int) {
+	if arg == "" {
+		v.message = ":s/RE/TEXT/"
+		return
+	}
+	var parts []string
+	part := ""
+	delim, rest := arg[:1], arg[1:]
+	for i := 0; i < len(rest); i++ {
+		switch {
+		case rest[i] == '\\' && i+1 < len(rest) && rest[i+1:i+2] == delim:
+			i++
+			part += delim
+		case rest[i] == '\\' && i+1 < len(rest):
+			part += rest[i : i+2]
+			i++
+		case rest[i:i+1] == delim:
+			parts, part = append(parts, part), ""
+		default:
+			part += rest[i : i+1]
+		}
+	}
+	parts = append(parts, part, "", "")
+	pattern, with, flags := parts[0], parts[1], parts[2]
+	if strings.Contains(flags, "i") {
+		pattern = "(?i)" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		v.message = err.Error()
+		return
+	}
+	template := regexp.MustCompile(`\\([0-9&\\])|&|\$`).ReplaceAllStringFunc(with, func(m string) string {
+		switch {
+		case m == "&":
+			return "${0}"
+		case m == "$":
+			return "$$"
+		case m == `\&`, m == `\\`:
+			return m[1:]
+		}
+		return "${" + m[1:] + "}"
+	})
+	v.search = re
+	v.remember()
+	v.lines = slices.Clone(v.lines)
+	hits := 0
+	for r := from; r <= to && r < len(v.lines); r++ {
+		text := unraw(v.lines[r])
+		n := 1
+		if strings.Contains(flags, "g") {
+			n = -1
+		}
+		found := re.FindAllStringSubmatchIndex(text, n)
+		if found == nil {
+			continue
+		}
+		out, at := []byte{}, 0
+		for _, m := range found {
+			hits++
+			out = append(out, text[at:m[0]]...)
+			out = re.ExpandString(out, template, text, m)
+			at = m[1]
+		}
+		v.set(r, raw(string(out)+text[at:]))
+		v.at = place{r, 0}
+	}
+	v.message = fmt.Sprintf("%d replaced", hits)
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/wherryproject/wherry/toolbox/internal/terminal"
+)
+
+// normal does what a key says outside of insertion.
+func (v *vim) normal(k rune) {
+	fed := len(v.feed) > 0
+	if !fed {
+		v.typed = []rune{k}
+	}
+	n, given := 0, false
+	for k >= '1' && k <= '9' || k == '0' && given {
+		n, given = min(n*10+int(k-'0'), 1<<20), true
+		var err error
+		if k, err = v.key(); err != nil {
+			return
+		}
+	}
+	count := max(n, 1)
+	switch k {
+	case ':':
+		if text, ok := v.ask(":"); ok {
+			v.command(text)
+		}
+	case 'u':
+		v.swap(&v.undo, &v.redo)
+	case terminal.Ctrl('r'):
+		v.swap(&v.redo, &v.undo)
+	case '.':
+		v.again()
+	case 'Z':
+		if k, err := v.key(); err == nil && k == 'Z' {
+			v.command("x")
+		} else if err == nil && k == 'Q' {
+			v.quit = true
+		}
+	case terminal.Ctrl('l'), terminal.Escape, terminal.None:
+	case 'y':
+		v.operate('y', count, given)
+	default:
+		if v.change(k, count, given) {
+			if !fed {
+				v.last = slices.Clone(v.typed)
+			}
+			return
+		}
+		m := v.move(k, count, given)
+		if !m.ok {
+			return
+		}
+		v.at = m.to
+		if !strings.ContainsRune("jk", k) && k != terminal.Up && k != terminal.Down {
+			v.want = v.at.col
+			if k == '$' {
+				v.want = 1 << 30
+			}
+		}
+	}
+}
+
+// again repeats the last change.
+func (v *vim) again() {
+	if len(v.last) == 0 {
+		return
+	}
+	v.feed = slices.Clone(v.last)
+	k := v.feed[0]
+	v.feed = append(v.feed[1:], terminal.None) // so that it knows it is fed
+	v.normal(k)
+	v.feed = nil
+}
+
+// change runs the commands that change text; false if the key is none of them.
+func (v *vim) change(k rune, n int, given bool) bool {
+	switch k {
+	case 'i', 'a', 'I', 'A', 'o', 'O':
+		v.remember()
+		v.open(k)
+		v.inserting()
+	case 'x', terminal.Delete:
+		if to := min(v.at.col+n, len(v.line())); to > v.at.col {
+			v.remember()
+			v.cut(v.at, place{v.at.row, to}, false)
+		}
+	case 'X':
+		if from := max(0, v.at.col-n); from < v.at.col {
+			v.remember()
+			v.cut(place{v.at.row, from}, v.at, false)
+		}
+	case 'D', 'C':
+		v.remember()
+		v.cut(v.at, place{v.at.row, len(v.line())}, false)
+		if k == 'C' {
+			v.inserting()
+		}
+	case 's':
+		v.remember()
+		v.cut(v.at, place{v.at.row, min(v.at.col+n, len(v.line()))}, false)
+		v.inserting()
+	case 'S':
+		v.feed = append([]rune{'c'}, v.feed...)
+		v.operate('c', n, given)
+	case 'r':
+		r, err := v.key()
+		if err != nil || r == terminal.Escape || v.at.col+n > len(v.line()) {
+			return true
+		}
+		v.remember()
+		line := slices.Clone(v.line())
+		for i := range n {
+			line[v.at.col+i] = r
+		}
+		v.set(v.at.row, line)
+		v.at.col += n - 1
+	case '~':
+		v.remember()
+		line := slices.Clone(v.line())
+		for range n {
+			if v.at.col < len(line) {
+				r := line[v.at.col]
+				if line[v.at.col] = unicode.ToUpper(r); line[v.at.col] == r {
+					line[v.at.col] = unicode.ToLower(r)
+				}
+				v.at.col++
+			}
+		}
+		v.set(v.at.row, line)
+	case 'J':
+		v.remember()
+		for range max(1, n-1) {
+			v.join()
+		}
+	case 'p', 'P':
+		v.put(k == 'P', n)
+	case 'd', 'c', '>', '<':
+		v.operate(k, n, given)
+	case 'Y':
+		v.feed = append([]rune{'y'}, v.feed...)
+		v.operate('y', n, given)
+	default:
+		return false
+	}
+	return true
+}
+
+func (v *vim) join() {
+	if v.at.row+1 >= len(v.lines) {
+		return
+	}
+	left, right := slices.Clone(v.line()), []rune(strings.TrimLeft(string(v.lines[v.at.row+1]), " \t"))
+	v.at.col = len(left)
+	if len(left) > 0 && len(right) > 0 && left[len(left)-1] != ' ' {
+		left = append(left, ' ')
+	}
+	v.set(v.at.row, append(left, right...))
+	v.lines = slices.Delete(slices.Clone(v.lines), v.at.row+1, v.at.row+2)
+}
+
+// operate is d, c, y, > or < with the motion, or the same key, that follows.
+func (v *vim) operate(op rune, n int, given bool) {
+	k, err := v.key()
+	if err != nil {
+		return
+	}
+	more, again := 0, false
+	for k >= '1' && k <= '9' || k == '0' && again {
+		more, again = min(more*10+int(k-'0'), 1<<20), true
+		if k, err = v.key(); err != nil {
+			return
+		}
+	}
+	if again {
+		n, given = n*more, true
+	}
+	from, m := v.at, motion{}
+	switch {
+	case k == op:
+		m = motion{to: place{min(v.at.row+n, len(v.lines)) - 1, 0}, lines: true, ok: true}
+	case op == 'c' && (k == 'w' || k == 'W') && class(v.char(v.at), k == 'W') != 0:
+		m = v.move(k+'e'-'w', n, given) // cw leaves the blanks behind the word
+		if class(v.char(place{from.row, from.col + 1}), k == 'W') != class(v.char(from), k == 'W') && n == 1 {
+			m.to = from // a word of one letter
+		}
+	default:
+		m = v.move(k, n, given)
+		if (k == 'w' || k == 'W') && m.to.row > from.row { // not over the line's end
+			m.to = place{from.row, len(v.line())}
+		}
+	}
+	if !m.ok {
+		return
+	}
+	to := m.to
+	if to.row < from.row || to.row == from.row && to.col < from.col {
+		from, to = to, from
+	}
+	if m.inclusive && !m.lines {
+		to.col = min(to.col+1, len(v.lines[to.row]))
+	}
+	if op == 'y' {
+		v.copy(from, to, m.lines)
+		if !m.lines {
+			v.at = from
+		} else {
+			v.at.row = from.row
+		}
+		return
+	}
+	v.remember()
+	switch op {
+	case '>', '<':
+		v.shift(from.row, to.row, op == '>')
+	case 'c':
+		if m.lines {
+			v.copy(from, to, true)
+			v.lines = slices.Replace(slices.Clone(v.lines), from.row, to.row+1, []rune{})
+			v.at = place{from.row, 0}
+		} else {
+			v.cut(from, to, false)
+		}
+		v.inserting()
+	default:
+		v.cut(from, to, m.lines)
+	}
+}
+
+func (v *vim) shift(from, to int, right bool) {
+	for r := from; r <= to; r++ {
+		line := v.lines[r]
+		switch {
+		case right && len(line) > 0:
+			line = append([]rune{'\t'}, line...)
+		case !right && len(line) > 0 && line[0] == '\t':
+			line = slices.Clone(line[1:])
+		case !right:
+			n := 0
+			for n < min(8, len(line)) && line[n] == ' ' {
+				n++
+			}
+			line = slices.Clone(line[n:])
+		}
+		v.set(r, line)
+	}
+	v.at = place{from, 0}
+}
+
+// copy takes text for p.
+func (v *vim) copy(from, to place, lines bool) {
+	v.whole, v.yank = lines, nil
+	for r := from.row; r <= to.row; r++ {
+		line := v.lines[r]
+		if !lines {
+			a, b := 0, len(line)
+			if r == from.row {
+				a = min(from.col, len(line))
+			}
+			if r == to.row {
+				b = min(to.col, len(line))
+			}
+			line = line[a:max(a, b)]
+		}
+		v.yank = append(v.yank, slices.Clone(line))
+	}
+}
+
+// cut takes text away, for p.
+func (v *vim) cut(from, to place, lines bool) {
+	v.copy(from, to, lines)
+	if lines {
+		v.lines = slices.Delete(slices.Clone(v.lines), from.row, to.row+1)
+		if len(v.lines) == 0 {
+			v.lines = [][]rune{{}}
+		}
+		v.at = place{from.row, 0}
+		v.fix()
+		return
+	}
+	joined := slices.Concat(v.lines[from.row][:from.col], v.lines[to.row][min(to.col, len(v.lines[to.row])):])
+	v.lines = slices.Replace(slices.Clone(v.lines), from.row, to.row+1, joined)
+	v.at = from
+}
+
+// put is p and P.
+func (v *vim) put(before bool, n int) {
+	if len(v.yank) == 0 {
+		return
+	}
+	v.remember()
+	for range n {
+		if v.whole {
+			row := v.at.row + 1
+			if before {
+				row = v.at.row
+			}
+			var rows [][]rune
+			for _, y := range v.yank {
+				rows = append(rows, slices.Clone(y))
+			}
+			v.lines = slices.Insert(slices.Clone(v.lines), row, rows...)
+			v.at = place{row, 0}
+			continue
+		}
+		if !before && len(v.line()) > 0 {
+			v.at.col++
+		}
+		before = true
+		v.text(v.yank)
+	}
+	if !v.whole {
+		v.at.col = max(0, v.at.col-1)
+	}
+}
+
+// text puts rows of text at the cursor and the cursor behind them.
+func (v *vim) text(rows [][]rune) {
+	line := v.line()
+	head, tail := slices.Clone(line[:v.at.col]), slices.Clone(line[v.at.col:])
+	last := len(rows) - 1
+	out := make([][]rune, len(rows))
+	for i := range rows {
+		out[i] = slices.Clone(rows[i])
+	}
+	out[0] = append(head, out[0]...)
+	col := len(out[last])
+	out[last] = append(out[last], tail...)
+	v.lines = slices.Replace(slices.Clone(v.lines), v.at.row, v.at.row+1, out...)
+	v.at = place{v.at.row + last, col}
+}
+
+// open makes ready for inserting at the place that i, a, I, A, o or O means.
+func (v *vim) open(k rune) {
+	switch k {
+	case 'a':
+		v.at.col = min(v.at.col+1, len(v.line()))
+	case 'I':
+		v.at.col = v.move('^', 1, false).to.col
+	case 'A':
+		v.at.col = len(v.line())
+	case 'o':
+		v.lines = slices.Insert(slices.Clone(v.lines), v.at.row+1, []rune{})
+		v.at = place{v.at.row + 1, 0}
+	case 'O':
+		v.lines = slices.Insert(slices.Clone(v.lines), v.at.row, []rune{})
+		v.at.col = 0
+	}
+}
+
+// inserting takes text until Escape.
+func (v *vim) inserting() {
+	v.insert = true
+	v.lines = slices.Clone(v.lines)
+	defer func() {
+		v.insert = false
+		v.at.col = max(0, v.at.col-1)
+		v.want = v.at.col
+	}()
+	for {
+		if len(v.feed) == 0 {
+			v.draw()
+		}
+		k, err := v.key()
+		switch {
+		case err != nil, k == terminal.Escape, k == terminal.Ctrl('c'), k == terminal.None:
+			return
+		case k == '\r' || k == '\n':
+			v.text([][]rune{{}, {}})
+		case k == 0x7f || k == 8:
+			v.rubout()
+		case k == terminal.Ctrl('w'):
+			to := v.at
+			v.at = v.word(v.at, 'b')
+			if v.at.row != to.row {
+				v.at = place{to.row, 0}
+			}
+			v.set(to.row, slices.Concat(v.line()[:v.at.col], v.line()[to.col:]))
+		case k == terminal.Ctrl('u'):
+			v.set(v.at.row, slices.Clone(v.line()[v.at.col:]))
+			v.at.col = 0
+		case k == terminal.Delete:
+			if v.at.col < len(v.line()) {
+				v.set(v.at.row, slices.Concat(v.line()[:v.at.col], v.line()[v.at.col+1:]))
+			}
+		case k >= terminal.Up:
+			if m := v.move(k, 1, false); m.ok {
+				v.at = m.to
+			}
+		case k >= ' ' || k == '\t':
+			v.text([][]rune{{k}})
+		}
+	}
+}
+
+func (v *vim) rubout() {
+	switch {
+	case v.at.col > 0:
+		v.set(v.at.row, slices.Concat(v.line()[:v.at.col-1], v.line()[v.at.col:]))
+		v.at.col--
+	case v.at.row > 0:
+		above := v.lines[v.at.row-1]
+		joined := slices.Concat(above, v.line())
+		v.lines = slices.Replace(slices.Clone(v.lines), v.at.row-1, v.at.row+1, joined)
+		v.at = place{v.at.row - 1, len(above)}
+	}
+}
