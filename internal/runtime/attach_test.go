@@ -353,4 +353,3 @@ func counted(t *testing.T, who, text string, first, last int) {
 		t.Errorf("%s: the last line is %d, want %d", who, next-1, last)
 	}
 }
-
