@@ -3,7 +3,9 @@
 package debugruns
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,7 +79,9 @@ func ended(out *debugrun.DebugRunStatus, t *corev1.ContainerStateTerminated, now
 // finished beyond most. next is when one will be too old, or zero.
 func surplus(runs []*debugrun.DebugRun, gone func(*debugrun.DebugRun) bool, keep time.Duration, most int, now time.Time) (drop []*debugrun.DebugRun, next time.Time) {
 	runs = slices.Clone(runs)
-	slices.SortFunc(runs, func(a, b *debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortFunc(runs, func(a, b *debugrun.DebugRun) int { // by name too, so that the same facts always name the same records
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
 	tooMany := len(runs) - most
 	for _, r := range runs {
 		due := r.CreationTimestamp.Add(keep)

@@ -138,6 +138,13 @@ func TestSurplus(t *testing.T) {
 			t.Errorf("next is %s", next)
 		}
 	}
+	twins := []*debugrun.DebugRun{record("b", day, true), record("a", day, true), record("c", day, true)}
+	for range twins {
+		twins = append(twins[1:], twins[0])
+		if drop, _ := surplus(twins, gone, 30*day, 2, at(0).Time); len(drop) != 1 || drop[0].Name != "a" {
+			t.Errorf("of three of one age %v goes", drop)
+		}
+	}
 	if !slices.IsSortedFunc(runs[:2], func(a, b *debugrun.DebugRun) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) }) {
 		t.Error("the caller's list was sorted")
 	}
