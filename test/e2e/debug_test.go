@@ -175,6 +175,9 @@ func TestDebugHundred(t *testing.T) {
 	if p := s.Get("web"); Condition(p, corev1.PodReady) != corev1.ConditionTrue || len(p.Status.EphemeralContainerStatuses) != 101 {
 		t.Errorf("EC-17 DC-11 the pod is %s, with %d debug containers", summary(p), len(p.Status.EphemeralContainerStatuses))
 	}
+	pod := s.Get("web")
+	s.Delete("web")
+	s.WaitGone(pod)
 }
 
 // wherryDebug runs `wherry debug` and returns what it printed and its exit code.

@@ -15,7 +15,8 @@ import (
 // second for each, and the pod's end takes minutes.
 const (
 	stopsAtOnce = 8
-	// stopTurn is how long a stop is counted at most: a container may take its whole grace, the signal does not.
+	// stopTurn is how long a stop is counted at most: a container may take its whole grace, the signal does not, also on a machine
+	// that is busy.
 	stopTurn = time.Second
 )
 

@@ -23,7 +23,7 @@ func (v *view) held(m *member) time.Time {
 	switch {
 	case v.hold == 0 || v.left.because != "" || m.kind == debugKind:
 		return time.Time{}
-	case e == nil || e.code == 0 || !e.here || m.start || m.outdated(e.specImage):
+	case e == nil || e.code == 0 || !e.here || m.start || m.outdated(e.specImage) || v.setBack(e.finished):
 		return time.Time{}
 	}
 	until := e.finished.Add(v.hold)

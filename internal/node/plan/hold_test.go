@@ -44,6 +44,7 @@ func TestHoldOnFailure(t *testing.T) {
 		{name: "or another image is set", facts: failed(always).but(holding("10m")).but(func(f *facts) { f.Pod.Spec.Containers[0].Image = "img2" }), ops: "PullImage m0/1"},
 		{name: "a success is not held", facts: about("m", always).boxed().ended("m0", 0, 0, time.Minute).pulled("m0", 1).but(holding("10m")), ops: "StartContainer m0/1"},
 		{name: "what failed before its sandbox died is not held", facts: about("m", always).boxed().ended("m0", 0, 3, time.Minute).boxed().pulled("m0", 1).but(holding("10m")), ops: "StartContainer m0/1"},
+		{name: "when the clock was set back nobody knows how long it has been held", facts: about("m", always).boxed().ended("m0", 0, 3, -time.Hour).pulled("m0", 1).but(holding("10m")), ops: "StartContainer m0/1"},
 		{name: "it is held after a restart of the agent too", facts: failed(always).but(holding("10m")).but(told).but(func(f *facts) { f.Heard = Heard{Prepared: true} }),
 			status: []string{"m0=HeldOnFailure", "m0:" + until}, wake: 9 * time.Minute, events: event},
 		{name: "a pod that never restarts does not fail meanwhile: its sandbox stays", facts: failed(never).but(holding("10m")),
