@@ -28,7 +28,7 @@ var (
 // TestRandomHistories lets random pods live through random misfortune: agents that die at any operation, calls that fail
 // before or after they took effect, a runtime and an API server that come and go, reboots, crashes, edits, a deletion. What must
 // always hold is held by the spy on every call; when all is calm again the pod must do what its policy says, and when it is
-// deleted nothing may be left (PL-02, PL-10, SC-02, SC-04, SC-05, SC-19,
+// deleted nothing may be left (PL-02, PL-04, PL-10, SC-02, SC-04, SC-05, SC-19,
 // SC-20). A debug container comes, ends and is used again on the way: each of its runs starts exactly once (EC-10, EC-11, DC-06).
 func TestRandomHistories(t *testing.T) {
 	first, last := int64(1), int64(*seeds)
