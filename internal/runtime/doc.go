@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package runtime is the container runtime inside wherry: containerd run as a library, its CRI served over an
-// in-memory connection, its helper programs (shim, runc, CNI plug-in, pause image) unpacked from the binary.
+// in-memory connection, its helper programs (shim, runc, CNI plug-in) and images (pause, debug image) taken from the binary.
 //
 // A [Runtime] is started with [Start] on a data folder and gives a [Runtime.Conn] that speaks the CRI, exactly as a
 // socket of any other runtime would, and a [Runtime.Containerd] client for what the CRI has no call for (import and

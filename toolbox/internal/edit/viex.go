@@ -137,7 +137,7 @@ func (v *vim) leave(force bool) {
 
 // lineRange reads what stands before a command: %, N, N,M with ., $ and +N.
 func (v *vim) lineRange(text string) (from, to int, given bool, rest string, err error) {
-	from, to = v.at.row, v.at.row
+	to = v.at.row
 	if after, ok := strings.CutPrefix(text, "%"); ok {
 		return 0, len(v.lines) - 1, true, strings.TrimSpace(after), nil
 	}
