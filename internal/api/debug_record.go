@@ -20,11 +20,12 @@ import (
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
-// record stores a new record and returns it.
-func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec) (*debugrun.DebugRun, error) {
+// record stores a new record and returns it; started is when its process starts, if that is known already.
+func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec, started *metav1.Time) (*debugrun.DebugRun, error) {
 	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
 	spec.User = userName(ctx)
 	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace}, Spec: spec}
+	run.Status.StartedAt = started
 	obj, err := d.records.Create(d.records.within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("record of a debug run in pod %s: %w", pod.Name, err)
@@ -57,7 +58,7 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 			_, err := d.record(ctx, pod, debugrun.DebugRunSpec{
 				Kind: debugrun.EphemeralContainer, Container: c.Name, Run: int32(runs[c.Name]), Image: c.Image,
 				Command: c.Command, Args: c.Args, Target: c.TargetContainerName,
-			})
+			}, nil)
 			return err
 		})
 		d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
@@ -83,13 +84,13 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 	audit.AddAuditAnnotations(ctx, "debug.wherry.dev/kind", string(debugrun.ImageExec), "debug.wherry.dev/image", run.Image)
 	tainted := make(chan error, 1)
 	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Image, run.Command)) }()
+	began := metav1.Now()
 	kept, err := d.record(ctx, pod, debugrun.DebugRunSpec{
 		Kind: debugrun.ImageExec, Image: run.Image, Command: run.Command, Target: run.Container, Writable: run.Writable,
-	})
-	began := metav1.Now()
+	}, &began)
 	if terr := <-tainted; err == nil && terr != nil {
 		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-			return d.finish(ctx, kept, began, connect.ImageEnd{Reason: debugrun.Refused, Message: terr.Error()}, time.Now())
+			return d.finish(ctx, kept, connect.ImageEnd{Reason: debugrun.Refused, Message: terr.Error()}, time.Now())
 		})
 		return nil, terr
 	}
@@ -101,13 +102,13 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 	})
 	return func(end connect.ImageEnd) {
 		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-			return d.finish(ctx, kept, began, end, time.Now())
+			return d.finish(ctx, kept, end, time.Now())
 		})
 	}, nil
 }
 
 // finish completes the record of an image exec.
-func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, began metav1.Time, end connect.ImageEnd, now time.Time) error {
+func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.ImageEnd, now time.Time) error {
 	ctx = d.records.within(ctx, run.Namespace)
 	key, err := d.records.KeyFunc(ctx, run.Name)
 	if err != nil {
@@ -117,7 +118,12 @@ func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, began met
 		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
 			kept := obj.(*debugrun.DebugRun)
 			finished := metav1.NewTime(now)
-			kept.Status = debugrun.DebugRunStatus{StartedAt: &began, FinishedAt: &finished, ExitCode: end.ExitCode, Reason: end.Reason, Message: end.Message}
+			kept.Status = debugrun.DebugRunStatus{
+				StartedAt: kept.Status.StartedAt, FinishedAt: &finished, ExitCode: end.ExitCode, Reason: end.Reason, Message: end.Message,
+			}
+			if end.Reason == debugrun.Refused {
+				kept.Status.StartedAt = nil // nothing was started
+			}
 			return kept, nil
 		}), false, nil)
 	return storeerr.InterpretUpdateError(err, d.records.DefaultQualifiedResource, run.Name)

@@ -156,7 +156,7 @@ func TestImageExecRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "cannot be pulled") {
 			t.Errorf("%v", err)
 		}
-		if s := finished(t, ns, "q")[0].Status; s.Reason != debugrun.Refused || !strings.Contains(s.Message, "cannot be pulled") || s.ExitCode != nil {
+		if s := finished(t, ns, "q")[0].Status; s.Reason != debugrun.Refused || !strings.Contains(s.Message, "cannot be pulled") || s.ExitCode != nil || s.StartedAt != nil {
 			t.Errorf("status %+v", s)
 		}
 	})

@@ -46,7 +46,7 @@ func (d *debugger) Debug(ctx context.Context, name string, session connect.Sessi
 	case <-recorded: // nobody is let in before it is on record
 	case <-ctx.Done():
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) { // not when it is this server that stops
 		d.giveUp(ctx, pod, session.Name, run)
 	}
 	return pod, err
