@@ -112,6 +112,9 @@ func (j *jobs) reap() {
 	}
 }
 
+// self is this program, also where its own file system is out of reach.
+const self = "/proc/self/exe"
+
 // exec runs a program, or a command of the toolbox that is nowhere in PATH.
 func (s *session) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
@@ -121,7 +124,7 @@ func (s *session) exec(ctx context.Context, args []string) error {
 		if base := filepath.Base(name); !s.known(base) || base != name && filepath.Dir(name) != "/bin" {
 			return s.missing(hc, args[0])
 		}
-		path = "/proc/self/exe"
+		path = self
 		args = append([]string{filepath.Base(name)}, args[1:]...)
 	}
 	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr}
@@ -185,6 +188,9 @@ func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, pat
 	case errors.Is(err, unix.ENOEXEC):
 		// A script without a first line that names its shell.
 		return s.exec(ctx, append([]string{"sh", path}, args[1:]...))
+	case errors.Is(err, fs.ErrNotExist) && path == self:
+		fmt.Fprintf(hc.Stderr, "sh: %s: it is a command of the toolbox, which cannot be started here: /proc is not mounted\n", args[0])
+		return interp.ExitStatus(127)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, e := os.Stat(path); e == nil {
 			fmt.Fprintf(hc.Stderr, "sh: %s: the program is there, its interpreter or dynamic linker is not (see: file %s)\n", args[0], path)
