@@ -342,10 +342,12 @@ func TestImageExecTerminal(t *testing.T) {
 			say("tty; until stty size | grep 101; do sleep 0.1; done\n", "33 101\r\n")
 			sizes <- remotecommand.TerminalSize{Width: 77, Height: 22}
 			say("until stty size | grep 77; do sleep 0.1; done\n", "22 77\r\n")
-			say("echo begin $((40+1)); sleep 1000\n", "begin 41")
+			// Said by the job itself: so it is the one in the foreground.
+			say("sh -c 'echo begin $((40+1)); exec sleep 1000'\n", "begin 41")
 			say("\x03", "# ") // the shell is back
 			say("echo still $((40+2))\n", "still 42")
 			say("exit 7\n", "exit 7")
+			go func() { _, _ = io.Copy(io.Discard, shown) }() // what else comes must not hold it up
 			if code := <-ended; code != 7 {
 				t.Errorf("code %d", code)
 			}

@@ -202,7 +202,9 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, user int) 
 			s.note("container %s: its %s is not shown: %v", c.Name, name, err)
 		}
 	}
-	write("env", envText(files.Env), nil)
+	if len(files.Env) > 0 {
+		write("env", envText(files.Env), nil)
+	}
 	text, err := statusJSON(c)
 	write("status.json", text, err)
 	text, err = logEnd(s.e.Ops.Logs.File(pod, c.Name, c.Attempt))
