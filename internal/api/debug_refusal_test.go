@@ -120,7 +120,7 @@ func TestDebugNeedsUpgrade(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
 	n.pod(t, ns, pod("p"))
-	for _, query := range []string{session, "stdout=true&image=tools:1&command=x"} {
+	for _, query := range []string{session, "stdout=true&image=tools:1&command=x", "stdout=true&command=x"} {
 		data, err := c.CoreV1().RESTClient().Post().RequestURI("/api/v1/namespaces/" + ns + "/pods/p/exec?" + query).DoRaw(t.Context())
 		if !apierrors.IsBadRequest(err) || !strings.Contains(string(data), "Upgrade request required") {
 			t.Errorf("%s, %v", data, err)

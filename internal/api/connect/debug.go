@@ -107,7 +107,7 @@ func (o *ExecOptions) someStream() error {
 // upgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is made.
 func upgradeFirst(r rest.Responder, open func() (http.Handler, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !httpstream.IsUpgradeRequest(req) && !wsstream.IsWebSocketRequest(req) {
+		if !asksForStreams(req) {
 			r.Error(apierrors.NewBadRequest("Upgrade request required"))
 			return
 		}
@@ -118,6 +118,10 @@ func upgradeFirst(r rest.Responder, open func() (http.Handler, error)) http.Hand
 		}
 		h.ServeHTTP(w, req)
 	})
+}
+
+func asksForStreams(req *http.Request) bool {
+	return httpstream.IsUpgradeRequest(req) || wsstream.IsWebSocketRequest(req)
 }
 
 // debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).

@@ -139,12 +139,19 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 	if err != nil {
 		return nil, err
 	}
-	if c.before != nil {
-		if err := c.before(pod, container); err != nil {
-			return nil, err
-		}
+	over := handOver(pod, location, transport, c.streams, r)
+	if c.before == nil {
+		return over, nil
 	}
-	return handOver(pod, location, transport, c.streams, r), nil
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if asksForStreams(req) { // else nothing will happen in the container
+			if err := c.before(pod, container); err != nil {
+				r.Error(err)
+				return
+			}
+		}
+		over.ServeHTTP(w, req)
+	}), nil
 }
 
 // handOver proxies the streams of a process, from whichever protocol the client speaks.
