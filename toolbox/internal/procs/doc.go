@@ -37,6 +37,7 @@ func Applets(known func(name string) bool) []applet.Applet {
 		{Name: "sleep", Usage: "TIME...", Short: "Wait; TIME in seconds, or with s, m, h, d", Run: sleep},
 		{Name: "sysctl", Usage: "[NAME]...", Short: "Print kernel settings", Run: sysctl},
 		{Name: "time", Usage: "COMMAND [ARG]...", Short: "Run a command and say how long it took", Run: r.time},
+		{Name: "stty", Usage: "[SETTING]...", Short: "Show or set the terminal: size, rows N, cols N, echo, -echo, raw, sane", Run: stty},
 		{Name: "timeout", Usage: "TIME COMMAND [ARG]...", Short: "Run a command for at most that long; exit code 124 if it was longer", Run: r.timeout},
 		{Name: "top", Short: "Show the processes that use most, again and again", Run: top},
 		{Name: "true", Short: "Do nothing, successfully", Run: func(*applet.Call) error { return nil }},
