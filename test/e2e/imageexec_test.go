@@ -660,3 +660,23 @@ func TestImageExecServerKilled(t *testing.T) {
 		t.Errorf("the pod noticed:\n%s", diff.Diff(before.Status, after.Status))
 	}
 }
+
+// TestImageExecPull: IX-02: the image is fetched when the command runs, with the secrets of the pod that it runs in.
+func TestImageExecPull(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	reg := k.Registry(t)
+	reg.Lock("ann", "secret word")
+	k.Kubectl("create", "secret", "docker-registry", "pull", "--docker-server="+reg.Host, "--docker-username=ann", "--docker-password=secret word")
+	k.up(`{metadata: {name: with}, spec: {imagePullSecrets: [{name: pull}], containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
+	k.up(`{metadata: {name: without}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
+	ref := reg.Push(k.Server, images.ToolRef, "private/debug:1")
+	tool := func(x *imageExec) { x.image, x.command = ref, []string{"/tool", "env", "IMAGE_SAYS"} }
+	var out bytes.Buffer
+	x := imageExec{stdout: &out, ctx: k.ctx(), spdy: true}
+	tool(&x)
+	if code, err := k.start("without", x); err == nil || !strings.Contains(err.Error(), "asks for credentials: add an imagePullSecret") {
+		t.Errorf("without the secret: code %d, %v", code, err)
+	}
+	k.shows("with", "", "IMAGE_SAYS=hello", tool)
+}
