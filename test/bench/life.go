@@ -80,6 +80,9 @@ func (b *bench) lifeOurs(ctx context.Context, name string, ends *endings, gaps s
 	if err != nil {
 		return nil, err
 	}
+	if err := b.settled(ctx, name); err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	if err := b.api.delete(ctx, name); err != nil {
 		return nil, err
@@ -134,6 +137,9 @@ func (b *bench) lifeBare(ctx context.Context, name string) (map[string]time.Dura
 		}
 	}
 	up := time.Since(begun)
+	if err := b.bare.settled(ctx, p.container); err != nil {
+		return nil, err
+	}
 	begun = time.Now()
 	for _, i := range []int{4, 2, 1, 0} {
 		if _, err := b.bare.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: ids[i], Timeout: 30}); err != nil {
@@ -168,8 +174,27 @@ func (b *bench) lifeShell(ctx context.Context, name string) (map[string]time.Dur
 	if err != nil {
 		return nil, err
 	}
+	if err := b.bare.settled(ctx, strings.Fields(ids)[1]); err != nil {
+		return nil, err
+	}
 	_, down, err := b.inShell(ctx, downScript, strings.Fields(ids)...)
 	return map[string]time.Duration{"up": up, "down": down}, errors.Join(err, p.tidy())
+}
+
+// settled gives a container that was just started the time to heed signals: as the first process of its namespace it is not told
+// of one that comes before it listens, and would be killed after its whole grace.
+func (b *bareClient) settled(ctx context.Context, id string) error {
+	_, err := b.ExecSync(ctx, id, []string{"true"}, patience)
+	return err
+}
+
+// settled does the same for the main of a pod of the server's.
+func (b *bench) settled(ctx context.Context, name string) error {
+	p, err := b.api.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return b.bare.settled(ctx, strings.TrimPrefix(p.Status.ContainerStatuses[0].ContainerID, "containerd://"))
 }
 
 // awaitEnd looks for the container's end as often as it can: what it adds to the yardstick is one look.

@@ -58,6 +58,9 @@ func (b *bench) onePod(ctx context.Context) ([]result, error) {
 	}
 	bare := func(ctx context.Context) (map[string]time.Duration, error) {
 		p, up, err := b.bare.start(ctx, fmt.Sprintf("bare-%d", i))
+		if err == nil {
+			err = b.bare.settled(ctx, p.container)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -82,6 +85,9 @@ func (b *bench) oneOurs(ctx context.Context, name string) (map[string]time.Durat
 	created := time.Now()
 	running, err := b.api.awaitRunning(ctx, uid)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.settled(ctx, name); err != nil {
 		return nil, err
 	}
 	begun := time.Now()
