@@ -119,7 +119,14 @@ type Console struct {
 func (s *Space) console(env []string, size pty.Winsize, args ...string) *Console {
 	s.T.Helper()
 	cmd := s.KubectlCommand(args...)
-	cmd.Env = append(append(cmd.Env, env...), "TERM=xterm")
+	cmd.Env = append(cmd.Env, env...)
+	return s.onTerminal(cmd, size)
+}
+
+// onTerminal runs a command on a terminal of the given size.
+func (s *Space) onTerminal(cmd *Cmd, size pty.Winsize) *Console {
+	s.T.Helper()
+	cmd.Env = append(cmd.Env, "TERM=xterm")
 	tty, err := pty.StartWithSize(cmd.Cmd, &size)
 	if err != nil {
 		s.T.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,7 +107,37 @@ func codeOf(err error) (int, error) {
 	if refusal := refusalIn(err); refusal != nil {
 		return refusedCode(refusal), refusal
 	}
+	if err = plain(err); cannotRun(err.Error()) {
+		return ExitCannotRun, err
+	} else if notFound(err.Error()) {
+		return ExitNotFound, err
+	}
 	return ExitFailed, err
+}
+
+// plain takes the API's word "Internal error occurred" away, which a runtime's error gets at each of the places it comes through.
+func plain(err error) error {
+	text, cut := err.Error(), false
+	for {
+		rest, ok := strings.CutPrefix(text, "Internal error occurred: ")
+		if !ok {
+			break
+		}
+		text, cut = rest, true
+	}
+	if !cut {
+		return err
+	}
+	return errors.New(text)
+}
+
+// notFound and cannotRun know runc's words for a command that exec could not start; the CRI has no codes for them.
+func notFound(text string) bool {
+	return strings.Contains(text, "executable file not found in $PATH") || strings.Contains(text, "unable to start container process") && strings.Contains(text, "no such file or directory")
+}
+
+func cannotRun(text string) bool {
+	return strings.Contains(text, "unable to start container process") && (strings.Contains(text, "permission denied") || strings.Contains(text, "exec format error"))
 }
 
 // refusalIn is the server's refusal in an error of a stream, or nil.

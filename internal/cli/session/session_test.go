@@ -66,14 +66,17 @@ func TestCodeOf(t *testing.T) {
 		code int
 		says bool
 	}{
-		"well":         {nil, 0, false},
-		"exit code":    {fmt.Errorf("stream: %w", exec.CodeExitError{Err: errors.New("x"), Code: 42}), 42, false},
-		"refused":      {refusal(), 1, true},
-		"not found":    {refusal(exit("127")), 127, true},
-		"upgrade":      {&httpstream.UpgradeFailureError{Cause: refusal(exit("126"))}, 126, true},
-		"odd cause":    {refusal(exit("x"), exit("0"), exit("300")), 1, true},
-		"broken line":  {io.ErrUnexpectedEOF, 125, true},
-		"other causes": {refusal(metav1.StatusCause{Type: "Other", Message: "9"}), 1, true},
+		"well":             {nil, 0, false},
+		"exit code":        {fmt.Errorf("stream: %w", exec.CodeExitError{Err: errors.New("x"), Code: 42}), 42, false},
+		"refused":          {refusal(), 1, true},
+		"not found":        {refusal(exit("127")), 127, true},
+		"upgrade":          {&httpstream.UpgradeFailureError{Cause: refusal(exit("126"))}, 126, true},
+		"odd cause":        {refusal(exit("x"), exit("0"), exit("300")), 1, true},
+		"exec, no command": {errors.New(`Internal error occurred: unable to start container process: exec: "x": executable file not found in $PATH`), 127, true},
+		"exec, no file":    {errors.New(`unable to start container process: exec: "/x": stat /x: no such file or directory`), 127, true},
+		"exec, no right":   {errors.New(`unable to start container process: exec: "/etc": permission denied`), 126, true},
+		"broken line":      {io.ErrUnexpectedEOF, 125, true},
+		"other causes":     {refusal(metav1.StatusCause{Type: "Other", Message: "9"}), 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, err := codeOf(c.err)
