@@ -43,7 +43,7 @@ func NewDebugContainer(pod *corev1.Pod, d DebugContainer) (corev1.EphemeralConta
 			Name: d.Name, Image: d.Image, Command: d.Command, ImagePullPolicy: d.PullPolicy,
 			Stdin: d.Stdin, TTY: d.TTY, SecurityContext: security,
 			// Input from a pipe ends with the pipe; a terminal can be left and come back to (EC-15).
-			StdinOnce: d.Stdin && !d.TTY,
+			StdinOnce:                d.Stdin && !d.TTY,
 			TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 		},
 		TargetContainerName: target,

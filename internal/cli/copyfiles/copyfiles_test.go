@@ -49,7 +49,10 @@ func TestThereAndBack(t *testing.T) {
 	if err := os.Chmod(filepath.Join(tree, "deep"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Join(tree, "deep"), 0o700); _ = os.Chmod(filepath.Join(to, "new", "deep"), 0o700) })
+	t.Cleanup(func() {
+		_ = os.Chmod(filepath.Join(tree, "deep"), 0o700)
+		_ = os.Chmod(filepath.Join(to, "new", "deep"), 0o700)
+	})
 	var stream bytes.Buffer
 	var left []string
 	if err := Pack(&stream, tree, "tree", func(path, _ string) { left = append(left, path) }); err != nil {

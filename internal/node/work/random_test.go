@@ -137,7 +137,9 @@ func (h *history) attend(c *corev1.Container) {
 	if part(4) == 0 {
 		c.LivenessProbe = probe()
 	}
-	hook := func() *corev1.LifecycleHandler { return &corev1.LifecycleHandler{Exec: exec([]uint64{0, 2, 20}[part(3)])} }
+	hook := func() *corev1.LifecycleHandler {
+		return &corev1.LifecycleHandler{Exec: exec([]uint64{0, 2, 20}[part(3)])}
+	}
 	if part(4) == 0 {
 		c.Lifecycle = &corev1.Lifecycle{PostStart: hook()}
 	}
