@@ -125,7 +125,7 @@ func TestNotedBeforeForgotten(t *testing.T) {
 	}
 	forget := func() {
 		t.Helper()
-		if _, err := wrapped.(tasks.TasksClient).Delete(t.Context(), &tasks.DeleteTaskRequest{ContainerID: "c1"}); err != nil {
+		if _, err := wrapped.Delete(t.Context(), &tasks.DeleteTaskRequest{ContainerID: "c1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
