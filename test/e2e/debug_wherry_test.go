@@ -105,7 +105,7 @@ func TestWherryDebugShell(t *testing.T) {
 func hasRun(c *corev1.ContainerStatus) bool { return c.State.Running != nil }
 
 // TestWherryDebugCommands: names and their re-use, lists, stop, records; one message and one exit code for what cannot be (DC-01,
-// DC-05, DC-06, DC-08, DC-11, DC-13, DC-14).
+// DC-05, DC-06, DC-08, DC-11).
 func TestWherryDebugCommands(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

@@ -25,7 +25,7 @@ func (k *kit) metrics(path string) map[string]string {
 
 // TestSidecarGate: SC-18 upgrade and downgrade of one machine, as the sidecar document's test list has it. A pod that runs when
 // the gate goes off is rejected by the agent and its containers are stopped; one that waits stays unschedulable; new ones lose
-// the field; with the gate on again everything works. SC-23: the agent's metrics tell of it.
+// the field; with the gate on again everything works. SC-23: the agent's metrics tell of it. PID-12: so with process namespaces.
 func TestSidecarGate(t *testing.T) {
 	t.Parallel()
 	k := kitOn(t, own(t))
@@ -51,7 +51,7 @@ func TestSidecarGate(t *testing.T) {
 		k.Server.opts.Args = args
 		k.again()
 	}
-	off("--feature-gates", "SidecarContainers=false")
+	off("--feature-gates", "SidecarContainers=false,PodShareProcessNamespace=false")
 	p := k.WaitPhase("runs", corev1.PodFailed)
 	if p.Status.Reason != "FeatureGateOff" || !strings.Contains(p.Status.Message, "spec.initContainers[0].restartPolicy needs the feature gate SidecarContainers") {
 		t.Errorf("the agent rejects it with %q: %s", p.Status.Reason, p.Status.Message)
@@ -65,6 +65,12 @@ func TestSidecarGate(t *testing.T) {
 		t.Error("a new pod has the field")
 	}
 	k.WaitReady("new")
+	alone := k.pod("metadata: {name: alone}\nspec: {shareProcessNamespace: true, containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	if alone.Spec.ShareProcessNamespace != nil {
+		t.Error("PID-12 a new pod has the field")
+	}
+	k.WaitReady("alone")
+	k.says("alone", "c", "while grep -q runc /proc/1/comm; do usleep 20000; done; cat /proc/1/comm", "sh")
 
 	off()
 	k.up("metadata: {name: again}\n" + sidecar + "}")

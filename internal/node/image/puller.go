@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // DefaultParallel is how many images are pulled at once when Config does not say.
@@ -77,6 +79,10 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
 	}
 	policy := PolicyOf(c.ImagePullPolicy, ref)
+	builtIn := podspec.IsToolbox(c.Image)
+	if builtIn {
+		policy = corev1.PullNever // no registry has it
+	}
 	if policy != corev1.PullAlways {
 		id, _, err := p.inspect(ctx, ref)
 		if ctx.Err() != nil {
@@ -92,9 +98,12 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		}
 	}
 	if policy == corev1.PullNever {
-		say(corev1.EventTypeWarning, ErrImageNeverPull, "Container image %q is not present with pull policy of Never", c.Image)
-		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image,
-			Message: fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)}
+		message := fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)
+		if builtIn {
+			message = fmt.Sprintf("Container image %q is not here: it comes with the embedded container runtime only, name another image", c.Image)
+		}
+		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
+		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
 	}
 	auths := p.credentials(ctx, pod, ref, say)
 	begin := time.Now()

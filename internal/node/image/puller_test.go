@@ -142,6 +142,8 @@ func TestEnsure(t *testing.T) {
 			events: []string{`Normal Pulling Pulling image "a:v1"`, `Warning Failed Failed to pull image "a:v1": image docker.io/library/a:v1 not found in registry docker.io`}},
 		"Never, there": {image: "a:v1", policy: corev1.PullNever, present: true, want: "id-of-a:v1",
 			events: []string{`Normal Pulled Container image "a:v1" already present on machine and can be accessed by the pod`}},
+		"DC-01 the built-in image, not there": {image: "wherry.dev/toolbox", policy: corev1.PullAlways, want: ErrImageNeverPull,
+			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/toolbox" is not here: it comes with the embedded container runtime only, name another image`}},
 		"Never, not there": {image: "a:v1", policy: corev1.PullNever, want: ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "a:v1" is not present with pull policy of Never`}},
 		"no tag means latest": {image: "a", policy: corev1.PullIfNotPresent, want: "id-of-a:latest",
