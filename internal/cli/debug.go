@@ -159,7 +159,7 @@ func (f *debugFlags) create(ctx context.Context, t Terminal, c *client, pod *cor
 		}
 		f.say(t, "debug container %s in pod %s, image %s", name, pod.Name, image)
 		code, err := f.session(t, c, pod.Name, "exec", q).Run(ctx)
-		if f.container == "" && apierrors.IsConflict(err) && tries < 10 {
+		if f.container == "" && apierrors.IsAlreadyExists(err) && tries < 10 {
 			// Somebody took the name meanwhile: choose again.
 			if pod, err = c.CoreV1().Pods(f.namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
 				return err
@@ -230,6 +230,9 @@ func podSession(t Terminal, c *client, namespace, pod, subresource string, q url
 func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string, code int, err error) error {
 	left := errors.Is(err, session.ErrDetached)
 	if err != nil && !left {
+		if end := f.toldByLog(ctx, t, c, pod.Name, name, err); end != nil {
+			return exitWith(int(end.ExitCode), nil)
+		}
 		return exitWith(code, err)
 	}
 	if left {
@@ -255,6 +258,28 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod *corev
 		return nil
 	}
 	return exitWith(int(end.ExitCode), nil)
+}
+
+// toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has it in the
+// log all the same. It returns nil if the error is about something else.
+func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, name string, err error) *corev1.ContainerStateTerminated {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	p, gerr := c.CoreV1().Pods(f.namespace).Get(ctx, pod, metav1.GetOptions{})
+	if gerr != nil {
+		return nil
+	}
+	end := podspec.DebugStateOf(p, name).Terminated
+	if end == nil || end.StartedAt.IsZero() {
+		return nil // it never ran
+	}
+	log, lerr := c.CoreV1().Pods(f.namespace).GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(ctx)
+	if lerr != nil {
+		return nil
+	}
+	_, _ = t.Out.Write(log)
+	return end
 }
 
 func (f *debugFlags) wayBack(pod, name string) string {

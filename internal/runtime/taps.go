@@ -108,7 +108,8 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 	if err != nil || c == nil || !keptOutput(c) {
 		return nil, err
 	}
-	return &tap.Spec{Stdin: in.Stdin, Stdout: in.Stdout, Stderr: in.Stderr, Log: c.LogPath, TTY: in.Terminal, StdinOnce: c.Config.StdinOnce}, nil
+	return &tap.Spec{Stdin: in.Stdin, Stdout: in.Stdout, Stderr: in.Stderr, Log: c.LogPath, TTY: in.Terminal, StdinOnce: c.Config.StdinOnce,
+		Awaited: c.Config.StdinOnce || cri.TypeOf(c.Config.Labels) == cri.TypeExec}, nil
 }
 
 // Get implements tasks.TasksClient.

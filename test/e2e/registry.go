@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -75,12 +76,22 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Ha
 	content.ServeHTTP(w, q)
 }
 
-// Push puts one of the tests' images into the registry and gives its name there.
+// Push puts one of the tests' images into the registry and gives its name there. It is an image of its own by a label: a runtime
+// that has two names for one image shows either.
 func (r *Registry) Push(s *Server, ref, as string) string {
 	r.t.Helper()
 	img, ok := s.World.Images[ref]
 	if !ok {
 		r.t.Fatalf("there is no image %s", ref)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	own := config.Config.DeepCopy()
+	own.Labels = map[string]string{"pushed-as": as}
+	if img, err = mutate.Config(img, *own); err != nil {
+		r.t.Fatal(err)
 	}
 	full := r.Host + "/" + as
 	tag, err := name.ParseReference(full, name.Insecure)

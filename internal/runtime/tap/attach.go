@@ -46,6 +46,8 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 	c := t.ring.start()
 	of := &client{took: time.Now()}
 	t.clients[c] = of
+	t.joined = true
+	t.changed.Broadcast()
 	t.mu.Unlock()
 
 	// A client that is gone holds nobody up, also while a write to it still hangs.

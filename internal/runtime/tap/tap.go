@@ -19,6 +19,9 @@ import (
 // somebody stopped with Ctrl-S must not keep a container from being known to have ended.
 const patience = 10 * time.Second
 
+// comes is how long a client that is awaited may take to come.
+const comes = 30 * time.Second
+
 // tap is the way of one container's output. Its goroutines: one per stream from pipe to ring, one from ring to log, and those of
 // its clients.
 type tap struct {
@@ -32,6 +35,8 @@ type tap struct {
 	ring    *ring
 	clients map[*cursor]*client
 	pumps   int       // pipes that are not at their end
+	began   time.Time // when this process took the tap up
+	joined  bool      // somebody was attached since
 	over    time.Time // when the process ended; zero before that
 	stopped bool      // this process lets go of the tap; the container goes on
 	users   int       // of the ring: the tap itself, and clients
@@ -52,7 +57,7 @@ type client struct {
 }
 
 func newTap(id string, s Spec, r *ring, log *slog.Logger, spare *sync.Pool) *tap {
-	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{}, pumps: len(s.outputs()), users: 1}
+	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{}, began: time.Now(), pumps: len(s.outputs()), users: 1}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
@@ -219,11 +224,11 @@ func (t *tap) makeRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for !t.stopped && t.blocked() {
-		if t.over.IsZero() {
+		if t.over.IsZero() && !t.awaits() {
 			t.changed.Wait()
 			continue
 		}
-		// A client that does nothing makes no event.
+		// A client that does nothing makes no event, nor does one that does not come.
 		wake := time.AfterFunc(patience/10, t.changed.Broadcast)
 		t.changed.Wait()
 		wake.Stop()
@@ -240,6 +245,9 @@ func (t *tap) blocked() bool {
 	if to > min(t.ring.h.logged[stdout].Load(), t.ring.h.logged[stderr].Load()) {
 		return true
 	}
+	if t.awaits() {
+		return true
+	}
 	for c, of := range t.clients {
 		if !t.over.IsZero() && time.Since(later(t.over, of.took)) > patience {
 			of.free = true
@@ -250,6 +258,11 @@ func (t *tap) blocked() bool {
 	}
 	t.ring.drop(to)
 	return false
+}
+
+// awaits tells whether the client that the container was made for has yet to come.
+func (t *tap) awaits() bool {
+	return t.spec.Awaited && !t.joined && time.Since(t.began) < comes && (t.over.IsZero() || time.Since(t.over) < patience)
 }
 
 func later(a, b time.Time) time.Time {

@@ -41,6 +41,9 @@ type Spec struct {
 	TTY    bool
 	// StdinOnce says that the end of the first client's input is the end of the container's.
 	StdinOnce bool
+	// Awaited says that the container was made for one client, who is on the way: nothing of the output is let go before it is
+	// there, unless it does not come.
+	Awaited bool
 }
 
 // outputs are the runtime's fifos of the streams there are.

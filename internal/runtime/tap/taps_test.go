@@ -67,7 +67,7 @@ func (s *fakeShim) Resize(size remotecommand.TerminalSize) error {
 }
 
 // container is one with a tap on it.
-func container(t *testing.T, taps *Taps, dir string, once bool) *fakeShim {
+func container(t *testing.T, taps *Taps, dir string, once bool, change ...func(*Spec)) *fakeShim {
 	t.Helper()
 	io := filepath.Join(dir, "c", "io")
 	if err := os.MkdirAll(io, 0o700); err != nil {
@@ -77,6 +77,9 @@ func container(t *testing.T, taps *Taps, dir string, once bool) *fakeShim {
 		Stdin: filepath.Join(io, "stdin"), Stdout: filepath.Join(io, "stdout"), Stderr: filepath.Join(io, "stderr"),
 		Log: filepath.Join(dir, "log"), StdinOnce: once,
 	}}
+	for _, f := range change {
+		f(&s.spec)
+	}
 	for _, path := range s.spec.paths() { // the runtime makes its own
 		if err := unix.Mkfifo(path, 0o700); err != nil {
 			t.Fatal(err)
@@ -313,6 +316,40 @@ func TestTapSlowClient(t *testing.T) {
 	s.end()
 	if got := other(); len(got) != most+2 || last != most {
 		t.Errorf("the other client got %d bytes of %d", len(got)-1, most+1)
+	}
+	taps.Stop()
+}
+
+// EC-16, IX-05: where one client is on the way, nothing is let go before it is there: it gets all of an output that is longer than
+// the ring, though the container was faster.
+func TestTapAwaited(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	taps := testTaps(t, dir)
+	s := container(t, taps, dir, false, func(s *Spec) { s.Awaited = true })
+	const most = 3 * ringSize
+	full, written := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		block := bytes.Repeat([]byte("0123456789abcde\n"), chunk/16)
+		for n := 0; n < most; n += len(block) {
+			if n == ringSize/2 {
+				close(full)
+			}
+			_, _ = s.out.Write(block)
+		}
+	}()
+	<-full
+	select {
+	case <-written:
+		t.Error("the container was not held up")
+	case <-time.After(200 * time.Millisecond): // by then it would be through
+	}
+	got := seen(t, taps, s)
+	<-written
+	s.end()
+	if text := got(); len(text) != most+1 {
+		t.Errorf("the client got %d bytes of %d", len(text)-1, most)
 	}
 	taps.Stop()
 }
