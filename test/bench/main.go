@@ -109,6 +109,7 @@ func allRows() []row {
 		{"ready", (*bench).readiness},
 		{"exec", (*bench).exec},
 		{"attach", (*bench).attachSessions},
+		{"debug", (*bench).debugSessions},
 		{"many", (*bench).manyPods},
 		{"idle-many", (*bench).idleMany},
 		{"agent", (*bench).agentRestart},

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/creack/pty"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// debugSessions: from the command's start to the shell's prompt on a terminal: `wherry debug`, against the two bare calls for such a
+// container and against `kubectl debug` with the same image; and image exec of `true`, the whole command, against the bare calls.
+func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
+	uid, err := b.api.create(ctx, "debugged")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.api.awaitRunning(ctx, uid); err != nil {
+		return nil, err
+	}
+	p, _, err := b.bare.start(ctx, "debugged")
+	if err != nil {
+		return nil, err
+	}
+	main := p.container
+	attempt := uint32(0)
+	extra := func(command ...string) *runtimeapi.ContainerConfig {
+		attempt++
+		c := proto.Clone(p.containers[0]).(*runtimeapi.ContainerConfig)
+		c.Metadata.Attempt, c.LogPath = attempt, fmt.Sprintf("main/%d.log", attempt)
+		c.Image, c.Command, c.Args = &runtimeapi.ImageSpec{Image: podspec.ToolboxImage + ":latest"}, command, nil
+		return c
+	}
+	bareShell := func(ctx context.Context) (map[string]time.Duration, error) {
+		c := extra("/bin/sh")
+		c.Tty, c.Stdin = true, true
+		begun := time.Now()
+		err := b.bare.startContainer(ctx, p, c)
+		took := time.Since(begun)
+		return map[string]time.Duration{"prompt": took}, errors.Join(err, b.bare.dropContainer(ctx, p))
+	}
+	bareTrue := func(ctx context.Context) (map[string]time.Duration, error) {
+		begun := time.Now()
+		err := b.bare.startContainer(ctx, p, extra("/bin/true"))
+		if err == nil {
+			err = b.bare.awaitExit(ctx, p.container)
+		}
+		err = errors.Join(err, b.bare.dropContainer(ctx, p))
+		return map[string]time.Duration{"true": time.Since(begun)}, err
+	}
+	config := "--kubeconfig=" + kubeconfig(b.server.dataDir)
+	shell := func(args ...string) func(context.Context) (map[string]time.Duration, error) {
+		return func(ctx context.Context) (map[string]time.Duration, error) {
+			d, err := promptAfter(exec.CommandContext(ctx, b.wherry, args...))
+			return map[string]time.Duration{"prompt": d}, err
+		}
+	}
+	imageExec := func(ctx context.Context) (map[string]time.Duration, error) {
+		begun := time.Now()
+		out, err := exec.CommandContext(ctx, b.wherry, "exec", config, "debugged", "-m", podspec.ToolboxImage, "--", "true").CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("wherry exec: %w: %s", err, out)
+		}
+		return map[string]time.Duration{"true": time.Since(begun)}, nil
+	}
+	s, err := inTurns(ctx, b.n, bareShell, shell("debug", config, "-q", "debugged"),
+		shell("kubectl", config, "debug", "-it", "debugged", "--image="+podspec.ToolboxImage, "--image-pull-policy=IfNotPresent", "--target=main"),
+		bareTrue, imageExec)
+	if err != nil {
+		return nil, err
+	}
+	p.container = main
+	if _, err := b.bare.stop(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := b.api.delete(ctx, "debugged"); err != nil {
+		return nil, err
+	}
+	if _, err := b.awaitClean(ctx, []types.UID{uid}); err != nil {
+		return nil, err
+	}
+	return []result{
+		{What: "`wherry debug POD` → prompt on a terminal (bare: CreateContainer + StartContainer)", Figure: s[1].median("prompt"), Bare: s[0].median("prompt"), MaxOver: 60 * time.Millisecond},
+		{What: "… against `wherry kubectl debug -it --image --target` as the bare side", Figure: s[1].median("prompt"), Bare: s[2].median("prompt"), MaxRatio: 0.6},
+		{What: "`wherry exec POD -m IMAGE -- true`, whole command (bare: create, start, exit, remove)", Figure: s[4].median("true"), Bare: s[3].median("true"), MaxRatio: 1.3},
+	}, b.bare.nothingLeft(ctx)
+}
+
+// promptAfter starts a command on a terminal and returns how long it took until a shell's prompt was there; then it ends the shell.
+func promptAfter(cmd *exec.Cmd) (time.Duration, error) {
+	begun := time.Now()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return 0, err
+	}
+	defer tty.Close()
+	var said bytes.Buffer
+	buf := make([]byte, 4096)
+	took := time.Duration(0)
+	for {
+		n, err := tty.Read(buf)
+		said.Write(buf[:n])
+		if took == 0 && bytes.Contains(said.Bytes(), []byte("# ")) {
+			took = time.Since(begun)
+			if _, err := tty.WriteString("exit\r"); err != nil {
+				return 0, err
+			}
+		}
+		if err != nil { // the other side is closed
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil || took == 0 {
+		return 0, fmt.Errorf("%v: no prompt, or a bad end: %w: %s", cmd.Args, err, said.String())
+	}
+	return took, nil
+}
+
+// awaitExit waits until a container has ended. The CRI tells ends by events too, but those come later than the status knows.
+func (b *bareClient) awaitExit(ctx context.Context, id string) error {
+	for {
+		r, err := b.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+		if err != nil || r.GetStatus().GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// dropContainer removes the container that was started last, by force.
+func (b *bareClient) dropContainer(ctx context.Context, p *barePod) error {
+	_, err := b.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: p.container})
+	return err
+}
