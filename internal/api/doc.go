@@ -6,9 +6,10 @@
 // types, its rules (a pure strategy: what is set, what is refused) and its storage on genericregistry.Store. The types of
 // k8s.io/api are wire form, hub and stored form at once, so there are no conversions but the one between the two Event APIs.
 // Around the storage stand authentication (certificates, tokens), authorisation (by group), admission (namespace, service
-// account, tolerations) and the connecters of internal/api/connect, which reach a node's own HTTPS API. The debugger (debug*.go)
-// makes, stops and records what people start inside pods.
+// account, tolerations; LimitRanges by package limitrange, ResourceQuotas by package quota, whose status quotas.go keeps) and the
+// connecters of internal/api/connect, which reach a node's own HTTPS API. The debugger (debug*.go) makes, stops and records what
+// people start inside pods.
 //
 // Its law: rules import no client and no clock; nothing is kept in memory that etcd does not hold (except the set of service
-// addresses, rebuilt at start), and every write goes through the same strategies, also the server's own.
+// addresses and that of namespaces with limits or quotas, rebuilt at start), and every write goes through the same strategies, also the server's own.
 package api

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -61,6 +62,8 @@ type Server struct {
 	ready    chan struct{}
 
 	admission admission.Interface
+	limits    *ruled
+	quotas    *quotas
 	debugger  *debugger
 }
 
@@ -100,6 +103,8 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s.tokens.lookup = s.stores
+	s.limits = newRuled(s.stores["limitranges"])
+	s.quotas = newQuotas(s.stores, s.schemes, s.log)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -165,7 +170,8 @@ func (s *Server) assemble(b *backend) error {
 		return err
 	}
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(authorize)
-	s.admission = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount})
+	s.admission = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount},
+		limitRanger{s.limits}, quotaAdmission{s.quotas})
 	c.AdmissionControl = s.admission
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
@@ -213,8 +219,11 @@ func (s *Server) Run(ctx context.Context) error {
 	s.loopback.serve(s.generic.Handler)
 	watch, cancel := context.WithCancel(ctx)
 	go s.watchReady(watch)
+	var counting sync.WaitGroup
+	counting.Go(func() { s.quotas.run(watch) })
 	err := prepared.RunWithContext(ctx)
 	cancel()
+	counting.Wait()
 	stop, done := context.WithTimeout(context.Background(), time.Second)
 	defer done()
 	err = errors.Join(err, s.loopback.close(stop))
@@ -229,6 +238,9 @@ func (s *Server) free() {
 	}
 	if s.debugger != nil {
 		s.debugger.close()
+	}
+	if s.quotas != nil {
+		s.quotas.close()
 	}
 	s.stores.close()
 	if s.kubelets != nil {

@@ -115,7 +115,11 @@ func (a *addresses) attach(store *registry.Store) {
 			}
 		}, nil
 	}
+	deleted := store.AfterDelete
 	store.AfterDelete = func(obj runtime.Object, options *metav1.DeleteOptions) {
+		if deleted != nil {
+			deleted(obj, options)
+		}
 		if options == nil || !dryrun.IsDryRun(options.DryRun) {
 			a.free(obj.(*corev1.Service))
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -180,7 +181,33 @@ func (s etcdStorage) explain(err error) error {
 // kindREST is the storage of one kind as the API sees it.
 type kindREST struct {
 	*registry.Store
-	kind *kind
+	kind   *kind
+	quotas *quotas // nil where no quota counts the kind
+}
+
+// Create implements rest.Creater.
+func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (made runtime.Object, err error) {
+	if r.quotas == nil {
+		return r.Store.Create(ctx, obj, validate, options)
+	}
+	err = r.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+		made, err = r.Store.Create(ctx, obj, validate, options)
+		return err == nil, err
+	})
+	return made, err
+}
+
+// Update implements rest.Updater. A server-side apply may create, and so may a PUT of some kinds.
+func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+	if r.quotas == nil || !mayCreate && !r.kind.rules.createOnUpdate {
+		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
+	}
+	err = r.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+		obj, created, err = r.Store.Update(ctx, name, info, create, update, mayCreate, options)
+		return created, err
+	})
+	return obj, created, err
 }
 
 // ShortNames implements rest.ShortNamesProvider.

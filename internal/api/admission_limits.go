@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/wherryproject/wherry/internal/api/limitrange"
+)
+
+// limitRanger holds new pods to the LimitRanges of their namespace (SC-16).
+type limitRanger struct{ ranges *ruled }
+
+var (
+	_ admission.MutationInterface   = limitRanger{}
+	_ admission.ValidationInterface = limitRanger{}
+)
+
+// Handles implements admission.Interface.
+func (limitRanger) Handles(op admission.Operation) bool { return op == admission.Create }
+
+// Admit implements admission.MutationInterface: defaults first.
+func (p limitRanger) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ranges, err := p.of(ctx, a)
+	if err != nil || len(ranges) == 0 {
+		return err
+	}
+	limitrange.Apply(pod, ranges)
+	return nil
+}
+
+// Validate implements admission.ValidationInterface: then the limits, all violations at once.
+func (p limitRanger) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ranges, err := p.of(ctx, a)
+	if err != nil || len(ranges) == 0 {
+		return err
+	}
+	if refused := errors.NewAggregate(limitrange.Check(pod, ranges)); refused != nil {
+		return admission.NewForbidden(a, refused)
+	}
+	return nil
+}
+
+// of is the new pod and what rules it; most namespaces have no ranges and cost no read.
+func (p limitRanger) of(ctx context.Context, a admission.Attributes) (*corev1.Pod, []corev1.LimitRange, error) {
+	pod, ok := newPod(a)
+	if !ok {
+		return nil, nil, nil
+	}
+	if has, err := p.ranges.has(ctx, a.GetNamespace()); err != nil || !has {
+		return nil, nil, err
+	}
+	list, err := p.ranges.rest.List(p.ranges.rest.within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the limit ranges of namespace %s: %w", a.GetNamespace(), err)
+	}
+	return pod, list.(*corev1.LimitRangeList).Items, nil
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/wherryproject/wherry/internal/api/quota"
+)
+
+// quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16). It is the last plug-in: what it lets pass
+// is charged.
+type quotaAdmission struct{ quotas *quotas }
+
+var _ admission.ValidationInterface = quotaAdmission{}
+
+// Handles implements admission.Interface.
+func (quotaAdmission) Handles(op admission.Operation) bool { return op == admission.Create }
+
+// Validate implements admission.ValidationInterface.
+func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	c := creationIn(ctx, a.GetNamespace())
+	if a.GetSubresource() != "" || c == nil {
+		return nil
+	}
+	item := quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}
+	for {
+		err := p.quotas.charge(ctx, a, item, c)
+		if !apierrors.IsConflict(err) || ctx.Err() != nil {
+			return err
+		}
+		// Somebody changed a quota meanwhile; of several, some may have been charged.
+		if _, err := p.quotas.recount(ctx, a.GetNamespace(), true); err != nil && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+// charge writes into the quotas that concern a new object what they will have used with it. The caller's create has the
+// namespace's turn, so that what is charged cannot be counted as missing before the object is there.
+func (q *quotas) charge(ctx context.Context, a admission.Attributes, item quota.Item, c *creation) error {
+	matching := func(all []corev1.ResourceQuota) []corev1.ResourceQuota {
+		return slices.DeleteFunc(all, func(r corev1.ResourceQuota) bool { return !quota.Matches(&r, item) })
+	}
+	all, err := q.list(ctx, a.GetNamespace())
+	if err != nil {
+		return err
+	}
+	charged, err := chargeAll(matching(all), item)
+	if err != nil {
+		// Perhaps only because something that has gone is not taken off yet: nothing is refused without counting.
+		if all, err = q.recount(ctx, a.GetNamespace(), !a.IsDryRun()); err != nil {
+			return err
+		}
+		if charged, err = chargeAll(matching(all), item); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+	}
+	if a.IsDryRun() {
+		return nil
+	}
+	if len(charged) > 0 {
+		c.charged++
+	}
+	for i := range charged {
+		if err := q.write(ctx, &charged[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chargeAll returns the quotas an object changes, as they are then, or everything that is against it.
+func chargeAll(all []corev1.ResourceQuota, item quota.Item) (changed []corev1.ResourceQuota, _ error) {
+	var refused []error
+	for i := range all {
+		if !quota.Settled(&all[i]) {
+			refused = append(refused, fmt.Errorf("status unknown for quota: %s", all[i].Name))
+			continue
+		}
+		used, err := quota.Charge(&all[i], item)
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		if !quota.Same(used, all[i].Status.Used) {
+			after := all[i].DeepCopy()
+			after.Status.Used = used
+			changed = append(changed, *after)
+		}
+	}
+	if err := errors.NewAggregate(refused); err != nil {
+		return nil, err
+	}
+	return changed, nil
+}

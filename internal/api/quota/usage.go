@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+const (
+	countPrefix    = "count/"
+	requestsPrefix = corev1.DefaultResourceRequestsPrefix
+	limitsPrefix   = "limits."
+)
+
+// Item is an object that quotas may count.
+type Item struct {
+	Resource schema.GroupResource
+	Object   runtime.Object
+}
+
+// Tracks says whether objects of a resource can take anything of the named entry of a quota.
+func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
+	if strings.HasPrefix(string(name), countPrefix) {
+		return string(name) == countPrefix+r.String()
+	}
+	switch r {
+	case corev1.Resource("pods"):
+		return name == corev1.ResourcePods || isCompute(name)
+	case corev1.Resource("services"):
+		return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts || name == corev1.ResourceServicesLoadBalancers
+	case corev1.Resource("configmaps"), corev1.Resource("secrets"), corev1.Resource("resourcequotas"):
+		return string(name) == r.Resource
+	}
+	return false
+}
+
+func isCompute(name corev1.ResourceName) bool {
+	if name == corev1.ResourceRequestsStorage {
+		return false
+	}
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return true
+	}
+	s := string(name)
+	return strings.HasPrefix(s, requestsPrefix) || strings.HasPrefix(s, limitsPrefix) || strings.HasPrefix(s, corev1.ResourceHugePagesPrefix)
+}
+
+// Usage is what one object takes, under every name a quota may have for it.
+func Usage(i Item) corev1.ResourceList {
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	used := corev1.ResourceList{corev1.ResourceName(countPrefix + i.Resource.String()): one}
+	switch obj := i.Object.(type) {
+	case *corev1.Pod:
+		if ended(obj) {
+			return used
+		}
+		used[corev1.ResourcePods] = one
+		for name, q := range podspec.EffectiveRequests(obj) {
+			used[requestsPrefix+name] = q
+			if isCompute(name) {
+				used[name] = q
+			}
+		}
+		for name, q := range podspec.EffectiveLimits(obj) {
+			used[limitsPrefix+name] = q
+		}
+	case *corev1.Service:
+		used[corev1.ResourceServices] = one
+		balanced := obj.Spec.Type == corev1.ServiceTypeLoadBalancer
+		if balanced {
+			used[corev1.ResourceServicesLoadBalancers] = one
+		}
+		if obj.Spec.Type == corev1.ServiceTypeNodePort || balanced && ptr.Deref(obj.Spec.AllocateLoadBalancerNodePorts, true) {
+			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(len(obj.Spec.Ports)), resource.DecimalSI)
+		}
+	default:
+		if name := corev1.ResourceName(i.Resource.Resource); Tracks(i.Resource, name) {
+			used[name] = one
+		}
+	}
+	return used
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

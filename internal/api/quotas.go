@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/quota"
+)
+
+const (
+	firstRecount = 50 * time.Millisecond
+	lastRecount  = time.Minute
+)
+
+// quotas keeps the status of every ResourceQuota: what new objects take is charged when they are admitted, and everything is
+// counted anew when objects go, pods end or a quota changes. In a namespace that has quotas, creates and counts take turns, from
+// admission until the object is stored: a count never misses what has just been charged, and creates that race never get more
+// than there is.
+type quotas struct {
+	stores stores
+	status *registry.Store
+	log    *slog.Logger
+	ruled  *ruled
+	queue  workqueue.TypedRateLimitingInterface[string] // namespaces to count
+
+	mu    sync.Mutex
+	turns map[string]chan struct{} // by namespace, each with room for the one whose turn it is
+}
+
+func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
+	q := &quotas{
+		stores: st, log: log, turns: map[string]chan struct{}{},
+		status: st["resourcequotas"].with(schemes, resourceQuotaStatusRules()),
+		ruled:  newRuled(st["resourcequotas"]),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount)),
+	}
+	for _, r := range st {
+		if isCounted(r.kind) {
+			r.quotas = q
+			q.follow(r)
+		}
+	}
+	return q
+}
+
+// isCounted: what the server writes by itself is not held to quotas.
+func isCounted(k *kind) bool {
+	return k.namespaced && k.plural != "events" && k.plural != "leases" && k.plural != debugrun.Resource
+}
+
+// follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
+func (q *quotas) follow(r *kindREST) {
+	r.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) { q.changed(obj) }
+	switch r.kind.plural {
+	case "resourcequotas":
+		created := r.AfterCreate // of ruled
+		r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
+			created(obj, options)
+			q.changed(obj)
+		}
+		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) {
+			if !quota.Settled(obj.(*corev1.ResourceQuota)) {
+				q.changed(obj)
+			}
+		}
+	case "pods":
+		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) {
+			pod := obj.(*corev1.Pod)
+			ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+			if ended || pod.Spec.ActiveDeadlineSeconds != nil { // which an update may set, and changes the scope
+				q.changed(obj)
+			}
+		}
+	case "services":
+		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) { q.changed(obj) }
+	}
+}
+
+func (q *quotas) changed(obj runtime.Object) {
+	if o, err := meta.Accessor(obj); err == nil && q.ruled.known(o.GetNamespace()) {
+		q.queue.Add(o.GetNamespace())
+	}
+}
+
+// run counts until ctx is done: first everything, as the server may have been killed between a charge and its object.
+func (q *quotas) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, q.queue.ShutDown)
+	defer stop()
+	for wait := firstRecount; ; wait = min(2*wait, lastRecount) {
+		err := q.ruled.load(ctx)
+		if err == nil {
+			break
+		}
+		q.log.Warn("quotas cannot be read, will try again", "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+	for _, namespace := range q.ruled.all() {
+		q.queue.Add(namespace)
+	}
+	for q.next(ctx) {
+	}
+}
+
+func (q *quotas) close() { q.queue.ShutDown() }
+
+func (q *quotas) next(ctx context.Context) bool {
+	namespace, ended := q.queue.Get()
+	if ended {
+		return false
+	}
+	defer q.queue.Done(namespace)
+	done, err := q.turn(ctx, namespace)
+	if err == nil {
+		_, err = q.recount(ctx, namespace, true)
+		done()
+	}
+	switch {
+	case err == nil:
+		q.queue.Forget(namespace)
+	case ctx.Err() == nil:
+		if !apierrors.IsConflict(err) {
+			q.log.Warn("quotas are not counted, will try again", "namespace", namespace, "err", err)
+		}
+		q.queue.AddRateLimited(namespace)
+	}
+	return true
+}
+
+// turn waits for the turn in a namespace, or until ctx is done.
+func (q *quotas) turn(ctx context.Context, namespace string) (done func(), err error) {
+	q.mu.Lock()
+	turn := q.turns[namespace]
+	if turn == nil {
+		turn = make(chan struct{}, 1)
+		q.turns[namespace] = turn
+	}
+	q.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// creation is, in its context, a create that has the turn in a namespace.
+type creation struct {
+	namespace string
+	charged   int
+}
+
+type creationKey struct{}
+
+// creationIn is the create that has the turn in a namespace, or nil.
+func creationIn(ctx context.Context, namespace string) *creation {
+	if c, ok := ctx.Value(creationKey{}).(*creation); ok && c.namespace == namespace {
+		return c
+	}
+	return nil
+}
+
+// creating runs a create, which says whether it created, in its turn where there are quotas. What is charged without being
+// created (or tried more than once) and what began before the namespace's first quota was made are put right by counting.
+func (q *quotas) creating(ctx context.Context, namespace string, create func(context.Context) (bool, error)) error {
+	has, err := q.ruled.has(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if !has {
+		_, err := create(ctx)
+		if q.ruled.known(namespace) {
+			q.queue.Add(namespace)
+		}
+		return err
+	}
+	done, err := q.turn(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c := &creation{namespace: namespace}
+	created, err := create(context.WithValue(ctx, creationKey{}, c))
+	if c.charged > 1 || c.charged == 1 && !created {
+		q.queue.Add(namespace)
+	}
+	return err
+}
+
+func (q *quotas) list(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error) {
+	r := q.stores["resourcequotas"]
+	list, err := r.List(r.within(ctx, namespace), &metainternal.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the quotas of namespace %s: %w", namespace, err)
+	}
+	return list.(*corev1.ResourceQuotaList).Items, nil
+}
+
+// recount counts what the quotas of a namespace limit, and returns them as they are then. The caller has the turn.
+func (q *quotas) recount(ctx context.Context, namespace string, write bool) ([]corev1.ResourceQuota, error) {
+	all, err := q.list(ctx, namespace)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	var items []quota.Item
+	for _, r := range q.stores {
+		if r.quotas == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.kind) }) {
+			continue
+		}
+		list, err := r.List(r.within(ctx, namespace), &metainternal.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("count the %s of namespace %s: %w", r.kind.plural, namespace, err)
+		}
+		if err := meta.EachListItem(list, func(obj runtime.Object) error {
+			items = append(items, quota.Item{Resource: r.kind.resource(), Object: obj})
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		one := &all[i]
+		used := quota.Count(one, items)
+		if quota.Settled(one) && quota.Same(used, one.Status.Used) {
+			continue
+		}
+		one.Status = corev1.ResourceQuotaStatus{Hard: one.Spec.Hard.DeepCopy(), Used: used}
+		if write {
+			if err := q.write(ctx, one); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+func tracks(q *corev1.ResourceQuota, k *kind) bool {
+	for name := range q.Spec.Hard {
+		if quota.Tracks(k.resource(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// write stores the status of a quota and takes over its new version; it is a conflict if somebody else wrote the quota since it
+// was read, and nothing if it has gone.
+func (q *quotas) write(ctx context.Context, one *corev1.ResourceQuota) error {
+	ctx = q.stores["resourcequotas"].within(ctx, one.Namespace)
+	obj, _, err := q.status.Update(ctx, one.Name, rest.DefaultUpdatedObjectInfo(one.DeepCopy()), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	*one = *obj.(*corev1.ResourceQuota)
+	return nil
+}

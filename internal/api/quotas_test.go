@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+func newQuota(t *testing.T, c kubernetes.Interface, ns string, spec corev1.ResourceQuotaSpec) {
+	t.Helper()
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: spec}
+	if _, err := c.CoreV1().ResourceQuotas(ns).Create(t.Context(), q, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hard(pairs ...string) corev1.ResourceQuotaSpec {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return corev1.ResourceQuotaSpec{Hard: list}
+}
+
+// waitUsed returns when the quota says that this much is used, of what it limits now.
+func waitUsed(t *testing.T, c kubernetes.Interface, ns string, pairs ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	w, err := c.CoreV1().ResourceQuotas(ns).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "q").String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	var last *corev1.ResourceQuota
+	for e := range w.ResultChan() {
+		q, ok := e.Object.(*corev1.ResourceQuota)
+		if !ok {
+			t.Fatalf("watch: %v", e.Object)
+		}
+		last = q
+		same := len(q.Status.Hard) == len(q.Spec.Hard)
+		for name, want := range hard(pairs...).Hard {
+			have, ok := q.Status.Used[name]
+			same = same && ok && have.Cmp(want) == 0
+		}
+		if same {
+			return
+		}
+	}
+	t.Fatalf("waited in vain for %v, have %+v", pairs, last)
+}
+
+func kill(t *testing.T, c kubernetes.Interface, ns, name string) {
+	t.Helper()
+	if err := c.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestQuota: SC-16, through the API.
+func TestQuota(t *testing.T) {
+	c := client(t)
+	create := func(ns string, p *corev1.Pod) error {
+		_, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
+		return err
+	}
+	t.Run("SC-16 a sidecar exceeds it", func(t *testing.T) {
+		ns := namespace(t, c)
+		newQuota(t, c, ns, hard("requests.cpu", "2", "pods", "9"))
+		createPod(t, c, ns, podWith("a", "500m", "500m"))
+		waitUsed(t, c, ns, "requests.cpu", "1", "pods", "1")
+		refusedFor(t, create(ns, podWith("b", "1", "100m")),
+			`pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=1100m, used: requests.cpu=1, limited: requests.cpu=2`)
+		waitUsed(t, c, ns, "requests.cpu", "1", "pods", "1")
+		init := podWith("c", "1", "100m")
+		init.Spec.InitContainers[0].RestartPolicy = nil
+		createPod(t, c, ns, init)
+		waitUsed(t, c, ns, "requests.cpu", "2", "pods", "2")
+	})
+	t.Run("SC-16 a sidecar must say what it takes", func(t *testing.T) {
+		ns := namespace(t, c)
+		newQuota(t, c, ns, hard("limits.cpu", "2"))
+		p := podWith("p", "1", "1")
+		p.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{}
+		refusedFor(t, create(ns, p), "failed quota: q: must specify limits.cpu for: proxy")
+		limit(t, c, ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: cpus("1")})
+		createPod(t, c, ns, p)
+		waitUsed(t, c, ns, "limits.cpu", "2")
+	})
+	t.Run("SC-16 it is released when a pod goes or ends", func(t *testing.T) {
+		ns := namespace(t, c)
+		newQuota(t, c, ns, hard("limits.cpu", "2", "count/pods", "3"))
+		createPod(t, c, ns, podWith("a", "1", "1"))
+		kill(t, c, ns, "a")
+		createPod(t, c, ns, podWith("b", "1", "1")) // whether or not it has been counted meanwhile
+		kill(t, c, ns, "b")
+		waitUsed(t, c, ns, "limits.cpu", "0", "count/pods", "0")
+		got := createPod(t, c, ns, podWith("c", "1", "1"))
+		got.Status.Phase = corev1.PodSucceeded
+		if _, err := c.CoreV1().Pods(ns).UpdateStatus(t.Context(), got, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		waitUsed(t, c, ns, "limits.cpu", "0", "count/pods", "1")
+		createPod(t, c, ns, podWith("d", "1", "1"))
+	})
+	t.Run("SC-16 it follows its spec", func(t *testing.T) {
+		ns := namespace(t, c)
+		createPod(t, c, ns, podWith("before", "1", "1"))
+		newQuota(t, c, ns, hard("pods", "1"))
+		waitUsed(t, c, ns, "pods", "1")
+		refusedFor(t, create(ns, podWith("a", "1", "")), "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+		patch := []byte(`{"spec":{"hard":{"pods":"2","cpu":"3"}}}`)
+		if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		createPod(t, c, ns, podWith("a", "1", ""))
+		waitUsed(t, c, ns, "pods", "2", "cpu", "3")
+	})
+	t.Run("what is not created is not charged", func(t *testing.T) {
+		ns := namespace(t, c)
+		newQuota(t, c, ns, hard("pods", "2"))
+		createPod(t, c, ns, podWith("a", "1", ""))
+		if _, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith("b", "1", ""), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			t.Error(err)
+		}
+		waitUsed(t, c, ns, "pods", "1")
+		if err := create(ns, podWith("a", "1", "")); !apierrors.IsAlreadyExists(err) {
+			t.Errorf("twice: %v", err)
+		}
+		waitUsed(t, c, ns, "pods", "1")
+	})
+	t.Run("objects are counted", func(t *testing.T) {
+		ns := namespace(t, c)
+		newQuota(t, c, ns, hard("configmaps", "1", "count/secrets", "1"))
+		cms, secrets := c.CoreV1().ConfigMaps(ns), c.CoreV1().Secrets(ns)
+		if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := secrets.Apply(t.Context(), applycorev1.Secret("a", ns), metav1.ApplyOptions{FieldManager: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		waitUsed(t, c, ns, "configmaps", "1", "count/secrets", "1")
+		_, err := cms.Apply(t.Context(), applycorev1.ConfigMap("b", ns), metav1.ApplyOptions{FieldManager: "test"})
+		refusedFor(t, err, "exceeded quota: q, requested: configmaps=1, used: configmaps=1, limited: configmaps=1")
+		_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.CreateOptions{})
+		refusedFor(t, err, "exceeded quota: q, requested: count/secrets=1")
+		if _, err := cms.Apply(t.Context(), applycorev1.ConfigMap("a", ns).WithData(map[string]string{"k": "v"}), metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
+			t.Errorf("changing what is there: %v", err)
+		}
+	})
+	t.Run("scopes", func(t *testing.T) {
+		ns := namespace(t, c)
+		spec := hard("pods", "0")
+		spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}
+		newQuota(t, c, ns, spec)
+		refusedFor(t, create(ns, pod("besteffort")), "exceeded quota")
+		asks := podWith("burstable", "1", "1")
+		asks.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+		createPod(t, c, ns, asks)
+	})
+}
+
+// TestQuotaRace: SC-16, pods created at the same time, among deletions and changes of the quota itself, never exceed it.
+func TestQuotaRace(t *testing.T) {
+	c := client(t)
+	for _, way := range []struct {
+		name string
+		make func(ns, name string) error
+	}{
+		{"SC-16 created", func(ns, name string) error {
+			_, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith(name, "1", "1"), metav1.CreateOptions{})
+			return err
+		}},
+		{"SC-16 applied", func(ns, name string) error {
+			_, err := c.CoreV1().Pods(ns).Apply(t.Context(), applycorev1.Pod(name, ns).WithSpec(applycorev1.PodSpec().
+				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))), metav1.ApplyOptions{FieldManager: "test"})
+			return err
+		}},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			ns := namespace(t, c)
+			newQuota(t, c, ns, hard("pods", "5"))
+			for i := range 3 { // which go while the others come
+				if err := way.make(ns, fmt.Sprint("old-", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var made atomic.Int32
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					switch err := way.make(ns, fmt.Sprint("new-", i)); {
+					case err == nil:
+						made.Add(1)
+					case !apierrors.IsForbidden(err):
+						t.Error(err)
+					}
+				})
+			}
+			for i := range 3 {
+				all.Go(func() { kill(t, c, ns, fmt.Sprint("old-", i)) })
+				all.Go(func() {
+					patch := fmt.Appendf(nil, `{"metadata":{"labels":{"touched-%d":"yes"}}}`, i)
+					if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			for i := range 5 { // the deletions are over: now there is room for exactly five
+				if err := way.make(ns, fmt.Sprint("last-", i)); err == nil {
+					made.Add(1)
+				} else {
+					refusedFor(t, err, "exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5")
+				}
+			}
+			if n := made.Load(); n != 5 {
+				t.Errorf("%d pods where 5 may be", n)
+			}
+			waitUsed(t, c, ns, "pods", "5")
+		})
+	}
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
+// that creating objects elsewhere costs no read. It is filled from the store when it is first asked; the server is the only
+// writer of its store.
+type ruled struct {
+	rest *kindREST
+
+	mu     sync.Mutex
+	loaded bool
+	names  map[string]bool
+}
+
+// newRuled makes the set of a kind and keeps it up to date from here on.
+func newRuled(r *kindREST) *ruled {
+	set := &ruled{rest: r, names: map[string]bool{}}
+	r.AfterCreate = func(obj runtime.Object, _ *metav1.CreateOptions) {
+		if o, err := meta.Accessor(obj); err == nil {
+			set.add(o.GetNamespace())
+		}
+	}
+	return set
+}
+
+func (r *ruled) add(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names[namespace] = true
+}
+
+// has says whether a namespace may have an object of the kind.
+func (r *ruled) has(ctx context.Context, namespace string) (bool, error) {
+	if err := r.load(ctx); err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[namespace], nil
+}
+
+// known is has without a read, for when nobody can be told of an error.
+func (r *ruled) known(namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[namespace]
+}
+
+func (r *ruled) load(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loaded {
+		return nil
+	}
+	list, err := r.rest.List(r.rest.within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("read the %s: %w", r.rest.kind.plural, err)
+	}
+	err = meta.EachListItem(list, func(obj runtime.Object) error {
+		o, err := meta.Accessor(obj)
+		if err == nil {
+			r.names[o.GetNamespace()] = true
+		}
+		return err
+	})
+	r.loaded = err == nil
+	return err
+}
+
+// all are the namespaces that may have an object of the kind, once loaded.
+func (r *ruled) all() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.names {
+		names = append(names, name)
+	}
+	return names
+}
