@@ -18,6 +18,8 @@ import (
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api"
 )
 
 func newQuota(t *testing.T, c kubernetes.Interface, ns string, spec corev1.ResourceQuotaSpec) {
@@ -235,4 +237,34 @@ func TestQuotaRace(t *testing.T) {
 			waitUsed(t, c, ns, "pods", "5")
 		})
 	}
+}
+
+// TestQuotaRestart: SC-16, a server that was killed between a charge and its object puts the count right, and knows who has limits.
+func TestQuotaRestart(t *testing.T) {
+	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/quota-restart"}
+	s, stop := serve(t, config)
+	c := clientOf(t, configOf(t, s))
+	ns := namespace(t, c)
+	limit(t, c, ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: cpus("1")})
+	newQuota(t, c, ns, hard("pods", "2", "limits.cpu", "4"))
+	createPod(t, c, ns, podWith("a", "1", "1"))
+	waitUsed(t, c, ns, "pods", "1", "limits.cpu", "2")
+	q, err := c.CoreV1().ResourceQuotas(ns).Get(t.Context(), "q", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Status.Used = hard("pods", "2", "limits.cpu", "4").Hard
+	if _, err := c.CoreV1().ResourceQuotas(ns).UpdateStatus(t.Context(), q, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+
+	s, stop = serve(t, config)
+	defer stop()
+	c = clientOf(t, configOf(t, s))
+	waitUsed(t, c, ns, "pods", "1", "limits.cpu", "2")
+	p := podWith("b", "1", "1")
+	p.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{}
+	createPod(t, c, ns, p)
+	waitUsed(t, c, ns, "pods", "2", "limits.cpu", "4")
 }
