@@ -15,9 +15,13 @@ import (
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
+	marker := NewPod("marker", Tool("sleep")) // tells when a watch has begun
+	marker.Spec.NodeSelector = map[string]string{"there": "is-none"}
+	s.Create(marker)
 	eachKubectl(t, s, func(t *testing.T, s *Space) {
 		w := s.Start("get", "pods", "-w", "--output-watch-events")
 		events := s.Start("get", "events", "-w")
+		w.Out.Await("marker")
 		s.Create(NewPod("passer", Tool("sleep")))
 		pod := s.WaitReady("passer")
 		w.Out.AwaitFunc("the pod running", func(all string) bool {
