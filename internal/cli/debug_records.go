@@ -198,12 +198,17 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := debugRuns(cmd.Context(), c, f.namespace)
+			records, err := debugrun.NewClient(c.config)
 			if err != nil {
 				return err
 			}
+			which := metav1.ListOptions{}
 			if len(args) == 1 {
-				list.Items = slices.DeleteFunc(list.Items, func(r debugrun.DebugRun) bool { return r.Spec.Pod.Name != args[0] })
+				which = debugrun.OfPod(args[0])
+			}
+			list, err := records.List(cmd.Context(), f.namespace, which)
+			if err != nil {
+				return err
 			}
 			slices.SortStableFunc(list.Items, func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 			return printDebugRuns(t, list, output)
@@ -213,16 +218,6 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func debugRuns(ctx context.Context, c *client, namespace string) (*debugrun.DebugRunList, error) {
-	gv := debugrun.GroupVersion()
-	text, err := c.CoreV1().RESTClient().Get().AbsPath("/apis", gv.Group, gv.Version, "namespaces", namespace, debugrun.Resource).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	list := &debugrun.DebugRunList{}
-	return list, json.Unmarshal(text, list)
 }
 
 func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) error {

@@ -93,16 +93,3 @@ func DebugTarget(pod *corev1.Pod) string {
 func IsToolbox(image string) bool {
 	return image == ToolboxImage || strings.HasPrefix(image, ToolboxImage+":") || strings.HasPrefix(image, ToolboxImage+"@")
 }
-
-// DefaultDebugName is the first of debug, debug-2, debug-3, … that no container of the pod has (DC-01).
-func DefaultDebugName(pod *corev1.Pod) string {
-	for n := 1; ; n++ {
-		name := "debug"
-		if n > 1 {
-			name = fmt.Sprintf("debug-%d", n)
-		}
-		if _, taken := FindContainer(&pod.Spec, name); !taken {
-			return name
-		}
-	}
-}

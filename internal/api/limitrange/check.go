@@ -102,9 +102,12 @@ func (s subject) check(item *corev1.LimitRangeItem) (all []error) {
 // exact is the number a quantity stands for, without rounding.
 func exact(q resource.Quantity) *big.Rat {
 	q = q.DeepCopy() // AsDec changes how the number is kept
-	r, ok := new(big.Rat).SetString(q.AsDec().String())
-	if !ok {
-		panic("a decimal that is no number: " + q.String())
+	d := q.AsDec()
+	r := new(big.Rat).SetInt(d.UnscaledBig())
+	scale := int64(d.Scale()) // digits behind the point; below zero, zeros before it
+	shift := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(max(scale, -scale)), nil))
+	if scale < 0 {
+		return r.Mul(r, shift)
 	}
-	return r
+	return r.Quo(r, shift)
 }
