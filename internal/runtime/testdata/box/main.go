@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Box is the one program in the tests' images.
 package main
 
 import (
