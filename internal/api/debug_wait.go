@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -132,30 +132,14 @@ func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
 	return err
 }
 
-// The exit codes of commands that could not be run, as shells have them.
-const (
-	cannotRunCode = 126
-	notFoundCode  = 127
-)
-
 // commandCode is the exit code for a command that could not be run, or 0 when it is not the command's fault.
 func commandCode(s podspec.DebugState) int {
 	if !isStartError(s) && s.Reason != "RunContainerError" {
 		return 0
 	}
-	for _, word := range []struct {
-		text string
-		code int
-	}{
-		{"executable file not found", notFoundCode}, {"no such file or directory", notFoundCode},
-		{"permission denied", cannotRunCode}, {"exec format error", cannotRunCode}, {"is a directory", cannotRunCode},
-	} {
-		if strings.Contains(s.Message, word.text) {
-			return word.code
-		}
+	code := cri.CommandCode(s.Message)
+	if code == 0 && isStartError(s) {
+		return cri.CodeCannotRun
 	}
-	if isStartError(s) {
-		return cannotRunCode
-	}
-	return 0
+	return code
 }

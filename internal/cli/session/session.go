@@ -21,13 +21,12 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// Exit codes of commands that could not be run, as docker run has them.
+// Exit codes of a session itself, as docker run has them.
 const (
-	ExitFailed      = 125 // the session itself failed
-	ExitCannotRun   = 126
-	ExitNotFound    = 127
+	ExitFailed      = 125
 	ExitInterrupted = 130
 )
 
@@ -107,10 +106,11 @@ func codeOf(err error) (int, error) {
 	if refusal := refusalIn(err); refusal != nil {
 		return refusedCode(refusal), refusal
 	}
-	if err = plain(err); cannotRun(err.Error()) {
-		return ExitCannotRun, err
-	} else if notFound(err.Error()) {
-		return ExitNotFound, err
+	err = plain(err)
+	if about(err.Error()) {
+		if code := cri.CommandCode(err.Error()); code != 0 {
+			return code, err
+		}
 	}
 	return ExitFailed, err
 }
@@ -131,13 +131,9 @@ func plain(err error) error {
 	return errors.New(text)
 }
 
-// notFound and cannotRun know runc's words for a command that exec could not start; the CRI has no codes for them.
-func notFound(text string) bool {
-	return strings.Contains(text, "executable file not found in $PATH") || strings.Contains(text, "unable to start container process") && strings.Contains(text, "no such file or directory")
-}
-
-func cannotRun(text string) bool {
-	return strings.Contains(text, "unable to start container process") && (strings.Contains(text, "permission denied") || strings.Contains(text, "exec format error"))
+// about tells whether an error is about starting the command, in the runtime's words.
+func about(text string) bool {
+	return strings.Contains(text, "unable to start container process") || strings.Contains(text, "executable file not found in $PATH")
 }
 
 // refusalIn is the server's refusal in an error of a stream, or nil.

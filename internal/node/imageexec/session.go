@@ -173,15 +173,7 @@ func startCode(text string) int {
 	if !about {
 		return 0
 	}
-	for _, k := range []struct {
-		words string
-		code  int
-	}{{"executable file not found", 127}, {"no such file or directory", 127}, {"permission denied", 126}, {"exec format error", 126}, {"is a directory", 126}} {
-		if strings.Contains(why, k.words) {
-			return k.code
-		}
-	}
-	return 0
+	return cri.CommandCode(why)
 }
 
 // innermost is the last part of a chain of errors, from the mark of the executable on.
