@@ -13,6 +13,8 @@ for pod in $("$wherry" kubectl -n "$ns" get pods -o name); do
 	"$wherry" exec -n "$ns" -q "$pod" -m "${IMAGE:-wherry.dev/toolbox}" -- sh -c '
 		found=0
 		for root in /c/*; do
+			[ -d "$root" ] || { echo "  no containers to audit"; exit 1; }
+			echo "  $root"
 			for file in $(find "$root" -xdev -type f -perm -4000); do
 				echo "  setuid: $file"; found=2
 			done

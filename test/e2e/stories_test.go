@@ -50,7 +50,7 @@ func TestStories(t *testing.T) {
 		run(t, 0, "2-trace.sh").Has("inside its mount namespace", "/web")
 	})
 	t.Run("DC-16 IX-11 Ginger and Abe", func(t *testing.T) {
-		run(t, 0, "3-audit.sh").Has("pod/neato: 0", "pod/broken: 0")
+		run(t, 0, "3-audit.sh").Has("  /c/neato\n", "  /c/page\n", "pod/neato: 0", "  /c/web\n", "pod/broken: 0")
 	})
 	t.Run("DC-16 Roy, the dead", func(t *testing.T) {
 		run(t, 0, "4-diagnose.sh", "broken").Has("container web is dead", `"exitCode": 1`, "/site/index.html")
