@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The pause program, as PID 1 of a namespace, reaps what is left to it and ends on SIGTERM and SIGINT.
@@ -45,11 +46,23 @@ func TestPauseProgram(t *testing.T) {
 				children, err := os.ReadFile(fmt.Sprintf("%s/task/%d/children", proc, cmd.Process.Pid))
 				return err == nil && strings.TrimSpace(string(children)) == ""
 			})
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("after %v: %v, want exit code 0", sig, err)
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			// The kernel may leave children out of its list, so pause may not have come as far as it seems; and until it waits for
+			// signals, PID 1 does not get them. So it is told again.
+			for tries := 0; ; tries++ {
+				_ = cmd.Process.Signal(sig) // it may have ended
+				select {
+				case err := <-ended:
+					if err != nil {
+						t.Errorf("after %v: %v, want exit code 0", sig, err)
+					}
+					return
+				case <-time.After(100 * time.Millisecond):
+					if tries > 100 {
+						t.Fatalf("it does not end on %v", sig)
+					}
+				}
 			}
 		})
 	}
