@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -123,54 +122,65 @@ func (s stores) slices(ctx context.Context, service string) ([]*discoveryv1.Endp
 	return found, nil
 }
 
-// install serves every kind and its subresources.
+// served is what the server answers for, by group and path below it ("pods", "pods/log").
+type served map[schema.GroupVersion]map[string]rest.Storage
+
+func (v served) add(gv schema.GroupVersion, path string, storage rest.Storage) {
+	if v[gv] == nil {
+		v[gv] = map[string]rest.Storage{}
+	}
+	v[gv][path] = storage
+}
+
+// install serves every kind and its subresources. A kind of the table is served as it is, with its status; what is special about
+// some comes after.
 func (s *Server) install() error {
-	st := s.stores
 	s.debugger = s.newDebugger()
-	core := map[string]rest.Storage{}
-	for name, r := range st {
-		if r.kind.gv != corev1.SchemeGroupVersion {
-			continue
-		}
-		core[name] = r
+	all := served{}
+	for name, r := range s.stores {
+		all.add(r.kind.gv, name, r)
 		if r.kind.status != nil {
-			core[name+"/status"] = subresource{r.with(s.schemes, *r.kind.status)}
+			all.add(r.kind.gv, name+"/status", subresource{r.with(s.schemes, *r.kind.status)})
 		}
 	}
-	s.addresses.attach(st["services"].Store)
+	s.addCore(all)
+	s.addConnecters(all[corev1.SchemeGroupVersion])
+	s.addDebugRuns(all)
+	events := s.stores["events"]
+	all.add(eventsv1.SchemeGroupVersion, "events", eventsView{&kindREST{Store: events.with(s.schemes, newEventRules()), kind: events.kind}})
 
-	namespaces := newNamespaceREST(st["namespaces"])
-	core["namespaces"] = namespaces
-	core["namespaces/finalize"] = finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())}
-	core["namespaces/status"] = subresource{st["namespaces"].with(s.schemes, namespaceStatusRules())}
-
-	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		core["pods/ephemeralcontainers"] = ephemeralREST{subresource{st["pods"].with(s.schemes, podEphemeralRules())}, s.debugger}
-	}
-	core["pods/"+debugrun.Subresource] = debugREST{s.debugger}
-	core["pods/binding"] = bindingREST{st["pods"].Store}
-	core["pods/eviction"] = evictionREST{st["pods"].Store}
-	core["serviceaccounts/token"] = tokenREST{s.tokens}
-	s.addConnecters(core)
-
-	events := map[string]rest.Storage{"events": eventsView{&kindREST{Store: st["events"].with(s.schemes, newEventRules()), kind: st["events"].kind}}}
-	discovery := map[string]rest.Storage{"endpointslices": st["endpointslices"]}
-	coordination := map[string]rest.Storage{"leases": st["leases"]}
-	runs := st[debugrun.Resource]
-	debug := map[string]rest.Storage{
-		debugrun.Resource:             debugRunREST{runs},
-		debugrun.Resource + "/status": ownStatus{subresource{runs.with(s.schemes, *runs.kind.status)}},
-	}
-
-	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, core)); err != nil {
+	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, all)); err != nil {
 		return err
 	}
-	return s.generic.InstallAPIGroups(
-		s.group(coordinationv1.SchemeGroupVersion, coordination),
-		s.group(discoveryv1.SchemeGroupVersion, discovery),
-		s.group(eventsv1.SchemeGroupVersion, events),
-		s.group(debugrun.GroupVersion(), debug),
-	)
+	var infos []*genericapiserver.APIGroupInfo
+	for _, g := range groups() {
+		if g.gv != corev1.SchemeGroupVersion && all[g.gv] != nil {
+			infos = append(infos, s.group(g.gv, all))
+		}
+	}
+	return s.generic.InstallAPIGroups(infos...)
+}
+
+// addCore serves what the core group has besides plain kinds.
+func (s *Server) addCore(all served) {
+	st, core := s.stores, corev1.SchemeGroupVersion
+	s.addresses.attach(st["services"].Store)
+	all.add(core, "namespaces", newNamespaceREST(st["namespaces"]))
+	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())})
+	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
+		all.add(core, "pods/ephemeralcontainers", ephemeralREST{subresource{st["pods"].with(s.schemes, podEphemeralRules())}, s.debugger})
+	}
+	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
+	all.add(core, "pods/binding", bindingREST{st["pods"].Store})
+	all.add(core, "pods/eviction", evictionREST{st["pods"].Store})
+	all.add(core, "serviceaccounts/token", tokenREST{s.tokens})
+}
+
+// addDebugRuns serves the records of debugging, which nobody but the server writes.
+func (s *Server) addDebugRuns(all served) {
+	runs := s.stores[debugrun.Resource]
+	all.add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
+	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{subresource{runs.with(s.schemes, *runs.kind.status)}})
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
@@ -190,10 +200,10 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.slices, plain)
 }
 
-func (s *Server) group(gv schema.GroupVersion, resources map[string]rest.Storage) *genericapiserver.APIGroupInfo {
+func (s *Server) group(gv schema.GroupVersion, all served) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.params, s.schemes.codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
-	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: resources}
+	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
 	if gv == debugrun.GroupVersion() {
 		info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
 	}

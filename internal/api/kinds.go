@@ -3,6 +3,8 @@
 package api
 
 import (
+	"slices"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,7 +19,11 @@ const eventTTL = 60 * 60
 
 // kinds is the table of everything the server stores, in the order of discovery. A new kind is a row here and its rules.
 func kinds(gates *features.Gates) []*kind {
-	core, discovery, coordination := corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion
+	return slices.Concat(coreKinds(gates), plainKinds(), debugKinds())
+}
+
+func coreKinds(gates *features.Gates) []*kind {
+	core := corev1.SchemeGroupVersion
 	return []*kind{
 		{gv: core, name: "Namespace", plural: "namespaces", singular: "namespace", short: []string{"ns"},
 			object: of[corev1.Namespace], list: of[corev1.NamespaceList],
@@ -52,12 +58,22 @@ func kinds(gates *features.Gates) []*kind {
 		{gv: core, name: "ResourceQuota", plural: "resourcequotas", singular: "resourcequota", short: []string{"quota"}, namespaced: true,
 			object: of[corev1.ResourceQuota], list: of[corev1.ResourceQuotaList], returnDeleted: true,
 			rules: resourceQuotaRules(), status: status(resourceQuotaStatusRules())},
-		{gv: discovery, name: "EndpointSlice", plural: "endpointslices", singular: "endpointslice", namespaced: true,
+	}
+}
+
+func plainKinds() []*kind {
+	return []*kind{
+		{gv: discoveryv1.SchemeGroupVersion, name: "EndpointSlice", plural: "endpointslices", singular: "endpointslice", namespaced: true,
 			object: of[discoveryv1.EndpointSlice], list: of[discoveryv1.EndpointSliceList],
 			rules: endpointSliceRules()},
-		{gv: coordination, name: "Lease", plural: "leases", singular: "lease", namespaced: true,
+		{gv: coordinationv1.SchemeGroupVersion, name: "Lease", plural: "leases", singular: "lease", namespaced: true,
 			object: of[coordinationv1.Lease], list: of[coordinationv1.LeaseList],
 			rules: leaseRules()},
+	}
+}
+
+func debugKinds() []*kind {
+	return []*kind{
 		{gv: debugrun.GroupVersion(), name: "DebugRun", plural: debugrun.Resource, singular: "debugrun", namespaced: true,
 			object: of[debugrun.DebugRun], list: of[debugrun.DebugRunList],
 			rules: debugRunRules(), status: status(debugRunStatusRules()), fields: debugRunFields},

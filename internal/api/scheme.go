@@ -3,16 +3,24 @@
 package api
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
@@ -49,13 +57,37 @@ func newSchemes() (*schemes, error) {
 	}, nil
 }
 
+// apiGroup is one version of one API group that the server has types of.
+type apiGroup struct {
+	gv  schema.GroupVersion
+	add func(*runtime.Scheme) error
+}
+
+// groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the first.
+func groups() []apiGroup {
+	return []apiGroup{
+		{corev1.SchemeGroupVersion, corev1.AddToScheme},
+		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme},
+		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme},
+		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme},
+		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme},
+		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme},
+		{nodev1.SchemeGroupVersion, nodev1.AddToScheme},
+		{policyv1.SchemeGroupVersion, policyv1.AddToScheme},
+		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme},
+		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme},
+		{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme},
+		{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme},
+		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme},
+		{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme},
+		{debugrun.GroupVersion(), debugrun.AddToScheme},
+	}
+}
+
 func externalScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, eventsv1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme,
-		policyv1.AddToScheme, authenticationv1.AddToScheme, debugrun.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
+	for _, g := range groups() {
+		if err := g.add(scheme); err != nil {
 			return nil, err
 		}
 	}
@@ -69,10 +101,11 @@ func externalScheme() (*runtime.Scheme, error) {
 // addHub registers the external types as the internal version of their group: the library converts every object to the
 // internal version and back, which costs nothing when both are the same type.
 func addHub(scheme *runtime.Scheme) error {
-	for _, gv := range []schema.GroupVersion{
-		corev1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
-		policyv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, debugrun.GroupVersion(),
-	} {
+	for _, g := range groups() {
+		gv := g.gv
+		if gv == eventsv1.SchemeGroupVersion {
+			continue
+		}
 		hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
 		for kind := range scheme.KnownTypes(gv) {
 			if isMetaKind(kind) {

@@ -170,8 +170,7 @@ func (s *Server) assemble(b *backend) error {
 		return err
 	}
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(authorize)
-	s.admission = admission.NewChainHandler(&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount},
-		limitRanger{s.limits}, quotaAdmission{s.quotas})
+	s.admission = admission.NewChainHandler(s.plugins()...)
 	c.AdmissionControl = s.admission
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
@@ -201,6 +200,15 @@ func (s *Server) assemble(b *backend) error {
 	}
 	s.generic.ShutdownTimeout = drainTime
 	return nil
+}
+
+// plugins are the server's admission, in order: what sets fields comes before what judges them, and quotas, which charge, come last.
+func (s *Server) plugins() []admission.Interface {
+	return []admission.Interface{
+		&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount},
+		limitRanger{s.limits},
+		quotaAdmission{s.quotas},
+	}
 }
 
 func (s *Server) addHealth(c *genericapiserver.Config, b *backend) error {
