@@ -196,7 +196,7 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
 	core["pods/proxy"] = connect.NewPodProxy(pods, plain)
-	core["nodes/proxy"] = connect.NewNodeProxy(nodes, plain)
+	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.kubelets.Published, plain)
 	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.slices, plain)
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
 )
 
 // clientLifetime is how long an admin's kubeconfig is good. The server writes a new one at every start.
@@ -32,6 +34,17 @@ func (s *Server) AdminKubeconfig() ([]byte, error) {
 
 // KubeletClientTLS is how the server shows itself to the nodes' HTTPS APIs, and which certificates of theirs it trusts.
 func (s *Server) KubeletClientTLS() *tls.Config { return s.kubeletTLS.Clone() }
+
+// KubeletUser is who this server is towards kubelets.
+func (s *Server) KubeletUser() user.Info {
+	return &user.DefaultInfo{Name: serverUser, Groups: []string{user.SystemPrivilegedGroup}}
+}
+
+// ServeKubelet has this server reach the kubelet of a node, which runs in this process, by dial, where KubeletUser is taken to be
+// at the other end. forget undoes it.
+func (s *Server) ServeKubelet(nodeName string, dial connect.Dialer) (forget func()) {
+	return s.kubelets.Serve(nodeName, dial)
+}
 
 func (s *Server) newKubeletTLS() (*tls.Config, error) {
 	certPEM, keyPEM, err := s.ca.Client(serverUser, []string{user.SystemPrivilegedGroup}, clientLifetime)

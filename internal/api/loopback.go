@@ -11,12 +11,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
 // loopback serves the same handlers as the TLS port on connections that never leave the process. Who is on the other side is
 // decided as always: by a token, here one that only the returned rest.Config knows.
 type loopback struct {
-	listener *pairListener
+	listener *socketpair.Listener
 	server   *http.Server
 	config   *rest.Config
 	done     chan struct{}
@@ -27,7 +29,7 @@ func newLoopback() (*loopback, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loopback{listener: newPairListener(), done: make(chan struct{})}
+	l := &loopback{listener: socketpair.New(), done: make(chan struct{})}
 	l.config = &rest.Config{
 		Host:        "http://wherry.internal",
 		BearerToken: token,
@@ -37,7 +39,7 @@ func newLoopback() (*loopback, error) {
 		},
 		DisableCompression: true,
 		QPS:                -1, // in-process clients are not throttled
-		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.dial(ctx) },
+		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.Dial(ctx) },
 		UserAgent:          "wherry",
 	}
 	return l, nil

@@ -135,6 +135,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	a.api.Start(a.cfg.Listener)
+	if a.cfg.Local != nil {
+		a.api.StartLocal(a.cfg.Local, a.cfg.LocalUser)
+	}
 	defer a.api.Close()
 
 	ctx, cancel := context.WithCancel(ctx)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"path/filepath"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -37,7 +38,10 @@ type Config struct {
 	Cgroups      cgroup.Driver // nil: pods go where the runtime puts them
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
-	Listener    net.Listener
+	Listener net.Listener
+	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.
+	Local       net.Listener
+	LocalUser   user.Info
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool
 

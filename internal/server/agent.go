@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
@@ -21,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
 // startAgent starts the node agent against the API: the server's own, or the one that was joined. It is up when the node is registered.
@@ -51,21 +53,35 @@ func (s *Server) startAgent(ctx context.Context) error {
 		return fmt.Errorf("--kubelet-port: %w", err)
 	}
 	pods, links := LogDirs(o.DataDir)
+	local, who, forget := s.localKubelet()
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
 		ImageRuntime: s.imageRuntime(),
-		Cgroups:      groups, Listener: listener, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
+		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
 		DebugCap: debugCap, DebugImages: debugImages,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
 		listener.Close()
+		forget()
 		return err
 	}
-	s.parts.agent = spawn("agent", s.failed, a.Run)
+	s.parts.agent = spawn("agent", s.failed, func(ctx context.Context) error {
+		defer forget()
+		return a.Run(ctx)
+	})
 	return s.parts.agent.await(ctx, a.Ready())
+}
+
+// localKubelet makes the way from this process's API server to the agent. With another API server there is none.
+func (s *Server) localKubelet() (net.Listener, user.Info, func()) {
+	if s.parts.api == nil {
+		return nil, nil, func() {}
+	}
+	l := socketpair.New()
+	return l, s.parts.api.KubeletUser(), s.parts.api.ServeKubelet(s.opts.NodeName, l.Dial)
 }
 
 // attacher is the embedded runtime, which keeps output for those who attach; others do not.

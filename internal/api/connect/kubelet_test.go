@@ -189,7 +189,7 @@ func newCluster(t *testing.T) *cluster {
 	proxied := connectHandler(scheme, NewPodProxy(get, transport))
 	mux.Handle("/api/v1/namespaces/default/pods/{name}/proxy", proxied)
 	mux.Handle("/api/v1/namespaces/default/pods/{name}/proxy/{path...}", proxied)
-	mux.Handle("/api/v1/nodes/{name}/proxy/{path...}", connectHandler(scheme, NewNodeProxy(kubelets.Locate, transport)))
+	mux.Handle("/api/v1/nodes/{name}/proxy/{path...}", connectHandler(scheme, NewNodeProxy(kubelets.Locate, kubelets.Published, transport)))
 	mux.Handle("/api/v1/namespaces/default/pods/{name}/log", logHandler(scheme, NewLog(get, kubelets.Locate)))
 	c.Server = httptest.NewServer(mux)
 	t.Cleanup(c.Server.Close)

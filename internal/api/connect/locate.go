@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,12 +41,18 @@ const dialTimeout = 10 * time.Second
 type Kubelets struct {
 	get       NodeGetter
 	transport *http.Transport
+
+	mu    sync.Mutex
+	local map[string]*http.Transport // of kubelets in this process, by node
 }
+
+// Dialer connects to one place.
+type Dialer func(ctx context.Context) (net.Conn, error)
 
 // NewKubelets makes a locator over node objects; the TLS configuration holds the client certificate that kubelets
 // know the API server by, and the roots it knows them by.
 func NewKubelets(get NodeGetter, client *tls.Config) *Kubelets {
-	return &Kubelets{get: get, transport: &http.Transport{
+	return &Kubelets{get: get, local: map[string]*http.Transport{}, transport: &http.Transport{
 		TLSClientConfig:     client,
 		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: dialTimeout,
@@ -54,8 +61,44 @@ func NewKubelets(get NodeGetter, client *tls.Config) *Kubelets {
 	}}
 }
 
+// Serve has the kubelet of a node, which runs in this process, reached by dial, without TLS: a handshake each way costs more than
+// the rest of a short exec. forget undoes it.
+func (k *Kubelets) Serve(nodeName string, dial Dialer) (forget func()) {
+	t := &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     30 * time.Second,
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.local[nodeName] = t
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.local[nodeName] == t {
+			delete(k.local, nodeName)
+		}
+		t.CloseIdleConnections()
+	}
+}
+
+func (k *Kubelets) inProcess(nodeName string) (*http.Transport, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t, ok := k.local[nodeName]
+	return t, ok
+}
+
 // Locate is the NodeLocator.
 func (k *Kubelets) Locate(ctx context.Context, nodeName string) (*url.URL, http.RoundTripper, error) {
+	if t, ok := k.inProcess(nodeName); ok {
+		return &url.URL{Scheme: "http", Host: nodeName}, t, nil
+	}
+	return k.Published(ctx, nodeName)
+}
+
+// Published is the NodeLocator that goes by the node's object always: the address other machines use.
+func (k *Kubelets) Published(ctx context.Context, nodeName string) (*url.URL, http.RoundTripper, error) {
 	node, err := k.get(ctx, nodeName)
 	if apierrors.IsNotFound(err) {
 		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q is not registered", nodeName))
@@ -74,7 +117,14 @@ func (k *Kubelets) Locate(ctx context.Context, nodeName string) (*url.URL, http.
 }
 
 // Close lets go of idle connections.
-func (k *Kubelets) Close() { k.transport.CloseIdleConnections() }
+func (k *Kubelets) Close() {
+	k.transport.CloseIdleConnections()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range k.local {
+		t.CloseIdleConnections()
+	}
+}
 
 // kubeletHost prefers addresses that need no name resolution.
 func kubeletHost(node *corev1.Node) string {

@@ -129,13 +129,14 @@ func bracketed(ip string) string {
 // NodeProxy serves nodes/proxy: the kubelet's API, or another port of the node.
 type NodeProxy struct {
 	anyMethod
-	nodes     NodeLocator
-	transport http.RoundTripper
+	nodes, published NodeLocator
+	transport        http.RoundTripper
 }
 
-// NewNodeProxy makes the storage of nodes/proxy; transport is for ports other than the kubelet's.
-func NewNodeProxy(nodes NodeLocator, transport http.RoundTripper) *NodeProxy {
-	return &NodeProxy{nodes: nodes, transport: transport}
+// NewNodeProxy makes the storage of nodes/proxy. A request that names a port goes to the address that published tells; transport is
+// for ports other than the kubelet's.
+func NewNodeProxy(nodes, published NodeLocator, transport http.RoundTripper) *NodeProxy {
+	return &NodeProxy{nodes: nodes, published: published, transport: transport}
 }
 
 // New implements rest.Storage.
@@ -156,7 +157,11 @@ func (n *NodeProxy) Connect(ctx context.Context, id string, options runtime.Obje
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid node request %q: it is [scheme:]name[:port]", id))
 	}
-	kubelet, transport, err := n.nodes(ctx, name)
+	locate := n.nodes
+	if port != "" {
+		locate = n.published
+	}
+	kubelet, transport, err := locate(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // guarded lets in who has a certificate of the CA and may do what is asked.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, ok, err := s.authn.AuthenticateRequest(r)
+		who, ok, err := s.authenticate(r)
 		if err != nil || !ok {
 			reason := "a client certificate is required"
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -58,6 +59,7 @@ type Server struct {
 	logs     *os.Root // nil without LogDir
 	logger   *slog.Logger
 	http     *http.Server
+	local    *http.Server // nil until StartLocal
 	cancel   context.CancelFunc
 	conns    *conns
 	handlers sync.WaitGroup // requests being answered
@@ -117,11 +119,42 @@ func (s *Server) Start(l net.Listener) {
 	})
 }
 
+// StartLocal serves on l too, which it owns from now on: connections within this process, all of them of one user, without TLS.
+func (s *Server) StartLocal(l net.Listener, who user.Info) {
+	s.local = &http.Server{
+		Handler:           s.http.Handler,
+		ReadHeaderTimeout: s.http.ReadHeaderTimeout,
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(s.http.BaseContext(l), localUser{}, who)
+		},
+		ErrorLog: s.http.ErrorLog,
+	}
+	s.serving.Go(func() {
+		if err := s.local.Serve(s.conns.track(l)); !errors.Is(err, http.ErrServerClosed) {
+			s.logger.Error("kubelet API stopped serving this process", "err", err)
+		}
+	})
+}
+
+// localUser is the key of who is at the other end of a connection within the process.
+type localUser struct{}
+
+// authenticate tells who asks.
+func (s *Server) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
+	if who, ok := r.Context().Value(localUser{}).(user.Info); ok {
+		return &authenticator.Response{User: who}, true, nil
+	}
+	return s.authn.AuthenticateRequest(r)
+}
+
 // Close stops serving and cuts every connection, streams included. The commands and containers at their other ends run
 // on. It returns when all handlers have.
 func (s *Server) Close() error {
 	s.cancel()
 	err := s.http.Close()
+	if s.local != nil {
+		err = errors.Join(err, s.local.Close())
+	}
 	s.conns.close()
 	s.serving.Wait()
 	done := make(chan struct{})
