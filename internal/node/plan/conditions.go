@@ -22,6 +22,9 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	if find(old, corev1.PodScheduled) == nil {
 		own = append(own, condition(corev1.PodScheduled, true, "", ""))
 	}
+	if v.left.evicted {
+		own = append(own, disruption(v.left.message))
+	}
 	for i := range own {
 		c := &own[i]
 		c.ObservedGeneration = v.Pod.Generation

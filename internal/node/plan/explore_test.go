@@ -102,7 +102,8 @@ type answer struct {
 // decide is Next, asked once for what looks the same to the agent.
 func (e *explorer) decide(w *world) answer {
 	k := *w
-	k.ticks, k.crashes, k.fails, k.deaths, k.pauses, k.reboots, k.wake = 0, 0, 0, 0, 0, 0, 0
+	k.budgets(world{})
+	k.wake = 0
 	k.stored = 0
 	if w.stored == w.mem {
 		k.stored = 1
@@ -132,7 +133,7 @@ func explore(s *scene, first world, limit int) *explorer {
 			e.push(n, what)
 			return len(e.bad) == 0
 		})
-		if w.deleted && len(e.bad) == 0 {
+		if (w.deleted || e.evicting(&w)) && len(e.bad) == 0 {
 			e.ends(w)
 		}
 	}
@@ -156,7 +157,7 @@ func (e *explorer) ends(w world) {
 	var path []uint64
 	for n := 0; ; n++ {
 		h := maphash.Comparable(e.seed, w)
-		if e.fair[h] || w.gone {
+		if e.fair[h] || w.gone || !w.deleted && e.evictedFor(&w) {
 			break
 		}
 		if n > 200 {
@@ -298,7 +299,7 @@ func (e *explorer) show(w *world) string {
 
 var deep = flag.Bool("deep", false, "explore pods of five containers and more faults: minutes, and gigabytes")
 
-// TestExplore runs every interleaving of small pods, the agent dying or the node rebooting in every state (PL-02, PL-10, SC-02,
+// TestExplore runs every interleaving of small pods, the agent dying or the node rebooting in every state (PL-02, PL-10, PL-13, SC-02,
 // SC-04, SC-19, SC-28). The pods and their faults are so chosen that it takes half a minute on a quiet machine: each kind of
 // fault meets each kind of container, but not all kinds of fault meet each other; -deep has more of that.
 func TestExplore(t *testing.T) {
@@ -334,6 +335,11 @@ func TestExplore(t *testing.T) {
 		{"sm", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, reboots: 1}},
 		{"ism", corev1.RestartPolicyNever, world{reboots: 1}},
 		{"Sm", corev1.RestartPolicyNever, world{reboots: 1}},
+		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, evicts: 1}},
+		{"m", corev1.RestartPolicyAlways, world{fails: 1, evicts: 1}},
+		{"im", corev1.RestartPolicyOnFailure, world{evicts: 1, reboots: 1}},
+		{"sm", corev1.RestartPolicyAlways, world{ticks: 1, evicts: 1}},
+		{"md", corev1.RestartPolicyNever, world{deaths: 1, evicts: 1}},
 	}
 	if *deep {
 		cases = []pod{

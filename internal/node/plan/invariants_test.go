@@ -16,6 +16,9 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 		if w.deleted && !e.mayReturn(w, int(c)) {
 			e.fault(w, what, "%v %s is issued after the deletion", o.Verb, o.Container)
 		}
+		if e.evicting(w) && !e.mayReturn(w, int(c)) {
+			e.fault(w, what, "%v %s is issued after the eviction", o.Verb, o.Container)
+		}
 	}
 	for _, f := range w.failed {
 		if f.set && f.at == w.now && f.verb == o.Verb && f.c == c && uint32(f.attempt) == o.Attempt {
@@ -69,6 +72,18 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 	case RemoveContainer:
 		e.checkRemove(w, int(c), int(o.Attempt), what)
 	}
+}
+
+// evicting tells whether the pod has to go for want of a resource, as the agent heard or as is stored (PL-13).
+func (e *explorer) evicting(w *world) bool {
+	return w.evicted > 0 || e.s.statuses[w.stored].Reason == ReasonEvicted
+}
+
+// evictedFor tells whether the pod has ended, and nothing is left to do but to wait for its deletion. One that ended by itself
+// before is not evicted any more.
+func (e *explorer) evictedFor(w *world) bool {
+	st := e.s.statuses[w.stored]
+	return w.mem == w.stored && ended(st) && !e.calls(w, 0, -1) && !w.volumes && !e.boxReady(w)
 }
 
 // mayReturn tells whether container c is a sidecar that has exited and is still needed by one behind it (SC-11).

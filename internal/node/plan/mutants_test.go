@@ -238,6 +238,16 @@ func mutants() []mutant {
 				}
 			}
 		})},
+		{"an eviction is forgotten when the agent dies", "m", always, world{deaths: 1, evicts: 1}, lied(func(in *Input) {
+			if in.Evicted == nil && in.Pod.Status.Reason == ReasonEvicted && in.Pod.Status.Phase != corev1.PodFailed {
+				in.Pod.Status.Reason = ""
+			}
+		})},
+		{"an evicted pod is restarted by its policy", "m", always, world{evicts: 1}, lied(func(in *Input) {
+			if len(in.Seen.Containers) > 0 && in.Seen.Containers[0].Exited() {
+				in.Evicted, in.Pod.Status.Reason = nil, ""
+			}
+		})},
 		{"gone is said when the sandbox is", "m", always, some, edited(func(in Input, d *Decision) {
 			d.Gone = d.Gone || leaves(in) && len(in.Seen.Sandboxes) == 0
 		})},

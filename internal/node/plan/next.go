@@ -16,6 +16,7 @@ func Next(in Input) Decision {
 	v := look(in)
 	v.left = v.leaving()
 	v.out.Status = v.status()
+	v.tellEviction()
 	switch {
 	case v.left.because != "" && v.still():
 		v.clean()
@@ -36,6 +37,8 @@ type leave struct {
 	phase   corev1.PodPhase // what the pod ends as; "" = as its containers say
 	reason  string          // of the pod's status
 	message string
+	evicted bool
+	grace   time.Duration // of an eviction
 }
 
 const deadlineExceeded = "DeadlineExceeded"
@@ -52,7 +55,11 @@ func (v *view) leaving() leave {
 		return leave{because: "it is being deleted", until: v.deleteBy()}
 	}
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
-		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message}
+		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message,
+			evicted: v.Evicted != nil && s.Reason == ReasonEvicted}
+	}
+	if l, ok := v.evicted(); ok {
+		return l
 	}
 	if r := v.Refused; r != nil && v.unbegun() {
 		return leave{because: "this node does not take it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}

@@ -50,6 +50,14 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 			return
 		}
 	}
+	if w.evicts > 0 && w.evicted == 0 {
+		n := w
+		n.evicts--
+		n.evicted = w.now + 1
+		if !yield(n, "evict") {
+			return
+		}
+	}
 	if w.deaths > 0 {
 		n := w
 		n.deaths--
@@ -82,7 +90,7 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 
 // forget is what a dying agent loses: all that it only heard, and the status that it had not stored.
 func forget(w *world) {
-	w.prepared, w.pulled, w.stopped, w.left = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1
+	w.prepared, w.pulled, w.stopped, w.left, w.evicted = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1, 0
 	w.failed, w.calls, w.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
 	w.posted, w.readied, w.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
 }

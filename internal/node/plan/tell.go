@@ -65,6 +65,9 @@ func (v *view) tellOverrun() {
 
 // graceGiven is how long the pod was given to stop.
 func (v *view) graceGiven() time.Duration {
+	if v.left.evicted {
+		return v.left.grace
+	}
 	if p := v.Pod; p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil {
 		return time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
 	}

@@ -194,6 +194,8 @@ type Input struct {
 	Removed bool
 	// Refused says why this node does not take the pod, or is nil. See [Refusal] for pods that run already.
 	Refused *Refusal
+	// Evicted is set when this node wants the pod gone for want of a resource.
+	Evicted *Eviction
 	// Saved is set when the API server holds Pod.Status as it is here.
 	Saved bool
 	Node  Node

@@ -70,6 +70,7 @@ type world struct {
 	deaths  uint8 // of the agent
 	pauses  uint8 // of the sandbox
 	reboots uint8 // of the node
+	evicts  uint8 // evictions by the node
 
 	deleted, gone bool
 	deletedAt     int16
@@ -82,6 +83,7 @@ type world struct {
 	pulled   [maxContainers]uint8 // attempt + 1
 	stopped  [maxBoxes]bool
 	left     int16 // LeftAt, or -1
+	evicted  int16 // second + 1 of the node's word that the pod has to go
 	failed   [maxFails]wfail
 	posted   [maxContainers]uint8  // attempt + 1 whose postStart hook is done
 	readied  [maxContainers]uint8  // attempt + 1 whose preStop hook is done
@@ -97,7 +99,7 @@ type world struct {
 
 // budgets takes over how many faults may happen.
 func (w *world) budgets(f world) {
-	w.ticks, w.crashes, w.fails, w.deaths, w.pauses, w.reboots = f.ticks, f.crashes, f.fails, f.deaths, f.pauses, f.reboots
+	w.ticks, w.crashes, w.fails, w.deaths, w.pauses, w.reboots, w.evicts = f.ticks, f.crashes, f.fails, f.deaths, f.pauses, f.reboots, f.evicts
 }
 
 // wprobe is what the agent heard of a startup probe.
@@ -131,6 +133,7 @@ func (s *scene) intern(st *corev1.PodStatus) int32 {
 func statusKey(st *corev1.PodStatus) string {
 	b := make([]byte, 0, 160)
 	b = append(b, st.Phase...)
+	b = append(b, st.Reason...)
 	add := func(list []corev1.ContainerStatus) {
 		for i := range list {
 			c := &list[i]
@@ -217,6 +220,9 @@ func (s *scene) input(w *world) Input {
 	}
 	in := Input{Pod: &pod, Saved: w.mem == w.stored, Now: at(w.now), Node: Node{HostIPs: []string{"10.0.0.1"}, Runtime: "sim"}}
 	in.Seen = s.seen(w)
+	if w.evicted > 0 {
+		in.Evicted = &Eviction{Message: "low", At: at(w.evicted - 1), Grace: time.Second}
+	}
 	in.Heard = Heard{Prepared: w.prepared, Pulled: map[string]Pulled{}, Failed: map[Key]Failure{}, Stopped: map[uint32]bool{},
 		Done: map[Key]bool{}, Probes: map[ProbeKey]Probed{}}
 	s.hearHooks(w, &in.Heard)

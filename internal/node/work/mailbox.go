@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
 // mailbox holds the newest news for a worker. Posting never blocks: newer news of a kind replace older ones.
@@ -18,9 +20,10 @@ type mailbox struct {
 // news is what came since a worker last looked.
 type news struct {
 	pod     *corev1.Pod // newest version, or nil
-	removed bool        // the API server has no such pod any more
-	nudge   bool        // look at the node again
-	retry   bool        // what the pod refers to has changed: what failed for it may go now
+	evict   *plan.Eviction
+	removed bool // the API server has no such pod any more
+	nudge   bool // look at the node again
+	retry   bool // what the pod refers to has changed: what failed for it may go now
 }
 
 func newMailbox() *mailbox { return &mailbox{signal: make(chan struct{}, 1)} }

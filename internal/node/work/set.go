@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
 // Set is the workers of a node, one per pod.
@@ -71,6 +73,11 @@ func (s *Set) Nudge(uid types.UID) {
 
 // Retry makes a pod's worker try again what failed.
 func (s *Set) Retry(uid types.UID) { s.with(uid, nil, (*Worker).Retry) }
+
+// Evict makes a pod's worker end it as evicted.
+func (s *Set) Evict(uid types.UID, e plan.Eviction) {
+	s.with(uid, nil, func(w *Worker) { w.Evict(e) })
+}
 
 // Has tells whether a pod has a worker.
 func (s *Set) Has(uid types.UID) bool {

@@ -31,6 +31,7 @@ type Worker struct {
 	removed bool
 	forgot  bool // the record was removed on this worker's word
 	refused *plan.Refusal
+	evicted *plan.Eviction   // the first one: a pod is evicted once
 	status  corev1.PodStatus // as last decided
 	saved   corev1.PodStatus // as the API server holds it
 	seen    plan.Seen
@@ -88,6 +89,15 @@ func (w *Worker) Nudge() { w.box.post(func(n *news) { n.nudge = true }) }
 // Retry makes the worker try again at once what failed, because what the pod refers to has changed.
 func (w *Worker) Retry() { w.box.post(func(n *news) { n.retry = true }) }
 
+// Evict makes the worker end its pod as evicted. A pod that has ended or is being deleted stays as it is.
+func (w *Worker) Evict(e plan.Eviction) {
+	w.box.post(func(n *news) {
+		if n.evict == nil {
+			n.evict = &e
+		}
+	})
+}
+
 // Ended is closed when the worker has returned.
 func (w *Worker) Ended() <-chan struct{} { return w.ended }
 
@@ -143,7 +153,7 @@ func (w *Worker) decide() plan.Decision {
 		pod := *w.pod
 		pod.Status = w.status
 		in.Pod = &pod
-		in.Refused = w.refused
+		in.Refused, in.Evicted = w.refused, w.evicted
 		in.Saved = w.isSaved()
 		for _, c := range w.calls {
 			in.Calls = append(in.Calls, plan.Call{Op: c.op, Cancelled: c.cancelled})
@@ -218,6 +228,9 @@ func (w *Worker) hear(n news) {
 	}
 	if n.nudge {
 		w.fresh = false
+	}
+	if w.evicted == nil {
+		w.evicted = n.evict
 	}
 	if n.retry {
 		for k := range w.heard.Failed {

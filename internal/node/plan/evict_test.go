@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func disrupted(s *corev1.PodStatus) bool {
+	c := find(s.Conditions, corev1.DisruptionTarget)
+	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonTerminationByKubelet && c.Message == s.Message
+}
+
+// TestEviction proves PL-13 and EC-18 in the planner: an evicted pod stops within the grace it was given, whatever its policy, ends
+// as Failed with reason, message and condition, and goes on to do so if the agent dies in between.
+func TestEviction(t *testing.T) {
+	f := about("mm", corev1.RestartPolicyAlways).boxed().runs("m0", 0).ended("m1", 0, 1, time.Minute)
+	f.Pod.Status.Phase = corev1.PodRunning
+	f.Evicted = &Eviction{Message: "The node was low on resource: memory.", At: f.Now, Grace: time.Second}
+	d := Next(f.Input)
+	if len(d.Ops) != 1 || d.Ops[0].Verb != StopContainer || d.Ops[0].Container != "m0" {
+		t.Fatalf("ops %+v", d.Ops)
+	}
+	if s := d.Status; s.Phase != corev1.PodRunning || s.Reason != "Evicted" || s.Message != f.Evicted.Message || !disrupted(&s) {
+		t.Errorf("while it stops: %s %s %s %+v", s.Phase, s.Reason, s.Message, s.Conditions)
+	}
+	if !slices.ContainsFunc(d.Why, func(r Reason) bool { return r.Event != nil && r.Event.Reason == "Evicted" && r.Event.Warning }) {
+		t.Errorf("no event: %+v", d.Why)
+	}
+
+	f.Evicted, f.Pod.Status = nil, d.Status // the agent dies
+	f.Now = f.Now.Add(time.Minute)
+	d = Next(f.Input)
+	if len(d.Ops) != 1 || d.Ops[0].Verb != StopContainer || !d.Ops[0].Until.Equal(f.Now.Add(lastWords)) {
+		t.Errorf("after a restart of the agent: ops %+v", d.Ops)
+	}
+	f.Pod.Status = d.Status
+	f.Seen.Containers[0].FinishedAt = f.Now
+	d = Next(f.Input)
+	if s := d.Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message == "" || !disrupted(&s) {
+		t.Errorf("at the end: %s %s %q %+v", s.Phase, s.Reason, s.Message, s.Conditions)
+	}
+	for _, op := range d.Ops {
+		if op.Verb == StartContainer || op.Verb == PullImage {
+			t.Errorf("%v after the eviction", op.Verb)
+		}
+	}
+}
+
+// TestEvictionGrace: a pod's own grace bounds that of its eviction (PL-13).
+func TestEvictionGrace(t *testing.T) {
+	f := about("m", corev1.RestartPolicyNever).boxed().runs("m0", 0)
+	f.Pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
+	f.Evicted = &Eviction{Message: "low", At: f.Now, Grace: time.Hour}
+	d := Next(f.Input)
+	if len(d.Ops) != 1 || !d.Ops[0].Until.Equal(f.Now.Add(5*time.Second)) {
+		t.Errorf("ops %+v", d.Ops)
+	}
+}
+
+// TestEvictionTooLate (PL-13): what has ended by itself, or is being deleted, is not evicted.
+func TestEvictionTooLate(t *testing.T) {
+	f := about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 0, time.Minute)
+	f.Pod.Status.Phase = corev1.PodSucceeded
+	f.Evicted = &Eviction{Message: "low", At: f.Now, Grace: time.Second}
+	if s := Next(f.Input).Status; s.Phase != corev1.PodSucceeded || s.Reason != "" || find(s.Conditions, corev1.DisruptionTarget) != nil {
+		t.Errorf("%s %s %+v", s.Phase, s.Reason, s.Conditions)
+	}
+}
