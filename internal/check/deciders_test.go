@@ -20,6 +20,7 @@ var deciders = []string{
 	"internal/cli/progress",
 	"internal/timeline",
 	"internal/manifest",
+	"internal/imagename",
 }
 
 // adapters are files that stand in a decider's folder and hand its work to a library; the library's interface is impure.

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // Reasons of an Error; they become the waiting reason of the container as they are.
@@ -46,7 +48,7 @@ var errNetwork = errors.New("registry cannot be reached")
 // explain makes an Error of what the runtime said to a pull; withLogin tells whether credentials were given. Runtimes hand on
 // text, not kinds, so this goes by the words of containerd, CRI-O and of Go's own network errors; what it does not know is
 // passed on whole. (Pure.)
-func explain(ref Reference, withLogin bool, err error) *Error {
+func explain(ref imagename.Reference, withLogin bool, err error) *Error {
 	text, code := err.Error(), codes.Unknown
 	if s, ok := status.FromError(err); ok {
 		text, code = s.Message(), s.Code()

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // TestExplain proves PL-03 and PL-15 on texts as containerd gives them.
@@ -41,7 +43,7 @@ func TestExplain(t *testing.T) {
 		"other":           {codes.Unknown, `a new kind of trouble`, false, ErrImagePull, `failed to pull image "r.example/x:v1": a new kind of trouble`},
 	} {
 		t.Run("PL-03 PL-15 "+name, func(t *testing.T) {
-			ref, err := Parse("r.example/x:v1")
+			ref, err := imagename.Parse("r.example/x:v1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // flight is one pull under way, shared by all that want the same image with the same credentials.
@@ -32,7 +34,7 @@ type pulled struct {
 }
 
 // pull joins or starts the flight and waits for its end or the caller's.
-func (p *Puller) pull(ctx context.Context, pod *corev1.Pod, ref Reference, auths []*runtimeapi.AuthConfig) (pulled, error) {
+func (p *Puller) pull(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (pulled, error) {
 	key := flightKey(ref, auths)
 	p.mu.Lock()
 	f := p.flights[key]
@@ -66,7 +68,7 @@ func (p *Puller) land(key string, f *flight) {
 	}
 }
 
-func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod, ref Reference, auths []*runtimeapi.AuthConfig) {
+func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) {
 	defer func() {
 		p.mu.Lock()
 		p.land(key, f)
@@ -92,7 +94,7 @@ func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod
 
 // try pulls with one credential after the other until one does it; without any, anonymously. The error is the last one's: the
 // credentials tried first are the most specific, and the reasons are mostly the same.
-func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref Reference, auths []*runtimeapi.AuthConfig) (string, error) {
+func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
 	if len(auths) == 0 {
 		auths = []*runtimeapi.AuthConfig{nil}
 	}
@@ -122,7 +124,7 @@ func sandboxOf(pod *corev1.Pod) *runtimeapi.PodSandboxConfig {
 }
 
 // flightKey keeps pulls with different credentials apart: being let in is each pod's own affair.
-func flightKey(ref Reference, auths []*runtimeapi.AuthConfig) string {
+func flightKey(ref imagename.Reference, auths []*runtimeapi.AuthConfig) string {
 	h := sha256.New()
 	for _, a := range auths {
 		for _, s := range []string{a.Username, a.Password, a.IdentityToken, a.RegistryToken} {

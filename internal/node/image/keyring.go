@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // Keyring holds credentials by the registries, and paths below them, they are for. The zero value is empty and usable.
@@ -164,7 +166,7 @@ const dockerHub = "index.docker.io"
 
 // For gives all credentials that fit the image, in the order they are to be tried. A host matches label by label, with * and ?
 // not crossing a dot; the port must be the same; the path must be a prefix. Equal credentials come once.
-func (k *Keyring) For(ref Reference) []*runtimeapi.AuthConfig {
+func (k *Keyring) For(ref imagename.Reference) []*runtimeapi.AuthConfig {
 	var out []*runtimeapi.AuthConfig
 	seen := map[login]bool{}
 	hosts := []string{ref.Registry}

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // TestKeyring proves PL-03: which credentials fit which image, the most specific first.
@@ -48,7 +50,7 @@ func TestKeyring(t *testing.T) {
 		"evil-r.example/x":             nil,
 		"r.example.evil.com/team/appx": nil,
 	} {
-		ref, err := Parse(image)
+		ref, err := imagename.Parse(image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestAddSecret(t *testing.T) {
 		t.Run("PL-03 "+name, func(t *testing.T) {
 			var ring Keyring
 			err := ring.AddSecret(c.secret)
-			ref, _ := Parse("r.example/x")
+			ref, _ := imagename.Parse("r.example/x")
 			if c.want == "" {
 				if err != nil || len(ring.For(ref)) != 1 {
 					t.Error(err, ring.For(ref))

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -73,7 +74,7 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 			p.cfg.Progress(Event{Pod: pod, Container: c.Name, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
 		}
 	}
-	ref, err := Parse(c.Image)
+	ref, err := imagename.Parse(c.Image)
 	if err != nil {
 		say(corev1.EventTypeWarning, "InspectFailed", "Failed to apply default image tag %q: %v", c.Image, err)
 		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
@@ -122,12 +123,12 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	return got.id, nil
 }
 
-func cancelled(ctx context.Context, ref Reference) error {
+func cancelled(ctx context.Context, ref imagename.Reference) error {
 	return fmt.Errorf("pull of image %q was called off: %w", ref.Given, context.Cause(ctx))
 }
 
 // inspect gives the id and size in bytes of an image, "" if it is not on the node.
-func (p *Puller) inspect(ctx context.Context, ref Reference) (id string, size uint64, err error) {
+func (p *Puller) inspect(ctx context.Context, ref imagename.Reference) (id string, size uint64, err error) {
 	r, err := p.cfg.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec(ref)})
 	if err != nil {
 		return "", 0, err
@@ -135,13 +136,13 @@ func (p *Puller) inspect(ctx context.Context, ref Reference) (id string, size ui
 	return r.GetImage().GetId(), r.GetImage().GetSize(), nil
 }
 
-func spec(ref Reference) *runtimeapi.ImageSpec {
+func spec(ref imagename.Reference) *runtimeapi.ImageSpec {
 	return &runtimeapi.ImageSpec{Image: ref.Given, UserSpecifiedImage: ref.Given}
 }
 
 // credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is told of
 // and passed over: the image may be public.
-func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref Reference, say func(kind, reason, format string, args ...any)) []*runtimeapi.AuthConfig {
+func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, say func(kind, reason, format string, args ...any)) []*runtimeapi.AuthConfig {
 	var ring, node Keyring
 	if p.cfg.PullSecrets != nil {
 		found, missing, err := p.cfg.PullSecrets(ctx, pod)

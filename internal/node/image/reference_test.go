@@ -7,42 +7,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// TestParse proves PL-03: names as people write them, and words for those that are none.
-func TestParse(t *testing.T) {
-	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	for in, want := range map[string]Reference{
-		"nginx":                    {Given: "nginx:latest", Full: "docker.io/library/nginx:latest", Registry: "docker.io", Repository: "library/nginx", Tag: "latest"},
-		"team/app:v1":              {Given: "team/app:v1", Full: "docker.io/team/app:v1", Registry: "docker.io", Repository: "team/app", Tag: "v1"},
-		"localhost:5000/a/b":       {Given: "localhost:5000/a/b:latest", Full: "localhost:5000/a/b:latest", Registry: "localhost:5000", Repository: "a/b", Tag: "latest"},
-		"r.example/x@" + digest:    {Given: "r.example/x@" + digest, Full: "r.example/x@" + digest, Registry: "r.example", Repository: "x", Digest: digest},
-		"r.example/x:v1@" + digest: {Given: "r.example/x:v1@" + digest, Full: "r.example/x:v1@" + digest, Registry: "r.example", Repository: "x", Tag: "v1", Digest: digest},
-	} {
-		if got, err := Parse(in); got != want || err != nil {
-			t.Errorf("PL-03 Parse(%q) = %+v, %v", in, got, err)
-		}
-	}
-	for in, want := range map[string]string{
-		"":                  "is empty",
-		" nginx":            "blanks around",
-		"Nginx":             `did you mean "nginx"?`,
-		"https://r.io/x":    "leave out the scheme",
-		"a b":               "contains blanks",
-		"x@sha256:abc":      "couldn't parse image name",
-		digest[7:]:          "couldn't parse image name",
-		"x:" + digest + "!": "couldn't parse image name",
-	} {
-		if _, err := Parse(in); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("PL-03 PL-15 Parse(%q): %v, want %q", in, err, want)
-		}
-	}
-}
+	"github.com/wherryproject/wherry/internal/imagename"
+)
 
 // TestPolicyOf proves PL-03: the default policy goes by the tag.
 func TestPolicyOf(t *testing.T) {
 	for image, want := range map[string]corev1.PullPolicy{"a": corev1.PullAlways, "a:latest": corev1.PullAlways, "a:v1": corev1.PullIfNotPresent} {
-		ref, err := Parse(image)
+		ref, err := imagename.Parse(image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,26 +27,19 @@ func TestPolicyOf(t *testing.T) {
 	}
 }
 
-// FuzzParse proves PL-03: whatever the text, no panic, and what is accepted reads the same again.
-func FuzzParse(f *testing.F) {
+// FuzzKeyring proves PL-03: whatever the image and the host of a docker config, no panic.
+func FuzzKeyring(f *testing.F) {
 	for _, s := range []string{"", "nginx", "a/b:c", "localhost:5000/a@sha256:00", "[::1]:5000/x", "A", "a..b", "docker.io/library/x", "http://x"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
-		r, err := Parse(s)
+	f.Fuzz(func(_ *testing.T, s string) {
+		ref, err := imagename.Parse(s)
 		if err != nil {
 			return
 		}
-		if r.Registry == "" || r.Repository == "" || (r.Tag == "" && r.Digest == "") {
-			t.Errorf("Parse(%q) = %+v", s, r)
-		}
-		again, err := Parse(r.Full)
-		if err != nil || again.Full != r.Full || again.Registry != r.Registry || again.Repository != r.Repository {
-			t.Errorf("Parse(%q).Full = %q reads as %+v, %v", s, r.Full, again, err)
-		}
 		var ring Keyring
 		_ = ring.AddDockerConfig([]byte(`{"auths":{` + quoted(s) + `:{"username":"u"}}}`))
-		ring.For(r)
+		ring.For(ref)
 	})
 }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imagename
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Patterns stand for images.
+//
+// A pattern is held against an image's name as it was given and with registry, library/ and tag spelled out; a pattern without a
+// registry is one of Docker's, as a name is. In it * stands for any characters but /, ? for one, [a-z] for one of these; at its
+// end, /** stands for all that lies below, and ** alone for everything. A pattern without a tag or digest does not stand for those
+// with one: end it with * for these.
+type Patterns []string
+
+// below is the end of a pattern that stands for all names below it.
+const below = "/**"
+
+// everything is the pattern for all images.
+const everything = "**"
+
+// Check says what is wrong with a pattern.
+func Check(pattern string) error {
+	if strings.TrimSpace(pattern) != pattern || pattern == "" {
+		return fmt.Errorf("%q is not a pattern: it is empty or has blanks around it", pattern)
+	}
+	if pattern == everything {
+		return nil
+	}
+	inner := strings.TrimSuffix(pattern, below)
+	if strings.Contains(inner, "**") {
+		return fmt.Errorf("%q is not a pattern: ** stands at the end only, as in registry.example.com/tools/**", pattern)
+	}
+	if _, err := path.Match(inner, ""); err != nil {
+		return fmt.Errorf("%q is not a pattern: %w; write it as registry.example.com/tools/*", pattern, err)
+	}
+	return nil
+}
+
+// Match returns the first pattern that stands for an image.
+func (l Patterns) Match(image Reference, given string) (pattern string, ok bool) {
+	return l.first(given, image.Given, image.Full)
+}
+
+// Touch is Match for patterns that are to keep images out: more is kept out rather than less. A pattern without a tag or digest
+// stands for all versions of an image, and one with a tag also where the name has a digest besides.
+func (l Patterns) Touch(image Reference, given string) (pattern string, ok bool) {
+	repository := image.Registry + "/" + image.Repository
+	names := []string{given, image.Given, image.Full, repository}
+	if image.Tag != "" {
+		names = append(names, repository+":"+image.Tag)
+	}
+	if image.Digest != "" {
+		names = append(names, repository+"@"+image.Digest)
+	}
+	return l.first(names...)
+}
+
+func (l Patterns) first(names ...string) (string, bool) {
+	for _, p := range l {
+		if p == everything {
+			return p, true
+		}
+		full := spelledOut(p)
+		for _, name := range names {
+			if stands(p, name) || stands(full, name) {
+				return p, true
+			}
+		}
+	}
+	return "", false
+}
+
+// spelledOut writes the registry of a pattern out that has none, as it is done with names: the first part is a registry if it has
+// a dot or a port, or is localhost. One that begins with a wildcard is left as it is: it may stand for registries too.
+func spelledOut(pattern string) string {
+	first, _, deeper := strings.Cut(pattern, "/")
+	switch {
+	case !deeper:
+		return "docker.io/library/" + pattern
+	case strings.ContainsAny(first, ".:*?[") || first == "localhost":
+		return pattern
+	}
+	return "docker.io/" + pattern
+}
+
+// stands tells whether a pattern stands for a name.
+func stands(pattern, name string) bool {
+	if above, ok := strings.CutSuffix(pattern, below); ok {
+		parts := strings.Split(name, "/")
+		n := strings.Count(above, "/") + 1
+		if len(parts) <= n {
+			return false
+		}
+		pattern, name = above, strings.Join(parts[:n], "/")
+	}
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
