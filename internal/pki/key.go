@@ -52,6 +52,11 @@ func LoadOrCreateKey(file string) (*ecdsa.PrivateKey, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	return createKey(file)
+}
+
+// createKey makes a key and writes it to file, over another one if there is one.
+func createKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err

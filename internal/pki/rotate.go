@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Files of the key that signs service account tokens.
+const (
+	AccountKeyFile    = "sa.key"
+	FormerAccountKeys = "sa-former.pub" // public keys of former ones, whose tokens are still good
+)
+
+// ErrRotating says that a rotation was begun and not finished yet.
+var ErrRotating = errors.New("a rotation is under way")
+
+// Rotating tells whether a rotation of the folder was begun and not finished.
+func Rotating(dir string) (bool, error) {
+	ca, err := Load(dir)
+	if err != nil {
+		return false, err
+	}
+	return len(ca.former) > 0, nil
+}
+
+// Rotate puts a new CA and a new key for service account tokens in place of those in dir. What was signed before stays good: the
+// former CA stays trusted (CertPEM, Pool), who trusts only the former one accepts what the new one signs (the chain goes on to it),
+// and the former key's public half is kept. Nobody may use the folder meanwhile. A rotation that is cut off has either not taken
+// place or is whole. It returns ErrRotating while the one before is not finished.
+func Rotate(dir string) error {
+	if err := settle(dir); err != nil {
+		return err
+	}
+	old, err := Load(dir)
+	if err != nil {
+		return err
+	}
+	if len(old.former) > 0 {
+		return ErrRotating
+	}
+	if err := rotateAccountKey(dir); err != nil {
+		return err
+	}
+	next, keyPEM, err := newCA(fmt.Sprintf("wherry-ca-%d", time.Now().Unix()))
+	if err != nil {
+		return err
+	}
+	cross, err := old.crossSign(next)
+	if err != nil {
+		return err
+	}
+	// Up to the first rename nothing of this counts; from there on, settle ends what was begun.
+	for _, f := range []struct {
+		name string
+		data []byte
+		perm os.FileMode
+	}{
+		{formerFile, old.pem, 0o644},
+		{crossFile, cross, 0o644},
+		{certFile + nextSuffix, next.pem, 0o644},
+		{keyFile + nextSuffix, keyPEM, 0o600},
+	} {
+		if err := WriteFile(filepath.Join(dir, f.name), f.data, f.perm); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(filepath.Join(dir, keyFile+nextSuffix), filepath.Join(dir, keyFile)); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(dir, certFile+nextSuffix), filepath.Join(dir, certFile))
+}
+
+// Finish ends the overlap: what the CA and the account keys before the last Rotate have signed is refused from now on. The result
+// is false when there is nothing to finish.
+func Finish(dir string) (bool, error) {
+	rotating, err := Rotating(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range []string{formerFile, crossFile, FormerAccountKeys} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return rotating, nil
+}
+
+// settle brings a rotation that was cut off to its end, if the new key is in place, or else makes it never have been.
+func settle(dir string) error {
+	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
+	if _, err := os.Stat(cert + nextSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if _, err := os.Stat(key + nextSuffix); err == nil || !keyOf(key, cert+nextSuffix) {
+		return errors.Join(os.Remove(cert+nextSuffix), ignoreMissing(os.Remove(key+nextSuffix)))
+	}
+	return os.Rename(cert+nextSuffix, cert)
+}
+
+func keyOf(keyFile, certFile string) bool {
+	key, err := LoadKey(keyFile)
+	if err != nil {
+		return false
+	}
+	certs, err := ReadCertificates(certFile)
+	return err == nil && sameKey(certs[0].PublicKey, key.Public())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// crossSign certifies the next CA's name and key as an authority, so that those who know only this CA accept what it signs.
+func (c *CA) crossSign(next *CA) ([]byte, error) {
+	template, err := caTemplate(next.cert.Subject.CommonName)
+	if err != nil {
+		return nil, err
+	}
+	template.SubjectKeyId = next.cert.SubjectKeyId
+	template.NotAfter = c.cert.NotAfter
+	der, err := x509.CreateCertificate(rand.Reader, template, c.cert, next.key.Public(), c.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign the new authority with the one before: %w", err)
+	}
+	return encodeCert(der), nil
+}
+
+// rotateAccountKey keeps the public half of the key in use before it puts a new one in its place.
+func rotateAccountKey(dir string) error {
+	file := filepath.Join(dir, AccountKeyFile)
+	key, err := LoadKey(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a server makes one at its start
+	}
+	if err != nil {
+		return err
+	}
+	former, err := ReadPublicKeys(filepath.Join(dir, FormerAccountKeys))
+	if err != nil {
+		return err
+	}
+	var all []byte
+	for _, pub := range append([]crypto.PublicKey{key.Public()}, former...) {
+		der, err := x509.MarshalPKIXPublicKey(pub)
+		if err != nil {
+			return err
+		}
+		all = append(all, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})...)
+	}
+	if err := WriteFile(filepath.Join(dir, FormerAccountKeys), all, 0o644); err != nil {
+		return err
+	}
+	_, err = createKey(file)
+	return err
+}
+
+// ReadPublicKeys reads the public keys of a PEM file; a file that is not there has none.
+func ReadPublicKeys(file string) (keys []crypto.PublicKey, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			return keys, nil
+		}
+		key, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if _, ok := key.(*ecdsa.PublicKey); !ok {
+			return nil, fmt.Errorf("%s: a key is no ECDSA key", file)
+		}
+		keys = append(keys, key)
+	}
+}
