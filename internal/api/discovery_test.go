@@ -37,6 +37,7 @@ func TestDiscovery(t *testing.T) {
 		"v1/serviceaccounts/token", "v1/services:svc", "v1/services/status", "v1/services/proxy", "v1/endpoints:ep", "v1/limitranges:limits",
 		"v1/resourcequotas:quota", "v1/resourcequotas/status", "events.k8s.io/v1/events:ev", "discovery.k8s.io/v1/endpointslices",
 		"coordination.k8s.io/v1/leases", "v1/pods/debug", "debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",
+		"scheduling.k8s.io/v1/priorityclasses:pc", "node.k8s.io/v1/runtimeclasses", "policy.wherry.dev/v1/imagepolicies:imgpol",
 	} {
 		if missing, ok := strings.CutSuffix(want, ":-"); ok {
 			if slices.Contains(aggregated, missing) {
@@ -51,7 +52,11 @@ func TestDiscovery(t *testing.T) {
 	}
 	// The plain documents must say the same.
 	var plain []string
-	for _, path := range []string{"/api/v1", "/apis/events.k8s.io/v1", "/apis/discovery.k8s.io/v1", "/apis/coordination.k8s.io/v1", "/apis/debug.wherry.dev/v1"} {
+	for _, l := range lists {
+		path := "/apis/" + l.GroupVersion
+		if l.GroupVersion == "v1" {
+			path = "/api/v1"
+		}
 		data, err := c.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)

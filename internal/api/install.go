@@ -204,7 +204,7 @@ func (s *Server) group(gv schema.GroupVersion, all served) *genericapiserver.API
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.params, s.schemes.codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
-	if gv == debugrun.GroupVersion() {
+	if isOwn(gv) {
 		info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
 	}
 	return &info

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -23,6 +25,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 )
 
 func service(name string) *corev1.Service {
@@ -52,6 +56,11 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 			{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}},
 		core.WithResource("resourcequotas"): &corev1.ResourceQuota{ObjectMeta: m, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
+		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"): &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
+		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):        &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
+		imagepolicy.GroupVersion().WithResource(imagepolicy.Resource): &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "policy.wherry.dev/v1", "kind": "ImagePolicy", "metadata": map[string]any{"name": m.Name},
+			"spec": map[string]any{"namespaces": []any{"sample-" + ns}, "deny": []any{"evil.example/**"}}}},
 		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"): &discoveryv1.EndpointSlice{ObjectMeta: m, AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}}},
 		coordinationv1.SchemeGroupVersion.WithResource("leases"): &coordinationv1.Lease{ObjectMeta: m, Spec: coordinationv1.LeaseSpec{
@@ -64,6 +73,9 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 
 func toUnstructured(t *testing.T, obj runtime.Object) *unstructured.Unstructured {
 	t.Helper()
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u
+	}
 	gvks, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
 		t.Fatal(err)

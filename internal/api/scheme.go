@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 )
 
 // schemes are the type registries of one server.
@@ -37,6 +39,9 @@ type schemes struct {
 func newSchemes() (*schemes, error) {
 	external, err := externalScheme()
 	if err != nil {
+		return nil, err
+	}
+	if err := apiextensionsv1.AddToScheme(external); err != nil { // served by the library, described with ours
 		return nil, err
 	}
 	scheme, err := externalScheme()
@@ -81,7 +86,13 @@ func groups() []apiGroup {
 		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme},
 		{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme},
 		{debugrun.GroupVersion(), debugrun.AddToScheme},
+		{imagepolicy.GroupVersion(), imagepolicy.AddToScheme},
 	}
+}
+
+// isOwn tells the groups whose types are ours: protobuf does not know them.
+func isOwn(gv schema.GroupVersion) bool {
+	return gv == debugrun.GroupVersion() || gv == imagepolicy.GroupVersion()
 }
 
 func externalScheme() (*runtime.Scheme, error) {

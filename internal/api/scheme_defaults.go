@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/api/validation"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -26,6 +27,9 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, validation.SetDefaultsSecret)
 	defaulter(scheme, validation.SetDefaultsLimitRange)
 	defaulter(scheme, validation.SetDefaultsEndpointSlice)
+	addRBACDefaults(scheme)
+	defaulter(scheme, validation.SetDefaultsPriorityClass)
+	defaulter(scheme, imagepolicy.SetDefaults)
 	defaulter(scheme, func(e *corev1.Endpoints) {
 		for i := range e.Subsets {
 			for j := range e.Subsets[i].Ports {

@@ -28,7 +28,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -78,26 +77,24 @@ func resourcePrefix(k *kind) string {
 
 func (s *schemes) storageCodec(k *kind) runtime.Codec {
 	var wire runtime.Serializer = protobuf.NewSerializer(s.Scheme, s.Scheme)
-	if k.gv == debugrun.GroupVersion() { // types of our own, which protobuf does not know
+	if isOwn(k.gv) {
 		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, s.Scheme, s.Scheme, json.SerializerOptions{})
 	}
 	codec := s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), k.gv, runtime.InternalGroupVersioner)
-	return storageCodec{Codec: codec, resource: k.resource()}
+	return storageCodec{limitedCodec{codec, k.resource()}}
 }
 
 // maxObjectBytes is the largest object that is stored: 1.5 MiB, as in any Kubernetes cluster with etcd's default limit.
 const maxObjectBytes = 1536 * 1024
 
-// storageCodec refuses to write objects that are too large, before they travel to etcd, and drops kind and version from what it
-// decodes: because the stored type is the hub type, the library's codec would leave them set, and lists would show them in
-// every item.
-type storageCodec struct {
+// limitedCodec refuses to write objects that are too large, before they travel to etcd.
+type limitedCodec struct {
 	runtime.Codec
 	resource schema.GroupResource
 }
 
 // Encode implements runtime.Encoder.
-func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
+func (c limitedCodec) Encode(obj runtime.Object, w io.Writer) error {
 	counted := &countingWriter{w: w}
 	if err := c.Codec.Encode(obj, counted); err != nil {
 		return err
@@ -107,6 +104,10 @@ func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
 	}
 	return nil
 }
+
+// storageCodec drops kind and version from what it decodes: because the stored type is the hub type, the library's codec would
+// leave them set, and lists would show them in every item.
+type storageCodec struct{ limitedCodec }
 
 type countingWriter struct {
 	w io.Writer

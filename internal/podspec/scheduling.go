@@ -17,7 +17,7 @@ func (s *scope) scheduling() errs {
 	spec, path := s.spec, s.path
 	all := unversioned.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector"))
 	all = append(all, required(path.Child("schedulerName"), spec.SchedulerName)...)
-	all = append(all, tolerations(spec.Tolerations, path.Child("tolerations"))...)
+	all = append(all, ValidateTolerations(spec.Tolerations, path.Child("tolerations"))...)
 	all = append(all, affinity(spec.Affinity, path.Child("affinity"))...)
 	all = append(all, spreadConstraints(spec.TopologySpreadConstraints, path.Child("topologySpreadConstraints"))...)
 	all = append(all, schedulingGates(spec.SchedulingGates, path.Child("schedulingGates"))...)
@@ -38,7 +38,8 @@ func (s *scope) scheduling() errs {
 	return all
 }
 
-func tolerations(list []corev1.Toleration, path *field.Path) (all errs) {
+// ValidateTolerations checks what a Pod, or its runtime class, tolerates.
+func ValidateTolerations(list []corev1.Toleration, path *field.Path) (all field.ErrorList) {
 	for i, t := range list {
 		at := path.Index(i)
 		if t.Key != "" {

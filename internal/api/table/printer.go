@@ -60,6 +60,16 @@ func For(kind string) (Printer, bool) {
 		return leasePrinter(), true
 	case "ResourceQuota":
 		return resourceQuotaPrinter(), true
+	case "PriorityClass":
+		return priorityClassPrinter(), true
+	case "RuntimeClass":
+		return runtimeClassPrinter(), true
+	case "ImagePolicy":
+		return imagePolicyPrinter(), true
+	case "RoleBinding":
+		return roleBindingPrinter(), true
+	case "ClusterRoleBinding":
+		return clusterRoleBindingPrinter(), true
 	case "DebugRun":
 		return debugRunPrinter(), true
 	case "LimitRange", "Role", "ClusterRole":
