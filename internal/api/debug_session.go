@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -102,6 +103,9 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	if old.UID == "" {
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), a.pod)
 	}
+	if a.session.UnlessDead && podspec.IsDead(old, a.session.Target) {
+		return nil, deadRefusal(old)
+	}
 	pod := old.DeepCopy()
 	container, err := podspec.NewDebugContainer(pod, a.session.DebugContainer)
 	if err != nil {
@@ -129,6 +133,13 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 		}
 	}
 	return pod, nil
+}
+
+// deadRefusal tells a client that would rather look at what is left than join what has ended.
+func deadRefusal(pod *corev1.Pod) error {
+	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "what ran in pod %s has ended: a debug container would find nothing to look at", pod.Name)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugrun.CauseDead}}
+	return err
 }
 
 // attributes show admission the update as one of pods/ephemeralcontainers (EC-21).

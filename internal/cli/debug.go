@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,62 +117,82 @@ func podAndCommand(cmd *cobra.Command, pod string, args []string) (string, []str
 	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), command, nil
 }
 
-func (f *debugFlags) run(ctx context.Context, t Terminal, name string, command []string) error {
+func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []string) error {
 	c, err := f.connect()
-	if err != nil {
-		return err
-	}
-	pod, err := c.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if !f.ttyGiven {
 		f.tty = isTerminalIn(t.In)
 	}
-	choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.container, Image: f.image, Target: f.target, Command: len(command) > 0})
-	if err != nil {
-		return err
+	if f.container == "" {
+		// Most pods live and have nobody by that name: ask at once, and look at the pod only if the server says otherwise.
+		code, err := f.request(ctx, t, c, pod, poddebug.FirstName, command, true)
+		if !apierrors.IsAlreadyExists(err) && !isDead(err) {
+			return f.over(ctx, t, c, pod, poddebug.FirstName, code, err)
+		}
 	}
-	switch choice.Way {
-	case poddebug.Attach:
-		return f.attach(ctx, t, c, pod, choice.Name)
-	case poddebug.Visit:
-		return f.visit(ctx, t, c, pod, command)
-	}
-	return f.create(ctx, t, c, pod, choice.Name, command)
+	return f.choose(ctx, t, c, pod, command)
 }
 
-// create makes a debug container and attaches to it, in one request (DC-03).
-func (f *debugFlags) create(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string, command []string) error {
-	image := f.image
-	if image == "" {
-		image = podspec.ToolboxImage
-	}
+// choose looks at the pod and gets in as suits its state.
+func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name string, command []string) error {
 	for tries := 0; ; tries++ {
-		q := url.Values{debugrun.ParamName: {name}, debugrun.ParamImage: {image}}
-		set(q, debugrun.ParamTarget, f.target)
-		set(q, debugrun.ParamProfile, f.profile)
-		if f.ttl != 0 {
-			q.Set(debugrun.ParamTTL, f.ttl.String())
+		pod, err := c.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-		if len(command) > 0 {
-			q["command"] = command
+		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.container, Image: f.image, Target: f.target, Command: len(command) > 0})
+		if err != nil {
+			return err
 		}
-		f.say(t, "debug container %s in pod %s, image %s", name, pod.Name, image)
-		code, err := f.session(t, c, pod.Name, "exec", q).Run(ctx)
+		switch choice.Way {
+		case poddebug.Attach:
+			return f.attach(ctx, t, c, pod, choice.Name)
+		case poddebug.Visit:
+			return f.visit(ctx, t, c, pod, command)
+		}
+		code, err := f.request(ctx, t, c, name, choice.Name, command, false)
 		if f.container == "" && apierrors.IsAlreadyExists(err) && tries < 10 {
-			// Somebody took the name meanwhile: choose again.
-			if pod, err = c.CoreV1().Pods(f.namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
-				return err
-			}
-			choice, cerr := poddebug.Choose(pod, poddebug.Wish{Image: f.image, Target: f.target})
-			if cerr == nil && choice.Way == poddebug.Add && choice.Name != name {
-				name = choice.Name
-				continue
-			}
+			continue // somebody took the name meanwhile
 		}
-		return f.over(ctx, t, c, pod, name, code, err)
+		return f.over(ctx, t, c, name, choice.Name, code, err)
 	}
+}
+
+// request makes a debug container and attaches to it (DC-03).
+func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, pod, name string, command []string, unlessDead bool) (code int, err error) {
+	image := f.imageOr(podspec.ToolboxImage)
+	q := url.Values{debugrun.ParamName: {name}, debugrun.ParamImage: {image}}
+	set(q, debugrun.ParamTarget, f.target)
+	set(q, debugrun.ParamProfile, f.profile)
+	if f.ttl != 0 {
+		q.Set(debugrun.ParamTTL, f.ttl.String())
+	}
+	if len(command) > 0 {
+		q["command"] = command
+	}
+	if unlessDead {
+		q.Set(debugrun.ParamUnlessDead, "true")
+	}
+	f.say(t, "debug container %s in pod %s, image %s", name, pod, image)
+	return f.session(t, c, pod, "exec", q).Run(ctx)
+}
+
+func (f *debugFlags) imageOr(other string) string {
+	if f.image == "" {
+		return other
+	}
+	return f.image
+}
+
+// isDead tells whether the server refused because what is to be looked at is over.
+func isDead(err error) bool {
+	refused, ok := errors.AsType[apierrors.APIStatus](err)
+	if !ok || refused.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(refused.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugrun.CauseDead })
 }
 
 // attach comes back to a debug container that runs (DC-07).
@@ -183,20 +204,16 @@ func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *cor
 	}
 	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
 	code, err := f.session(t, c, pod.Name, "attach", url.Values{"container": {name}}).Run(ctx)
-	return f.over(ctx, t, c, pod, name, code, err)
+	return f.over(ctx, t, c, pod.Name, name, code, err)
 }
 
 // visit runs the command beside the pod's containers, which need not run (IX-09).
 func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
-	image := f.image
-	if image == "" {
-		image = podspec.ToolboxImage
-	}
 	f.say(t, "nothing runs in pod %s that a debug container could join: files are under /c/NAME, evidence under /c/.wherry/NAME", pod.Name)
 	for _, line := range poddebug.Evidence(pod, time.Now()) {
 		f.say(t, "  %s", line)
 	}
-	q := url.Values{debugrun.ParamExecImage: {image}}
+	q := url.Values{debugrun.ParamExecImage: {f.imageOr(podspec.ToolboxImage)}}
 	if len(command) > 0 {
 		q["command"] = command
 	}
@@ -227,10 +244,10 @@ func podSession(t Terminal, c *client, namespace, pod, subresource string, q url
 }
 
 // over ends a session with a debug container: with its exit code, or the way back to it.
-func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string, code int, err error) error {
+func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name string, code int, err error) error {
 	left := errors.Is(err, session.ErrDetached)
 	if err != nil && !left {
-		if end := f.toldByLog(ctx, t, c, pod.Name, name, err); end != nil {
+		if end := f.toldByLog(ctx, t, c, pod, name, err); end != nil {
 			return exitWith(int(end.ExitCode), nil)
 		}
 		return exitWith(code, err)
@@ -239,22 +256,22 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod *corev
 		fmt.Fprintln(t.Err)
 	}
 	if f.remove {
-		if err := stopDebug(ctx, c, f.namespace, pod.Name, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := stopDebug(ctx, c, f.namespace, pod, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	if left {
 		if !f.remove {
-			f.say(t, "left it running; back: %s", f.wayBack(pod.Name, name))
+			f.say(t, "left it running; back: %s", f.wayBack(pod, name))
 		}
 		return nil
 	}
-	end, err := awaitEnd(ctx, c, f.namespace, pod.Name, name)
+	end, err := awaitEnd(ctx, c, f.namespace, pod, name)
 	if err != nil {
 		return &Exit{session.ExitFailed, err}
 	}
 	if end == nil { // the line was lost, or somebody's EOF ended this session only
-		f.say(t, "the session has ended, the debug container runs; back: %s", f.wayBack(pod.Name, name))
+		f.say(t, "the session has ended, the debug container runs; back: %s", f.wayBack(pod, name))
 		return nil
 	}
 	return exitWith(int(end.ExitCode), nil)

@@ -81,6 +81,7 @@ func readExec(q *query, o *ExecOptions) {
 		q.text(name, to)
 	}
 	q.flag(debugrun.ParamExecWritable, &o.Writable)
+	q.flag(debugrun.ParamUnlessDead, &o.UnlessDead)
 	for _, name := range append(debugParams(), imageParams()...) {
 		if q.values.Has(name) {
 			o.Given = append(o.Given, name)

@@ -21,8 +21,8 @@ func TestConversions(t *testing.T) {
 	}{
 		{"container=a&stdin=true&stdout=1&stderr=false&tty=&command=sh&command=-c", &ExecOptions{},
 			&ExecOptions{Container: "a", Stdin: true, Stdout: true, TTY: true, Command: []string{"sh", "-c"}}},
-		{"stdout=1&ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTarget=t&ephemeralContainerProfile=p&ephemeralContainerTTL=1m&ephemeralContainerPullPolicy=Never",
-			&ExecOptions{}, &ExecOptions{Stdout: true, DebugName: "d", DebugImage: "i", DebugTarget: "t", DebugProfile: "p", DebugTTL: "1m", DebugPullPolicy: "Never",
+		{"stdout=1&ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTarget=t&ephemeralContainerProfile=p&ephemeralContainerTTL=1m&ephemeralContainerPullPolicy=Never&ephemeralContainerUnlessDead=true",
+			&ExecOptions{}, &ExecOptions{Stdout: true, DebugName: "d", DebugImage: "i", DebugTarget: "t", DebugProfile: "p", DebugTTL: "1m", DebugPullPolicy: "Never", UnlessDead: true,
 				Given: debugParams()}},
 		{"image=i&writable=true&pullPolicy=Always", &ExecOptions{}, &ExecOptions{Image: "i", Writable: true, PullPolicy: "Always", Given: imageParams()}},
 		{"stdin=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Stdin: true, TTY: true}},

@@ -36,13 +36,15 @@ type Debugging interface {
 // Session is a debug container to be made.
 type Session struct {
 	podspec.DebugContainer
-	TTL time.Duration // 0: it is not stopped
+	TTL        time.Duration // 0: it is not stopped
+	UnlessDead bool          // refuse when what is to be looked at is over (podspec.IsDead)
 }
 
 // debugParams are the parameters of exec++.
 func debugParams() []string {
 	return []string{
 		debugrun.ParamName, debugrun.ParamImage, debugrun.ParamTarget, debugrun.ParamProfile, debugrun.ParamTTL, debugrun.ParamPullPolicy,
+		debugrun.ParamUnlessDead,
 	}
 }
 
@@ -61,7 +63,7 @@ func (o *ExecOptions) session() (Session, error) {
 	s := Session{DebugContainer: podspec.DebugContainer{
 		Name: o.DebugName, Image: o.DebugImage, Command: o.Command, Target: o.DebugTarget, Profile: o.DebugProfile,
 		PullPolicy: corev1.PullPolicy(o.DebugPullPolicy), Stdin: o.Stdin, TTY: o.TTY,
-	}}
+	}, UnlessDead: o.UnlessDead}
 	switch {
 	case o.wants(imageParams()):
 		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugrun.ParamImage, debugrun.ParamExecImage))

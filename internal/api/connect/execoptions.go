@@ -29,6 +29,7 @@ type ExecOptions struct {
 	DebugProfile    string `json:"ephemeralContainerProfile,omitempty"`
 	DebugTTL        string `json:"ephemeralContainerTTL,omitempty"`
 	DebugPullPolicy string `json:"ephemeralContainerPullPolicy,omitempty"`
+	UnlessDead      bool   `json:"ephemeralContainerUnlessDead,omitempty"`
 
 	Image      string `json:"image,omitempty"`
 	Writable   bool   `json:"writable,omitempty"`
@@ -54,6 +55,7 @@ func (*ExecOptions) SwaggerDoc() map[string]string {
 		"ephemeralContainerProfile":    "What the ephemeral container may do: general (default), baseline, restricted, netadmin, sysadmin or legacy.",
 		"ephemeralContainerTTL":        "Duration after which the ephemeral container is stopped.",
 		"ephemeralContainerPullPolicy": "When the ephemeral container's image is pulled: Always, IfNotPresent or Never.",
+		"ephemeralContainerUnlessDead": "Refuse with a cause of type Dead when the pod, the target or all that ran in it has ended.",
 		"image":                        "Image in which the command is run, inside the pod, with the containers' files under /c.",
 		"writable":                     "Whether the command may write to the containers' files. Defaults to false.",
 		"pullPolicy":                   "When the image is pulled: Always, IfNotPresent or Never.",

@@ -12,6 +12,7 @@ const (
 	ParamProfile    = "ephemeralContainerProfile"    // default: general
 	ParamTTL        = "ephemeralContainerTTL"        // a duration (30m), after which it is stopped
 	ParamPullPolicy = "ephemeralContainerPullPolicy" // Always, IfNotPresent, Never; default: by the image's tag
+	ParamUnlessDead = "ephemeralContainerUnlessDead" // true: refuse with [CauseDead] when what is to be looked at is over
 )
 
 // Query parameters of pods/exec that run a command from an image inside the pod (IX-01), besides those of exec. The parameter
@@ -42,6 +43,9 @@ const (
 	EventDebugContainerAdded = "DebugContainerAdded"
 	EventImageExec           = "ImageExec"
 )
+
+// CauseDead is the type of the cause in a refusal that [ParamUnlessDead] asked for.
+const CauseDead = "Dead"
 
 // CauseExitCode is the type of the cause in a refusal's details that holds the exit code which a client should end with: 127 if
 // the command was not found, 126 if it could not be run.

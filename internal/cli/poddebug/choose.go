@@ -45,7 +45,7 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 		}
 		return Choice{Attach, w.Name}, nil
 	}
-	if dead(pod, w.Target) {
+	if podspec.IsDead(pod, w.Target) {
 		return Choice{Way: Visit}, nil
 	}
 	if w.Name != "" {
@@ -54,57 +54,19 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 	return Choice{Add, freeName(pod)}, nil
 }
 
+// FirstName is the name of a debug container that nobody named (DC-01).
+const FirstName = "debug"
+
 // freeName is the first of debug, debug-2, … that nobody has, or whose container has ended (DC-01, DC-06).
 func freeName(pod *corev1.Pod) string {
 	for n := 1; ; n++ {
-		name := "debug"
+		name := FirstName
 		if n > 1 {
-			name = fmt.Sprintf("debug-%d", n)
+			name = fmt.Sprintf("%s-%d", FirstName, n)
 		}
 		ref, taken := podspec.FindContainer(&pod.Spec, name)
 		if !taken || ref.Kind == podspec.Ephemeral && podspec.DebugStateOf(pod, name).Phase == podspec.DebugEnded {
 			return name
 		}
 	}
-}
-
-// dead tells whether what the user wants to look at is over: the pod, or the container that is named, or else every main
-// container while some container has run and ended.
-func dead(pod *corev1.Pod, target string) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return true
-	}
-	ended := false
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			s := &list[i]
-			if target != "" && s.Name == target {
-				return s.State.Running == nil && lastEnd(s) != nil
-			}
-			ended = ended || failed(s)
-		}
-	}
-	if target != "" {
-		return false // unknown, or not started yet: the server has the right words
-	}
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].State.Running != nil {
-			return false
-		}
-	}
-	return ended
-}
-
-// failed tells whether a container ended badly, and does not run again.
-func failed(s *corev1.ContainerStatus) bool {
-	end := lastEnd(s)
-	return end != nil && s.State.Running == nil && end.ExitCode != 0
-}
-
-// lastEnd is how a container ended when it last did, or nil.
-func lastEnd(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if s.State.Terminated != nil {
-		return s.State.Terminated
-	}
-	return s.LastTerminationState.Terminated
 }

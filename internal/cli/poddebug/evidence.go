@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended.
@@ -25,7 +27,7 @@ func Evidence(pod *corev1.Pod, now time.Time) (lines []string) {
 }
 
 func obituary(s *corev1.ContainerStatus, now time.Time) string {
-	end := lastEnd(s)
+	end := podspec.LastEnd(s)
 	if end == nil {
 		return ""
 	}
