@@ -188,8 +188,8 @@ func (f *debugFlags) imageOr(other string) string {
 
 // isDead tells whether the server refused because what is to be looked at is over.
 func isDead(err error) bool {
-	refused, ok := errors.AsType[apierrors.APIStatus](err)
-	if !ok || refused.Status().Details == nil {
+	var refused apierrors.APIStatus
+	if !errors.As(err, &refused) || refused.Status().Details == nil {
 		return false
 	}
 	return slices.ContainsFunc(refused.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugrun.CauseDead })
