@@ -103,10 +103,11 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 	return os.Chmod(s.tree.hosts(), 0o644) // past the umask
 }
 
-// Run starts the command, hands its streams over and waits for its end; the session is still to be closed, of which the client
-// need not wait for the end. It returns the command's exit code; one that cannot be found in the image, or not be executed, ends with 127 or 126 as in a shell. When ctx ends,
+// Run starts the command, hands its streams over, waits for its end, and takes the session away: whoever has the exit code finds
+// nothing left (IX-05). It returns the command's exit code; one that cannot be found in the image, or not be executed, ends with 127 or 126 as in a shell. When ctx ends,
 // the client is gone: the command is killed.
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
+	defer s.Close()
 	s.tell(streams)
 	if err := s.start(ctx); err != nil {
 		text := cri.Message(err)
