@@ -70,10 +70,15 @@ func For(kind string) (Printer, bool) {
 		return roleBindingPrinter(), true
 	case "ClusterRoleBinding":
 		return clusterRoleBindingPrinter(), true
+	case "CertificateSigningRequest":
+		return certificateSigningRequestPrinter(), true
 	case "DebugRun":
 		return debugRunPrinter(), true
 	case "LimitRange", "Role", "ClusterRole":
 		return createdAtPrinter(), true
+	}
+	if p, ok := admissionPrinter(kind); ok {
+		return p, true
 	}
 	return Default(), false
 }
