@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi"
+	crdopenapiv3 "k8s.io/apiextensions-apiserver/pkg/controller/openapiv3"
+	extensionsopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/kube-openapi/pkg/common"
+
+	"github.com/wherryproject/wherry/internal/api/openapi"
+)
+
+// groupPriority is that of the server's first group; each further one has a little less. Custom groups have 1000: where a custom
+// resource has the name of one of ours, clients that do not say the group get ours.
+const groupPriority = 17000
+
+// newCRDs makes the server of CustomResourceDefinitions and custom resources, to which ours hands every request it has no path
+// for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one discovery.
+func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions.CustomResourceDefinitions, error) {
+	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
+	own := *c
+	own.Serializer = apiextensions.Codecs
+	own.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
+	own.RESTOptionsGetter = extensionStorage{b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion}
+	// What the outer server does once for both.
+	own.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
+	own.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
+	own.SkipOpenAPIInstallation = true
+	own.OpenAPIConfig = nil
+	own.EnableIndex, own.EnableProfiling, own.EnableMetrics = false, false, false
+
+	config := apiextensions.Config{
+		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
+		ExtraConfig: apiextensions.ExtraConfig{
+			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme},
+			MasterCount:          1,
+			ServiceResolver:      serviceResolver{s.stores},
+			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),
+		},
+	}
+	crds, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("custom resources: %w", err)
+	}
+	return crds, nil
+}
+
+// mergeCRDs makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the definitions
+// themselves is served by the outer server, with the inner one's handlers.
+func (s *Server) mergeCRDs() error {
+	for _, ws := range s.crds.GenericAPIServer.Handler.GoRestfulContainer.RegisteredWebServices() {
+		if strings.HasPrefix(ws.RootPath(), "/apis/"+apiextensionsv1.GroupName) {
+			s.generic.Handler.GoRestfulContainer.Add(ws)
+		}
+	}
+	version := metav1.GroupVersionForDiscovery{GroupVersion: apiextensionsv1.SchemeGroupVersion.String(), Version: apiextensionsv1.SchemeGroupVersion.Version}
+	s.generic.DiscoveryGroupManager.AddGroup(metav1.APIGroup{
+		Name: apiextensionsv1.GroupName, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+	})
+	s.rankGroups()
+
+	informer := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	groups, err := newCustomGroups(informer, s.generic.DiscoveryGroupManager, s.ownGroups())
+	if err != nil {
+		return err
+	}
+	v2, v3 := crdopenapi.NewController(informer), crdopenapiv3.NewController(informer)
+	return s.generic.AddPostStartHook("merge-custom-resources", func(ctx genericapiserver.PostStartHookContext) error {
+		go v2.Run(s.generic.StaticOpenAPISpec, s.generic.OpenAPIVersionedService, ctx.Done())
+		go v3.Run(s.generic.OpenAPIV3VersionedService, ctx.Done())
+		return groups.wait(ctx)
+	})
+}
+
+// rankGroups puts our groups before all custom ones, in our order.
+func (s *Server) rankGroups() {
+	manager := s.generic.AggregatedDiscoveryGroupManager
+	rank := groupPriority
+	for _, g := range groups() {
+		manager.SetGroupVersionPriority(metav1.GroupVersion(g.gv), rank, 15)
+		rank -= 10
+	}
+	manager.SetGroupVersionPriority(metav1.GroupVersion(apiextensionsv1.SchemeGroupVersion), rank, 15)
+}
+
+// ownGroups are the groups that no custom resource decides the discovery of.
+func (s *Server) ownGroups() map[string]bool {
+	own := map[string]bool{apiextensionsv1.GroupName: true}
+	for _, g := range groups() {
+		own[g.gv.Group] = true
+	}
+	return own
+}
+
+// definitions are the OpenAPI definitions of everything that is served: ours, and the library's for its own group.
+func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	all := openapi.GetOpenAPIDefinitions(ref)
+	theirs := extensionsopenapi.GetOpenAPIDefinitions(ref)
+	maps.DeleteFunc(theirs, func(name string, _ common.OpenAPIDefinition) bool {
+		return !strings.Contains(name, "apiextensions")
+	})
+	maps.Copy(all, theirs)
+	return all
+}
+
+// extensionStorage says where and how definitions and custom resources are stored: below the same prefix as everything else,
+// where kube-apiserver keeps them. A connection to etcd is opened when a resource is first asked for.
+type extensionStorage struct {
+	b     *backend
+	codec runtime.Codec
+	as    runtime.GroupVersioner // nil: the library decides, by the definition
+}
+
+var _ generic.RESTOptionsGetter = extensionStorage{}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (e extensionStorage) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	c := e.b.config
+	c.Codec = limitedCodec{e.codec, resource}
+	c.EncodeVersioner = e.as
+	return generic.RESTOptions{
+		StorageConfig:           c.ForResource(resource),
+		Decorator:               openStorage,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 4,
+		ResourcePrefix:          resource.Group + "/" + resource.Resource,
+	}, nil
+}
