@@ -52,6 +52,8 @@ type Agent struct {
 	serviceCache serviceCache
 	api          *httpapi.Server
 	execs        *imageexec.Execs // nil where the runtime cannot
+	evictor      *evictor
+	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
 	ready        chan struct{}
 }
@@ -76,7 +78,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(), runtimeVersion: version.GetRuntimeVersion(),
-		ready: make(chan struct{})}
+		ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
 	c.CRI = a.cfg.CRI
@@ -94,6 +96,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner, Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger})
 	}
+	a.evictor = newEvictor(a)
 	a.pods = newPodInformer(c.Client, c.NodeName)
 	a.serviceCache = newServiceCache(c.Client)
 	if a.api, err = a.newAPI(); err != nil {
@@ -148,6 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer loops.Wait()
 	defer a.workers.Wait()
 	defer cancel()
+	a.evictor.begin(ctx)
 	if err := a.register(ctx); err != nil {
 		return err
 	}
@@ -155,6 +159,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.heartbeat(ctx) })
 	loops.Go(func() { a.fresh.run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
+	loops.Go(func() { a.evictor.run(ctx) })
 	told, err := a.pods.AddEventHandler(a.podEvents())
 	if err != nil {
 		return err
@@ -259,7 +264,10 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 }
 
 // Facts is part of [work.Node].
-func (a *Agent) Facts() plan.Node { return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime} }
+func (a *Agent) Facts() plan.Node {
+	_, full := a.evictor.pressed()
+	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full}
+}
 
 // broadcast tells any number of waiters that something has changed.
 type broadcast struct {

@@ -43,10 +43,14 @@ type Config struct {
 	Local       net.Listener
 	LocalUser   user.Info
 	Certificate tls.Certificate
-	ClientCAs   *x509.CertPool
+	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	ClientCAs      *x509.CertPool
 
 	DebugCap    cgroup.Cap      // of each debug container
 	DebugImages image.AllowList // of debug containers; empty: all
+
+	Eviction Eviction // what happens when a resource runs out
 
 	ClusterDNS    []string
 	ClusterDomain string

@@ -4,6 +4,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -72,9 +74,16 @@ func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	for i := range to.EphemeralContainerStatuses {
 		a.tellContainer(pod, from.EphemeralContainerStatuses, &to.EphemeralContainerStatuses[i])
 	}
-	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" {
+	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" && !evicted(to) {
 		a.events.Event(pod, "", corev1.EventTypeWarning, to.Reason, to.Message)
 	}
+}
+
+// evicted tells whether a status is that of an evicted pod: the planner has told of that when it began.
+func evicted(s *corev1.PodStatus) bool {
+	return s.Reason == plan.ReasonEvicted && slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonTerminationByKubelet
+	})
 }
 
 func (a *Agent) tellContainer(pod *corev1.Pod, before []corev1.ContainerStatus, now *corev1.ContainerStatus) {

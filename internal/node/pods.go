@@ -89,7 +89,8 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it.
+// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it, and so is
+// one that comes while the node is under pressure.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
@@ -102,6 +103,9 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	}
 	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {
 		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: this node runs linux, the pod asks for " + want}
+	}
+	if why := a.evictor.refuse(pod); why != "" {
+		return &plan.Refusal{Reason: plan.ReasonEvicted, Message: "Pod was rejected: " + why}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestRefuseWhatIsOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := (&Agent{cfg: Config{Features: gates}, machine: machine{apparmor: true}}).Refuse(row.pod)
+		r := (&Agent{cfg: Config{Features: gates}, machine: machine{apparmor: true}, evictor: &evictor{}}).Refuse(row.pod)
 		switch {
 		case row.want == "" && r != nil:
 			t.Errorf("%s off: refused: %s", row.off, r.Message)
@@ -42,7 +42,7 @@ func TestRefuseWhatIsOff(t *testing.T) {
 			t.Errorf("%s off: %+v", row.off, *r)
 		}
 	}
-	if r := (&Agent{machine: machine{apparmor: true}}).Refuse(sidecar); r != nil {
+	if r := (&Agent{machine: machine{apparmor: true}, evictor: &evictor{}}).Refuse(sidecar); r != nil {
 		t.Errorf("gates at their defaults: %s", r.Message)
 	}
 }

@@ -108,6 +108,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-a.pressed:
 		}
 		if err := a.renewLease(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn("lease of the node could not be renewed", "err", err)
@@ -117,9 +118,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		if apierrors.IsNotFound(err) {
 			err = a.tryRegister(ctx)
 		} else if err == nil {
-			ready := nodeCondition(a.conditions(ctx, have.Status.Conditions), corev1.NodeReady)
-			was := nodeCondition(have.Status.Conditions, corev1.NodeReady)
-			if was == nil || was.Status != ready.Status || was.Message != ready.Message || time.Since(published) > statusEvery {
+			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) || time.Since(published) > statusEvery {
 				err = a.updateStatus(ctx, have)
 				published = time.Now()
 			}
@@ -127,6 +126,24 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("status of the node could not be stored", "err", err)
 		}
+	}
+}
+
+// changed tells whether any of the node's conditions is not as it was.
+func changed(was, now []corev1.NodeCondition) bool {
+	for i := range now {
+		if c := nodeCondition(was, now[i].Type); c == nil || c.Status != now[i].Status || c.Message != now[i].Message {
+			return true
+		}
+	}
+	return false
+}
+
+// conditionsChanged has the node's status published soon.
+func (a *Agent) conditionsChanged() {
+	select {
+	case a.pressed <- struct{}{}:
+	default: // it is about to be
 	}
 }
 
@@ -168,19 +185,38 @@ func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) c
 	return s
 }
 
-// conditions derives the node's conditions. The pressures are looked at where the node evicts; until it does, it has
-// none to tell of.
+// pressureCondition is how a node tells of one pressure, in the kubelet's words.
+type pressureCondition struct {
+	kind                     corev1.NodeConditionType
+	yes, yesReason, no, none string
+}
+
+func pressures() []pressureCondition {
+	return []pressureCondition{
+		{corev1.NodeMemoryPressure, "kubelet has insufficient memory available", "KubeletHasInsufficientMemory",
+			"kubelet has sufficient memory available", "KubeletHasSufficientMemory"},
+		{corev1.NodeDiskPressure, "kubelet has disk pressure", "KubeletHasDiskPressure", "kubelet has no disk pressure", "KubeletHasNoDiskPressure"},
+		{corev1.NodePIDPressure, "kubelet has insufficient PID available", "KubeletHasInsufficientPID",
+			"kubelet has sufficient PID available", "KubeletHasSufficientPID"},
+	}
+}
+
+// conditions derives the node's conditions.
 func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) []corev1.NodeCondition {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 	if why := a.runtimeTrouble(ctx); why != "" {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", why
 	}
-	out := []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
-		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
-		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
-		ready,
+	var out []corev1.NodeCondition
+	state, _ := a.evictor.pressed()
+	for _, p := range pressures() {
+		c := corev1.NodeCondition{Type: p.kind, Status: corev1.ConditionFalse, Reason: p.none, Message: p.no}
+		if state.Under(p.kind) {
+			c.Status, c.Reason, c.Message = corev1.ConditionTrue, p.yesReason, p.yes
+		}
+		out = append(out, c)
 	}
+	out = append(out, ready)
 	now := metav1.NewTime(time.Now())
 	for i := range out {
 		out[i].LastHeartbeatTime, out[i].LastTransitionTime = now, now

@@ -48,6 +48,10 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	eviction, err := o.eviction()
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.NodeIPs[0], strconv.Itoa(o.KubeletPort)))
 	if err != nil {
 		return fmt.Errorf("--kubelet-port: %w", err)
@@ -60,7 +64,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ImageRuntime: s.imageRuntime(),
 		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
-		DebugCap: debugCap, DebugImages: debugImages,
+		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {

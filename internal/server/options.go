@@ -10,8 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/controllers/certificates"
 )
 
 // Defaults of Options.
@@ -21,6 +25,9 @@ const (
 	DefaultKubeletPort = 10250
 	DefaultServiceCIDR = "10.96.0.0/12"
 )
+
+// minSigning is the least one may ask for in a CertificateSigningRequest.
+const minSigning = 10 * time.Minute
 
 // Options say what server is wanted. Defaults fills what may be left empty.
 type Options struct {
@@ -45,7 +52,12 @@ type Options struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string
 
+	Authentication  api.Authentication
+	SigningDuration time.Duration // how long certificates live at most that are signed on request
+
 	Join         string // kubeconfig of another API server: the agent alone, for that one
+	Bootstrap    string // with Join: kubeconfig to ask for a certificate with, while there is no Join or its certificate has ended
+	RotateServer bool   // with Join: the API server signs the certificate that the node's API shows, once a person has approved it
 	ClientCAFile string // with Join: CA of the certificates that may use the node's API; empty: that of the kubeconfig
 
 	CertFile string // with Join: certificate that the node's API shows; empty: one of an own CA, which not every API server takes
@@ -59,6 +71,7 @@ type Options struct {
 	DebugMemoryLimit string   // of each debug container, a quantity; empty: none
 	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
 	RegistryHostsDir string
+	Eviction         EvictionOptions
 }
 
 // Defaults returns the options of `wherry server` without a flag.
@@ -71,6 +84,9 @@ func Defaults() Options {
 		ServiceCIDR:   DefaultServiceCIDR,
 		ClusterDomain: "cluster.local",
 		EtcdPrefix:    "/registry",
+
+		SigningDuration: certificates.Longest,
+		Eviction:        defaultEviction(),
 	}
 }
 
@@ -125,10 +141,16 @@ func (o Options) validate() error {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
 		}
 	}
+	if o.SigningDuration != 0 && o.SigningDuration < minSigning {
+		fail("--cluster-signing-duration: %s is too short; use %s or more", o.SigningDuration, minSigning)
+	}
+	if o.RotateServer && o.CertFile != "" {
+		fail("--rotate-server-certificates and --tls-cert-file exclude one another")
+	}
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateEviction())
 	return errors.Join(errs...)
 }
 

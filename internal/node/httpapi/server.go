@@ -37,7 +37,9 @@ type Config struct {
 	Attach   Attacher // of the runtime, if it keeps output for those who attach; nil: through the CRI
 
 	Certificate tls.Certificate // what the server shows
-	ClientCAs   *x509.CertPool  // who signs its clients' certificates
+	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	ClientCAs      *x509.CertPool // who signs its clients' certificates
 	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics, stats
 	// or healthz. It is the method of an authorizer.Authorizer. Nil: the group system:masters may do everything, others
 	// nothing.
@@ -71,7 +73,7 @@ func New(c Config) (*Server, error) {
 	switch {
 	case c.Host == nil || c.CRI == nil || c.Logs == nil:
 		return nil, errors.New("kubelet API: Host, CRI and Logs are required")
-	case len(c.Certificate.Certificate) == 0:
+	case len(c.Certificate.Certificate) == 0 && c.GetCertificate == nil:
 		return nil, errors.New("kubelet API: a serving certificate is required")
 	case c.ClientCAs == nil:
 		return nil, errors.New("kubelet API: the CA of client certificates is required: without it anybody could run commands in pods")
@@ -101,11 +103,14 @@ func New(c Config) (*Server, error) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          log.New(errorLog{s.logger}, "", 0),
 		TLSConfig: &tls.Config{
-			Certificates: []tls.Certificate{c.Certificate},
-			MinVersion:   tls.VersionTLS12,
+			GetCertificate: c.GetCertificate,
+			MinVersion:     tls.VersionTLS12,
 			// Asked for, and verified by the handler: so a client without one reads 401 and why, not "bad certificate".
 			ClientAuth: tls.RequestClientCert,
 		},
+	}
+	if c.GetCertificate == nil {
+		s.http.TLSConfig.Certificates = []tls.Certificate{c.Certificate}
 	}
 	return s, nil
 }

@@ -3,8 +3,6 @@
 package imageexec
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -22,7 +20,7 @@ const filesAt = "/c"
 // containerConfig makes the config of the command's container. pod is the pod, or what stands in for it; files and hosts
 // are the session's, on the node.
 func containerConfig(r Request, session string, pod *corev1.Pod, p place, node ops.Node, image *runtimeapi.Image, files, hosts string) (*runtimeapi.ContainerConfig, error) {
-	security, _ := securityOf(pod)
+	security, _ := podspec.ImageExecSecurity(pod)
 	c, err := ops.ContainerConfig(ops.ContainerInput{
 		Pod:  pod,
 		Kind: podspec.Ephemeral,
@@ -48,52 +46,4 @@ func sandboxConfig(standIn *corev1.Pod, session string, node ops.Node, cgroup st
 	c := ops.SandboxConfig(ops.SandboxInput{Pod: standIn, Node: node, CgroupParent: cgroup})
 	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = string(cri.TypeExec), session
 	return c
-}
-
-// securityOf decides whom the command runs as: root, so that it can read every container's files whoever wrote them. But in
-// a pod that must run without root, so must the command; note tells the client so.
-func securityOf(pod *corev1.Pod) (sc *corev1.SecurityContext, note string) {
-	user, group, forced := withoutRoot(pod)
-	if !forced {
-		zero := int64(0)
-		return &corev1.SecurityContext{RunAsUser: &zero, RunAsGroup: &zero}, ""
-	}
-	yes, no := true, false
-	sc = &corev1.SecurityContext{RunAsNonRoot: &yes, RunAsUser: user, RunAsGroup: group, AllowPrivilegeEscalation: &no,
-		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
-	if pod.Spec.SecurityContext == nil || pod.Spec.SecurityContext.SeccompProfile == nil {
-		sc.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
-	}
-	who := "the image's user"
-	if user != nil {
-		who = fmt.Sprintf("user %d", *user)
-	}
-	return sc, fmt.Sprintf("the pod has runAsNonRoot: the command runs as %s and cannot read what that user may not", who)
-}
-
-// withoutRoot tells whether a pod must run without root: because it says so itself, or each of its containers does; and as
-// which user and group, nil for the image's.
-func withoutRoot(pod *corev1.Pod) (user, group *int64, forced bool) {
-	ps := pod.Spec.SecurityContext
-	if ps == nil {
-		ps = &corev1.PodSecurityContext{}
-	}
-	user, group = ps.RunAsUser, ps.RunAsGroup
-	if ps.RunAsNonRoot != nil {
-		forced = *ps.RunAsNonRoot
-	} else {
-		forced = true
-		for ref := range podspec.Containers(&pod.Spec) {
-			sc := ref.Container.SecurityContext
-			if ref.Kind != podspec.Ephemeral && (sc == nil || sc.RunAsNonRoot == nil || !*sc.RunAsNonRoot) {
-				forced = false
-			}
-		}
-	}
-	for i := range pod.Spec.Containers {
-		if sc := pod.Spec.Containers[i].SecurityContext; user == nil && sc != nil && sc.RunAsUser != nil {
-			user, group = sc.RunAsUser, sc.RunAsGroup
-		}
-	}
-	return user, group, forced
 }

@@ -219,7 +219,7 @@ func TestSecurity(t *testing.T) {
 		"one container does not":            {testPod(each(&no)), false, nil},
 		"the pod says so, and names nobody": {testPod(func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &yes} }), true, nil},
 	} {
-		sc, note := securityOf(c.pod)
+		sc, note := podspec.ImageExecSecurity(c.pod)
 		if !c.forced {
 			if *sc.RunAsUser != 0 || sc.Capabilities != nil || note != "" {
 				t.Errorf("%s: %+v, %q", name, sc, note)

@@ -141,7 +141,7 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	s.notes = append(s.notes, p.Notes...)
-	if _, note := securityOf(pod); note != "" {
+	if _, note := podspec.ImageExecSecurity(pod); note != "" {
 		s.notes = append(s.notes, note)
 	}
 	if s.tree, err = makeTree(filepath.Join(s.e.Folder, s.id)); err != nil {

@@ -30,3 +30,6 @@ func operation(method string) string {
 	}
 	return b.String()
 }
+
+// Evicted counts the eviction of a pod.
+func (m *Metrics) Evicted(signal string) { m.evictions.WithLabelValues(signal).Inc() }

@@ -132,6 +132,24 @@ func (v *view) newestOfMember(c *Container) (found bool) {
 	return found
 }
 
+// clear removes the containers of an ended pod for the sake of a full disk (PL-13); how they ended is stored.
+func (v *view) clear() {
+	if !v.Node.Full || !v.saved() {
+		return
+	}
+	if len(v.Seen.Sandboxes)+len(v.Seen.Containers) > 0 {
+		v.why("", "its containers are removed because the node's disk is full")
+	}
+	for i := range v.Seen.Sandboxes {
+		v.want(Op{Verb: RemoveSandbox, Attempt: v.Seen.Sandboxes[i].Attempt})
+	}
+	for i := range v.Seen.Containers {
+		if c := &v.Seen.Containers[i]; len(v.Seen.Sandboxes) == 0 {
+			v.want(Op{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt})
+		}
+	}
+}
+
 // clean releases what an ended pod holds. Its containers' last state and logs stay to be read until the pod is
 // deleted; then they go too, but not before the API server holds how they ended.
 func (v *view) clean() {
@@ -157,6 +175,7 @@ func (v *view) clean() {
 	}
 	deleted := v.Removed || v.Pod.DeletionTimestamp != nil
 	if !deleted {
+		v.clear()
 		v.out.Ended = !v.Seen.Volumes && !v.calling(ReleaseVolumes)
 		return
 	}

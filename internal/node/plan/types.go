@@ -176,6 +176,9 @@ type Heard struct {
 type Node struct {
 	HostIPs []string
 	Runtime string // "containerd": the scheme of container ids in the status
+	// Full is set while the node's disk is: what ended pods have left in the runtime goes then, and with it what could still be
+	// seen of their containers' files.
+	Full bool
 }
 
 // Refusal is why a node does not take a pod: its status ends as Failed with this reason and message (PL-15).

@@ -32,7 +32,7 @@ type Node interface {
 	Announce(pod *corev1.Pod, container string, e plan.Event)
 	// Trace is called with what happens to the pod, in order and as it happens, for its timeline. It must not block.
 	Trace(pod *corev1.Pod, e Event)
-	// Refuse says why this node does not take the pod, or nil. It is a pure function of the pod's spec.
+	// Refuse says why this node does not take the pod, or nil. It is asked once, when the pod comes.
 	Refuse(pod *corev1.Pod) *plan.Refusal
 	// Facts returns what all pods of the node share.
 	Facts() plan.Node

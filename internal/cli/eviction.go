@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// evictionFlags are the kubelet's, by name and form.
+func evictionFlags(cmd *cobra.Command, e *server.EvictionOptions) {
+	f := cmd.Flags()
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.Hard), "eviction-hard", "thresholds at which pods are evicted at once, as memory.available<100Mi,nodefs.available<5%; signals are\nmemory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available; what is given replaces all")
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.Soft), "eviction-soft", "thresholds that pods are evicted for when they were met for their grace period")
+	f.Var(cliflag.NewMapStringString(&e.SoftGrace), "eviction-soft-grace-period", "grace periods of the soft thresholds, as memory.available=1m30s")
+	f.Var(cliflag.NewMapStringString(&e.MinimumReclaim), "eviction-minimum-reclaim", "how much more than its threshold has to be available until a pressure is over, as nodefs.available=500Mi")
+	f.IntVar(&e.MaxPodGrace, "eviction-max-pod-grace-period", e.MaxPodGrace, "most seconds that a pod evicted for a soft threshold has to stop; below 0: its own grace period")
+	f.DurationVar(&e.Transition, "eviction-pressure-transition-period", e.Transition, "how long a pressure condition of the node outlives its cause")
+	f.IntVar(&e.ImageHigh, "image-gc-high-threshold", e.ImageHigh, "percent of disk use above which unused images that a registry has are removed; 100: never")
+	f.IntVar(&e.ImageLow, "image-gc-low-threshold", e.ImageLow, "percent of disk use down to which they are")
+	f.DurationVar(&e.ImageMinAge, "minimum-image-ttl-duration", e.ImageMinAge, "least age of an unused image before it is removed")
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/node/evict"
+	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/pressure"
+)
+
+// Eviction is what an agent does when a resource runs out; the zero value holds pods to their own limits and does nothing else.
+type Eviction struct {
+	Thresholds  []evict.Threshold
+	Transition  time.Duration // how long a condition outlives its cause
+	MaxPodGrace time.Duration // of a pod that goes for a soft threshold; below 0: its own
+	Images      evict.ImagePolicy
+}
+
+const (
+	// measureEvery is the kubelet's period too. The kernel tells of stalls for want of memory, see [pressure.Stalls]; of a disk or
+	// the process table that fills up, or of memory that is taken while there is still some, nothing tells.
+	measureEvery = 10 * time.Second
+	// evictPatience is how long one pod may take to go before another one has to.
+	evictPatience = 30 * time.Second
+	// atOnce is the grace of those that go for a hard threshold or a limit of their own.
+	atOnce = time.Second
+)
+
+// evictor measures, and ends pods when package evict says so (PL-13, EC-18).
+type evictor struct {
+	a      *Agent
+	cfg    Eviction
+	log    *slog.Logger
+	meter  pressure.Meter
+	images imageKeeper
+
+	mu    sync.Mutex
+	state evict.State
+	full  bool // the disk is: what ended pods left is to be removed
+
+	// What follows belongs to the goroutine in run.
+	going   map[types.UID]time.Time // pods that were told to go, and when
+	cleared bool                    // disk was reclaimed since the pressure began
+	idle    bool                    // it was said that nobody can go
+}
+
+func newEvictor(a *Agent) *evictor {
+	e := &evictor{a: a, cfg: a.cfg.Eviction, log: a.log, going: map[types.UID]time.Time{}}
+	e.images = imageKeeper{images: a.cfg.CRI.Images, runtime: a.cfg.CRI.Runtime, log: a.log, seen: map[string]evict.Image{}}
+	e.meter = pressure.Meter{Proc: "/proc", NodeFs: a.cfg.DataDir}
+	if d := a.cfg.Cgroups; d != nil && !d.Host().V2 {
+		e.meter.MemoryGroup = d.Host().Mounts["memory"]
+	}
+	return e
+}
+
+// begin takes the first measurement, before the node says anything of itself and before a pod comes.
+func (e *evictor) begin(ctx context.Context) {
+	if info, err := e.a.cfg.CRI.Images.ImageFsInfo(ctx, &runtimeapi.ImageFsInfoRequest{}); err == nil {
+		for _, fs := range info.GetImageFilesystems() {
+			e.meter.ImageFs = fs.GetFsId().GetMountpoint()
+		}
+	}
+	e.measure()
+}
+
+// run goes on until ctx ends.
+func (e *evictor) run(ctx context.Context) {
+	stalls, err := pressure.Stalls(ctx, "/proc/pressure/memory")
+	if err != nil {
+		e.log.Debug("memory is only looked at now and then", "every", measureEvery, "err", err)
+	}
+	timer := time.NewTimer(measureEvery)
+	defer timer.Stop()
+	for {
+		var ended <-chan struct{}
+		if len(e.going) > 0 {
+			ended = e.a.changes.wait() // a pod that has gone may be enough, or not
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case _, more := <-stalls:
+			if !more {
+				stalls = nil
+			}
+		case <-ended:
+			if !e.leave() {
+				continue
+			}
+		case <-timer.C:
+		}
+		timer.Reset(e.round(ctx))
+	}
+}
+
+// round measures once, does what is to be done, and says when to measure again.
+func (e *evictor) round(ctx context.Context) time.Duration {
+	e.leave()
+	readings, due := e.measure()
+	if !e.limits(ctx) && len(due) > 0 {
+		e.relieve(ctx, readings, due)
+	}
+	e.images.collect(ctx, e.cfg.Images, readings[evict.ImageFsAvailable], false, e.named())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if wait, ok := evict.Wake(e.cfg.Thresholds, e.state, time.Now()); ok {
+		return min(wait, measureEvery)
+	}
+	return measureEvery
+}
+
+// measure brings the state up to date, and has it published when a condition has changed.
+func (e *evictor) measure() (evict.Readings, []evict.Threshold) {
+	readings, err := e.meter.Read()
+	if err != nil {
+		e.log.Warn("the node's resources cannot all be measured", "err", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.state
+	var due []evict.Threshold
+	e.state, due = evict.Judge(e.cfg.Thresholds, readings, was, e.cfg.Transition, time.Now())
+	if !maps.EqualFunc(was.Pressed, e.state.Pressed, func(time.Time, time.Time) bool { return true }) {
+		e.log.Info("pressure on the node has changed", "conditions", conditionNames(e.state))
+		e.a.conditionsChanged()
+	}
+	if !e.state.Under(corev1.NodeDiskPressure) {
+		e.full, e.cleared = false, false
+	}
+	return readings, due
+}
+
+func conditionNames(s evict.State) (out []corev1.NodeConditionType) {
+	for _, t := range pressures() {
+		if s.Under(t.kind) {
+			out = append(out, t.kind)
+		}
+	}
+	return out
+}
+
+// relieve makes room for the most urgent threshold: on a disk by what nobody needs, and then, or else, by ending one pod.
+func (e *evictor) relieve(ctx context.Context, readings evict.Readings, due []evict.Threshold) {
+	first := due[0]
+	if first.Signal.Disk() {
+		e.clear(ctx, readings)
+		if !e.cleared { // what that has freed is known in the next round
+			e.cleared = true
+			return
+		}
+	}
+	if len(e.going) > 0 {
+		return
+	}
+	pods, err := e.a.use(ctx, e.running(), first.Signal.Disk())
+	if err != nil {
+		e.log.Warn("pods cannot be measured, so none is evicted", "threshold", first.String(), "err", err)
+		return
+	}
+	victim := evict.Choose(first, readings[first.Signal], pods)
+	if victim == nil {
+		if !e.idle {
+			e.log.Warn("there is no pod to evict", "threshold", first.String())
+		}
+		e.idle = true
+		return
+	}
+	e.idle = false
+	grace := atOnce
+	if first.Soft {
+		grace = e.cfg.MaxPodGrace
+	}
+	e.evict(victim.Pod, victim.Message, string(first.Signal), grace)
+}
+
+// clear removes unused images, and what ended pods have left in the runtime.
+func (e *evictor) clear(ctx context.Context, readings evict.Readings) {
+	e.images.collect(ctx, e.cfg.Images, readings[evict.ImageFsAvailable], true, e.named())
+	e.mu.Lock()
+	e.full = true
+	e.mu.Unlock()
+	e.a.workers.Nudge("")
+}
+
+// limits ends pods that have more on disk than they may, and tells whether there were any.
+func (e *evictor) limits(ctx context.Context) bool {
+	var bound []*corev1.Pod
+	for _, p := range e.running() {
+		if evict.Limited(p) && !evict.Critical(p) {
+			bound = append(bound, p)
+		}
+	}
+	if len(bound) == 0 {
+		return false
+	}
+	pods, err := e.a.use(ctx, bound, true)
+	if err != nil {
+		e.log.Warn("pods cannot be held to their limits on disk", "err", err)
+		return false
+	}
+	found := false
+	for _, c := range pods {
+		if why := evict.OverLimit(c); why != "" {
+			e.evict(c.Pod, why, "ephemeral-storage.limit", atOnce)
+			found = true
+		}
+	}
+	return found
+}
+
+func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Duration) {
+	now := time.Now()
+	if grace < 0 {
+		grace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
+		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			grace = time.Duration(*s) * time.Second
+		}
+	}
+	e.log.Warn("pod is evicted", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)
+	e.going[pod.UID] = now.Add(grace)
+	e.a.metrics.Evicted(signal)
+	e.a.workers.Evict(pod.UID, plan.Eviction{Message: message, At: now, Grace: max(grace, atOnce)})
+}
+
+// leave forgets pods that have gone, or took too long, and tells whether there were any.
+func (e *evictor) leave() bool {
+	n := len(e.going)
+	for uid, at := range e.going {
+		v, ok := e.a.workers.View(uid)
+		if !ok || v.Pod.Status.Phase == corev1.PodFailed || v.Pod.Status.Phase == corev1.PodSucceeded || time.Since(at) > evictPatience {
+			delete(e.going, uid)
+		}
+	}
+	return len(e.going) < n
+}
+
+// running lists the pods that could go.
+func (e *evictor) running() (out []*corev1.Pod) {
+	for _, v := range (host{e.a}).views() {
+		p := v.Pod
+		_, going := e.going[p.UID]
+		if !going && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// named lists the images that the node's pods name: one that is pulled for a container which is not there yet is in use too.
+func (e *evictor) named() []string {
+	var out []string
+	for _, p := range e.running() {
+		out = append(out, imagesOf(p)...)
+	}
+	return out
+}
+
+// refuse says why a pod cannot begin now, or "".
+func (e *evictor) refuse(pod *corev1.Pod) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return evict.Admit(pod, e.state)
+}
+
+// pressed is what the node's conditions and the planner are told.
+func (e *evictor) pressed() (state evict.State, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state, e.full
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/imagename"
+	"github.com/wherryproject/wherry/internal/node/evict"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// imagesEvery is how often it is noted which images are in use, and, above the high mark, some are removed. It is the kubelet's
+// period; a file system that fills up tells nobody.
+const imagesEvery = 5 * time.Minute
+
+// imageKeeper removes images that nobody uses (PL-13). It belongs to one goroutine.
+type imageKeeper struct {
+	images  runtimeapi.ImageServiceClient
+	runtime runtimeapi.RuntimeServiceClient
+	log     *slog.Logger
+	seen    map[string]evict.Image // what is remembered of each, by id
+	looked  time.Time
+}
+
+// collect looks at the images, and removes those that [evict.Images] names; all of the unused ones if now is set. fs is that of the
+// images; named are images that pods name.
+func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict.Reading, now bool, named []string) {
+	if p.High == 0 || !now && time.Since(k.looked) < imagesEvery {
+		return
+	}
+	k.looked = time.Now()
+	if err := k.look(ctx, named); err != nil {
+		k.log.Warn("images cannot be listed, so none is removed", "err", err)
+		return
+	}
+	var list []evict.Image
+	for _, i := range k.seen {
+		list = append(list, i)
+	}
+	out, enough := evict.Images(p, fs, now, list, k.looked)
+	for _, i := range out {
+		if enough <= 0 || ctx.Err() != nil {
+			return
+		}
+		if _, err := k.images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}}); err != nil {
+			k.log.Warn("unused image cannot be removed", "image", i.ID, "err", err)
+			continue
+		}
+		k.log.Info("unused image removed", "image", i.ID, "bytes", i.Size)
+		delete(k.seen, i.ID)
+		enough -= i.Size
+	}
+}
+
+// look brings seen up to date.
+func (k *imageKeeper) look(ctx context.Context, named []string) error {
+	images, err := k.images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return err
+	}
+	containers, err := k.runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, name := range named {
+		if r, err := imagename.Parse(name); err == nil {
+			used[r.Full] = true
+		}
+	}
+	for _, c := range containers.GetContainers() { // also those that have exited: somebody may look into them
+		used[c.GetImageRef()], used[c.GetImageId()], used[c.GetImage().GetImage()] = true, true, true
+	}
+	delete(used, "")
+	was := k.seen
+	k.seen = make(map[string]evict.Image, len(images.GetImages()))
+	for _, i := range images.GetImages() {
+		k.seen[i.GetId()] = remember(was[i.GetId()], i, used, k.looked)
+	}
+	return nil
+}
+
+// remember takes in how an image was found. One that no registry gave could not be had again, and is kept. (Pure.)
+func remember(was evict.Image, i *runtimeapi.Image, used map[string]bool, now time.Time) evict.Image {
+	out := evict.Image{ID: i.GetId(), Size: int64(i.GetSize()), Found: was.Found, LastUsed: was.LastUsed}
+	if out.Found.IsZero() {
+		out.Found = now
+	}
+	is := func(name string) bool { return used[name] }
+	out.InUse = used[i.GetId()] || slices.ContainsFunc(i.GetRepoTags(), is) || slices.ContainsFunc(i.GetRepoDigests(), is)
+	out.Kept = i.GetPinned() || len(i.GetRepoDigests()) == 0 || slices.ContainsFunc(i.GetRepoTags(), podspec.IsToolbox)
+	if out.InUse {
+		out.LastUsed = now
+	}
+	return out
+}
+
+// imagesOf lists the images that a pod names.
+func imagesOf(pod *corev1.Pod) (out []string) {
+	for ref := range podspec.Containers(&pod.Spec) {
+		out = append(out, ref.Container.Image)
+	}
+	for i := range pod.Spec.Volumes {
+		if v := pod.Spec.Volumes[i].Image; v != nil {
+			out = append(out, v.Reference)
+		}
+	}
+	return out
+}
