@@ -110,6 +110,7 @@ func allRows() []row {
 		{"exec", (*bench).exec},
 		{"attach", (*bench).attachSessions},
 		{"debug", (*bench).debugSessions},
+		{"trust", (*bench).trust},
 		{"many", (*bench).manyPods},
 		{"idle-many", (*bench).idleMany},
 		{"agent", (*bench).agentRestart},

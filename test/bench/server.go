@@ -29,8 +29,8 @@ type server struct {
 const patience = 2 * time.Minute
 
 // startServer starts a server on dataDir, which may be missing, and returns at once.
-func startServer(ctx context.Context, s settings, dataDir string) (*server, error) {
-	args := []string{"server", "--data-dir", dataDir, "--secure-port", "0", "--kubelet-port", "0"}
+func startServer(ctx context.Context, s settings, dataDir string, flags ...string) (*server, error) {
+	args := append([]string{"server", "--data-dir", dataDir, "--secure-port", "0", "--kubelet-port", "0"}, flags...)
 	if s.logs != "" {
 		args = append(args, "--log-level", s.logs)
 	}
