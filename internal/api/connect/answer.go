@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"time"
+)
+
+// answered takes the client's connection over only when the other side has agreed to switch protocols. The library's proxy takes
+// it over for refusals too, which would then be on record as 101.
+func answered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		next.ServeHTTP(&answerWriter{w}, req)
+	})
+}
+
+type answerWriter struct{ http.ResponseWriter }
+
+// Unwrap lets http.ResponseController reach the writer below.
+func (a *answerWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (a *answerWriter) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// Hijack implements http.Hijacker.
+func (a *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c := &heldConn{w: a.ResponseWriter}
+	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
+}
+
+// heldConn is the client's connection, taken over when an answer with status 101 is written to it. Any other answer is kept and
+// given to the client as an ordinary one at Close. Until the first write it is used by one goroutine only.
+type heldConn struct {
+	w      http.ResponseWriter
+	conn   net.Conn      // nil: not taken over
+	early  *bufio.Reader // what the client sent before
+	head   []byte        // of an answer that is not known yet, or no switch
+	begun  bool          // the status is known
+	closed bool
+}
+
+// maxAnswer bounds an answer that is no switch of protocols.
+const maxAnswer = 1 << 20
+
+// Write implements io.Writer.
+func (c *heldConn) Write(p []byte) (int, error) {
+	if c.conn != nil {
+		return c.conn.Write(p)
+	}
+	if len(c.head)+len(p) > maxAnswer {
+		return 0, io.ErrShortWrite
+	}
+	c.head = append(c.head, p...)
+	if c.begun {
+		return len(p), nil
+	}
+	status, _, whole := bytes.Cut(c.head, []byte("\r\n"))
+	if !whole {
+		return len(p), nil
+	}
+	c.begun = true
+	if !bytes.Contains(status, []byte(" 101 ")) {
+		return len(p), nil
+	}
+	if err := c.take(); err != nil {
+		return 0, err
+	}
+	if _, err := c.conn.Write(c.head); err != nil {
+		return 0, err
+	}
+	c.head = nil
+	return len(p), nil
+}
+
+// take takes the connection over.
+func (c *heldConn) take() error {
+	conn, rw, err := http.NewResponseController(c.w).Hijack()
+	if err != nil {
+		return err
+	}
+	c.conn = conn
+	if rw != nil && rw.Reader.Buffered() > 0 {
+		c.early = rw.Reader
+	}
+	return nil
+}
+
+// Read implements io.Reader.
+func (c *heldConn) Read(p []byte) (int, error) {
+	switch {
+	case c.conn == nil:
+		return 0, net.ErrClosed
+	case c.early != nil && c.early.Buffered() > 0:
+		return c.early.Read(p[:min(len(p), c.early.Buffered())])
+	}
+	return c.conn.Read(p)
+}
+
+// Close implements io.Closer: it answers the client, if the connection was not taken over.
+func (c *heldConn) Close() error {
+	if c.conn != nil {
+		return c.conn.Close()
+	}
+	if c.closed || len(c.head) == 0 {
+		return nil
+	}
+	c.closed = true
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(c.head)), nil)
+	if err != nil {
+		http.Error(c.w, "the other side's answer cannot be read", http.StatusBadGateway)
+		return nil
+	}
+	defer resp.Body.Close()
+	header := c.w.Header()
+	maps.Copy(header, resp.Header)
+	for _, own := range []string{"Connection", "Transfer-Encoding", "Content-Length", "Upgrade"} { // about the other connection
+		header.Del(own)
+	}
+	c.w.WriteHeader(resp.StatusCode)
+	_, err = io.Copy(c.w, resp.Body)
+	return err
+}
+
+// LocalAddr implements net.Conn.
+func (c *heldConn) LocalAddr() net.Addr {
+	if c.conn == nil {
+		return &net.TCPAddr{}
+	}
+	return c.conn.LocalAddr()
+}
+
+// RemoteAddr implements net.Conn.
+func (c *heldConn) RemoteAddr() net.Addr {
+	if c.conn == nil {
+		return &net.TCPAddr{}
+	}
+	return c.conn.RemoteAddr()
+}
+
+// SetDeadline implements net.Conn. There is nothing to wait for before the connection is taken over.
+func (c *heldConn) SetDeadline(t time.Time) error {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.SetDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *heldConn) SetReadDeadline(t time.Time) error {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *heldConn) SetWriteDeadline(t time.Time) error {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.SetWriteDeadline(t)
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+)
+
+// codes is a response that notes with what it was answered, as the audit log does.
+type codes struct {
+	http.ResponseWriter
+	code chan int
+}
+
+func (c *codes) WriteHeader(code int) {
+	c.code <- code
+	c.ResponseWriter.WriteHeader(code)
+}
+
+func (c *codes) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c.code <- http.StatusSwitchingProtocols
+	return http.NewResponseController(c.ResponseWriter).Hijack()
+}
+
+type unexpected struct{ t *testing.T }
+
+func (r unexpected) Error(_ http.ResponseWriter, _ *http.Request, err error) { r.t.Error(err) }
+
+// TestAnswered proves that a refused switch of protocols is an ordinary answer (EC-22), and that a granted one loses nothing of
+// what client and node say at once.
+func TestAnswered(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refuse" {
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, "not for you")
+			return
+		}
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello ")
+		rw.Flush()
+		line, _ := rw.ReadString('\n')
+		fmt.Fprint(rw, line)
+		rw.Flush()
+	}))
+	defer node.Close()
+	code := make(chan int, 1)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, _ := url.Parse(node.URL + r.URL.Path)
+		answered(utilproxy.NewUpgradeAwareHandler(u, http.DefaultTransport, false, true, unexpected{t})).ServeHTTP(&codes{w, code}, r)
+	}))
+	defer front.Close()
+	for path, want := range map[string]struct {
+		code int
+		body string
+	}{"/refuse": {http.StatusForbidden, "not for you"}, "/": {http.StatusSwitchingProtocols, "hello early\n"}} {
+		t.Run(path, func(t *testing.T) {
+			conn, err := net.Dial("tcp", front.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			// The client does not wait for the answer.
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: echo\r\n\r\nearly\n", path)
+			all, err := io.ReadAll(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(all), fmt.Sprintf("HTTP/1.1 %d ", want.code)) || !strings.HasSuffix(strings.TrimSuffix(string(all), "\r\n0\r\n\r\n"), want.body) {
+				t.Errorf("the client read %q", all)
+			}
+			if got := <-code; got != want.code {
+				t.Errorf("on record with %d, want %d", got, want.code)
+			}
+		})
+	}
+}

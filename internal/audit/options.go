@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apiserver/plugin/pkg/audit/buffered"
+	pluginlog "k8s.io/apiserver/plugin/pkg/audit/log"
+	"k8s.io/apiserver/plugin/pkg/audit/truncate"
+	"k8s.io/apiserver/plugin/pkg/audit/webhook"
+)
+
+// Values of LogOptions.Path that are no file.
+const (
+	Off    = "none" // no log
+	Stdout = "-"
+)
+
+// The modes of a backend: whether a request waits until it is on record, and whether it fails if it cannot be.
+const (
+	Batch          = "batch"
+	Blocking       = "blocking"
+	BlockingStrict = "blocking-strict"
+)
+
+// Modes are the values of Sending.Mode.
+func Modes() []string { return []string{Batch, Blocking, BlockingStrict} }
+
+// Formats are the values of LogOptions.Format.
+func Formats() []string { return slices.Clone(pluginlog.AllowedFormats) }
+
+// Options are kube-apiserver's flags about audit; the flag's name stands at each. Defaults makes them.
+// https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/
+type Options struct {
+	PolicyFile string // --audit-policy-file; empty: the built-in policy
+	Log        LogOptions
+	Webhook    WebhookOptions
+}
+
+// LogOptions are about the log file.
+type LogOptions struct {
+	Path       string // --audit-log-path; empty: DefaultPath
+	MaxAge     int    // days
+	MaxBackups int    // rotated files
+	MaxSize    int    // MiB at which the file is rotated
+	Compress   bool   // rotated files
+	Format     string // json or legacy
+	Sending
+}
+
+// WebhookOptions are about a server that takes events.
+type WebhookOptions struct {
+	ConfigFile     string // a kubeconfig; empty: none
+	InitialBackoff time.Duration
+	Sending
+}
+
+// Sending is how events get to a backend.
+type Sending struct {
+	Mode     string
+	Batch    buffered.BatchConfig // for mode batch
+	Truncate bool
+	Limits   truncate.Config // for Truncate
+}
+
+// Defaults are those of kube-apiserver but for the log's: it is on, and takes about 100 MiB at most as events compress (a good
+// GiB if they do not at all).
+func Defaults() Options {
+	limits := truncate.Config{MaxEventSize: 100 << 10, MaxBatchSize: 10 << 20}
+	return Options{
+		Log: LogOptions{
+			MaxBackups: 20, MaxSize: 50, Compress: true, Format: pluginlog.FormatJson,
+			Sending: Sending{Mode: Blocking, Batch: buffered.BatchConfig{BufferSize: 10000, MaxBatchSize: 1}, Limits: limits},
+		},
+		Webhook: WebhookOptions{
+			InitialBackoff: webhook.DefaultInitialBackoffDelay,
+			Sending: Sending{Mode: Batch, Limits: limits, Batch: buffered.BatchConfig{
+				BufferSize: 10000, MaxBatchSize: 400, MaxBatchWait: 30 * time.Second, ThrottleEnable: true, ThrottleQPS: 10, ThrottleBurst: 15, AsyncDelegate: true,
+			}},
+		},
+	}
+}
+
+// DefaultPath is the log of a data folder.
+func DefaultPath(dataDir string) string { return filepath.Join(dataDir, "audit", "audit.log") }
+
+// Validate checks what can be checked without touching a file. Its errors name the flags.
+func (o Options) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !slices.Contains(Formats(), o.Log.Format) {
+		fail("--audit-log-format: %q is none of %s", o.Log.Format, strings.Join(Formats(), ", "))
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+		least int
+	}{{"--audit-log-maxage", o.Log.MaxAge, 0}, {"--audit-log-maxbackup", o.Log.MaxBackups, 0}, {"--audit-log-maxsize", o.Log.MaxSize, 1}} {
+		if n.value < n.least {
+			fail("%s: must be %d or more, not %d", n.flag, n.least, n.value)
+		}
+	}
+	if o.Log.Path != "" && o.Log.Path != Off && o.Log.Path != Stdout && !filepath.IsAbs(o.Log.Path) {
+		fail("--audit-log-path: %q: give the whole path, %q for standard output, or %q", o.Log.Path, Stdout, Off)
+	}
+	if o.Webhook.InitialBackoff <= 0 {
+		fail("--audit-webhook-initial-backoff: must be more than zero")
+	}
+	errs = append(errs, o.Log.validate("log"), o.Webhook.validate("webhook"))
+	return errors.Join(errs...)
+}
+
+func (s Sending) validate(name string) error {
+	var errs []error
+	fail := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--audit-"+name+"-"+flag+": "+format, args...))
+	}
+	if !slices.Contains(Modes(), s.Mode) {
+		fail("mode", "%q is none of %s", s.Mode, strings.Join(Modes(), ", "))
+	}
+	if s.Mode == Batch {
+		if s.Batch.BufferSize <= 0 {
+			fail("batch-buffer-size", "must be more than zero")
+		}
+		if s.Batch.MaxBatchSize <= 0 {
+			fail("batch-max-size", "must be more than zero")
+		}
+		if s.Batch.ThrottleEnable && (s.Batch.ThrottleQPS <= 0 || s.Batch.ThrottleBurst <= 0) {
+			fail("batch-throttle-qps", "this and --audit-%s-batch-throttle-burst must be more than zero", name)
+		}
+	}
+	if s.Truncate && (s.Limits.MaxEventSize <= 0 || s.Limits.MaxBatchSize < s.Limits.MaxEventSize) {
+		fail("truncate-max-event-size", "must be more than zero, and no more than --audit-%s-truncate-max-batch-size", name)
+	}
+	return errors.Join(errs...)
+}
