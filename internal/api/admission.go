@@ -5,7 +5,9 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,13 +15,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// defaultNotReadySeconds is how long a pod stays bound to a node that is not ready or unreachable, unless it says otherwise.
-const defaultNotReadySeconds = 300
-
 // admit is the server's admission: what depends on other objects than the one that is written.
 type admit struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 	account   func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	// notReady and unreachable are how long a pod sits out a node's absence unless it says something about it.
+	notReady, unreachable time.Duration
 }
 
 var (
@@ -43,10 +44,7 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 	if !ok {
 		return nil
 	}
-	if err := setPriority(pod); err != nil {
-		return admission.NewForbidden(a, err)
-	}
-	addTolerations(pod)
+	addTolerations(pod, p.notReady, p.unreachable)
 	return p.addAccount(ctx, a, pod)
 }
 
@@ -67,6 +65,9 @@ func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 
 // checkNamespace refuses new objects in a namespace that does not exist or is going away.
 func (p *admit) checkNamespace(ctx context.Context, a admission.Attributes) error {
+	if a.GetResource().Group == authorizationv1.GroupName { // a question about a namespace, which need not be there
+		return nil
+	}
 	if a.GetNamespace() == "" || a.GetSubresource() != "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
 		return nil
 	}
@@ -99,35 +100,16 @@ func newPod(a admission.Attributes) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// setPriority knows the two classes every cluster has; there are no PriorityClass objects.
-func setPriority(pod *corev1.Pod) error {
-	var priority int32
-	switch pod.Spec.PriorityClassName {
-	case "":
-	case "system-cluster-critical":
-		priority = 2000000000
-	case "system-node-critical":
-		priority = 2000001000
-	default:
-		return fmt.Errorf("no PriorityClass with name %s was found", pod.Spec.PriorityClassName)
-	}
-	if pod.Spec.Priority != nil && *pod.Spec.Priority != priority {
-		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
-	}
-	pod.Spec.Priority = &priority
-	if pod.Spec.PreemptionPolicy == nil {
-		pod.Spec.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority)
-	}
-	return nil
-}
-
-// addTolerations lets a pod sit out five minutes of a node's absence unless the pod says something about it.
-func addTolerations(pod *corev1.Pod) {
-	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		if !tolerates(pod, key) {
+// addTolerations lets a pod sit out some time of a node's absence unless the pod says something about it.
+func addTolerations(pod *corev1.Pod, notReady, unreachable time.Duration) {
+	for _, of := range []struct {
+		key  string
+		time time.Duration
+	}{{corev1.TaintNodeNotReady, notReady}, {corev1.TaintNodeUnreachable, unreachable}} {
+		if !tolerates(pod, of.key) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-				TolerationSeconds: ptr.To[int64](defaultNotReadySeconds),
+				Key: of.key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: ptr.To(int64(of.time / time.Second)),
 			})
 		}
 	}

@@ -30,6 +30,12 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 	if a.GetSubresource() != "" || c == nil {
 		return nil
 	}
+	if has, err := p.quotas.ruled.has(ctx, a.GetNamespace()); err != nil || !has {
+		return err
+	}
+	if err := c.begin(ctx, p.quotas); err != nil {
+		return err
+	}
 	item := quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}
 	for {
 		err := p.quotas.charge(ctx, a, item, c)

@@ -19,20 +19,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-// bootstrap makes what every cluster has: the four namespaces, the default account of namespace default (so that the first pod
-// need not wait for a controller), and the service by which pods find this server. It runs at every start, before the server
-// is ready, and goes through the same rules as everybody's writes.
+// bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the system, the default
+// account of namespace default (so that the first pod need not wait for a controller), and the service by which pods find this server. It
+// runs at every start, before the server is ready, and goes through the same rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.loadAddresses(ctx); err != nil {
 		return err
 	}
 	work := []func() error{
 		func() error { return s.ensureNamespaceDefault(ctx) },
+		func() error { return s.ensureRBAC(ctx) },
 	}
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
+	}
+	for _, class := range validation.SystemPriorityClasses() {
+		work = append(work, func() error { return s.ensure(ctx, "priorityclasses", "", &class) })
 	}
 	errs := make([]error, len(work))
 	var wg sync.WaitGroup

@@ -12,8 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/pki"
 )
 
 const (
@@ -37,7 +40,13 @@ type Config struct {
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
 
+	Authentication Authentication
+	CertLifetime   time.Duration // of the certificates the server makes for itself and renews; default: pki.ServingLifetime
+
+	Admission AdmissionOptions
+
 	Features *features.Gates // default: all at their defaults
+	Audit    *audit.Options  // default: nothing is put on record
 
 	Logger *slog.Logger
 }
@@ -45,8 +54,10 @@ type Config struct {
 // settled is a Config that has been checked and completed.
 type settled struct {
 	Config
-	services netip.Prefix
-	pki      string
+	Authentication settledAuthentication
+	services       netip.Prefix
+	pki            string
+	admission      admissionConfig
 }
 
 func (c Config) settle() (*settled, error) {
@@ -76,6 +87,24 @@ func (c Config) settle() (*settled, error) {
 	}
 	if c.SecurePort < 0 || c.SecurePort > 65535 {
 		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
+	}
+	if settled, err := c.Authentication.settle(); err != nil {
+		errs = append(errs, err)
+	} else {
+		s.Authentication = settled
+	}
+	if s.CertLifetime == 0 {
+		s.CertLifetime = pki.ServingLifetime
+	}
+	if config, err := readAdmissionConfig(s.Admission.ConfigFile); err != nil {
+		refuse("admission configuration: %w", err)
+	} else {
+		s.admission = config
+	}
+	for _, d := range []**time.Duration{&s.Admission.NotReady, &s.Admission.Unreachable} {
+		if *d == nil {
+			*d = new(defaultNotReadyTime)
+		}
 	}
 	if s.EtcdPrefix == "" {
 		s.EtcdPrefix = defaultPrefix

@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -46,7 +46,7 @@ func (s *Server) newDebugger() *debugger {
 	return &debugger{
 		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
 		node:    s.stores.node,
-		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: s.admission, gates: s.cfg.Features,
+		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission), gates: s.cfg.Features,
 		log: s.log,
 	}
 }
@@ -66,27 +66,28 @@ func (d *debugger) beside(ctx context.Context, what string, write func(context.C
 // close waits for the writes that are under way.
 func (d *debugger) close() { d.background.Wait() }
 
-// right is something a client must be allowed to do to a pod.
-type right struct{ verb, subresource string }
+// right is something a client must be allowed to do to a pod. The resource is one of the pod's own unless the group says otherwise.
+type right struct{ verb, group, resource, subresource string }
 
-// allowed refuses a client that lacks one of the rights. A WebSocket client's exec is authorised as a read; what makes or runs
-// something needs the right to create too.
+func rightTo(verb, subresource string) right { return right{verb, "", "pods", subresource} }
+
+// allowed refuses a client that lacks one of the rights, in the words of any other refusal.
 func (d *debugger) allowed(ctx context.Context, name string, rights ...right) error {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return apierrors.NewUnauthorized("the request has no user")
 	}
 	for _, r := range rights {
-		decision, reason, err := d.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: u, Verb: r.verb, Namespace: request.NamespaceValue(ctx), APIVersion: "v1",
-			Resource: "pods", Subresource: r.subresource, Name: name, ResourceRequest: true,
-		})
+		asked := authorizer.AttributesRecord{
+			User: u, Verb: r.verb, Namespace: request.NamespaceValue(ctx), APIGroup: r.group, APIVersion: "v1",
+			Resource: r.resource, Subresource: r.subresource, Name: name, ResourceRequest: true,
+		}
+		decision, reason, err := d.authorizer.Authorize(ctx, asked)
 		if err != nil {
 			return apierrors.NewInternalError(err)
 		}
 		if decision != authorizer.DecisionAllow {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods/" + r.subresource}, name,
-				fmt.Errorf("user %q cannot %s pods/%s in namespace %q: %s", u.GetName(), r.verb, r.subresource, request.NamespaceValue(ctx), reason))
+			return responsewriters.ForbiddenStatusError(asked, reason)
 		}
 	}
 	return nil

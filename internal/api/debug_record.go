@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
@@ -74,14 +73,9 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 	return finished
 }
 
-// ImageAllowed implements connect.Debugging.
-func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod) error {
-	return d.allowed(ctx, pod.Name, right{"create", "exec"})
-}
-
 // ImageExec implements connect.Debugging: record and condition are stored before the command can start.
 func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.ImageEnd), error) {
-	audit.AddAuditAnnotations(ctx, "debug.wherry.dev/kind", string(debugrun.ImageExec), "debug.wherry.dev/image", run.Image)
+	noteImageExec(ctx, run)
 	tainted := make(chan error, 1)
 	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Image, run.Command)) }()
 	began := metav1.Now()

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
@@ -33,14 +32,16 @@ func (d *debugger) Debug(ctx context.Context, name string, session connect.Sessi
 	if err := d.debugOn(name); err != nil {
 		return nil, err
 	}
-	if err := d.allowed(ctx, name, right{"create", "exec"}, right{"update", "ephemeralcontainers"}); err != nil {
+	if err := d.allowed(ctx, name, rightTo("create", "exec"), rightTo("update", "ephemeralcontainers")); err != nil {
 		return nil, err
 	}
-	audit.AddAuditAnnotations(ctx, "debug.wherry.dev/container", session.Name, "debug.wherry.dev/image", session.Image)
+	noteAdding(ctx, asked(session))
+	noteSession(ctx)
 	pod, run, err := d.add(ctx, name, session)
 	if err != nil {
 		return nil, err
 	}
+	noteRun(ctx, run)
 	recorded := d.added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
 	pod, err = d.begun(ctx, pod, session.Name, run)
 	select {
@@ -128,7 +129,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	}
 	debugTaint(userName(ctx), &container).put(&pod.Status, pod.Generation, now)
 	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
-		if err := m.Admit(ctx, a.attributes(ctx, pod, old), admission.NewObjectInterfacesFromScheme(a.schemes.Scheme)); err != nil {
+		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), admission.NewObjectInterfacesFromScheme(a.schemes.Scheme)); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +161,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 	validate := rest.ValidateAllObjectUpdateFunc
 	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
 		validate = func(ctx context.Context, obj, old runtime.Object) error {
-			return v.Validate(ctx, d.attributes(ctx, obj, old), admission.NewObjectInterfacesFromScheme(d.schemes.Scheme))
+			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), admission.NewObjectInterfacesFromScheme(d.schemes.Scheme))
 		}
 	}
 	store := d.pods.with(d.schemes, podDebugRules(session.Name))

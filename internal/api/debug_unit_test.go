@@ -20,33 +20,51 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// EC-20 IX-07: exec++ needs both the right to exec and the right to add ephemeral containers; image exec the right to create an
-// exec, which a WebSocket client has not shown with its GET. The library's rules ask for the same attributes.
+// EC-20 IX-07: exec++ needs both the right to exec and the right to add ephemeral containers; image exec the right to exec and its
+// own. Neither stands for another.
 func TestDebugRights(t *testing.T) {
 	ctx := request.WithNamespace(request.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}), "ns")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
+	image := func(d *debugger) error {
+		_, err := d.ImageAllowed(ctx, pod, connect.ImageRun{Image: "tools:1"})
+		return err
+	}
+	debug := func(d *debugger) error {
+		_, err := d.Debug(ctx, "p", connect.Session{})
+		return err
+	}
+	const exec, ephemeral, own = "create pods/exec", "update pods/ephemeralcontainers", "create imageexecs.debug.wherry.dev"
 	for _, test := range []struct {
 		may  []string
 		ask  func(*debugger) error
-		want string // the right that is missing
+		want string // what the refusal says
 	}{
-		{nil, func(d *debugger) error { return d.ImageAllowed(ctx, pod) }, "create pods/exec"},
-		{[]string{"create pods/exec"}, func(d *debugger) error { return d.ImageAllowed(ctx, pod) }, ""},
-		{nil, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "create pods/exec"},
-		{[]string{"create pods/exec"}, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "update pods/ephemeralcontainers"},
-		{[]string{"update pods/ephemeralcontainers"}, func(d *debugger) error { _, err := d.Debug(ctx, "p", connect.Session{}); return err }, "create pods/exec"},
+		{nil, image, `cannot create resource "pods/exec" in API group "" in the namespace "ns"`},
+		{[]string{exec, ephemeral}, image, `cannot create resource "imageexecs" in API group "debug.wherry.dev" in the namespace "ns"`},
+		{[]string{own, ephemeral}, image, `cannot create resource "pods/exec"`},
+		{[]string{exec, own}, image, ""},
+		{nil, debug, `cannot create resource "pods/exec"`},
+		{[]string{exec, own}, debug, `cannot update resource "pods/ephemeralcontainers" in API group "" in the namespace "ns"`},
+		{[]string{ephemeral, own}, debug, `cannot create resource "pods/exec"`},
 	} {
 		d := &debugger{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 			if a.GetUser().GetName() != "jane" || a.GetNamespace() != "ns" || a.GetName() != "p" || !a.IsResourceRequest() {
 				t.Errorf("asked about %+v", a)
 			}
-			if slices.Contains(test.may, a.GetVerb()+" "+a.GetResource()+"/"+a.GetSubresource()) {
+			asked := a.GetVerb() + " " + a.GetResource()
+			if a.GetSubresource() != "" {
+				asked += "/" + a.GetSubresource()
+			}
+			if a.GetAPIGroup() != "" {
+				asked += "." + a.GetAPIGroup()
+			}
+			if slices.Contains(test.may, asked) {
 				return authorizer.DecisionAllow, "", nil
 			}
 			return authorizer.DecisionNoOpinion, "", nil
 		})}
 		err := test.ask(d)
-		if test.want == "" && err != nil || test.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `"jane" cannot `+test.want)) {
+		if test.want == "" && err != nil || test.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "jane" `+test.want)) {
 			t.Errorf("with %v: %v", test.may, err)
 		}
 	}

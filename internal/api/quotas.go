@@ -165,15 +165,25 @@ func (q *quotas) turn(ctx context.Context, namespace string) (done func(), err e
 	}
 }
 
-// creation is, in its context, a create that has the turn in a namespace.
+// creation is, in its context, a write that may take something of the quotas of a namespace.
 type creation struct {
 	namespace string
 	charged   int
+	done      func() // gives the turn in the namespace back; nil: it has not been taken
+}
+
+// begin takes the turn, once. It is taken when there is something to charge and no sooner: what comes before, such as the wait of
+// a new pod for its namespace's default account, may itself need others to create something there.
+func (c *creation) begin(ctx context.Context, q *quotas) (err error) {
+	if c.done == nil {
+		c.done, err = q.turn(ctx, c.namespace)
+	}
+	return err
 }
 
 type creationKey struct{}
 
-// creationIn is the create that has the turn in a namespace, or nil.
+// creationIn is the write under way in a namespace, or nil.
 func creationIn(ctx context.Context, namespace string) *creation {
 	if c, ok := ctx.Value(creationKey{}).(*creation); ok && c.namespace == namespace {
 		return c
@@ -181,28 +191,18 @@ func creationIn(ctx context.Context, namespace string) *creation {
 	return nil
 }
 
-// creating runs a create, which says whether it created, in its turn where there are quotas. What is charged without being
-// created (or tried more than once) and what began before the namespace's first quota was made are put right by counting.
-func (q *quotas) creating(ctx context.Context, namespace string, create func(context.Context) (bool, error)) error {
-	has, err := q.ruled.has(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	if !has {
-		_, err := create(ctx)
-		if q.ruled.known(namespace) {
-			q.queue.Add(namespace)
-		}
-		return err
-	}
-	done, err := q.turn(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	defer done()
+// creating runs a write, which says whether it wrote, in its turn where there are quotas: from when admission charges what it
+// takes until it is stored. What is charged without being written (or tried more than once) and what began before the
+// namespace's first quota was made are put right by counting.
+func (q *quotas) creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error {
 	c := &creation{namespace: namespace}
-	created, err := create(context.WithValue(ctx, creationKey{}, c))
-	if c.charged > 1 || c.charged == 1 && !created {
+	defer func() {
+		if c.done != nil {
+			c.done()
+		}
+	}()
+	wrote, err := write(context.WithValue(ctx, creationKey{}, c))
+	if c.charged > 1 || c.charged == 1 && !wrote || c.done == nil && wrote && q.ruled.known(namespace) {
 		q.queue.Add(namespace)
 	}
 	return err

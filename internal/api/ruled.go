@@ -14,10 +14,11 @@ import (
 )
 
 // ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
-// that creating objects elsewhere costs no read. It is filled from the store when it is first asked; the server is the only
-// writer of its store.
+// that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "". It is filled from the store when
+// it is first asked; the server is the only writer of its store.
 type ruled struct {
-	rest *kindREST
+	rest   *kindREST
+	counts func(runtime.Object) bool // whether an object rules; nil: every one does
 
 	mu     sync.Mutex
 	loaded bool
@@ -26,13 +27,23 @@ type ruled struct {
 
 // newRuled makes the set of a kind and keeps it up to date from here on.
 func newRuled(r *kindREST) *ruled {
-	set := &ruled{rest: r, names: map[string]bool{}}
-	r.AfterCreate = func(obj runtime.Object, _ *metav1.CreateOptions) {
-		if o, err := meta.Accessor(obj); err == nil {
-			set.add(o.GetNamespace())
-		}
+	return newRuledBy(r, nil)
+}
+
+// newRuledBy is newRuled where only some objects of the kind rule: those that counts says.
+func newRuledBy(r *kindREST, counts func(runtime.Object) bool) *ruled {
+	set := &ruled{rest: r, counts: counts, names: map[string]bool{}}
+	r.AfterCreate = func(obj runtime.Object, _ *metav1.CreateOptions) { set.note(obj) }
+	if counts != nil { // what did not rule may do so when it has changed
+		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) { set.note(obj) }
 	}
 	return set
+}
+
+func (r *ruled) note(obj runtime.Object) {
+	if o, err := meta.Accessor(obj); err == nil && (r.counts == nil || r.counts(obj)) {
+		r.add(o.GetNamespace())
+	}
 }
 
 func (r *ruled) add(namespace string) {
@@ -70,7 +81,7 @@ func (r *ruled) load(ctx context.Context) error {
 	}
 	err = meta.EachListItem(list, func(obj runtime.Object) error {
 		o, err := meta.Accessor(obj)
-		if err == nil {
+		if err == nil && (r.counts == nil || r.counts(obj)) {
 			r.names[o.GetNamespace()] = true
 		}
 		return err

@@ -10,16 +10,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -30,7 +30,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
-	"github.com/wherryproject/wherry/internal/api/openapi"
+	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -50,18 +50,30 @@ type Server struct {
 	stores    stores
 	addresses *addresses
 	tokens    *tokens
+	authn     *authn
 
 	ca         *pki.CA
 	kubeletTLS *tls.Config
-	kubelets   *connect.Kubelets
-	proxies    *http.Transport
+	// kubeletCert is what kubeletTLS shows.
+	kubeletCert *pki.Renewing
+	kubelets    *connect.Kubelets
+	proxies     *http.Transport
 
 	listener net.Listener
 	loopback *loopback
 	generic  *genericapiserver.GenericAPIServer
+	crds     *apiextensions.CustomResourceDefinitions
 	ready    chan struct{}
 
+	insiders    *insiders
+	policy      *policy
+	nodes       *nodeAuthorizer
+	authorizers *authorizers
+
+	recorder  *audit.Recorder
 	admission admission.Interface
+	dynamic   *dynamic
+	policies  *policies
 	limits    *ruled
 	quotas    *quotas
 	debugger  *debugger
@@ -86,6 +98,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.schemes, err = newSchemes(); err != nil {
 		return nil, err
 	}
+	if err := s.openRecorder(); err != nil {
+		return nil, err
+	}
 	if s.addresses, err = newAddresses(settled.services); err != nil {
 		return nil, err
 	}
@@ -105,6 +120,13 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.tokens.lookup = s.stores
 	s.limits = newRuled(s.stores["limitranges"])
 	s.quotas = newQuotas(s.stores, s.schemes, s.log)
+	s.policy, s.nodes = newPolicy(s.stores), newNodeAuthorizer(s.stores)
+	s.authorizers = &authorizers{policy: s.policy, nodes: s.nodes}
+	s.dynamic = newDynamic(s.stores, s.schemes, s.log, s.newPluginParts)
+	s.dynamic.config = settled.admission.pluginConfig
+	if s.policies, err = newPolicies(s.stores, settled.admission); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -118,11 +140,9 @@ func (s *Server) loadKeys() (err error) {
 	if s.ca, err = pki.LoadOrCreate(s.cfg.pki, "wherry-ca"); err != nil {
 		return err
 	}
-	key, err := pki.LoadOrCreateKey(filepath.Join(s.cfg.pki, "sa.key"))
-	if err != nil {
-		return fmt.Errorf("key of service account tokens: %w", err)
+	if err := s.loadAccountKeys(); err != nil {
+		return err
 	}
-	s.tokens = &tokens{key: key}
 	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
 		return err
 	}
@@ -149,11 +169,7 @@ func listen(s *settled) (net.Listener, error) {
 func (s *Server) assemble(b *backend) error {
 	c := genericapiserver.NewConfig(s.schemes.codecs)
 	c.EffectiveVersion = newEffectiveVersion()
-	certPEM, keyPEM, err := s.ca.Serving(s.cfg.certNames(s.addresses.first()))
-	if err != nil {
-		return err
-	}
-	cert, err := dynamiccertificates.NewStaticCertKeyContent("serving", certPEM, keyPEM)
+	cert, err := s.newServingCert()
 	if err != nil {
 		return err
 	}
@@ -165,18 +181,24 @@ func (s *Server) assemble(b *backend) error {
 	c.ExternalAddress = net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
 	c.LoopbackClientConfig = s.loopback.config
 
-	c.Authentication.APIAudiences = authenticator.Audiences{issuer}
-	if c.Authentication.Authenticator, err = newAuthenticator(s.cfg, s.ca, s.tokens); err != nil {
+	c.Authentication.APIAudiences = s.cfg.Authentication.APIAudiences
+	if s.authn, err = newAuthn(s.cfg, s.ca, s.tokens); err != nil {
 		return err
 	}
-	c.Authorization.Authorizer = authorizer.AuthorizerFunc(authorize)
-	s.admission = admission.NewChainHandler(s.plugins()...)
+	s.insiders = &insiders{audiences: c.Authentication.APIAudiences, known: map[string]user.Info{}}
+	c.Authentication.Authenticator = s.insiders.before(s.authn.request)
+	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
+	c.RequestInfoResolver = streamVerbs{genericapiserver.NewRequestInfoResolver(c)}
+	if s.admission, err = chain(s.plugins()); err != nil {
+		return err
+	}
 	c.AdmissionControl = s.admission
+	s.putOnRecord(c)
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
-	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, names)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, names)
 	c.OpenAPIConfig.Info.Title = "Kubernetes"
-	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, names)
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, names)
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
@@ -194,19 +216,39 @@ func (s *Server) assemble(b *backend) error {
 		return nil // asked to stop meanwhile; the library would end the whole process for an error
 	})
 
-	s.generic, err = c.Complete(nil).New("wherry", genericapiserver.NewEmptyDelegate())
+	c.EquivalentResourceRegistry = newEquivalents()
+	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
+		if err := s.dynamic.start(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+	if s.crds, err = s.newCRDs(c, b); err != nil {
+		return err
+	}
+	s.generic, err = c.Complete(nil).New("wherry", s.crds.GenericAPIServer)
 	if err != nil {
 		return err
 	}
 	s.generic.ShutdownTimeout = drainTime
-	return nil
+	return s.mergeCRDs()
 }
 
 // plugins are the server's admission, in order: what sets fields comes before what judges them, and quotas, which charge, come last.
 func (s *Server) plugins() []admission.Interface {
 	return []admission.Interface{
-		&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount},
+		&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount, notReady: *s.cfg.Admission.NotReady, unreachable: *s.cfg.Admission.Unreachable},
+		nodeRestriction{s.stores},
 		limitRanger{s.limits},
+		s.policies.priorities,
+		s.policies.runtimeClasses,
+		s.dynamic.mutatingPolicies(),
+		s.dynamic.mutatingWebhooks(),
+		s.policies.podSecurity,
+		s.policies.images,
+		certificateAdmission{func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},
+		s.dynamic.validatingPolicies(),
+		s.dynamic.validatingWebhooks(),
 		quotaAdmission{s.quotas},
 	}
 }
@@ -229,6 +271,10 @@ func (s *Server) Run(ctx context.Context) error {
 	go s.watchReady(watch)
 	var counting sync.WaitGroup
 	counting.Go(func() { s.quotas.run(watch) })
+	counting.Go(func() { s.policy.run(watch) })
+	counting.Go(func() { s.nodes.run(watch) })
+	counting.Go(func() { s.kubeletCert.Run(watch) })
+	defer context.AfterFunc(ctx, s.dynamic.cancel)() // its watches are ended, not drained
 	err := prepared.RunWithContext(ctx)
 	cancel()
 	counting.Wait()
@@ -244,13 +290,25 @@ func (s *Server) free() {
 	if s.listener != nil {
 		s.listener.Close()
 	}
+	if s.authn != nil {
+		s.authn.close()
+	}
 	if s.debugger != nil {
 		s.debugger.close()
+	}
+	if s.dynamic != nil {
+		s.dynamic.close()
 	}
 	if s.quotas != nil {
 		s.quotas.close()
 	}
+	if err := s.recorder.Close(); err != nil {
+		s.log.Error("audit log could not be closed", "err", err)
+	}
 	s.stores.close()
+	if s.crds != nil {
+		s.crds.GenericAPIServer.Destroy()
+	}
 	if s.kubelets != nil {
 		s.kubelets.Close()
 		s.proxies.CloseIdleConnections()

@@ -63,10 +63,6 @@ func podGaps() []podGap {
 			return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0
 		},
 			"resources of the pod as a whole are not enforced; set them on its containers"},
-		{"runtimeClassName", func(s *corev1.PodSpec) bool { return s.RuntimeClassName != nil },
-			"there is only the default runtime; leave runtimeClassName out"},
-		{"overhead", func(s *corev1.PodSpec) bool { return len(s.Overhead) > 0 },
-			"overhead belongs to runtime classes, and there are none; leave it out"},
 		{"setHostnameAsFQDN", func(s *corev1.PodSpec) bool { return isTrue(s.SetHostnameAsFQDN) },
 			"the hostname is always the short one; leave setHostnameAsFQDN out"},
 		{"hostnameOverride", func(s *corev1.PodSpec) bool { return s.HostnameOverride != nil },

@@ -22,8 +22,6 @@ func TestUnsupported(t *testing.T) {
 		{"spec.resources", func(p *corev1.Pod) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": quantity("1")}}
 		}},
-		{"spec.runtimeClassName", func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("a") }},
-		{"spec.overhead", func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{"cpu": quantity("1")} }},
 		{"spec.setHostnameAsFQDN", func(p *corev1.Pod) { p.Spec.SetHostnameAsFQDN = new(true) }},
 		{"spec.hostnameOverride", func(p *corev1.Pod) { p.Spec.HostnameOverride = new("a") }},
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},

@@ -27,8 +27,9 @@ type Debugging interface {
 	Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error
 	// Debug makes a debug container and returns when it runs or has ended, with the pod it is in (DC-03).
 	Debug(ctx context.Context, pod string, session Session) (*corev1.Pod, error)
-	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07).
-	ImageAllowed(ctx context.Context, pod *corev1.Pod) error
+	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07), and what is run: admission may have
+	// changed the image.
+	ImageAllowed(ctx context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error)
 	// ImageExec puts on record that somebody is about to do so; finish, called once, that it is over.
 	ImageExec(ctx context.Context, pod *corev1.Pod, run ImageRun) (finish func(ImageEnd), err error)
 }
@@ -139,5 +140,5 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	if err != nil {
 		return nil, err
 	}
-	return e.hand(ctx, pod, command{verb: "attach", pod: name, container: session.Name, streams: o.Streams()}, r)
+	return e.hand(ctx, pod, command{verb: "attach", pod: name, container: session.Name, streams: o.Streams(), session: true}, r)
 }

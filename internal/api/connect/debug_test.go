@@ -52,7 +52,9 @@ func (d *debugging) Debug(_ context.Context, name string, s Session) (*corev1.Po
 	return pod, nil
 }
 
-func (d *debugging) ImageAllowed(_ context.Context, pod *corev1.Pod) error { return d.cases[pod.Name] }
+func (d *debugging) ImageAllowed(_ context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error) {
+	return run, d.cases[pod.Name]
+}
 
 func (d *debugging) ImageExec(_ context.Context, pod *corev1.Pod, run ImageRun) (func(ImageEnd), error) {
 	d.tell("image %s %+v", pod.Name, run)

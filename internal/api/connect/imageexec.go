@@ -26,8 +26,8 @@ type ImageRun struct {
 	Command   []string // none: the image's own
 	Container string   // whose processes it sees, if any
 	Writable  bool
-	// policy is when the node pulls the image; none: by the image's tag.
-	policy string
+	// PullPolicy is when the node pulls the image; none: by the image's tag.
+	PullPolicy string
 }
 
 // ImageEnd is how such a command ended.
@@ -38,7 +38,7 @@ type ImageEnd struct {
 
 // imageRun reads what is asked for (IX-01).
 func (o *ExecOptions) imageRun() (ImageRun, error) {
-	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, policy: o.PullPolicy}
+	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy}
 	if o.Image == "" {
 		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s and %s are about it", debugrun.ParamExecImage,
 			debugrun.ParamExecWritable, debugrun.ParamExecPullPolicy))
@@ -59,8 +59,8 @@ func (run ImageRun) query(streams url.Values) url.Values {
 	if run.Writable {
 		q.Set("writable", "1")
 	}
-	if run.policy != "" {
-		q.Set("pullPolicy", run.policy)
+	if run.PullPolicy != "" {
+		q.Set("pullPolicy", run.PullPolicy)
 	}
 	return q
 }
@@ -82,7 +82,7 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	if run.Container != "" && !slices.Contains(containerNames(pod), run.Container) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", run.Container, pod.Name))
 	}
-	if err := e.debugging.ImageAllowed(ctx, pod); err != nil {
+	if run, err = e.debugging.ImageAllowed(ctx, pod, run); err != nil {
 		return nil, err
 	}
 	streams := command{argv: run.Command, streams: o.Streams()}.query()
@@ -97,7 +97,10 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{next: handOver(pod, location, transport, o.Streams(), r), finish: finish}, nil
+	return &recorded{next: handOver(pod, location, transport, o.Streams(), r), finish: func(end ImageEnd) {
+		noteEnd(ctx, end)
+		finish(end)
+	}}, nil
 }
 
 // canImageExec asks the node, without naming an image, whether it has image exec at all: one that has refuses the request

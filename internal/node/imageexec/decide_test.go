@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

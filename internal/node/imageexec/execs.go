@@ -23,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Runtime is what image exec needs of a container runtime besides the CRI.

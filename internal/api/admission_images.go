@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+)
+
+// imageAuditKey is where the audit log has what image policies with the action Audit have against a request.
+const imageAuditKey = imagepolicy.GroupName + "/audit-violations"
+
+// imagePolicies holds the images that get into pods to the policies of their namespace, by whatever way they come: every write of
+// a pod and of its subresources passes here, and image exec shows itself as one (EC-21, IX-07). It fails closed: where the policies
+// cannot be read, no image gets in.
+type imagePolicies struct {
+	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
+	stored    *ruled
+	fixed     []imagepolicy.ImagePolicy // of the configuration file
+}
+
+var _ admission.ValidationInterface = (*imagePolicies)(nil)
+
+func newImagePolicies(st stores, fixed []imagepolicy.ImagePolicy) *imagePolicies {
+	return &imagePolicies{namespace: st.namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed}
+}
+
+// Handles implements admission.Interface.
+func (*imagePolicies) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
+
+// Validate implements admission.ValidationInterface: everything that is against it at once.
+func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") {
+		return nil
+	}
+	var was *corev1.PodSpec
+	if old, ok := a.GetOldObject().(*corev1.Pod); ok && old != nil {
+		was = &old.Spec
+	}
+	uses := imagepolicy.New(&pod.Spec, was)
+	if len(uses) == 0 {
+		return nil
+	}
+	policies, err := p.of(ctx, a.GetNamespace())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("no image is let into a pod while the image policies cannot be read: %w", err))
+	}
+	var refused, noted []string
+	for i := range policies {
+		for _, use := range uses {
+			against := policies[i].Spec.Judge(use.Image)
+			if against == "" {
+				continue
+			}
+			words := fmt.Sprintf("image policy %q: %s of pod %q: %s", policies[i].Name, use.By, podName(a, pod), against)
+			switch policies[i].Spec.Action {
+			case imagepolicy.Warn:
+				warning.AddWarning(ctx, "", "would violate "+words)
+			case imagepolicy.Audit:
+				noted = append(noted, words)
+			case imagepolicy.Enforce:
+				refused = append(refused, words)
+			default: // a policy of a newer version: what it wants is not known
+				refused = append(refused, words)
+			}
+		}
+	}
+	if len(noted) > 0 {
+		_ = a.AddAnnotation(imageAuditKey, strings.Join(noted, "; ")) // the key is a good one
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return admission.NewForbidden(a, errors.New(strings.Join(refused, "; ")))
+}
+
+// of are the policies that concern a namespace, in the order of their names. A server without policies reads nothing.
+func (p *imagePolicies) of(ctx context.Context, namespace string) ([]imagepolicy.ImagePolicy, error) {
+	all := slices.Clone(p.fixed)
+	switch has, err := p.stored.has(ctx, ""); {
+	case err != nil:
+		return nil, err
+	case has:
+		r := p.stored.rest
+		list, err := r.List(r.within(ctx, ""), &metainternal.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list.(*imagepolicy.ImagePolicyList).Items...)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	ns, err := p.namespace(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	concerned := all[:0]
+	for i := range all {
+		switch yes, err := all[i].Spec.Concerns(ns); {
+		case err != nil:
+			return nil, fmt.Errorf("policy %s: %w", all[i].Name, err)
+		case yes:
+			concerned = append(concerned, all[i])
+		}
+	}
+	return concerned, nil
+}
+
+func podName(a admission.Attributes, pod *corev1.Pod) string {
+	if a.GetName() != "" {
+		return a.GetName()
+	}
+	return objectName(pod)
+}
+
+// objectName is the name of an object, or what its name is to begin with.
+func objectName(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	if m.GetName() == "" {
+		return m.GetGenerateName()
+	}
+	return m.GetName()
+}

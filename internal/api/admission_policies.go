@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"io"
+	"time"
+)
+
+// defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says otherwise.
+const defaultNotReadyTime = 300 * time.Second
+
+// AdmissionOptions configure admission.
+type AdmissionOptions struct {
+	ConfigFile string // an AdmissionConfiguration; default: every plug-in as it is by itself
+	// NotReady and Unreachable are how long pods that say nothing about it stay bound to a node that is not ready or cannot be
+	// reached, in whole seconds; default: 300 s.
+	NotReady, Unreachable *time.Duration
+}
+
+// policies are the plug-ins of admission that go by classes, labels and image policies.
+type policies struct {
+	priorities     *priorities
+	runtimeClasses runtimeClasses
+	podSecurity    podSecurity
+	images         *imagePolicies
+}
+
+// newPolicies makes them. What is wrong with their configuration is an error for the user.
+func newPolicies(st stores, config admissionConfig) (*policies, error) {
+	security, err := config.podSecurity()
+	if err != nil {
+		return nil, err
+	}
+	fixed, err := config.imagePolicies()
+	if err != nil {
+		return nil, err
+	}
+	p := &policies{priorities: newPriorities(st), runtimeClasses: runtimeClasses{st["runtimeclasses"]}, images: newImagePolicies(st, fixed)}
+	p.podSecurity, err = newPodSecurity(st, security)
+	return p, err
+}
+
+// pluginConfig is where the library's plug-ins get their configuration from.
+func (c admissionConfig) pluginConfig(plugin string) (io.Reader, error) { return c.reader(plugin), nil }
