@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,8 +62,23 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 		imagepolicy.GroupVersion().WithResource(imagepolicy.Resource): &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy.wherry.dev/v1", "kind": "ImagePolicy", "metadata": map[string]any{"name": m.Name},
 			"spec": map[string]any{"namespaces": []any{"sample-" + ns}, "deny": []any{"evil.example/**"}}}},
+		rbacv1.SchemeGroupVersion.WithResource("roles"): &rbacv1.Role{ObjectMeta: m, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
+		rbacv1.SchemeGroupVersion.WithResource("clusterroles"): &rbacv1.ClusterRole{ObjectMeta: m, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
+		rbacv1.SchemeGroupVersion.WithResource("rolebindings"): &rbacv1.RoleBinding{ObjectMeta: m,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: ns}}},
+		rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"): &rbacv1.ClusterRoleBinding{ObjectMeta: m,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}},
 		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"): &discoveryv1.EndpointSlice{ObjectMeta: m, AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}}},
+		admissionGV.WithResource("mutatingwebhookconfigurations"):     mutatingConfig(m.Name, sampleHook("https://127.0.0.1:1")),
+		admissionGV.WithResource("validatingwebhookconfigurations"):   validatingConfig(m.Name, sampleHook("https://127.0.0.1:1")),
+		admissionGV.WithResource("validatingadmissionpolicies"):       validatingPolicy(m.Name, sampleRule(), "object != null"),
+		admissionGV.WithResource("validatingadmissionpolicybindings"): bindValidating(m.Name, "none"),
+		admissionGV.WithResource("mutatingadmissionpolicies"):         mutatingPolicy(m.Name, sampleRule(), addLabel("a", "b")),
+		admissionGV.WithResource("mutatingadmissionpolicybindings"):   bindMutating(m.Name, "none"),
 		coordinationv1.SchemeGroupVersion.WithResource("leases"): &coordinationv1.Lease{ObjectMeta: m, Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("me"), LeaseDurationSeconds: ptr.To[int32](40)}},
 		eventsv1.SchemeGroupVersion.WithResource("events"): &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: m.Name + "-new"},

@@ -43,6 +43,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		prepare(obj, old)
 		pod := obj.(*corev1.Pod)
 		added = addedTo(pod, old.(*corev1.Pod))
+		noteAdding(ctx, added)
 		for i := range added {
 			debugTaint(userName(ctx), &added[i]).put(&pod.Status, pod.Generation, now)
 		}
@@ -62,8 +63,8 @@ type debugREST struct{ debugger *debugger }
 
 var _ rest.Connecter = debugREST{}
 
-// New implements rest.Storage.
-func (debugREST) New() runtime.Object { return &corev1.Pod{} }
+// New implements rest.Storage: what admission is shown.
+func (debugREST) New() runtime.Object { return &corev1.PodProxyOptions{} }
 
 // Destroy implements rest.Storage.
 func (debugREST) Destroy() {}

@@ -48,7 +48,7 @@ func newSchemes() (*schemes, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*runtime.Scheme) error{addHub, addEventConversions, connect.RegisterConversions, addFieldLabels} {
+	for _, add := range []func(*runtime.Scheme) error{addHub, addEventConversions, connect.RegisterConversions, addFieldLabels, addCopies} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,7 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, validation.SetDefaultsLimitRange)
 	defaulter(scheme, validation.SetDefaultsEndpointSlice)
 	addRBACDefaults(scheme)
+	addAdmissionDefaults(scheme)
 	defaulter(scheme, validation.SetDefaultsPriorityClass)
 	defaulter(scheme, imagepolicy.SetDefaults)
 	defaulter(scheme, func(e *corev1.Endpoints) {

@@ -30,9 +30,6 @@ type podStream struct {
 	nodes NodeLocator
 }
 
-// New implements rest.Storage.
-func (*podStream) New() runtime.Object { return &corev1.Pod{} }
-
 // Destroy implements rest.Storage.
 func (*podStream) Destroy() {}
 
@@ -64,6 +61,9 @@ func NewExec(pods PodGetter, nodes NodeLocator, debugging Debugging) *Exec {
 	return &Exec{podStream{pods, nodes}, debugging}
 }
 
+// New implements rest.Storage: what admission is shown.
+func (*Exec) New() runtime.Object { return &corev1.PodExecOptions{} }
+
 // NewConnectOptions implements rest.Connecter.
 func (*Exec) NewConnectOptions() (runtime.Object, bool, string) {
 	return &ExecOptions{}, false, ""
@@ -82,10 +82,14 @@ func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object,
 	case len(opts.Command) == 0:
 		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
 	}
-	return e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: opts.Streams(),
+	h, err := e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: opts.Streams(),
 		before: func(pod *corev1.Pod, container string) error {
 			return e.debugging.Entered(ctx, pod, container, opts.Command)
 		}}, r)
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{next: h, finish: func(end ImageEnd) { noteEnd(ctx, end) }}, nil
 }
 
 // Attach serves pods/attach.
@@ -93,6 +97,9 @@ type Attach struct{ podStream }
 
 // NewAttach makes the storage of pods/attach.
 func NewAttach(pods PodGetter, nodes NodeLocator) *Attach { return &Attach{podStream{pods, nodes}} }
+
+// New implements rest.Storage: what admission is shown.
+func (*Attach) New() runtime.Object { return &corev1.PodAttachOptions{} }
 
 // NewConnectOptions implements rest.Connecter.
 func (*Attach) NewConnectOptions() (runtime.Object, bool, string) {
@@ -114,6 +121,7 @@ type command struct {
 	verb, pod, container string
 	argv                 []string
 	streams              proxy.Options
+	session              bool                                          // a debug container's own, just made
 	before               func(pod *corev1.Pod, container string) error // called before the connection is handed over; may be nil
 }
 
@@ -134,6 +142,7 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 	if err != nil {
 		return nil, err
 	}
+	noteEntry(ctx, c, container)
 	path := fmt.Sprintf("/%s/%s/%s/%s", c.verb, pod.Namespace, pod.Name, container)
 	location, transport, err := s.kubelet(ctx, pod, path, c.query())
 	if err != nil {
@@ -185,6 +194,9 @@ func NewPortForward(pods PodGetter, nodes NodeLocator) *PortForward {
 	return &PortForward{podStream{pods, nodes}}
 }
 
+// New implements rest.Storage: what admission is shown.
+func (*PortForward) New() runtime.Object { return &corev1.PodPortForwardOptions{} }
+
 // NewConnectOptions implements rest.Connecter.
 func (*PortForward) NewConnectOptions() (runtime.Object, bool, string) {
 	return &corev1.PodPortForwardOptions{}, false, ""
@@ -215,7 +227,7 @@ func (p *PortForward) Connect(ctx context.Context, name string, options runtime.
 
 // passThrough hands an upgraded connection on as it is.
 func passThrough(location *url.URL, transport http.RoundTripper, r rest.Responder, node string) http.Handler {
-	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, nodeErrors{r, node})
+	return answered(utilproxy.NewUpgradeAwareHandler(location, transport, false, true, nodeErrors{r, node}))
 }
 
 // nodeErrors answers errors on the way to a node.

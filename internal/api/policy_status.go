@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the kinds it is
+// about: fields that do not exist, types that do not fit. Such a policy is accepted, as it may be meant for more kinds than the
+// server has; its author is told so. Nothing runs before there is a policy.
+// https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#type-checking
+type policyChecks struct {
+	rules   *kindREST
+	dynamic *dynamic
+	schemes *schemes
+	log     *slog.Logger
+
+	once  sync.Once
+	done  sync.WaitGroup
+	queue workqueue.TypedRateLimitingInterface[string] // names of policies
+}
+
+func newPolicyChecks(d *dynamic, r *kindREST, schemes *schemes, log *slog.Logger) *policyChecks {
+	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount))}
+	r.AfterCreate = func(_ runtime.Object, options *metav1.CreateOptions) {
+		if len(options.DryRun) == 0 {
+			c.run()
+		}
+	}
+	return c
+}
+
+// start runs the checks if there is a policy already.
+func (c *policyChecks) start(ctx context.Context) error {
+	list, err := c.rules.List(c.rules.within(ctx, ""), &metainternal.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("read the %s: %w", c.rules.kind.plural, err)
+	}
+	if meta.LenList(list) > 0 {
+		c.run()
+	}
+	return nil
+}
+
+// run starts the checks, once.
+func (c *policyChecks) run() {
+	c.once.Do(func() {
+		if c.dynamic.context.Err() != nil {
+			return
+		}
+		c.done.Go(func() {
+			if err := c.follow(); err != nil {
+				c.log.Error("the expressions of policies are not type checked", "err", err)
+			}
+		})
+	})
+}
+
+// close waits for the check that is under way; the context of dynamic is done.
+func (c *policyChecks) close() {
+	c.once.Do(func() {}) // not from now on
+	c.queue.ShutDown()
+	c.done.Wait()
+}
+
+func (c *policyChecks) follow() error {
+	parts, err := c.dynamic.partsFor()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(c.dynamic.context, c.queue.ShutDown)
+	defer stop()
+	policies := parts.informers.Admissionregistration().V1().ValidatingAdmissionPolicies()
+	add := func(obj any) {
+		if p, ok := obj.(*admissionv1.ValidatingAdmissionPolicy); ok && p.Status.ObservedGeneration < p.Generation {
+			c.queue.Add(p.Name)
+		}
+	}
+	_, err = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }})
+	if err != nil {
+		return err
+	}
+	parts.informers.Start(c.dynamic.context.Done())
+	for {
+		name, ended := c.queue.Get()
+		if ended {
+			return nil
+		}
+		policy, err := policies.Lister().Get(name)
+		if err == nil {
+			err = c.check(parts, policy)
+		}
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			c.queue.Forget(name)
+		case c.dynamic.context.Err() == nil:
+			if !apierrors.IsConflict(err) {
+				c.log.Warn("a policy's type check is not written, will try again", "policy", name, "err", err)
+			}
+			c.queue.AddRateLimited(name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are needed seldom.
+func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
+	checker := validating.TypeChecker{RestMapper: parts.mapper,
+		SchemaResolver: resolver.NewDefinitionsSchemaResolver(definitions, c.schemes.external).
+			Combine(&resolver.ClientDiscoveryResolver{Discovery: parts.client.Discovery()})}
+	policy = policy.DeepCopy()
+	policy.Status.ObservedGeneration = policy.Generation
+	policy.Status.TypeChecking = &admissionv1.TypeChecking{ExpressionWarnings: checker.Check(policy)}
+	_, err := parts.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().UpdateStatus(c.dynamic.context, policy, metav1.UpdateOptions{})
+	return err
+}
