@@ -4,72 +4,88 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/rbac"
 )
 
-// authorize decides by group. Members of system:masters may do all; members of system:nodes what a node agent needs; everybody
-// who is known may look at what the server is (discovery, version, health). Nobody else may do anything yet.
-func authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+// authorizers decide in turn: members of system:masters may do all, a node what is about itself and its pods, and everybody what
+// roles allow.
+type authorizers struct {
+	policy *policy
+	nodes  *nodeAuthorizer
+}
+
+var _ authorizer.RuleResolver = (*authorizers)(nil)
+
+// Authorize implements authorizer.UnconditionalAuthorizer.
+func (z *authorizers) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser() == nil {
 		return authorizer.DecisionNoOpinion, "the request has no user", nil
 	}
-	groups := a.GetUser().GetGroups()
+	if slices.Contains(a.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	decision, why, err := z.nodes.Authorize(ctx, a)
+	if decision == authorizer.DecisionAllow {
+		return decision, why, err
+	}
+	allowed, reason, rerr := z.policy.Authorize(ctx, a)
+	if rerr != nil || allowed == authorizer.DecisionAllow {
+		return allowed, reason, rerr
+	}
+	return allowed, strings.Join(slices.DeleteFunc([]string{why, reason}, func(s string) bool { return s == "" }), ", "), err
+}
+
+// RulesFor implements authorizer.RuleResolver, for a person who asks what he or she may do.
+func (z *authorizers) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	rules, missing, err := z.policy.rulesFor(ctx, u, namespace)
+	if err != nil {
+		return nil, nil, true, err
+	}
+	if slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
+		rules = append(rbac.Everything(), rules...)
+	}
+	var resources []authorizer.ResourceRuleInfo
+	var others []authorizer.NonResourceRuleInfo
+	for i := range rules {
+		r := &rules[i]
+		if len(r.Resources) > 0 {
+			resources = append(resources, &authorizer.DefaultResourceRuleInfo{
+				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames})
+		}
+		if len(r.NonResourceURLs) > 0 {
+			others = append(others, &authorizer.DefaultNonResourceRuleInfo{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})
+		}
+	}
+	_, isNode := nodeOf(u)
 	switch {
-	case slices.Contains(groups, user.SystemPrivilegedGroup):
-		return authorizer.DecisionAllow, "", nil
-	case !a.IsResourceRequest() && a.IsReadOnly() && aboutTheServer(a.GetPath()):
-		return authorizer.DecisionAllow, "", nil
-	case slices.Contains(groups, user.NodesGroup) && nodeMay(a):
-		return authorizer.DecisionAllow, "", nil
+	case isNode:
+		err = errNodeRules
+	case len(missing) > 0:
+		err = missingRoles(missing)
 	}
-	return authorizer.DecisionNoOpinion, "only members of group " + user.SystemPrivilegedGroup + " have this right here", nil
+	return resources, others, err != nil, err
 }
 
-func aboutTheServer(path string) bool {
-	for _, open := range []string{"/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"} {
-		if path == open || len(path) > len(open) && path[:len(open)] == open && path[len(open)] == '/' {
-			return true
-		}
-	}
-	return false
-}
+// streamVerbs has a request that opens a stream into a pod judged as a create, whichever method carries it: a WebSocket must
+// begin with a GET, and who may read a pod's exec must not be able to run commands by that.
+type streamVerbs struct{ request.RequestInfoResolver }
 
-// nodeMay is the list of what node agents do.
-func nodeMay(a authorizer.Attributes) bool {
-	if !a.IsResourceRequest() {
-		return false
-	}
-	verb := a.GetVerb()
-	read := a.IsReadOnly()
-	resource := a.GetResource()
-	if s := a.GetSubresource(); s != "" {
-		resource += "/" + s
-	}
-	switch a.GetAPIGroup() {
-	case "":
-		switch resource {
-		case "nodes", "services", "namespaces", "endpoints", "serviceaccounts":
-			return read || resource == "nodes" && slices.Contains([]string{"create", "update", "patch"}, verb)
-		case "nodes/status", "pods/status":
-			return verb == "update" || verb == "patch"
-		case "pods":
-			return read || verb == "create" || verb == "delete" // mirror pods; the last step of every deletion
-		case "configmaps", "secrets":
-			return read
-		case "serviceaccounts/token", "pods/eviction":
-			return verb == "create"
-		case "events":
-			return slices.Contains([]string{"create", "update", "patch"}, verb)
+// NewRequestInfo implements request.RequestInfoResolver.
+func (v streamVerbs) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
+	info, err := v.RequestInfoResolver.NewRequestInfo(req)
+	if err == nil && info.IsResourceRequest && info.APIGroup == "" && info.Resource == "pods" && info.Verb == "get" {
+		switch info.Subresource {
+		case "exec", "attach", "portforward":
+			info.Verb = "create"
 		}
-	case "events.k8s.io":
-		return resource == "events" && slices.Contains([]string{"create", "update", "patch"}, verb)
-	case "coordination.k8s.io":
-		return resource == "leases" && slices.Contains([]string{"get", "create", "update", "patch", "delete"}, verb)
-	case "discovery.k8s.io":
-		return resource == "endpointslices" && read
 	}
-	return false
+	return info, err
 }

@@ -29,11 +29,10 @@ func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connec
 	asked := podspec.NewImageExecContainer(pod, podspec.ImageExec{
 		Image: run.Image, Command: run.Command, Target: run.Container, PullPolicy: corev1.PullPolicy(run.PullPolicy),
 	})
-	objects := admission.NewObjectInterfacesFromScheme(d.schemes.Scheme)
 	if m, ok := d.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
 		now := withEphemeral(pod, asked)
 		before := ephemeralNamed(now, asked.Name).ImagePullPolicy
-		if err := m.Admit(ctx, d.attributes(ctx, now, pod), objects); err != nil {
+		if err := m.Admit(ctx, d.attributes(ctx, now, pod), d.objects()); err != nil {
 			return run, err
 		}
 		changed := ephemeralNamed(now, asked.Name)
@@ -46,11 +45,16 @@ func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connec
 		}
 	}
 	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
-		if err := v.Validate(ctx, d.attributes(ctx, withEphemeral(pod, asked), pod), objects); err != nil {
+		if err := v.Validate(ctx, d.attributes(ctx, withEphemeral(pod, asked), pod), d.objects()); err != nil {
 			return run, err
 		}
 	}
 	return run, nil
+}
+
+// objects is how admission converts what it is shown.
+func (d *debugger) objects() admission.ObjectInterfaces {
+	return admission.NewObjectInterfacesFromScheme(d.schemes.Scheme)
 }
 
 // withEphemeral is a pod with one more ephemeral container, as it would be stored.

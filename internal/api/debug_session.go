@@ -129,7 +129,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	}
 	debugTaint(userName(ctx), &container).put(&pod.Status, pod.Generation, now)
 	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
-		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), admission.NewObjectInterfacesFromScheme(a.schemes.Scheme)); err != nil {
+		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), a.objects()); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +161,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 	validate := rest.ValidateAllObjectUpdateFunc
 	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
 		validate = func(ctx context.Context, obj, old runtime.Object) error {
-			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), admission.NewObjectInterfacesFromScheme(d.schemes.Scheme))
+			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), d.objects())
 		}
 	}
 	store := d.pods.with(d.schemes, podDebugRules(session.Name))

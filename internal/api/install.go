@@ -146,6 +146,13 @@ func (s *Server) install() error {
 	s.addCore(all)
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	s.addDebugRuns(all)
+	s.addAuthentication(all)
+	s.addCertificates(all)
+	s.addRBAC(all)
+	s.addReviews(all)
+	if err := s.addOpenID(s.generic.Handler.NonGoRestfulMux); err != nil {
+		return err
+	}
 	events := s.stores["events"]
 	all.add(eventsv1.SchemeGroupVersion, "events", eventsView{&kindREST{Store: events.with(s.schemes, newEventRules()), kind: events.kind}})
 

@@ -121,8 +121,8 @@ func TestEveryKind(t *testing.T) {
 		}
 		for _, r := range list.APIResources {
 			gvr := gv.WithResource(r.Name)
-			if !slices.Contains(r.Verbs, "create") {
-				continue // records, which have a test of their own
+			if !slices.Contains(r.Verbs, "create") || !slices.Contains(r.Verbs, "get") {
+				continue // records, and reviews, which are not kept: both have tests of their own
 			}
 			t.Run(gvr.Group+"/"+r.Name, func(t *testing.T) {
 				obj, ok := sample[gvr]

@@ -10,52 +10,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
-
-func TestAuthorize(t *testing.T) {
-	resource := func(verb, group, resource, sub string) authorizer.AttributesRecord {
-		return authorizer.AttributesRecord{Verb: verb, APIGroup: group, Resource: resource, Subresource: sub, ResourceRequest: true}
-	}
-	path := func(verb, path string) authorizer.AttributesRecord {
-		return authorizer.AttributesRecord{Verb: verb, Path: path}
-	}
-	for _, test := range []struct {
-		groups string
-		a      authorizer.AttributesRecord
-		want   bool
-	}{
-		{"system:masters", resource("delete", "", "nodes", ""), true},
-		{"system:masters", path("get", "/metrics"), true},
-		{"system:authenticated", path("get", "/version"), true},
-		{"system:authenticated", path("get", "/apis/events.k8s.io/v1"), true},
-		{"system:authenticated", path("get", "/apiserver"), false},
-		{"system:authenticated", path("get", "/metrics"), false},
-		{"system:authenticated", path("post", "/version"), false},
-		{"system:authenticated", resource("get", "", "pods", ""), false},
-		{"system:nodes", resource("watch", "", "pods", ""), true},
-		{"system:nodes", resource("patch", "", "pods", "status"), true},
-		{"system:nodes", resource("update", "", "pods", ""), false},
-		{"system:nodes", resource("create", "", "pods", "exec"), false},
-		{"system:nodes", resource("create", "", "nodes", ""), true},
-		{"system:nodes", resource("delete", "", "nodes", ""), false},
-		{"system:nodes", resource("create", "", "serviceaccounts", "token"), true},
-		{"system:nodes", resource("get", "", "secrets", ""), true},
-		{"system:nodes", resource("delete", "", "secrets", ""), false},
-		{"system:nodes", resource("update", "coordination.k8s.io", "leases", ""), true},
-		{"system:nodes", resource("create", "events.k8s.io", "events", ""), true},
-		{"system:nodes", resource("create", "", "services", ""), false},
-		{"system:nodes", path("get", "/metrics"), false},
-		{"", resource("get", "", "pods", ""), false},
-	} {
-		test.a.User = &user.DefaultInfo{Name: "x", Groups: strings.Fields(test.groups)}
-		got, _, err := authorize(context.Background(), test.a)
-		if err != nil || (got == authorizer.DecisionAllow) != test.want {
-			t.Errorf("%s %s %s/%s%s: %v, %v", test.groups, test.a.Verb, test.a.Resource, test.a.Subresource, test.a.Path, got, err)
-		}
-	}
-}
 
 func TestAddresses(t *testing.T) {
 	a, err := newAddresses(netip.MustParsePrefix("10.1.0.7/29"))

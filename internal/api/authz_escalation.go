@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/api/rbac"
+)
+
+var errNodeRules = errors.New("node authorizer does not support user rule resolution")
+
+func missingRoles(missing []string) error {
+	slices.Sort(missing)
+	return errors.New(strings.Join(slices.Compact(missing), ", "))
+}
+
+// granting is the storage of roles or bindings as clients write it: nobody gives a right that he or she does not have.
+// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+type granting struct {
+	*kindREST
+	policy     *policy
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+// addRBAC serves roles and bindings.
+func (s *Server) addRBAC(all served) {
+	for _, r := range s.policy.rests {
+		all.add(rbacv1.SchemeGroupVersion, r.kind.plural, granting{r, s.policy, s.authorizers})
+	}
+}
+
+// Create implements rest.Creater.
+func (g granting) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if err := g.check(ctx, obj, nil); err != nil {
+		return nil, err
+	}
+	return g.kindREST.Create(ctx, obj, validate, options)
+}
+
+// Update implements rest.Updater: of PUTs, patches and applies, which may create too.
+func (g granting) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	checked := rest.WrapUpdatedObjectInfo(info, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
+		if m, err := meta.Accessor(old); err != nil || m.GetUID() == "" {
+			old = nil
+		}
+		return obj, g.check(ctx, obj, old)
+	})
+	return g.kindREST.Update(ctx, name, checked, create, update, mayCreate, options)
+}
+
+// check refuses what would give more rights than the writer has; old is nil for a new object.
+func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
+	switch o := obj.(type) {
+	case *rbacv1.Role:
+		if was, ok := old.(*rbacv1.Role); ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) {
+			return nil
+		}
+		return g.checkRules(ctx, o.Name, o.Rules)
+	case *rbacv1.ClusterRole:
+		was, ok := old.(*rbacv1.ClusterRole)
+		if ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) && equality.Semantic.DeepEqual(was.AggregationRule, o.AggregationRule) {
+			return nil
+		}
+		if o.AggregationRule != nil || ok && was.AggregationRule != nil { // which roles join later is not known now
+			if err := g.checkRules(ctx, o.Name, rbac.Everything()); err != nil {
+				return g.forbidden(o.Name, fmt.Errorf("must have cluster-admin privileges to use the aggregationRule: %w", reasonOf(err)))
+			}
+		}
+		return g.checkRules(ctx, o.Name, o.Rules)
+	case *rbacv1.RoleBinding:
+		if was, ok := old.(*rbacv1.RoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
+			return nil
+		}
+		return g.checkBinding(ctx, o.Name, o.RoleRef)
+	case *rbacv1.ClusterRoleBinding:
+		if was, ok := old.(*rbacv1.ClusterRoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
+			return nil
+		}
+		return g.checkBinding(ctx, o.Name, o.RoleRef)
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("not an object of %s: %T", g.kind.resource(), obj))
+}
+
+func sameGrant(a, b rbacv1.RoleRef, as, bs []rbacv1.Subject) bool {
+	return a == b && equality.Semantic.DeepEqual(as, bs)
+}
+
+func (g granting) checkRules(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
+	return g.checkGrant(ctx, name, rules, authorizer.AttributesRecord{Verb: "escalate", Resource: g.kind.plural, Name: name})
+}
+
+func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.RoleRef) error {
+	resource := "clusterroles"
+	if ref.Kind == rbac.Role {
+		resource = "roles"
+	}
+	leave := authorizer.AttributesRecord{Verb: "bind", Resource: resource, Name: ref.Name}
+	rules, found, err := g.policy.rulesOf(ctx, ref, request.NamespaceValue(ctx))
+	switch {
+	case err != nil:
+		return apierrors.NewInternalError(err)
+	case found:
+		return g.checkGrant(ctx, name, rules, leave)
+	}
+	if allowed, err := g.allowed(ctx, leave); err != nil || allowed {
+		return err
+	}
+	return apierrors.NewNotFound(rbacv1.Resource(resource), ref.Name) // nobody knows what it would give
+}
+
+// checkGrant passes who has the leave (escalate or bind), and who has all the rights himself.
+func (g granting) checkGrant(ctx context.Context, name string, rules []rbacv1.PolicyRule, leave authorizer.AttributesRecord) error {
+	u, ok := request.UserFrom(ctx)
+	if !ok {
+		return apierrors.NewUnauthorized("the request has no user")
+	}
+	if allowed, err := g.allowed(ctx, leave); err != nil || allowed {
+		return err
+	}
+	have, lost, err := g.policy.rulesFor(ctx, u, request.NamespaceValue(ctx))
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	missing := rbac.Missing(have, rules)
+	if len(missing) == 0 {
+		return nil
+	}
+	return g.forbidden(name, attempt(u, missing, lost))
+}
+
+func (g granting) allowed(ctx context.Context, leave authorizer.AttributesRecord) (bool, error) {
+	u, ok := request.UserFrom(ctx)
+	if !ok {
+		return false, apierrors.NewUnauthorized("the request has no user")
+	}
+	leave.User, leave.ResourceRequest, leave.Namespace = u, true, request.NamespaceValue(ctx)
+	leave.APIGroup, leave.APIVersion = rbacv1.GroupName, rbacv1.SchemeGroupVersion.Version
+	decision, _, err := g.authorizer.Authorize(ctx, leave)
+	if decision != authorizer.DecisionAllow && err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	return decision == authorizer.DecisionAllow, nil
+}
+
+func attempt(u user.Info, missing []rbacv1.PolicyRule, lost []string) error {
+	text := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s",
+		u.GetName(), u.GetGroups(), rbac.Words(missing))
+	if len(lost) > 0 {
+		text += "; resolution errors: " + missingRoles(lost).Error()
+	}
+	return errors.New(text)
+}
+
+func (g granting) forbidden(name string, err error) error {
+	return apierrors.NewForbidden(g.kind.resource(), name, err)
+}
+
+// reasonOf is what a refusal says without the words that every refusal has.
+func reasonOf(err error) error {
+	if _, after, found := strings.Cut(err.Error(), "is forbidden: "); found {
+		return errors.New(after)
+	}
+	return err
+}
