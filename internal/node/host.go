@@ -24,7 +24,7 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	}
 	return httpapi.New(httpapi.Config{Host: host{a}, ImageExec: execs, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
 		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
-		Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
+		NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }
 
 // health is what /healthz says: an agent whose runtime does not answer cannot run pods.
