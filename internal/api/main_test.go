@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -60,8 +61,9 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	recording := audit.Defaults()
 	shared.srv, err = api.New(ctx, api.Config{
-		DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, TokenAuthFile: tokens, Logger: log,
+		Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, TokenAuthFile: tokens, Logger: log,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

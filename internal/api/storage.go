@@ -230,6 +230,7 @@ func (b *backend) open(k *kind) (*kindREST, error) {
 		ResetFieldsStrategy:       strategy,
 		ReturnDeletedObject:       k.returnDeleted,
 		TableConvertor:            tableConvertor(k),
+		BeginCreate:               noteGeneratedName,
 	}
 	if k.ttl > 0 {
 		store.TTLFunc = func(_ runtime.Object, existing uint64, update bool) (uint64, error) {

@@ -143,10 +143,31 @@ func (g guard) keeps(ev *internal.Event) bool {
 	if g.quiet == nil || ev.Stage == internal.StagePanic {
 		return true
 	}
-	if s := ev.ResponseStatus; s != nil && (s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden) {
+	code := int32(0)
+	if ev.ResponseStatus != nil {
+		code = ev.ResponseStatus.Code
+	}
+	switch {
+	case code == http.StatusUnauthorized: // the one stage of a request that nobody is known to have made is its begin
+		return true
+	case ev.Stage == internal.StageResponseStarted && (code >= http.StatusBadRequest || !lasts(ev.ObjectRef)):
+		return false
+	case code == http.StatusForbidden:
 		return true
 	}
 	return g.quiet.EvaluatePolicyRule(attributesOf(ev)).Level != internal.LevelNone
+}
+
+// lasts tells whether a request may stay open for hours, so that its begin is to be on record too.
+func lasts(ref *internal.ObjectReference) bool {
+	if ref == nil {
+		return false
+	}
+	switch ref.Subresource {
+	case "exec", "attach", "portforward", "proxy", "log":
+		return true
+	}
+	return false
 }
 
 // attributesOf are those by which the event's request was judged.

@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	internal "k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 // TestBuiltinPolicy says of each sort of request whether it is on record when it went well; refused ones are always.
@@ -100,13 +98,19 @@ func TestBuiltinPolicy(t *testing.T) {
 			}
 		})
 	}
-	stages := func(subresource string) []internal.Stage {
-		return all.EvaluatePolicyRule(authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "get", Resource: "pods",
-			Subresource: subresource, ResourceRequest: true}).OmitStages
-	}
-	if got := stages("exec"); len(got) != 1 || got[0] != internal.StageRequestReceived {
-		t.Errorf("exec leaves out the stages %v; its begin must be on record", got)
-	}
+	t.Run("the begin of what lasts", func(t *testing.T) {
+		for subresource, want := range map[string]map[int32]bool{"exec": {101: true, 403: false}, "": {200: false, 401: true, 403: false}} {
+			for code, kept := range want {
+				var heard sink
+				g := guard{Backend: &heard, quiet: quiet}
+				g.ProcessEvents(&internal.Event{Stage: internal.StageResponseStarted, User: jane, Verb: "get",
+					ObjectRef: &ref{Resource: "pods", Subresource: subresource}, ResponseStatus: &metav1.Status{Code: code}})
+				if got := len(heard.events) == 1; got != kept {
+					t.Errorf("%q with %d: kept %t, want %t", subresource, code, got, kept)
+				}
+			}
+		}
+	})
 }
 
 // sink keeps events.

@@ -80,6 +80,9 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.EtcdCertFile, "etcd-certfile", "", "client certificate for the external etcd")
 	f.StringVar(&o.EtcdKeyFile, "etcd-keyfile", "", "key of that certificate")
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
+	auditFlags(cmd, &o.Audit)
+	admissionFlags(cmd, &o.Admission)
+	authnFlags(cmd, o)
 	nodeFlags(cmd, o)
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	ServiceCIDR     string
 	WriteKubeconfig string          // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	FeatureGates    map[string]bool // those of package features
+	Audit           audit.Options
+	Admission       api.AdmissionOptions
 
 	NodeName      string
 	NodeIPs       []string // first one is the node's InternalIP
@@ -84,6 +87,7 @@ func Defaults() Options {
 		ServiceCIDR:   DefaultServiceCIDR,
 		ClusterDomain: "cluster.local",
 		EtcdPrefix:    "/registry",
+		Audit:         audit.Defaults(),
 
 		SigningDuration: certificates.Longest,
 		Eviction:        defaultEviction(),
@@ -150,7 +154,7 @@ func (o Options) validate() error {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 
@@ -245,6 +249,9 @@ func LogDirs(dataDir string) (pods, containers string) {
 
 // Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
 func Kubeconfig(dataDir string) string { return filepath.Join(dataDir, "kubeconfig") }
+
+// AgentKubeconfig is where an agent with this data folder writes its kubeconfig when it joins by itself.
+func AgentKubeconfig(dataDir string) string { return filepath.Join(dataDir, "agent.kubeconfig") }
 
 // Socket is where a server with this data folder serves package hostapi.
 func Socket(dataDir string) string { return filepath.Join(dataDir, "wherry.sock") }

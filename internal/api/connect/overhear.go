@@ -24,6 +24,21 @@ import (
 type overheard struct {
 	http.ResponseWriter
 	conn *overheardConn
+
+	code int    // of an answer that is no upgrade
+	said []byte // its body's beginning
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (o *overheard) WriteHeader(code int) {
+	o.code = code
+	o.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (o *overheard) Write(p []byte) (int, error) {
+	o.said = append(o.said, p[:min(len(p), maxHead-len(o.said))]...)
+	return o.ResponseWriter.Write(p)
 }
 
 // Hijack implements http.Hijacker.
@@ -41,7 +56,10 @@ func (o *overheard) Flush() { _ = http.NewResponseController(o.ResponseWriter).F
 
 // end is how the command ended, as far as it was heard.
 func (o *overheard) end() ImageEnd {
-	if o.conn == nil {
+	switch {
+	case o.conn == nil && o.code >= http.StatusBadRequest:
+		return ImageEnd{Reason: debugrun.Refused, Message: strings.TrimSpace(string(o.said))}
+	case o.conn == nil:
 		return ImageEnd{}
 	}
 	if refused := o.conn.frames.refused; len(refused) > 0 {

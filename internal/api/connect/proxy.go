@@ -253,7 +253,7 @@ func forward(to target, transport http.RoundTripper, r rest.Responder, whom stri
 	if location.Scheme == "" {
 		location.Scheme = "http"
 	}
-	return utilproxy.NewUpgradeAwareHandler(location, transport, true, false, proxyErrors{r, whom})
+	return answered(utilproxy.NewUpgradeAwareHandler(location, transport, true, false, proxyErrors{r, whom}))
 }
 
 // proxyErrors answers errors on the way to whatever is proxied to.

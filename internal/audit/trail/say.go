@@ -39,7 +39,8 @@ type Entry struct {
 func Say(e *auditv1.Event) Entry {
 	entry := Entry{
 		ID: string(e.AuditID), When: e.RequestReceivedTimestamp.Time, User: user(e), Verb: e.Verb, What: what(e), Result: result(e),
-		From: strings.Join(e.SourceIPs, ","), Agent: e.UserAgent, Open: e.Stage == auditv1.StageResponseStarted,
+		From: strings.Join(e.SourceIPs, ","), Agent: e.UserAgent,
+		Open: e.Stage == auditv1.StageResponseStarted && (e.ResponseStatus == nil || e.ResponseStatus.Code < http.StatusBadRequest),
 	}
 	if e.ObjectRef != nil {
 		entry.Namespace = e.ObjectRef.Namespace

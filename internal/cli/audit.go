@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/wherryproject/wherry/internal/audit"
+	"github.com/wherryproject/wherry/internal/audit/trail"
+)
+
+// auditCommand is what `wherry audit` is told.
+type auditCommand struct {
+	clientFlags
+	file      string
+	all       bool
+	users     []string
+	verbs     []string
+	since     time.Duration
+	sinceTime string
+	refused   bool
+	failed    bool
+	tail      int
+	output    string
+	follow    bool
+	utc       bool
+}
+
+func newAudit(t Terminal) *cobra.Command {
+	f := &auditCommand{}
+	cmd := &cobra.Command{
+		Use:   "audit [POD | TYPE/NAME | TYPE [NAME]]",
+		Short: "Tell who did what: to a pod, to any object, or altogether",
+		Long: `Read the audit log of this machine's server: who did what to which object, when, from where, and with what result. Debug
+containers, commands run in pods and commands run from images are told with image, command and container.
+
+Without an argument all requests on record are told, of all namespaces unless -n names one. The log is a file in the server's data
+folder that only root may read; rotated files are read too. What is on record is said by the server's audit policy: by default
+all that changes something, reads something secret or reaches into a pod, and all that was refused.
+
+Exit codes: 1 the log cannot be read, 2 wrong command line.`,
+		Example: `  sudo wherry audit web                        # what was done to pod web
+  sudo wherry audit -n shop web --since 1h -o wide
+  sudo wherry audit secret/db                  # who read or changed a secret
+  sudo wherry audit --user jane --verb create,delete
+  sudo wherry audit --refused -f               # follow what is refused
+  sudo wherry audit web -o json | jq .user.username`,
+		Args:              cobra.MaximumNArgs(2),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args) },
+		ValidArgsFunction: f.completePods,
+	}
+	f.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "audit-log-path", "", "the log, if the server was given another; default: <data-dir>/audit/audit.log")
+	fl.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
+	fl.StringSliceVar(&f.users, "user", nil, "only requests of these users, also when another acted as them")
+	fl.StringSliceVar(&f.verbs, "verb", nil, "only these verbs: create, update, patch, delete, deletecollection, get, list, watch")
+	fl.DurationVar(&f.since, "since", 0, "only requests younger than this, as 30m")
+	fl.StringVar(&f.sinceTime, "since-time", "", "only requests after this time (RFC3339)")
+	fl.BoolVar(&f.refused, "refused", false, "only what was refused (401, 403)")
+	fl.BoolVar(&f.failed, "failed", false, "only what failed, for whatever reason")
+	fl.IntVar(&f.tail, "tail", -1, "only the last so many requests; -1 for all")
+	fl.StringVarP(&f.output, "output", "o", "", "wide, json or yaml (the events as they are in the log, one document each)")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
+	fl.BoolVar(&f.utc, "utc", false, "times in UTC instead of local time")
+	for name, values := range map[string][]string{
+		"output": {"wide", "json", "yaml"},
+		"verb":   {"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch"},
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cmd
+}
+
+// filter makes the filter of flags and arguments.
+func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error) {
+	out := trail.Filter{Users: f.users, Verbs: f.verbs, Refused: f.refused, Failed: f.failed}
+	wrong := func(format string, a ...any) (trail.Filter, error) {
+		return out, &Exit{exitUsage, fmt.Errorf(format, a...)}
+	}
+	switch {
+	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "yaml":
+		return wrong("-o %s: use wide, json or yaml", f.output)
+	case f.since != 0 && f.sinceTime != "":
+		return wrong("--since and --since-time say the same; give one of them")
+	case f.since < 0:
+		return wrong("--since %s: give a time above zero", f.since)
+	case f.all && f.namespace != "":
+		return wrong("-n and -A contradict one another; give one of them")
+	}
+	if f.since > 0 {
+		out.Since = now.Add(-f.since)
+	}
+	if f.sinceTime != "" {
+		at, err := time.Parse(time.RFC3339, f.sinceTime)
+		if err != nil {
+			return wrong("--since-time %q is not a time such as 2026-01-31T15:04:05Z", f.sinceTime)
+		}
+		out.Since = at
+	}
+	var err error
+	if out.Resource, out.Name, err = objectArgument(args); err != nil {
+		return out, &Exit{exitUsage, err}
+	}
+	if out.Namespace = f.namespace; out.Namespace == "" && out.Name != "" && !f.all && !clusterWide(out.Resource) {
+		out.Namespace = f.usual()
+	}
+	return out, nil
+}
+
+// usual is the namespace of kubectl's context, as far as it can be had: the log can be read without a server.
+func (f *auditCommand) usual() string {
+	g := f.clientFlags
+	if _, err := g.connect(); err != nil || g.namespace == "" {
+		return "default"
+	}
+	return g.namespace
+}
+
+// objectArgument reads POD, TYPE, TYPE/NAME or TYPE NAME.
+func objectArgument(args []string) (resource, name string, err error) {
+	switch len(args) {
+	case 0:
+		return "", "", nil
+	case 2:
+		if strings.Contains(args[0], "/") {
+			return "", "", fmt.Errorf("%s %s: give TYPE/NAME or TYPE NAME", args[0], args[1])
+		}
+		return plural(args[0]), args[1], nil
+	}
+	kind, name, both := strings.Cut(args[0], "/")
+	switch {
+	case both && (kind == "" || name == "" || strings.Contains(name, "/")):
+		return "", "", fmt.Errorf("%q: give POD or TYPE/NAME", args[0])
+	case both:
+		return plural(kind), name, nil
+	case args[0] == plural(args[0]) && knownPlural(args[0]):
+		return args[0], "", nil // wherry audit secrets
+	}
+	return "pods", args[0], nil
+}
+
+// kindNames are other names of resources, as kubectl takes them.
+func kindNames() map[string]string {
+	return map[string]string{
+		"po": "pods", "pod": "pods", "ns": "namespaces", "no": "nodes", "cm": "configmaps", "sa": "serviceaccounts", "svc": "services", "ep": "endpoints",
+		"ev": "events", "limits": "limitranges", "quota": "resourcequotas", "csr": "certificatesigningrequests", "crd": "customresourcedefinitions",
+		"pc": "priorityclasses", "priorityclass": "priorityclasses", "runtimeclass": "runtimeclasses", "validatingadmissionpolicy": "validatingadmissionpolicies",
+		"mutatingadmissionpolicy": "mutatingadmissionpolicies",
+	}
+}
+
+// plural is a resource's name as the log has it. The log is read without a server, so kinds of others are only put into the plural.
+func plural(kind string) string {
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+	if full, ok := kindNames()[kind]; ok {
+		return full
+	}
+	if strings.HasSuffix(kind, "s") {
+		return kind
+	}
+	return kind + "s"
+}
+
+// knownPlural tells resources from pods' names.
+func knownPlural(name string) bool {
+	return slices.Contains([]string{"pods", "namespaces", "nodes", "configmaps", "secrets", "serviceaccounts", "services", "endpoints", "events",
+		"limitranges", "resourcequotas", "leases", "endpointslices", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "debugruns",
+		"certificatesigningrequests", "customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"}, name)
+}
+
+func clusterWide(resource string) bool {
+	return slices.Contains([]string{"namespaces", "nodes", "clusterroles", "clusterrolebindings", "certificatesigningrequests",
+		"customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"}, resource)
+}
+
+func (f *auditCommand) path() string {
+	if f.file != "" {
+		return f.file
+	}
+	return audit.DefaultPath(f.dataDir)
+}
+
+func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error {
+	filter, err := f.filter(args, time.Now())
+	if err != nil {
+		return err
+	}
+	files, err := trail.Files(f.path())
+	if err == nil && len(files) == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return f.explain(err)
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	out := f.printer(t)
+	if f.follow {
+		return f.explain(f.followLog(ctx, files, filter, out))
+	}
+	unreadable, err := trail.Read(files, filter, func(e trail.Event) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return out.event(e)
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return f.explain(err)
+	}
+	if unreadable > 0 {
+		fmt.Fprintf(t.Err, "%d lines of the log cannot be read and are left out (cut off, or not in format json)\n", unreadable)
+	}
+	return out.end()
+}
+
+// followLog tells what the rotated files have, then the log as it grows.
+func (f *auditCommand) followLog(ctx context.Context, files []string, filter trail.Filter, out *auditPrinter) error {
+	old := slices.DeleteFunc(files, func(file string) bool { return file == f.path() })
+	if _, err := trail.Read(old, filter, out.event); err != nil {
+		return err
+	}
+	return trail.Follow(ctx, f.path(), filter, out.event, out.live)
+}
+
+// explain says what to do about a log that cannot be read.
+func (f *auditCommand) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("only root may read the audit log %s: run with sudo", f.path())
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no audit log %s: is %s the server's data folder (--data-dir), does it run with another --audit-log-path, "+
+			"or without a log?", f.path(), filepath.Dir(filepath.Dir(f.path())))
+	case errors.Is(err, syscall.EPIPE):
+		return nil
+	}
+	return err
+}
+
+// auditPrinter shows events: as they are, or as lines for a person.
+type auditPrinter struct {
+	f         *auditCommand
+	out       io.Writer
+	note      io.Writer
+	merge     trail.Merge
+	following bool // each event is a line of its own as it comes
+	headed    bool
+}
+
+func (f *auditCommand) printer(t Terminal) *auditPrinter {
+	return &auditPrinter{f: f, out: t.Out, note: t.Err}
+}
+
+func (p *auditPrinter) event(e trail.Event) error {
+	switch p.f.output {
+	case "json":
+		_, err := fmt.Fprintf(p.out, "%s\n", e.Line)
+		return err
+	case "yaml":
+		text, err := yaml.JSONToYAML(e.Line)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.out, "---\n%s", text)
+		return err
+	}
+	entry := trail.Say(&e.Event)
+	if p.following {
+		return p.line(entry)
+	}
+	p.merge.Add(entry)
+	return nil
+}
+
+// live ends the part of a followed log that was there before.
+func (p *auditPrinter) live() {
+	if p.f.output == "" || p.f.output == "wide" {
+		_ = p.lines() // a terminal that is gone shows itself at the next event
+	}
+	p.following = true
+}
+
+func (p *auditPrinter) end() error {
+	if p.f.output == "json" || p.f.output == "yaml" {
+		return nil
+	}
+	if err := p.lines(); err != nil || p.headed {
+		return err
+	}
+	_, err := fmt.Fprintln(p.note, "Nothing of that is on record.")
+	return err
+}
+
+func (p *auditPrinter) lines() error {
+	for _, e := range p.merge.Last(p.f.tail) {
+		if err := p.line(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *auditPrinter) line(e trail.Entry) error {
+	zone := time.Local
+	if p.f.utc {
+		zone = time.UTC
+	}
+	if !p.headed {
+		p.headed = true
+		if err := p.row([]string{"TIME", "USER", "NAMESPACE", "RESULT", "WHAT"}, []string{"FROM", "AGENT", "AUDIT-ID", "MESSAGE"}); err != nil {
+			return err
+		}
+	}
+	return p.row(e.Columns(zone), e.Wide())
+}
+
+// row writes a line at once: columns have fixed widths, which the last may exceed.
+func (p *auditPrinter) row(columns, wide []string) error {
+	text := trail.Pad(columns, 19, 20, 12, 14)
+	if p.f.output == "wide" {
+		last := len(columns) - 1
+		text = trail.Pad(append(slices.Clone(columns[:last]), append(wide[:3:3], columns[last], wide[3])...), 19, 20, 12, 14, 15, 16, 36, 0)
+	}
+	_, err := fmt.Fprintln(p.out, text)
+	return err
+}
