@@ -91,7 +91,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.fresh = newRefresher(a)
 	puller := image.New(image.Config{Images: c.CRI.Images, PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
 		Progress: a.imageEvent, Logger: c.Logger})
-	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services,
+	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner, Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger})

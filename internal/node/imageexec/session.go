@@ -74,7 +74,7 @@ func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod) (config *run
 	}
 	config = sandboxConfig(standIn, s.id, s.e.Ops.Node, s.parent(standIn))
 	s.sandbox = true
-	made, err := s.e.Ops.CRI.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: config})
+	made, err := s.e.Ops.RunSandbox(ctx, standIn, config)
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -31,7 +31,7 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Services and Cgroups are required.
+// Config is what a Runner works with. All fields but Services, HandlerOf and Cgroups are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
@@ -40,9 +40,11 @@ type Config struct {
 	Volumes  *volume.Manager
 	Sources  *refs.Sources
 	Services func() []*corev1.Service // of all namespaces; nil for none
-	Cgroups  cgroup.Driver            // nil: the runtime's default parent
-	Events   Recorder
-	Logs     LogFolders
+	// HandlerOf returns the handler of a runtime class; nil: pods that name one are not run.
+	HandlerOf func(ctx context.Context, class string) (string, error)
+	Cgroups   cgroup.Driver // nil: the runtime's default parent
+	Events    Recorder
+	Logs      LogFolders
 	// PodsFolder holds one folder per pod, as Volumes has it.
 	PodsFolder string
 	Node       Node

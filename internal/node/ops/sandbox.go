@@ -4,7 +4,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,11 +54,8 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	_, err := r.CRI.Runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: SandboxConfig(r.sandboxInput(t.Pod, t.Attempt))})
-	if err != nil {
-		return errors.New(cri.Message(err))
-	}
-	return nil
+	_, err := r.RunSandbox(ctx, t.Pod, SandboxConfig(r.sandboxInput(t.Pod, t.Attempt)))
+	return err
 }
 
 // patience is how long a call that nobody wants any more is waited for before it is given up.
