@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/hex"
@@ -14,8 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
@@ -24,6 +27,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -37,35 +42,85 @@ const (
 	tokenCacheTTL = 10 * time.Second
 )
 
-// newAuthenticator knows people and programs by client certificate, by a token of the admin's or the configured file, and by
-// service account tokens. Whoever shows nothing is refused.
-func newAuthenticator(s *settled, ca *pki.CA, accounts *tokens) (authenticator.Request, error) {
-	static := map[string]*user.DefaultInfo{}
-	admin, err := adminToken(filepath.Join(s.pki, "admin.token"))
+// authn is how the server knows who asks.
+type authn struct {
+	request authenticator.Request
+	// token knows bearer tokens of every kind, as TokenReview asks.
+	token authenticator.Token
+	// close ends what goes on in the background: asking OpenID Connect providers for their keys.
+	close context.CancelFunc
+}
+
+// newAuthn knows people and programs by client certificate and by bearer token: the admin's, those of the configured file, bootstrap
+// tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused, unless the configuration
+// lets the unknown in; whoever shows what is not good is always refused.
+func newAuthn(s *settled, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	audiences := authenticator.Audiences(s.Authentication.APIAudiences)
+	static, err := staticTokens(s)
 	if err != nil {
 		return nil, err
 	}
-	static[admin] = &user.DefaultInfo{Name: adminUser, UID: adminUser, Groups: []string{user.SystemPrivilegedGroup}}
-
-	byToken := []authenticator.Token{tokenfile.New(static)}
-	if s.TokenAuthFile != "" {
-		file, err := tokenfile.NewCSV(s.TokenAuthFile)
+	static = append(static, bootstrapTokens{accounts.lookup.secret})
+	signed := []authenticator.Token{accounts}
+	for _, provider := range s.Authentication.jwt {
+		o, err := newOIDC(ctx, provider, s.Authentication)
 		if err != nil {
-			return nil, fmt.Errorf("token file %s: %w", s.TokenAuthFile, err)
+			return nil, fmt.Errorf("OpenID Connect provider %s: %w", provider.Issuer.URL, err)
 		}
-		byToken = append(byToken, file)
+		signed = append(signed, authenticator.WrapAudienceAgnosticToken(audiences, o))
 	}
-	byToken = append(byToken, tokencache.New(accounts, false, tokenCacheTTL, tokenCacheTTL))
-	token := authenticator.WrapAudienceAgnosticToken(authenticator.Audiences{issuer}, tokenunion.NewFailOnError(byToken[:len(byToken)-1]...))
-	all := tokenunion.New(token, byToken[len(byToken)-1])
+	all := tokenunion.New(
+		authenticator.WrapAudienceAgnosticToken(audiences, tokenunion.NewFailOnError(static...)),
+		tokencache.New(tokenunion.New(signed...), false, tokenCacheTTL, tokenCacheTTL))
 
 	options := requestx509.DefaultVerifyOptions()
 	options.Roots = ca.Pool()
 	options.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	certificate := authenticator.WrapAudienceAgnosticRequest(authenticator.Audiences{issuer},
-		requestx509.New(options, requestx509.CommonNameUserConversion))
+	certificate := authenticator.WrapAudienceAgnosticRequest(audiences, requestx509.New(options, requestx509.CommonNameUserConversion))
 
-	return group.NewAuthenticatedGroupAdder(union.New(certificate, bearertoken.New(all), websocket.NewProtocolAuthenticator(all))), nil
+	request := group.NewAuthenticatedGroupAdder(union.New(certificate, bearertoken.New(all), websocket.NewProtocolAuthenticator(all)))
+	if a := s.Authentication.anonymous; a != nil {
+		request = union.NewFailOnError(request, anonymous.NewAuthenticator(a.Conditions))
+	}
+	return &authn{request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), close: cancel}, nil
+}
+
+// staticTokens are the admin's and those of the configured file.
+func staticTokens(s *settled) ([]authenticator.Token, error) {
+	admin, err := adminToken(filepath.Join(s.pki, "admin.token"))
+	if err != nil {
+		return nil, err
+	}
+	all := []authenticator.Token{tokenfile.New(map[string]*user.DefaultInfo{
+		admin: {Name: adminUser, UID: adminUser, Groups: []string{user.SystemPrivilegedGroup}},
+	})}
+	if s.TokenAuthFile == "" {
+		return all, nil
+	}
+	file, err := tokenfile.NewCSV(s.TokenAuthFile)
+	if err != nil {
+		return nil, fmt.Errorf("token file %s: %w", s.TokenAuthFile, err)
+	}
+	return append(all, file), nil
+}
+
+// newOIDC asks the provider for its keys in the background: it may come up later than this server, even in a pod of it.
+func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a settledAuthentication) (authenticator.Token, error) {
+	o := oidc.Options{JWTAuthenticator: provider, SupportedSigningAlgs: a.algorithms, DisallowedIssuers: a.AccountIssuers}
+	if text := provider.Issuer.CertificateAuthority; text != "" {
+		ca, err := dynamiccertificates.NewStaticCAContent("oidc-ca", []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		o.CAContentProvider = ca
+	}
+	return oidc.New(ctx, o)
 }
 
 // adminToken reads the admin's bearer token, or makes one at the first start. Only root may read the file.

@@ -146,6 +146,7 @@ func (s *Server) install() error {
 	s.addCore(all)
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	s.addDebugRuns(all)
+	s.addMetrics(all)
 	s.addAuthentication(all)
 	s.addCertificates(all)
 	s.addRBAC(all)

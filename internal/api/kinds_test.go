@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -57,8 +58,9 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 			{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}},
 		core.WithResource("resourcequotas"): &corev1.ResourceQuota{ObjectMeta: m, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
-		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"): &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
-		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):        &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
+		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"): &certificatesv1.CertificateSigningRequest{ObjectMeta: m, Spec: sampleRequest()},
+		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"):              &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
+		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):                     &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
 		imagepolicy.GroupVersion().WithResource(imagepolicy.Resource): &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy.wherry.dev/v1", "kind": "ImagePolicy", "metadata": map[string]any{"name": m.Name},
 			"spec": map[string]any{"namespaces": []any{"sample-" + ns}, "deny": []any{"evil.example/**"}}}},

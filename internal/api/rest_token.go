@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -66,7 +67,7 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the token request names service account %s/%s, the URL %s/%s", req.Namespace, req.Name, namespace, name))
 	}
 	if len(req.Spec.Audiences) == 0 {
-		req.Spec.Audiences = []string{issuer}
+		req.Spec.Audiences = slices.Clone(r.tokens.audiences)
 	}
 	if req.Spec.ExpirationSeconds == nil {
 		seconds := int64(defaultTokenSeconds)

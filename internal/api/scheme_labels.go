@@ -5,6 +5,7 @@ package api
 import (
 	"fmt"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,8 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 			"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "reportingController": "reportingComponent",
 			"type": "type",
 		},
-		debugrun.GroupVersion().WithKind("DebugRun"): same("spec.kind", "spec.pod.name", "spec.pod.uid", "spec.container", "spec.user"),
+		certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"): same("spec.signerName"),
+		debugrun.GroupVersion().WithKind("DebugRun"):                            same("spec.kind", "spec.pod.name", "spec.pod.uid", "spec.container", "spec.user"),
 	}
 	for gvk, labels := range selectable {
 		err := scheme.AddFieldLabelConversionFunc(gvk, func(label, value string) (string, string, error) {

@@ -4,9 +4,14 @@ package api
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -18,7 +23,8 @@ import (
 	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
 )
 
-// issuer names this server in the tokens it signs; it is also the audience of tokens for its own API.
+// issuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the audience of tokens
+// for its own API.
 const issuer = "https://kubernetes.default.svc.cluster.local"
 
 // deletedGrace is how long a token outlives the start of its account's or pod's deletion.
@@ -44,8 +50,33 @@ type privateClaims struct {
 
 // tokens signs and checks service account tokens (ES256).
 type tokens struct {
-	key    *ecdsa.PrivateKey
-	lookup tokenLookup
+	key       *ecdsa.PrivateKey
+	former    []crypto.PublicKey // of keys before a rotation that is not finished
+	issuers   []string           // the first one signs
+	audiences []string           // whom tokens for this server are meant for
+	lookup    tokenLookup
+}
+
+// keyID names a key in the tokens it signs and in the set of keys: the digest of its public half.
+func keyID(key crypto.PublicKey) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(der)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
+// keys are all public keys that tokens may be signed by, as JWKS has them; the one in use is the first.
+func (t *tokens) keys() (set jose.JSONWebKeySet, err error) {
+	for _, key := range append([]crypto.PublicKey{t.key.Public()}, t.former...) {
+		id, err := keyID(key)
+		if err != nil {
+			return set, err
+		}
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: key, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"})
+	}
+	return set, nil
 }
 
 // tokenLookup reads the objects a token depends on, from the store.
@@ -57,12 +88,16 @@ type tokenLookup interface {
 }
 
 func (t *tokens) sign(c claims, audiences []string, now time.Time, lifetime time.Duration) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: t.key}, (&jose.SignerOptions{}).WithType("JWT"))
+	id, err := keyID(t.key.Public())
+	if err != nil {
+		return "", err
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: t.key, KeyID: id}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", err
 	}
 	return jwt.Signed(signer).Claims(jwt.Claims{
-		Issuer:    issuer,
+		Issuer:    t.issuers[0],
 		Subject:   serviceaccount.MakeUsername(c.Namespace, c.ServiceAccount.Name),
 		Audience:  audiences,
 		IssuedAt:  jwt.NewNumericDate(now),
@@ -79,21 +114,21 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 		return nil, false, nil //nolint:nilerr // not one of ours
 	}
 	var unverified jwt.Claims
-	if err := parsed.UnsafeClaimsWithoutVerification(&unverified); err != nil || unverified.Issuer != issuer {
+	if err := parsed.UnsafeClaimsWithoutVerification(&unverified); err != nil || !slices.Contains(t.issuers, unverified.Issuer) {
 		return nil, false, nil //nolint:nilerr // not one of ours
 	}
 	var public jwt.Claims
 	var private privateClaims
-	if err := parsed.Claims(t.key.Public(), &public, &private); err != nil {
+	if !t.verify(parsed, &public, &private) {
 		return nil, false, errors.New("service account token: the signature is not this server's")
 	}
 	now := time.Now()
-	if err := public.ValidateWithLeeway(jwt.Expected{Issuer: issuer, Time: now}, time.Second); err != nil {
+	if err := public.ValidateWithLeeway(jwt.Expected{Time: now}, time.Second); err != nil {
 		return nil, false, fmt.Errorf("service account token: %w", err)
 	}
 	wanted, ok := authenticator.AudiencesFrom(ctx)
 	if !ok {
-		wanted = authenticator.Audiences{issuer}
+		wanted = t.audiences
 	}
 	matched := authenticator.Audiences(public.Audience).Intersect(wanted)
 	if len(matched) == 0 {
@@ -105,6 +140,16 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	}
 	info.CredentialID = tokenjwt.CredentialIDForJTI(public.ID)
 	return &authenticator.Response{User: info.UserInfo(), Audiences: matched}, true, nil
+}
+
+// verify reads the claims if one of the keys has signed them.
+func (t *tokens) verify(token *jwt.JSONWebToken, into ...any) bool {
+	for _, key := range append([]crypto.PublicKey{t.key.Public()}, t.former...) {
+		if token.Claims(key, into...) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // identify checks that everything the token is bound to still exists as the same object.

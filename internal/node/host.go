@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -19,11 +20,15 @@ import (
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
 	var execs httpapi.ImageExec
-	if a.execs != nil {
+	why := ""
+	switch {
+	case !a.cfg.Features.Enabled(features.ImageExec):
+		why = fmt.Sprintf("image exec is not implemented: the feature gate %s is off at this node", features.ImageExec)
+	case a.execs != nil:
 		execs = a.execs
 	}
-	return httpapi.New(httpapi.Config{Host: host{a}, ImageExec: execs, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
-		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
+	return httpapi.New(httpapi.Config{Host: host{a}, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
+		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(), Configz: a.configz(),
 		NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }
 

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -62,7 +61,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
 		ImageRuntime: s.imageRuntime(),
-		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, Certificate: cert, ClientCAs: s.parts.cluster.clientCAs,
+		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
 		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction,
 		Logger: s.log.With("component", "agent"),
@@ -74,7 +73,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 	}
 	s.parts.agent = spawn("agent", s.failed, func(ctx context.Context) error {
 		defer forget()
-		return a.Run(ctx)
+		return cert.during(ctx, a.Run)
 	})
 	return s.parts.agent.await(ctx, a.Ready())
 }
@@ -100,30 +99,14 @@ func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.sto
 
 // client makes a client of the API for one component.
 func (s *Server) client(component string) (kubernetes.Interface, error) {
-	config := rest.CopyConfig(s.parts.cluster.config)
-	config.UserAgent = "wherry-" + component
-	config.QPS = -1 // what the server cannot take it says itself
-	return kubernetes.NewForConfig(config)
+	return kubernetes.NewForConfig(clientConfig(s.parts.cluster.config, component))
 }
 
-// nodeCertificate is what the kubelet's API shows.
-func (s *Server) nodeCertificate() (tls.Certificate, error) {
-	if s.opts.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(s.opts.CertFile, s.opts.KeyFile)
-		if err != nil {
-			return pair, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)
-		}
-		return pair, nil
-	}
-	var ips []net.IP
-	for _, ip := range s.opts.NodeIPs {
-		ips = append(ips, net.ParseIP(ip))
-	}
-	certPEM, keyPEM, err := s.parts.cluster.serving.Serving([]string{s.opts.NodeName}, ips)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(certPEM, keyPEM)
+func clientConfig(config *rest.Config, component string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "wherry-" + component
+	config.QPS = -1 // what the server cannot take it says itself
+	return config
 }
 
 // cgroupDriver is how the runtime makes cgroups, which the agent must do alike: "cgroupfs", "systemd", or "" for whatever suits

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"k8s.io/apiserver/pkg/authentication/user"
+
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -43,8 +45,12 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		return err
 	}
 	s.parts.apiLoop = spawn("api", s.failed, s.parts.api.Run)
+	agent, err := s.parts.api.As("system:node:"+o.NodeName, user.NodesGroup)
+	if err != nil {
+		return err
+	}
 	s.parts.cluster = cluster{
-		url: s.parts.api.URL(), config: s.parts.api.Loopback(), clientCAs: s.parts.api.CA().Pool(), serving: s.parts.api.CA(),
+		url: s.parts.api.URL(), config: agent, clientCAs: s.parts.api.CA().Pool(), serving: s.parts.api.CA(),
 	}
 	return s.parts.apiLoop.await(ctx, s.parts.api.Ready())
 }

@@ -8,13 +8,16 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
+	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
+	"github.com/wherryproject/wherry/internal/controllers/roleaggregation"
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
@@ -25,28 +28,31 @@ const endedPodsKept = 12500
 
 // startControllers starts the control loops over informers they share.
 func (s *Server) startControllers(context.Context) error {
-	client, err := s.client("controllers")
+	users := insiders{server: s}
+	factory := informers.NewSharedInformerFactory(users.client(rbac.Controllers), 0)
+	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
 	if err != nil {
 		return err
 	}
-	objects, err := metadata.NewForConfig(rest.CopyConfig(s.parts.cluster.config))
-	if err != nil {
-		return err
-	}
-	records, err := debugrun.NewClient(s.parts.cluster.config)
+	records, err := debugrun.NewClient(users.config(rbac.DebugRunController))
 	if err != nil {
 		return err
 	}
 	log := s.log.With("component", "controllers")
-	factory := informers.NewSharedInformerFactory(client, 0)
 	loops := []func(context.Context) error{
-		scheduler.New(client, factory, s.features, log).Run,
-		serviceaccount.New(client, factory, log).Run,
-		rootca.New(client, factory, log, s.parts.api.CA().CertPEM()).Run,
-		namespace.New(client, objects, factory, log).Run,
-		nodelifecycle.New(client, factory, log).Run,
-		podgc.New(client, factory, log, endedPodsKept).Run,
-		debugruns.New(client, records, factory, log, debugruns.Most).Run,
+		scheduler.New(users.client(rbac.Scheduler), factory, s.features, log).Run,
+		serviceaccount.New(users.client(rbac.ServiceAccountController), factory, log).Run,
+		rootca.New(users.client(rbac.RootCAPublisher), factory, log, s.parts.api.CA().CertPEM()).Run,
+		namespace.New(users.client(rbac.NamespaceController), objects, factory, log).Run,
+		nodelifecycle.New(users.client(rbac.NodeController), factory, log).Run,
+		podgc.New(users.client(rbac.PodGarbageCollector), factory, log, endedPodsKept).Run,
+		debugruns.New(users.client(rbac.DebugRunController), records, factory, log, debugruns.Most).Run,
+		certificates.New(users.client(rbac.CertificateController), factory, log, s.parts.api.CA(), s.opts.SigningDuration).Run,
+		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
+		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
+	}
+	if users.err != nil {
+		return users.err
 	}
 	s.parts.controllers = spawn("controllers", s.failed, func(ctx context.Context) error {
 		defer factory.Shutdown()

@@ -12,20 +12,24 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/node/credentials"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
 // cluster is the API that the agent works for.
 type cluster struct {
 	url       string
-	config    *rest.Config
+	config    *rest.Config   // as the agent, not as anybody else
 	clientCAs *x509.CertPool // whose certificates may use the node's own API
 	serving   *pki.CA        // signs the certificate that the node's own API shows
 }
 
 // join connects to somebody else's API server.
-func (s *Server) join(context.Context) error {
+func (s *Server) join(ctx context.Context) (err error) {
 	o := s.opts
+	if s.parts.identity, err = credentials.Join(ctx, s.credentials()); err != nil {
+		return err
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.Join)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -42,9 +46,15 @@ func (s *Server) join(context.Context) error {
 	return nil
 }
 
+func (s *Server) leave(context.Context) error {
+	s.parts.identity.Close()
+	return nil
+}
+
 // clientCAs are whose certificates may use the node's own API: by default the CA that signed the API server's, as most
 // clusters have one CA for both.
 func clientCAs(file string, config *rest.Config) (*x509.CertPool, error) {
+	config = rest.CopyConfig(config) // whose own names files, which are read again when they change
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/credentials"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -19,8 +20,10 @@ type parts struct {
 	etcd        *store.Etcd // nil with an external one
 	api         *api.Server // nil when joining another
 	apiLoop     *background
+	kubeconfig  *background // renews the administrator's
 	cluster     cluster
-	runtime     *runtime.Runtime // nil with an external one
+	identity    *credentials.Client // of the agent, when joining another
+	runtime     *runtime.Runtime    // nil with an external one
 	cri         *cri.Client
 	controllers *background
 	agent       *background
@@ -40,7 +43,7 @@ func (s *Server) components() []component {
 		{name: "checks", after: []string{"folder"}, start: s.check},
 		{name: "etcd", after: []string{"checks"}, start: s.startEtcd, stop: s.stopEtcd},
 		{name: "api", after: []string{"etcd"}, start: s.startAPI, stop: s.stopAPI},
-		{name: "kubeconfig", after: []string{"api"}, start: s.writeKubeconfigs},
+		{name: "kubeconfig", after: []string{"api"}, start: s.startKubeconfigs, stop: s.stopKubeconfigs},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
 		{name: "agent", after: []string{"runtime", "api"}, start: s.startAgent, stop: s.stopAgent},
@@ -53,7 +56,7 @@ func (s *Server) agentComponents() []component {
 	return []component{
 		{name: "folder", start: s.startFolder, stop: s.stopFolder},
 		{name: "checks", after: []string{"folder"}, start: s.check},
-		{name: "join", after: []string{"checks"}, start: s.join},
+		{name: "join", after: []string{"checks"}, start: s.join, stop: s.leave},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "agent", after: []string{"runtime", "join"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "join"}, start: s.startSockets, stop: s.stopSockets},

@@ -38,6 +38,10 @@ func For(kind string) (Printer, bool) {
 	switch kind {
 	case "Pod":
 		return podPrinter(), true
+	case "PodMetrics":
+		return podMetricsPrinter(), true
+	case "NodeMetrics":
+		return nodeMetricsPrinter(), true
 	case "Node":
 		return nodePrinter(), true
 	case "Event":

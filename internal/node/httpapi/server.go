@@ -45,13 +45,15 @@ type Config struct {
 	// nothing.
 	Authorize func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error)
 
-	ImageExec ImageExec                                         // /imageExec/{namespace}/{pod}; nil: 501
-	Timeline  http.Handler                                      // /timeline/{namespace}/{pod}; nil: 404
-	Metrics   http.Handler                                      // /metrics; nil: 404
-	NodeStats func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only
-	Health    func() error                                      // what /healthz says; nil: always ok
-	LogDir    string                                            // what /logs/ shows; empty: 404
-	Logger    *slog.Logger                                      // nil: silent
+	ImageExec ImageExec // /imageExec/{namespace}/{pod}; nil: 501
+	// NoImageExec says why there is none, if it is not for want of a runtime that can.
+	NoImageExec string
+	Timeline    http.Handler                                      // /timeline/{namespace}/{pod}; nil: 404
+	Metrics     http.Handler                                      // /metrics; nil: 404
+	NodeStats   func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only
+	Health      func() error                                      // what /healthz says; nil: always ok
+	LogDir      string                                            // what /logs/ shows; empty: 404
+	Logger      *slog.Logger                                      // nil: silent
 }
 
 // Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.

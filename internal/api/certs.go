@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/wherryproject/wherry/internal/pki"
+)
+
+// servingCert gives the library the certificate the server shows, and again when it is renewed.
+type servingCert struct{ *pki.Renewing }
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = servingCert{}
+	_ dynamiccertificates.ControllerRunner       = servingCert{}
+)
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (servingCert) Name() string { return "serving" }
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (c servingCert) CurrentCertKeyContent() (cert, key []byte) { return c.PEM() }
+
+// AddListener implements dynamiccertificates.Notifier.
+func (c servingCert) AddListener(l dynamiccertificates.Listener) { c.OnRenewal(l.Enqueue) }
+
+// RunOnce implements dynamiccertificates.ControllerRunner; the first certificate is there from the beginning.
+func (servingCert) RunOnce(context.Context) error { return nil }
+
+// Run implements dynamiccertificates.ControllerRunner.
+func (c servingCert) Run(ctx context.Context, _ int) { c.Renewing.Run(ctx) }
+
+func (s *Server) newServingCert() (servingCert, error) {
+	r, err := pki.NewRenewing("API server", s.log, func() ([]byte, []byte, error) {
+		names, ips := s.cfg.certNames(s.addresses.first()) // the machine's addresses may have changed
+		return s.ca.ServingFor(names, ips, s.cfg.CertLifetime)
+	})
+	return servingCert{r}, err
+}
+
+// loadAccountKeys reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
+func (s *Server) loadAccountKeys() error {
+	key, err := pki.LoadOrCreateKey(filepath.Join(s.cfg.pki, pki.AccountKeyFile))
+	if err != nil {
+		return fmt.Errorf("key of service account tokens: %w", err)
+	}
+	former, err := pki.ReadPublicKeys(filepath.Join(s.cfg.pki, pki.FormerAccountKeys))
+	if err != nil {
+		return fmt.Errorf("former keys of service account tokens: %w", err)
+	}
+	a := s.cfg.Authentication
+	s.tokens = &tokens{key: key, former: former, issuers: a.AccountIssuers, audiences: a.APIAudiences}
+	return nil
+}
+
+// newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the server runs.
+func (s *Server) newKubeletTLS() (_ *tls.Config, err error) {
+	s.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
+		return s.ca.Client(serverUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.ca.Pool(), GetClientCertificate: s.kubeletCert.ClientSide}, nil
+}

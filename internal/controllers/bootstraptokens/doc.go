@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bootstraptokens removes the Secrets of bootstrap tokens that have expired.
+//
+// Controller is a loop over those Secrets, each looked at again when it ends. The law: only a token whose own expiration has passed
+// is removed; one without, or with one that is no time, is left to its maker.
+package bootstraptokens
