@@ -121,7 +121,7 @@ func externalEtcd(t *testing.T) api.Config {
 }
 
 // serve runs a server and returns how to stop it.
-func serve(t *testing.T, cfg api.Config) (*api.Server, func()) {
+func serve(t testing.TB, cfg api.Config) (*api.Server, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := api.New(ctx, cfg)
