@@ -100,16 +100,31 @@ func userName(ctx context.Context) string {
 	return "unknown"
 }
 
-// debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24).
+// debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24), and debug sessions where
+// these are off.
 func (d *debugger) debugOn(name string) error {
-	if d.gates.Enabled(features.EphemeralContainers) {
+	message := ""
+	switch {
+	case !d.gates.Enabled(features.EphemeralContainers):
+		message = fmt.Sprintf("pod %s: there are no debug containers on this server: the feature gate %s is off", name, features.EphemeralContainers)
+	case !d.gates.Enabled(features.DebugSessions):
+		message = fmt.Sprintf("pod %s: there are no debug sessions on this server: the feature gate %s is off; kubectl debug does without them", name, features.DebugSessions)
+	default:
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: fmt.Sprintf("pod %s: there are no debug containers on this server: the feature gate %s is off", name, features.EphemeralContainers),
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message,
 		Details: &metav1.StatusDetails{Kind: "pods/ephemeralcontainers", Name: name},
 	}}
+}
+
+// imageExecOn refuses image exec where it is off, in the way of a node that cannot do it (IX-12).
+func (d *debugger) imageExecOn(name string) error {
+	if d.gates.Enabled(features.ImageExec) {
+		return nil
+	}
+	return refusal(http.StatusNotImplemented, "NotImplemented", name,
+		"image exec into pod %s: not implemented: the feature gate %s is off on this server", name, features.ImageExec)
 }
 
 // refusal is a Status with words of our own.

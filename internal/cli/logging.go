@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"github.com/wherryproject/wherry/internal/api"
@@ -18,9 +19,11 @@ import (
 type logFlags struct {
 	level, format string
 	verbosity     int
+	all           *pflag.FlagSet // of the command
 }
 
 func (f *logFlags) add(cmd *cobra.Command) {
+	f.all = cmd.Flags()
 	cmd.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	cmd.Flags().StringVar(&f.format, "log-format", "text", "text or json")
 	cmd.Flags().IntVarP(&f.verbosity, "v", "v", 0, "verbosity of the Kubernetes libraries; from 2 on also sets --log-level debug")

@@ -12,8 +12,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The gates. Their names and meanings are Kubernetes'. All can be switched off, though Kubernetes has locked some of them:
-// a pod with a field that its node does not honour is worse than one that is turned away.
+// The gates. The names and meanings of the first three are Kubernetes'; the others are of what Kubernetes has not. All can be
+// switched off, though Kubernetes has locked some of them: a pod with a field that its node does not honour is worse than one that
+// is turned away.
 const (
 	// SidecarContainers is restartPolicy on init containers (SC-18).
 	SidecarContainers featuregate.Feature = "SidecarContainers"
@@ -21,6 +22,12 @@ const (
 	PodShareProcessNamespace featuregate.Feature = "PodShareProcessNamespace"
 	// EphemeralContainers is spec.ephemeralContainers and its subresource (EC-24).
 	EphemeralContainers featuregate.Feature = "EphemeralContainers"
+	// DebugSessions are debug containers made by exec (DC-03): wherry debug.
+	DebugSessions featuregate.Feature = "DebugSessions"
+	// HoldOnFailure is the annotation wherry.dev/hold-on-failure (IX-09).
+	HoldOnFailure featuregate.Feature = "HoldOnFailure"
+	// ImageExec is exec with an image (IX-01): wherry exec -m.
+	ImageExec featuregate.Feature = "ImageExec"
 )
 
 // gate is one row of the table of gates.
@@ -33,7 +40,10 @@ type gate struct {
 func table() []gate {
 	on := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
 	return []gate{
+		{DebugSessions, on, "debug containers made by exec (wherry debug)"},
 		{EphemeralContainers, on, "ephemeral containers (kubectl debug)"},
+		{HoldOnFailure, on, "the annotation wherry.dev/hold-on-failure"},
+		{ImageExec, on, "exec with an image (wherry exec -m)"},
 		{PodShareProcessNamespace, on, "shareProcessNamespace of pods"},
 		{SidecarContainers, on, "init containers with restartPolicy: Always"},
 	}
@@ -83,6 +93,15 @@ func (g *Gates) Publish() {
 	if g != nil {
 		g.set.AddMetrics()
 	}
+}
+
+// All tells of every gate whether it is on.
+func (g *Gates) All() map[string]bool {
+	out := map[string]bool{}
+	for _, row := range table() {
+		out[string(row.name)] = g.Enabled(row.name)
+	}
+	return out
 }
 
 // Known tells whether a name is that of a gate or a group of gates here.

@@ -9,8 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 func gates(t *testing.T, set map[string]bool) *features.Gates {
@@ -34,6 +36,9 @@ func TestDefaults(t *testing.T) {
 	g := off(t, "SidecarContainers")
 	if g.Enabled(features.SidecarContainers) || !g.Enabled(features.PodShareProcessNamespace) {
 		t.Error("the one gate that was switched off is on, or another is off")
+	}
+	if all := g.All(); len(all) != len(features.Names()) || all["SidecarContainers"] || !all["ImageExec"] {
+		t.Errorf("all gates: %v", all)
 	}
 	if gates(t, map[string]bool{"AllBeta": false}).Enabled("AllBeta") {
 		t.Error("a group cannot be switched")
@@ -70,6 +75,10 @@ func debugged() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{{}}}}
 }
 
+func held() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{podspec.HoldAnnotation: "1m"}}}
+}
+
 // SC-18, PID-12, EC-24: a field whose gate is off is dropped, and said so, unless the stored pod has it.
 func TestDrop(t *testing.T) {
 	for _, row := range []struct {
@@ -86,6 +95,8 @@ func TestDrop(t *testing.T) {
 			func(p *corev1.Pod) bool { return p.Spec.ShareProcessNamespace != nil }},
 		{"EphemeralContainers", debugged, "spec.ephemeralContainers",
 			func(p *corev1.Pod) bool { return len(p.Spec.EphemeralContainers) > 0 }},
+		{"HoldOnFailure", held, "metadata.annotations[wherry.dev/hold-on-failure]",
+			func(p *corev1.Pod) bool { return len(p.Annotations) > 0 }},
 	} {
 		for _, g := range []*features.Gates{nil, off(t, "AllAlpha")} {
 			pod := row.pod()
@@ -126,6 +137,7 @@ func TestMissing(t *testing.T) {
 		{"PodShareProcessNamespace", shared(false), ""},
 		{"PodShareProcessNamespace", sidecar(), ""},
 		{"EphemeralContainers", debugged(), ""},
+		{"HoldOnFailure", held(), ""},
 	} {
 		if got := off(t, row.gate).Missing(row.pod); got != row.want {
 			t.Errorf("%s: %q, want %q", row.gate, got, row.want)

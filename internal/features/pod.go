@@ -17,37 +17,43 @@ import (
 type part struct {
 	gate featuregate.Feature
 	// used lists the paths of the fields that are set.
-	used func(*corev1.PodSpec) []*field.Path
-	drop func(*corev1.PodSpec)
+	used func(*corev1.Pod) []*field.Path
+	drop func(*corev1.Pod)
 }
 
 func parts() []part {
 	spec := field.NewPath("spec")
 	return []part{
 		{SidecarContainers,
-			func(s *corev1.PodSpec) (out []*field.Path) {
-				for i := range s.InitContainers {
-					if s.InitContainers[i].RestartPolicy != nil {
+			func(p *corev1.Pod) (out []*field.Path) {
+				for i := range p.Spec.InitContainers {
+					if p.Spec.InitContainers[i].RestartPolicy != nil {
 						out = append(out, spec.Child("initContainers").Index(i).Child("restartPolicy"))
 					}
 				}
 				return out
 			},
-			func(s *corev1.PodSpec) {
-				for i := range s.InitContainers {
-					s.InitContainers[i].RestartPolicy = nil
+			func(p *corev1.Pod) {
+				for i := range p.Spec.InitContainers {
+					p.Spec.InitContainers[i].RestartPolicy = nil
 				}
 			}},
 		{PodShareProcessNamespace,
-			func(s *corev1.PodSpec) []*field.Path {
-				return onlyIf(s.ShareProcessNamespace != nil, spec.Child("shareProcessNamespace"))
+			func(p *corev1.Pod) []*field.Path {
+				return onlyIf(p.Spec.ShareProcessNamespace != nil, spec.Child("shareProcessNamespace"))
 			},
-			func(s *corev1.PodSpec) { s.ShareProcessNamespace = nil }},
+			func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = nil }},
 		{EphemeralContainers,
-			func(s *corev1.PodSpec) []*field.Path {
-				return onlyIf(len(s.EphemeralContainers) > 0, spec.Child("ephemeralContainers"))
+			func(p *corev1.Pod) []*field.Path {
+				return onlyIf(len(p.Spec.EphemeralContainers) > 0, spec.Child("ephemeralContainers"))
 			},
-			func(s *corev1.PodSpec) { s.EphemeralContainers = nil }},
+			func(p *corev1.Pod) { p.Spec.EphemeralContainers = nil }},
+		{HoldOnFailure,
+			func(p *corev1.Pod) []*field.Path {
+				_, set := p.Annotations[podspec.HoldAnnotation]
+				return onlyIf(set, field.NewPath("metadata", "annotations").Key(podspec.HoldAnnotation))
+			},
+			func(p *corev1.Pod) { delete(p.Annotations, podspec.HoldAnnotation) }},
 	}
 }
 
@@ -62,13 +68,13 @@ func onlyIf(set bool, path *field.Path) []*field.Path {
 // them already; old is nil for a new pod. It returns a sentence for the user about each field that it dropped.
 func (g *Gates) Drop(pod, old *corev1.Pod) (said []string) {
 	for _, p := range parts() {
-		if g.Enabled(p.gate) || old != nil && len(p.used(&old.Spec)) > 0 {
+		if g.Enabled(p.gate) || old != nil && len(p.used(old)) > 0 {
 			continue
 		}
-		for _, path := range p.used(&pod.Spec) {
+		for _, path := range p.used(pod) {
 			said = append(said, fmt.Sprintf("%s: dropped, because the feature gate %s is off", path, p.gate))
 		}
-		p.drop(&pod.Spec)
+		p.drop(pod)
 	}
 	return said
 }
@@ -81,13 +87,13 @@ func (g *Gates) Missing(pod *corev1.Pod) string {
 		if g.Enabled(p.gate) || !asks(&pod.Spec, p.gate) {
 			continue
 		}
-		said = append(said, fmt.Sprintf("%s needs the feature gate %s, which is off", p.used(&pod.Spec)[0], p.gate))
+		said = append(said, fmt.Sprintf("%s needs the feature gate %s, which is off", p.used(pod)[0], p.gate))
 	}
 	return strings.Join(said, "; ")
 }
 
 // asks tells whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in order to
-// run: with the gate off they are left alone (EC-24).
+// run: with the gate off they are left alone (EC-24). Nor is being held when it has failed: with the gate off it is not.
 func asks(s *corev1.PodSpec, gate featuregate.Feature) bool {
 	switch gate {
 	case SidecarContainers:

@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
@@ -266,7 +267,7 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 // Facts is part of [work.Node].
 func (a *Agent) Facts() plan.Node {
 	_, full := a.evictor.pressed()
-	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full}
+	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
 }
 
 // broadcast tells any number of waiters that something has changed.

@@ -54,9 +54,10 @@ type Config struct {
 
 	ClusterDNS    []string
 	ClusterDomain string
-	MaxPods       int             // 0: 110
-	Version       string          // of the agent, as the node's kubeletVersion
-	Features      *features.Gates // nil: all at their defaults
+	MaxPods       int               // 0: 110
+	Version       string            // of the agent, as the node's kubeletVersion
+	Features      *features.Gates   // nil: all at their defaults
+	Flags         map[string]string // as given, for /configz
 	Logger        *slog.Logger
 }
 

@@ -69,8 +69,8 @@ func attributesOf(node, method, path string) []authorizer.AttributesRecord {
 		a.Subresource = first
 	case "logs":
 		a.Subresource = "log"
-	case "healthz":
-		return narrow("healthz")
+	case "healthz", "configz": // KEP-2862
+		return narrow(first)
 	case "pods", "runningpods":
 		return narrow("pods")
 	case "exec", "attach", "portForward", "imageExec":

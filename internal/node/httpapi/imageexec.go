@@ -37,8 +37,12 @@ const headerNote = "Wherry-Note"
 // before there are streams is answered as plain HTTP.
 func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	if s.config.ImageExec == nil {
-		s.refuse(w, r, fail(http.StatusNotImplemented, "image exec is not implemented with this node's container runtime: "+
-			"it does not tell where containers' file systems are, as the embedded runtime does (run wherry without --container-runtime-endpoint)"))
+		why := s.config.NoImageExec
+		if why == "" {
+			why = "image exec is not implemented with this node's container runtime: it does not tell where containers' file systems are, " +
+				"as the embedded runtime does (run wherry without --container-runtime-endpoint)"
+		}
+		s.refuse(w, r, fail(http.StatusNotImplemented, "%s", why))
 		return
 	}
 	req, err := imageexec.Parse(r.URL.Query())

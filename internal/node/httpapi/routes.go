@@ -39,6 +39,9 @@ func (s *Server) routes() http.Handler {
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
 	}
+	if s.config.Configz != nil {
+		mux.Handle("GET /configz", s.config.Configz)
+	}
 	if s.logs != nil {
 		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServerFS(s.logs.FS())))
 	}

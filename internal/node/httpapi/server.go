@@ -50,6 +50,7 @@ type Config struct {
 	NoImageExec string
 	Timeline    http.Handler                                      // /timeline/{namespace}/{pod}; nil: 404
 	Metrics     http.Handler                                      // /metrics; nil: 404
+	Configz     http.Handler                                      // /configz; nil: 404
 	NodeStats   func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only
 	Health      func() error                                      // what /healthz says; nil: always ok
 	LogDir      string                                            // what /logs/ shows; empty: 404

@@ -40,6 +40,8 @@ func TestHoldOnFailure(t *testing.T) {
 		{name: "until the time is over", facts: failed(always).but(holding("1m")), ops: "StartContainer m0/1", status: []string{"Running", "m0=exit3(Error)"}},
 		{name: "or the annotation is gone", facts: failed(always).but(holding("10m")).but(told).but(func(f *facts) { f.Pod.Annotations = nil }),
 			ops: "StartContainer m0/1", status: []string{"Running", "m0=exit3(Error)"}},
+		{name: "or the feature is off", facts: failed(always).but(holding("10m")).but(told).but(func(f *facts) { f.Node.NoHold = true }),
+			ops: "StartContainer m0/1", status: []string{"Running", "m0=exit3(Error)"}},
 		{name: "or shortened", facts: failed(always).but(holding("10m")).but(told).but(holding("30s")), ops: "StartContainer m0/1"},
 		{name: "or another image is set", facts: failed(always).but(holding("10m")).but(func(f *facts) { f.Pod.Spec.Containers[0].Image = "img2" }), ops: "PullImage m0/1"},
 		{name: "a success is not held", facts: about("m", always).boxed().ended("m0", 0, 0, time.Minute).pulled("m0", 1).but(holding("10m")), ops: "StartContainer m0/1"},

@@ -179,6 +179,8 @@ type Node struct {
 	// Full is set while the node's disk is: what ended pods have left in the runtime goes then, and with it what could still be
 	// seen of their containers' files.
 	Full bool
+	// NoHold is set where a pod that has failed is not held, whatever its annotation says (feature gate HoldOnFailure).
+	NoHold bool
 }
 
 // Refusal is why a node does not take a pod: its status ends as Failed with this reason and message (PL-15).

@@ -64,7 +64,10 @@ type view struct {
 }
 
 func look(in Input) *view {
-	v := &view{Input: in, hold: podspec.HoldOnFailure(in.Pod)}
+	v := &view{Input: in}
+	if !in.Node.NoHold {
+		v.hold = podspec.HoldOnFailure(in.Pod)
+	}
 	for i := range in.Seen.Sandboxes {
 		if s := &in.Seen.Sandboxes[i]; v.box == nil || s.Attempt > v.box.Attempt {
 			v.box = s
