@@ -151,6 +151,7 @@ func (s *Server) install() error {
 	s.addCertificates(all)
 	s.addRBAC(all)
 	s.addReviews(all)
+	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
 	if err := s.addOpenID(s.generic.Handler.NonGoRestfulMux); err != nil {
 		return err
 	}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/wherryproject/wherry/internal/api/table"
+	"github.com/wherryproject/wherry/internal/api/usage"
+)
+
+// addMetrics serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
+func (s *Server) addMetrics(all served) {
+	use := newNodeUsage(s.kubelets.Locate)
+	s.stores["nodes"].AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) {
+		if node, ok := obj.(*corev1.Node); ok {
+			use.forget(node.Name)
+		}
+	}
+	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use})
+	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{table.NewConvertor("NodeMetrics"), s.stores["nodes"], use})
+}
+
+// metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of now.
+func metricsOptions(o *metainternal.ListOptions) *metainternal.ListOptions {
+	if o == nil {
+		return &metainternal.ListOptions{}
+	}
+	return &metainternal.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector, Limit: o.Limit, Continue: o.Continue}
+}
+
+// warn tells the client which nodes are missing in the answer, and why.
+func warn(ctx context.Context, errs map[string]error) {
+	for _, name := range slices.Sorted(maps.Keys(errs)) {
+		warning.AddWarning(ctx, "", fmt.Sprintf("no figures of node %s: %v", name, errs[name]))
+	}
+}
+
+// podMetricsREST is pods of metrics.k8s.io: what the containers of running pods use.
+type podMetricsREST struct {
+	rest.TableConvertor
+	pods *kindREST
+	use  *nodeUsage
+}
+
+var (
+	_ rest.Getter               = podMetricsREST{}
+	_ rest.Lister               = podMetricsREST{}
+	_ rest.Scoper               = podMetricsREST{}
+	_ rest.SingularNameProvider = podMetricsREST{}
+)
+
+// New implements rest.Storage.
+func (podMetricsREST) New() runtime.Object { return &metricsv1beta1.PodMetrics{} }
+
+// NewList implements rest.Lister.
+func (podMetricsREST) NewList() runtime.Object { return &metricsv1beta1.PodMetricsList{} }
+
+// Destroy implements rest.Storage; the pods' connection is theirs.
+func (podMetricsREST) Destroy() {}
+
+// NamespaceScoped implements rest.Scoper.
+func (podMetricsREST) NamespaceScoped() bool { return true }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (podMetricsREST) GetSingularName() string { return "pod" }
+
+// Get implements rest.Getter.
+func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("pods"), name)
+	pod, err := get[corev1.Pod](ctx, r.pods, request.NamespaceValue(ctx), name)
+	if apierrors.IsNotFound(err) {
+		return nil, notFound
+	} else if err != nil {
+		return nil, err
+	}
+	if pod.Spec.NodeName == "" {
+		return nil, notFound
+	}
+	rates, errs := r.use.of(ctx, []string{pod.Spec.NodeName})
+	if err := errs[pod.Spec.NodeName]; err != nil {
+		return nil, apierrors.NewServiceUnavailable(err.Error())
+	}
+	if m, ok := podMetrics(pod, rates[pod.Spec.NodeName]); ok {
+		return m, nil
+	}
+	return nil, notFound
+}
+
+// List implements rest.Lister. Pods that do not run, or whose node does not answer, are left out.
+func (r podMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
+	list, err := r.pods.List(r.pods.within(ctx, request.NamespaceValue(ctx)), metricsOptions(options))
+	if err != nil {
+		return nil, err
+	}
+	pods := list.(*corev1.PodList)
+	nodes := map[string]bool{}
+	for i := range pods.Items {
+		if name := pods.Items[i].Spec.NodeName; name != "" {
+			nodes[name] = true
+		}
+	}
+	rates, errs := r.use.of(ctx, slices.Collect(maps.Keys(nodes)))
+	warn(ctx, errs)
+	out := &metricsv1beta1.PodMetricsList{Items: []metricsv1beta1.PodMetrics{}}
+	out.Continue, out.RemainingItemCount = pods.Continue, pods.RemainingItemCount
+	for i := range pods.Items {
+		if m, ok := podMetrics(&pods.Items[i], rates[pods.Items[i].Spec.NodeName]); ok {
+			out.Items = append(out.Items, *m)
+		}
+	}
+	return out, nil
+}
+
+func podMetrics(pod *corev1.Pod, rates usage.Rates) (*metricsv1beta1.PodMetrics, bool) {
+	containers := rates.Pods[pod.UID]
+	if len(containers) == 0 {
+		return nil, false
+	}
+	m := &metricsv1beta1.PodMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, CreationTimestamp: metav1.NewTime(rates.At)},
+		Timestamp:  metav1.NewTime(rates.At),
+		Window:     metav1.Duration{Duration: rates.Window},
+	}
+	for _, c := range containers {
+		m.Containers = append(m.Containers, metricsv1beta1.ContainerMetrics{Name: c.Name, Usage: c.Usage})
+	}
+	return m, true
+}
+
+// nodeMetricsREST is nodes of metrics.k8s.io: what each whole machine uses.
+type nodeMetricsREST struct {
+	rest.TableConvertor
+	nodes *kindREST
+	use   *nodeUsage
+}
+
+var (
+	_ rest.Getter               = nodeMetricsREST{}
+	_ rest.Lister               = nodeMetricsREST{}
+	_ rest.Scoper               = nodeMetricsREST{}
+	_ rest.SingularNameProvider = nodeMetricsREST{}
+)
+
+// New implements rest.Storage.
+func (nodeMetricsREST) New() runtime.Object { return &metricsv1beta1.NodeMetrics{} }
+
+// NewList implements rest.Lister.
+func (nodeMetricsREST) NewList() runtime.Object { return &metricsv1beta1.NodeMetricsList{} }
+
+// Destroy implements rest.Storage; the nodes' connection is theirs.
+func (nodeMetricsREST) Destroy() {}
+
+// NamespaceScoped implements rest.Scoper.
+func (nodeMetricsREST) NamespaceScoped() bool { return false }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (nodeMetricsREST) GetSingularName() string { return "node" }
+
+// Get implements rest.Getter.
+func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), name)
+	node, err := get[corev1.Node](ctx, r.nodes, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil, notFound
+	} else if err != nil {
+		return nil, err
+	}
+	rates, errs := r.use.of(ctx, []string{name})
+	if err := errs[name]; err != nil {
+		return nil, apierrors.NewServiceUnavailable(err.Error())
+	}
+	if m, ok := nodeMetrics(node, rates[name]); ok {
+		return m, nil
+	}
+	return nil, notFound
+}
+
+// List implements rest.Lister. Nodes that do not answer are left out.
+func (r nodeMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
+	list, err := r.nodes.List(r.nodes.within(ctx, ""), metricsOptions(options))
+	if err != nil {
+		return nil, err
+	}
+	nodes := list.(*corev1.NodeList)
+	var names []string
+	for i := range nodes.Items {
+		names = append(names, nodes.Items[i].Name)
+	}
+	rates, errs := r.use.of(ctx, names)
+	warn(ctx, errs)
+	out := &metricsv1beta1.NodeMetricsList{Items: []metricsv1beta1.NodeMetrics{}}
+	out.Continue, out.RemainingItemCount = nodes.Continue, nodes.RemainingItemCount
+	for i := range nodes.Items {
+		if m, ok := nodeMetrics(&nodes.Items[i], rates[nodes.Items[i].Name]); ok {
+			out.Items = append(out.Items, *m)
+		}
+	}
+	return out, nil
+}
+
+func nodeMetrics(node *corev1.Node, rates usage.Rates) (*metricsv1beta1.NodeMetrics, bool) {
+	if rates.Node == nil {
+		return nil, false
+	}
+	return &metricsv1beta1.NodeMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, CreationTimestamp: metav1.NewTime(rates.At)},
+		Timestamp:  metav1.NewTime(rates.At),
+		Window:     metav1.Duration{Duration: rates.Window},
+		Usage:      rates.Node,
+	}, true
+}
