@@ -217,7 +217,7 @@ jwt:
 		"--oidc-groups-prefix":           {OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y", GroupsPrefix: "z"}},
 		"--oidc-ca-file":                 {OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y", CAFile: "/nowhere"}},
 		"the other --oidc flags":         {OIDC: api.OIDC{GroupsClaim: "g"}},
-		"--service-account-issuer":       {AccountIssuers: []string{"a:b:c"}},
+		"--service-account-issuer":       {AccountIssuers: []string{":x"}},
 		"--service-account-jwks-uri":     {AccountJWKSURI: "http://x/keys"},
 		"no such file or directory":      {ConfigFile: "/nowhere"},
 		"--anonymous-auth and the field": {Anonymous: true, ConfigFile: config("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: false}\n")},

@@ -24,7 +24,7 @@ for a client certificate, writes the kubeconfig once it is signed, and renews th
 
   # join a wherry server with what "wherry token create --print-join-command" printed there
   sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates`,
-		Args:    cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case opts.Join == "" && opts.Bootstrap == "":

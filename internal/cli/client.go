@@ -28,8 +28,13 @@ type clientFlags struct {
 }
 
 func (f *clientFlags) add(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
+	f.addServer(cmd)
+}
+
+// addServer is add for what is in no namespace.
+func (f *clientFlags) addServer(cmd *cobra.Command) {
 	fl := cmd.PersistentFlags()
-	fl.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
 	fl.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
 	fl.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder of this machine's server (also $WHERRY_DATA_DIR)")

@@ -24,10 +24,14 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
+	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
+	"github.com/wherryproject/wherry/internal/controllers/roleaggregation"
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
@@ -90,7 +94,7 @@ func start(t *testing.T) kubernetes.Interface {
 	config.QPS = -1
 	client := kubernetes.NewForConfigOrDie(config)
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := run(t, ctx, config, client)
+	stop := run(t, ctx)
 	t.Cleanup(func() {
 		cancel()
 		stop()
@@ -100,22 +104,34 @@ func start(t *testing.T) kubernetes.Interface {
 
 type controller interface{ Run(context.Context) error }
 
-func run(t *testing.T, ctx context.Context, config *rest.Config, client kubernetes.Interface) (wait func()) {
+func run(t *testing.T, ctx context.Context) (wait func()) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	factory := informers.NewSharedInformerFactory(client, 0)
-	records, err := debugrun.NewClient(server.Loopback()) // nobody else may write records
+	// Each as in the server: as the user whose default role must be enough.
+	as := func(user string) *rest.Config {
+		config, err := server.As(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	client := func(user string) kubernetes.Interface { return kubernetes.NewForConfigOrDie(as(user)) }
+	factory := informers.NewSharedInformerFactory(client(rbac.Controllers), 0)
+	records, err := debugrun.NewClient(as(rbac.DebugRunController)) // nobody else may write records
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := []controller{
-		scheduler.New(client, factory, nil, log),
-		namespace.New(client, metadata.NewForConfigOrDie(config), factory, log),
-		serviceaccount.New(client, factory, log),
-		rootca.New(client, factory, log, []byte(ca)),
-		podgc.New(client, factory, log, podgc.DefaultThreshold),
-		nodelifecycle.New(client, factory, log),
-		debugruns.New(client, records, factory, log, mostRecords),
+		scheduler.New(client(rbac.Scheduler), factory, nil, log),
+		namespace.New(client(rbac.NamespaceController), metadata.NewForConfigOrDie(as(rbac.NamespaceController)), factory, log),
+		serviceaccount.New(client(rbac.ServiceAccountController), factory, log),
+		rootca.New(client(rbac.RootCAPublisher), factory, log, []byte(ca)),
+		podgc.New(client(rbac.PodGarbageCollector), factory, log, podgc.DefaultThreshold),
+		nodelifecycle.New(client(rbac.NodeController), factory, log),
+		debugruns.New(client(rbac.DebugRunController), records, factory, log, mostRecords),
+		roleaggregation.New(client(rbac.RoleAggregation), factory, log),
+		certificates.New(client(rbac.CertificateController), factory, log, server.CA(), certificates.Longest),
+		bootstraptokens.New(client(rbac.TokenCleaner), log),
 	}
 	factory.Start(ctx.Done())
 	ended := make(chan error, len(all))

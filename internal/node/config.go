@@ -46,6 +46,8 @@ type Config struct {
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	ClientCAs      *x509.CertPool
+	MinTLSVersion  uint16   // of the kubelet's API; 0: TLS 1.3
+	CipherSuites   []uint16 // of TLS 1.2; none: Go's
 
 	DebugCap    cgroup.Cap      // of each debug container
 	DebugImages image.AllowList // of debug containers; empty: all

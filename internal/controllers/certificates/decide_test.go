@@ -60,7 +60,9 @@ func TestSigners(t *testing.T) {
 	mail := func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b.c"} }
 	dns := func(r *x509.CertificateRequest) { r.DNSNames = []string{"n1"} }
 	ip := func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }
-	uri := func(r *x509.CertificateRequest) { r.DNSNames, r.URIs = []string{"n1"}, []*url.URL{{Scheme: "spiffe", Host: "x"}} }
+	uri := func(r *x509.CertificateRequest) {
+		r.DNSNames, r.URIs = []string{"n1"}, []*url.URL{{Scheme: "spiffe", Host: "x"}}
+	}
 	usages := func(u ...certificatesv1.KeyUsage) []certificatesv1.KeyUsage { return u }
 	const api, kubelet, serving = certificatesv1.KubeAPIServerClientSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName
 	for _, c := range []struct {

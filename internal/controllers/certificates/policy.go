@@ -18,7 +18,8 @@ import (
 
 const (
 	nodeUserPrefix = "system:node:"
-	// backdate lets those whose clock is a little behind accept the certificate at once.
+	// backdate lets those whose clock is a little behind accept the certificate at once. A short-lived one has less of it: its holder
+	// reckons from it when to renew, and must not find that time past.
 	backdate = 5 * time.Minute
 )
 
@@ -102,7 +103,7 @@ func Template(r *certificatesv1.CertificateSigningRequest, now time.Time, longes
 	}
 	t := &x509.Certificate{
 		Subject: csr.Subject, DNSNames: csr.DNSNames, IPAddresses: csr.IPAddresses, EmailAddresses: csr.EmailAddresses, URIs: csr.URIs,
-		NotBefore: now.Add(-backdate), NotAfter: now.Add(lifetime),
+		NotBefore: now.Add(-min(backdate, lifetime/10)), NotAfter: now.Add(lifetime),
 	}
 	for _, u := range r.Spec.Usages {
 		switch u {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// certItems is what -o json and yaml show.
+type certItems struct {
+	Items []pki.Item `json:"items"`
+}
+
+func newCerts(t Terminal) *cobra.Command {
+	var dir, output string
+	cmd := &cobra.Command{
+		Use:   "certs",
+		Short: "List certificates and keys and when they end; rotate them",
+		Long: `List the certificates and keys of a data folder and when they end, and, of a server that runs, those that it and its nodes show.
+
+A running server renews its own certificates, its nodes' and the administrator's kubeconfig before they end. What has signed them all,
+the CA, lives for ten years and is renewed by hand: wherry certs rotate.
+
+Exit codes: 1 failure, 2 wrong command line.`,
+		Example: `  sudo wherry certs
+  sudo wherry certs -o json | jq '.items[] | select(.ends < "2031")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			items, err := pki.Inventory(abs)
+			if err != nil {
+				return err
+			}
+			if len(items) == 0 {
+				return fmt.Errorf("there are no certificates in %s: no server or agent was started with this data folder", abs)
+			}
+			items = append(items, shownCerts(cmd.Context(), t, abs)...)
+			if output != "" {
+				return printAs(t, output, certItems{items})
+			}
+			return printCerts(t, items, time.Now())
+		},
+	}
+	dataDirFlag(cmd, &dir)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(newCertsRotate(t))
+	return cmd
+}
+
+func printCerts(t Terminal, items []pki.Item, now time.Time) error {
+	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSUBJECT\tENDS\tLEFT\tRENEWAL\tWHERE")
+	for _, i := range items {
+		ends, left := "never", "-"
+		if i.Ends != nil {
+			ends, left = i.Ends.Format(time.RFC3339), duration.HumanDuration(i.Ends.Sub(now))
+			if !now.Before(*i.Ends) {
+				left = "ENDED"
+			}
+		}
+		fmt.Fprintln(w, strings.Join([]string{i.Name, dashIfNone(i.Subject), ends, left, i.Renewal, i.Where}, "\t"))
+	}
+	return w.Flush()
+}
+
+// shownCerts are those that a running server and its nodes show to who connects; it keeps them in memory only.
+func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) {
+	if !server.Locked(dir) {
+		return nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig(dir))
+	if err != nil {
+		return nil // an agent's folder
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	look := func(name, address string) {
+		item, err := shownAt(ctx, name, address)
+		if err != nil {
+			fmt.Fprintf(t.Err, "%s cannot be asked for its certificate: %v\n", name, err)
+			return
+		}
+		items = append(items, item)
+	}
+	if u, err := url.Parse(config.Host); err == nil {
+		look("API server", u.Host)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return items
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Fprintf(t.Err, "the nodes are not known: %v\n", err)
+		return items
+	}
+	for _, n := range nodes.Items {
+		if address := kubeletAddress(&n); address != "" {
+			look("node "+n.Name, address)
+		}
+	}
+	return items
+}
+
+func kubeletAddress(n *corev1.Node) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && n.Status.DaemonEndpoints.KubeletEndpoint.Port != 0 {
+			return net.JoinHostPort(a.Address, strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+		}
+	}
+	return ""
+}
+
+// shownAt makes a handshake to read the certificate; nothing is sent that would need trust.
+func shownAt(ctx context.Context, name, address string) (pki.Item, error) {
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only looked at
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return pki.Item{}, err
+	}
+	defer conn.Close()
+	c, ok := conn.(*tls.Conn)
+	if !ok || len(c.ConnectionState().PeerCertificates) == 0 {
+		return pki.Item{}, errors.New("it shows none")
+	}
+	return pki.Describe(name, address, "by the running server or agent", c.ConnectionState().PeerCertificates[0]), nil
+}
+
+func newCertsRotate(t Terminal) *cobra.Command {
+	var dir string
+	var finish bool
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Replace the CA and the key of service account tokens",
+		Long: `Replace the CA and the key of service account tokens of a data folder, in two steps. The server must be stopped; pods run on.
+
+  1. wherry certs rotate           makes new ones. Everything signed by the former ones stays good, and whoever knows only the
+                                   former CA still accepts the server. Start the server again: pods get the new CA and new tokens
+                                   within the hour, kubeconfigs written from then on hold both CAs.
+  2. wherry certs rotate --finish  ends that: kubeconfigs, agents and tokens of before the first step are refused. Stop the server for
+                                   it when all people have new kubeconfigs (wherry kubeconfig) and all agents have joined anew.
+
+The administrator's kubeconfig in the data folder is rewritten by both.
+
+Exit codes: 1 failure, 2 wrong command line, 10 not root, 12 the server runs, 15 no data folder of a server.`,
+		Example: `  sudo wherry certs rotate
+  sudo wherry certs rotate --finish`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			changed, err := server.RotateCertificates(abs, finish)
+			switch {
+			case errors.Is(err, pki.ErrRotating):
+				return errors.New("the last rotation is not finished: finish it with wherry certs rotate --finish, then rotate again")
+			case err != nil:
+				return err
+			case !changed:
+				fmt.Fprintln(t.Err, "nothing to finish: no rotation is under way")
+			case finish:
+				fmt.Fprintln(t.Err, "finished: what the former CA and key have signed is refused from the server's next start on")
+			default:
+				fmt.Fprintln(t.Err, "rotated: start the server; what the former CA and key have signed stays good until wherry certs rotate --finish")
+			}
+			return nil
+		},
+	}
+	dataDirFlag(cmd, &dir)
+	cmd.Flags().BoolVar(&finish, "finish", false, "end the time in which both are good")
+	return cmd
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// longestKubeconfig: a certificate cannot be taken back, so that nobody gets one for longer.
+const longestKubeconfig = 365 * 24 * time.Hour
+
+// kubeconfigFlags are what `wherry kubeconfig` is told.
+type kubeconfigFlags struct {
+	dataDir    string
+	user       string
+	groups     []string
+	ttl        time.Duration
+	server     string
+	file       string
+	allowAdmin bool
+}
+
+func newKubeconfig(t Terminal) *cobra.Command {
+	f := &kubeconfigFlags{}
+	cmd := &cobra.Command{
+		Use:   "kubeconfig --user NAME [--group GROUP]...",
+		Short: "Make a kubeconfig for a person",
+		Long: `Make a kubeconfig for a person: a client certificate of this machine's CA, with the person's name and groups, that ends after a
+while. What the person may do is said by roles bound to the name or to a group (kubectl create rolebinding).
+
+A certificate cannot be taken back before it ends, except with all others (wherry certs rotate). Names and groups that begin with
+"system:" are refused, since the server goes by them; system:masters may do everything for ever, whatever roles say.
+
+It needs the data folder, hence root; the server need not run. Exit codes: 1 failure, 2 wrong command line.`,
+		Example: `  # for a day's work, in the person's own file
+  sudo wherry kubeconfig --user jane --group dev --ttl 8h -o jane.yaml
+  kubectl create rolebinding jane-edits --clusterrole edit --group dev -n shop
+
+  # reached from another machine
+  sudo wherry kubeconfig --user jane --server https://192.0.2.7:6443 -o jane.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return f.run(t) },
+	}
+	fl := cmd.Flags()
+	dataDirFlag(cmd, &f.dataDir)
+	fl.StringVar(&f.user, "user", "", "name of the person")
+	fl.StringArrayVar(&f.groups, "group", nil, "group the person is in; can be given several times")
+	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is good, at least 1m, at most 8760h (a year)")
+	fl.StringVar(&f.server, "server", "", "URL of the API server; default: that of <data-dir>/kubeconfig")
+	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable by its owner only; default: standard output")
+	fl.BoolVar(&f.allowAdmin, "allow-admin", false, "allow system:masters and other names that begin with system:")
+	return cmd
+}
+
+// check refuses what makes no sense.
+func (f *kubeconfigFlags) check() error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if f.user == "" {
+		refuse("--user is missing: the name that roles will be bound to")
+	}
+	if f.ttl < time.Minute || f.ttl > longestKubeconfig {
+		refuse("--ttl %s: use a time between 1m and 8760h, a year", f.ttl)
+	}
+	if slices.Contains(f.groups, "") {
+		refuse("--group: a group must have a name")
+	}
+	for _, name := range append([]string{f.user}, f.groups...) {
+		if strings.HasPrefix(name, "system:") && !f.allowAdmin {
+			refuse("%s: the server gives names that begin with system: rights of their own; give --allow-admin if that is what you want", name)
+		}
+	}
+	if f.server != "" {
+		if u, err := url.Parse(f.server); err != nil || u.Scheme != "https" || u.Host == "" {
+			refuse("--server: %q is no URL as https://192.0.2.7:6443", f.server)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &Exit{exitUsage, err}
+	}
+	return nil
+}
+
+func (f *kubeconfigFlags) run(t Terminal) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(f.dataDir)
+	if err != nil {
+		return err
+	}
+	ca, err := pki.Load(server.PKI(dir))
+	if err != nil {
+		return err
+	}
+	address := f.server
+	if address == "" {
+		if address, err = server.ServerURL(dir); err != nil {
+			return err
+		}
+	}
+	text, err := ca.Kubeconfig(address, f.user, f.groups, f.ttl)
+	if err != nil {
+		return err
+	}
+	ends := time.Now().Add(f.ttl)
+	if ca.NotAfter().Before(ends) {
+		ends = ca.NotAfter()
+	}
+	if slices.Contains(f.groups, user.SystemPrivilegedGroup) {
+		fmt.Fprintln(t.Err, "warning: members of system:masters may do everything, whatever roles say")
+	}
+	if f.file == "" {
+		_, err := t.Out.Write(text)
+		return err
+	}
+	if err := pki.WriteFile(f.file, text, 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Err, "%s is for %s and good until %s\n", f.file, f.user, ends.UTC().Format(time.RFC3339))
+	return nil
+}

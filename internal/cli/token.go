@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/wherryproject/wherry/internal/pki"
+)
+
+func newToken(t Terminal) *cobra.Command {
+	f := &clientFlags{}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make and remove the tokens by which agents join",
+		Long: `Make, list and remove bootstrap tokens, by which agents of other machines join this server (wherry agent
+--bootstrap-kubeconfig). They are Secrets in the namespace kube-system, as kubeadm makes them.`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f.addServer(cmd)
+	cmd.AddCommand(newTokenCreate(t, f), newTokenList(t, f), newTokenDelete(t, f))
+	return cmd
+}
+
+// tokenFlags are what `wherry token create` is told.
+type tokenFlags struct {
+	*clientFlags
+	ttl         time.Duration
+	description string
+	groups      []string
+	join        bool
+	server      string
+}
+
+func newTokenCreate(t Terminal, client *clientFlags) *cobra.Command {
+	f := &tokenFlags{clientFlags: client}
+	cmd := &cobra.Command{
+		Use:   "create [TOKEN]",
+		Short: "Make a token",
+		Long: `Make a bootstrap token and print it. Whoever has it may join as a node until it ends; it says nothing about which node.
+
+With --print-join-command what is printed is the command for the other machine. The server must listen there: --bind-address.
+
+Exit codes: 1 failure, 2 wrong command line.`,
+		Example: `  wherry token create --ttl 1h --print-join-command
+  wherry token create --description "rack 4"`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.create(cmd.Context(), t, args) },
+	}
+	fl := cmd.Flags()
+	fl.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long it is good; 0 for ever")
+	fl.StringVar(&f.description, "description", "", "what it is for")
+	fl.StringSliceVar(&f.groups, "groups", nil, "further groups of who comes with it; each must begin with system:bootstrappers:")
+	fl.BoolVar(&f.join, "print-join-command", false, "print the command that joins another machine with it")
+	fl.StringVar(&f.server, "server", "", "with --print-join-command: URL of this server for the other machine; default: its own address")
+	return cmd
+}
+
+// check refuses what makes no sense; it returns the token, a new one unless one was given.
+func (f *tokenFlags) check(args []string) (string, error) {
+	for _, group := range f.groups {
+		if err := bootstraputil.ValidateBootstrapGroupName(group); err != nil {
+			return "", &Exit{exitUsage, fmt.Errorf("--groups: %w", err)}
+		}
+	}
+	switch {
+	case f.ttl < 0:
+		return "", &Exit{exitUsage, errors.New("--ttl must not be negative")}
+	case f.server != "" && !f.join:
+		return "", &Exit{exitUsage, errors.New("--server is for --print-join-command")}
+	case len(args) == 0:
+		return bootstraputil.GenerateBootstrapToken()
+	case !bootstraputil.IsValidBootstrapToken(args[0]):
+		return "", &Exit{exitUsage, errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made")}
+	}
+	return args[0], nil
+}
+
+func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) error {
+	token, err := f.check(args)
+	if err != nil {
+		return err
+	}
+	c, err := f.connect()
+	if err != nil {
+		return err
+	}
+	address := f.server
+	if f.join && address == "" {
+		if address, err = reachable(ctx, c); err != nil {
+			return err
+		}
+	}
+	id, secret, _ := strings.Cut(token, ".")
+	data := map[string]string{
+		bootstrapapi.BootstrapTokenIDKey: id, bootstrapapi.BootstrapTokenSecretKey: secret,
+		bootstrapapi.BootstrapTokenUsageAuthentication: "true",
+	}
+	if f.ttl > 0 {
+		data[bootstrapapi.BootstrapTokenExpirationKey] = time.Now().Add(f.ttl).UTC().Format(time.RFC3339)
+	}
+	if f.description != "" {
+		data[bootstrapapi.BootstrapTokenDescriptionKey] = f.description
+	}
+	if len(f.groups) > 0 {
+		data[bootstrapapi.BootstrapTokenExtraGroupsKey] = strings.Join(f.groups, ",")
+	}
+	_, err = c.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: bootstraputil.BootstrapTokenSecretName(id)},
+		Type:       bootstrapapi.SecretTypeBootstrapToken, StringData: data,
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("there is a token with the ID %s already", id)
+	}
+	if err != nil {
+		return err
+	}
+	if !f.join {
+		fmt.Fprintln(t.Out, token)
+		return nil
+	}
+	if err := rest.LoadTLSFiles(c.config); err != nil {
+		return err
+	}
+	kubeconfig, err := pki.WriteKubeconfig(address, c.config.CAData, bootstrapapi.BootstrapUserPrefix+id, &clientcmdapi.AuthInfo{Token: token})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "(umask 077; echo %s | base64 -d > wherry-bootstrap.yaml) && sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates\n",
+		base64.StdEncoding.EncodeToString(kubeconfig))
+	return nil
+}
+
+// reachable is the URL of the server for other machines: the endpoint of the service kubernetes.
+func reachable(ctx context.Context, c *client) (string, error) {
+	slices, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
+	if err != nil {
+		return "", err
+	}
+	for _, s := range slices.Items {
+		if len(s.Endpoints) > 0 && len(s.Endpoints[0].Addresses) > 0 && len(s.Ports) > 0 && s.Ports[0].Port != nil {
+			return "https://" + net.JoinHostPort(s.Endpoints[0].Addresses[0], strconv.Itoa(int(*s.Ports[0].Port))), nil
+		}
+	}
+	return "", errors.New("the server listens on this machine's loopback address only, where no other machine reaches it: start it with --bind-address 0.0.0.0, or give --server")
+}
+
+// tokenItem is a token as a person may see it: without its secret.
+type tokenItem struct {
+	ID          string     `json:"id"`
+	Ends        *time.Time `json:"ends,omitempty"`
+	Groups      []string   `json:"groups,omitempty"`
+	Description string     `json:"description,omitempty"`
+}
+
+func newTokenList(t Terminal, f *clientFlags) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List tokens by their IDs",
+		Long:    "List bootstrap tokens by their IDs, the part before the dot. The rest of a token is shown only when it is made.",
+		Example: "  wherry token list\n  wherry token list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.connect()
+			if err != nil {
+				return err
+			}
+			list, err := c.CoreV1().Secrets(metav1.NamespaceSystem).List(cmd.Context(), metav1.ListOptions{
+				FieldSelector: fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String(),
+			})
+			if err != nil {
+				return err
+			}
+			items := []tokenItem{}
+			for i := range list.Items {
+				items = append(items, describeToken(&list.Items[i]))
+			}
+			slices.SortFunc(items, func(a, b tokenItem) int { return strings.Compare(a.ID, b.ID) })
+			if output != "" {
+				return printAs(t, output, struct {
+					Items []tokenItem `json:"items"`
+				}{items})
+			}
+			return printTokens(t, items, time.Now())
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func describeToken(s *corev1.Secret) tokenItem {
+	item := tokenItem{ID: string(s.Data[bootstrapapi.BootstrapTokenIDKey]), Description: string(s.Data[bootstrapapi.BootstrapTokenDescriptionKey])}
+	if end, err := time.Parse(time.RFC3339, string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])); err == nil {
+		item.Ends = &end
+	}
+	if groups := string(s.Data[bootstrapapi.BootstrapTokenExtraGroupsKey]); groups != "" {
+		item.Groups = strings.Split(groups, ",")
+	}
+	return item
+}
+
+func printTokens(t Terminal, items []tokenItem, now time.Time) error {
+	if len(items) == 0 {
+		fmt.Fprintln(t.Err, "No tokens found.")
+		return nil
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "ID\tLEFT\tENDS\tGROUPS\tDESCRIPTION")
+	for _, i := range items {
+		left, ends := "-", "never"
+		if i.Ends != nil {
+			left, ends = duration.HumanDuration(i.Ends.Sub(now)), i.Ends.Format(time.RFC3339)
+		}
+		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, dashIfNone(strings.Join(i.Groups, ",")), dashIfNone(i.Description)}, "\t"))
+	}
+	return w.Flush()
+}
+
+func newTokenDelete(t Terminal, f *clientFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "delete TOKEN...",
+		Short:   "Remove tokens, by ID or whole",
+		Long:    "Remove bootstrap tokens. Nodes that have joined with them stay.",
+		Example: "  wherry token delete abcdef",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var ids []string
+			for _, arg := range args {
+				id, _, _ := strings.Cut(arg, ".")
+				if !bootstraputil.IsValidBootstrapTokenID(id) {
+					return &Exit{exitUsage, fmt.Errorf("%q is no token ID: 6 small letters or digits, as wherry token list shows them", id)}
+				}
+				ids = append(ids, id)
+			}
+			c, err := f.connect()
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, id := range ids {
+				err := c.CoreV1().Secrets(metav1.NamespaceSystem).Delete(cmd.Context(), bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
+				if apierrors.IsNotFound(err) {
+					err = fmt.Errorf("there is no token with the ID %s", id)
+				}
+				if errs = append(errs, err); err == nil {
+					fmt.Fprintf(t.Err, "token %s is removed\n", id)
+				}
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
