@@ -45,8 +45,10 @@ type Config struct {
 
 	Admission AdmissionOptions
 
-	Features *features.Gates // default: all at their defaults
-	Audit    *audit.Options  // default: nothing is put on record
+	Features *features.Gates   // default: all at their defaults
+	Flags    map[string]string // of the command, for /configz
+	Audit    *audit.Options    // default: nothing is put on record
+	Serving  *Serving          // default: DefaultServing
 
 	Logger *slog.Logger
 }
@@ -54,6 +56,7 @@ type Config struct {
 // settled is a Config that has been checked and completed.
 type settled struct {
 	Config
+	Serving        Serving
 	Authentication settledAuthentication
 	services       netip.Prefix
 	pki            string
@@ -115,6 +118,11 @@ func (c Config) settle() (*settled, error) {
 	if s.ServiceCIDR == "" {
 		s.ServiceCIDR = defaultServiceCIDR
 	}
+	s.Serving = DefaultServing()
+	if c.Serving != nil {
+		s.Serving = *c.Serving
+	}
+	errs = append(errs, s.Serving.Validate())
 	cidr, err := netip.ParsePrefix(s.ServiceCIDR)
 	if err != nil {
 		refuse("service range %q: not a network such as %s", s.ServiceCIDR, defaultServiceCIDR)

@@ -23,6 +23,9 @@ import (
 // runs; whatever else one changes cannot be done, so the validating ones judge what is really going to run. Before, it takes the
 // right to exec in the pod and that of image exec itself (docs/decisions/013-who-may-debug.md).
 func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (connect.ImageRun, error) {
+	if err := d.imageExecOn(pod.Name); err != nil {
+		return run, err
+	}
 	if err := d.allowed(ctx, pod.Name, rightTo("create", "exec"), right{"create", debugrun.GroupVersion().Group, rbac.ImageExecs, ""}); err != nil {
 		return run, err
 	}

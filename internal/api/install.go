@@ -136,6 +136,7 @@ func (v served) add(gv schema.GroupVersion, path string, storage rest.Storage) {
 // some comes after.
 func (s *Server) install() error {
 	s.debugger = s.newDebugger()
+	s.stores["namespaces"].ShouldDeleteDuringUpdate = emptiedNamespace // of its subresources too
 	all := served{}
 	for name, r := range s.stores {
 		all.add(r.kind.gv, name, r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/configz"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -57,6 +58,7 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	if opts.FeatureGates, err = setGates(opts.FeatureGates); err != nil {
 		return err
 	}
+	opts.Flags = configz.Flags(logs.all)
 	s, err := server.New(opts, log)
 	if err != nil {
 		return &Exit{exitUsage, err}

@@ -44,18 +44,20 @@ type evictor struct {
 	meter  pressure.Meter
 	images imageKeeper
 
-	mu    sync.Mutex
+	mu    sync.Mutex // taken while workers are made: no worker is asked for while it is held
 	state evict.State
-	full  bool // the disk is: what ended pods left is to be removed
+	full  bool                    // the disk is: what ended pods left is to be removed
+	going map[types.UID]time.Time // pods that were told to go, and until when that is waited for
+
+	gone chan struct{} // holds one token when a pod that was told to go has
 
 	// What follows belongs to the goroutine in run.
-	going   map[types.UID]time.Time // pods that were told to go, and when
-	cleared bool                    // disk was reclaimed since the pressure began
-	idle    bool                    // it was said that nobody can go
+	cleared bool // disk was reclaimed since the pressure began
+	idle    bool // it was said that nobody can go
 }
 
 func newEvictor(a *Agent) *evictor {
-	e := &evictor{a: a, cfg: a.cfg.Eviction, log: a.log, going: map[types.UID]time.Time{}}
+	e := &evictor{a: a, cfg: a.cfg.Eviction, log: a.log, going: map[types.UID]time.Time{}, gone: make(chan struct{}, 1)}
 	e.images = imageKeeper{images: a.cfg.CRI.Images, runtime: a.cfg.CRI.Runtime, log: a.log, seen: map[string]evict.Image{}}
 	e.meter = pressure.Meter{Proc: "/proc", NodeFs: a.cfg.DataDir}
 	if d := a.cfg.Cgroups; d != nil && !d.Host().V2 {
@@ -83,10 +85,6 @@ func (e *evictor) run(ctx context.Context) {
 	timer := time.NewTimer(measureEvery)
 	defer timer.Stop()
 	for {
-		var ended <-chan struct{}
-		if len(e.going) > 0 {
-			ended = e.a.changes.wait() // a pod that has gone may be enough, or not
-		}
 		select {
 		case <-ctx.Done():
 			return
@@ -94,10 +92,7 @@ func (e *evictor) run(ctx context.Context) {
 			if !more {
 				stalls = nil
 			}
-		case <-ended:
-			if !e.leave() {
-				continue
-			}
+		case <-e.gone: // it may be enough, or not
 		case <-timer.C:
 		}
 		timer.Reset(e.round(ctx))
@@ -106,7 +101,6 @@ func (e *evictor) run(ctx context.Context) {
 
 // round measures once, does what is to be done, and says when to measure again.
 func (e *evictor) round(ctx context.Context) time.Duration {
-	e.leave()
 	readings, due := e.measure()
 	if !e.limits(ctx) && len(due) > 0 {
 		e.relieve(ctx, readings, due)
@@ -160,7 +154,7 @@ func (e *evictor) relieve(ctx context.Context, readings evict.Readings, due []ev
 			return
 		}
 	}
-	if len(e.going) > 0 {
+	if e.waits() {
 		return
 	}
 	pods, err := e.a.use(ctx, e.running(), first.Signal.Disk())
@@ -228,29 +222,53 @@ func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Dura
 		}
 	}
 	e.log.Warn("pod is evicted", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)
-	e.going[pod.UID] = now.Add(grace)
+	e.mu.Lock()
+	e.going[pod.UID] = now.Add(grace + evictPatience)
+	e.mu.Unlock()
 	e.a.metrics.Evicted(signal)
 	e.a.workers.Evict(pod.UID, plan.Eviction{Message: message, At: now, Grace: max(grace, atOnce)})
 }
 
-// leave forgets pods that have gone, or took too long, and tells whether there were any.
-func (e *evictor) leave() bool {
-	n := len(e.going)
-	for uid, at := range e.going {
-		v, ok := e.a.workers.View(uid)
-		if !ok || v.Pod.Status.Phase == corev1.PodFailed || v.Pod.Status.Phase == corev1.PodSucceeded || time.Since(at) > evictPatience {
-			delete(e.going, uid)
-		}
+// waits tells whether a pod that was told to go still holds what it held, and has not taken too long.
+func (e *evictor) waits() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.going, func(_ types.UID, until time.Time) bool { return time.Now().After(until) })
+	return len(e.going) > 0
+}
+
+// observed is told what the node shows of a pod. One that was told to go has when nothing of it runs and its volumes are released.
+func (e *evictor) observed(uid types.UID, seen *plan.Seen) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, going := e.going[uid]; !going || holds(seen) {
+		return
 	}
-	return len(e.going) < n
+	delete(e.going, uid)
+	select {
+	case e.gone <- struct{}{}:
+	default: // told already
+	}
+}
+
+// holds tells whether a pod still has something that others could use.
+func holds(seen *plan.Seen) bool {
+	live := seen.Volumes
+	for i := range seen.Containers {
+		live = live || seen.Containers[i].Live()
+	}
+	return live
 }
 
 // running lists the pods that could go.
 func (e *evictor) running() (out []*corev1.Pod) {
-	for _, v := range (host{e.a}).views() {
+	views := (host{e.a}).views()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, v := range views {
 		p := v.Pod
 		_, going := e.going[p.UID]
-		if !going && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
+		if !going && p.Status.Reason != plan.ReasonEvicted && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
 			out = append(out, p)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,12 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	case a.execs != nil:
 		execs = a.execs
 	}
-	return httpapi.New(httpapi.Config{Host: host{a}, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
+	access, err := newAccess(a.cfg.Client)
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.New(httpapi.Config{Tokens: access.tokens, Authorize: access.authorize, MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites,
+		Host: host{a}, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
 		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(), Configz: a.configz(),
 		NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }
@@ -163,6 +169,8 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 		before = newest // in back-off, the one that crashed is the previous one
 	case previous && before == nil:
 		return "", fmt.Errorf("previous terminated container %q in pod %q not found", name, v.Pod.Name)
+	case !previous && newest == nil && h.a.kept(v.Pod, name) != "":
+		return h.a.kept(v.Pod, name), nil
 	case !previous && newest == nil:
 		return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
 	}
@@ -170,6 +178,21 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 		return h.a.cfg.Logs.File(v.Pod, name, before.Attempt), nil
 	}
 	return h.a.cfg.Logs.File(v.Pod, name, shown(v.Seen, name).Attempt), nil
+}
+
+// kept is the log of a container that has ended and was removed, for the sake of the disk; "" if there is none.
+func (a *Agent) kept(p *corev1.Pod, name string) string {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
+		for i := range list {
+			if s := &list[i]; s.Name == name && s.State.Terminated != nil {
+				file := a.cfg.Logs.File(p, name, uint32(max(s.RestartCount, 0)))
+				if _, err := os.Stat(file); err == nil {
+					return file
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func waits(p *corev1.Pod, name string) bool {

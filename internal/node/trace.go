@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/node/history"
+	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
 )
 
@@ -17,6 +18,12 @@ import (
 func (a *Agent) Trace(pod *corev1.Pod, e work.Event) {
 	a.metrics.Trace(pod, e)
 	a.history.Trace(pod, e)
+	switch {
+	case e.Seen != nil:
+		a.evictor.observed(pod.UID, e.Seen)
+	case e.Left:
+		a.evictor.observed(pod.UID, &plan.Seen{})
+	}
 }
 
 // newHistory takes up what an earlier agent noted of the node's pods. That some of it cannot be read keeps no pod from running.

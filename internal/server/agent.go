@@ -62,7 +62,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
 		ImageRuntime: s.imageRuntime(),
 		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs,
-		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features,
+		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
 		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction,
 		Logger: s.log.With("component", "agent"),
 	})

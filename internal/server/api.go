@@ -35,6 +35,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		TokenAuthFile: o.TokenAuthFile,
 		ServiceCIDR:   o.ServiceCIDR,
 		Features:      s.features,
+		Flags:         o.Flags,
 		Audit:         &o.Audit,
 		Admission:     o.Admission,
 

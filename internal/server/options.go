@@ -75,6 +75,7 @@ type Options struct {
 	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
 	RegistryHostsDir string
 	Eviction         EvictionOptions
+	Flags            map[string]string // of the command, for /configz; nil: not shown
 }
 
 // Defaults returns the options of `wherry server` without a flag.

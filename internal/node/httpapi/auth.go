@@ -13,15 +13,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// guarded lets in who has a certificate of the CA and may do what is asked.
+// whyUnknown words that a client is not known, and what would make it known.
+func (s *Server) whyUnknown(err error) string {
+	with := "a client certificate"
+	if s.config.Tokens != nil {
+		with += " or a bearer token"
+	}
+	if err != nil {
+		return "what was shown is not accepted: " + err.Error() + "; " + with + " is required"
+	}
+	return with + " is required"
+}
+
+// guarded lets in who has a certificate of the CA, or a token that the API server knows, and may do what is asked.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok, err := s.authenticate(r)
 		if err != nil || !ok {
-			reason := "a client certificate is required"
-			if err != nil {
-				reason = "the client certificate is not accepted: " + err.Error()
-			}
+			reason := s.whyUnknown(err)
 			s.logger.Debug("kubelet API refused a client", "remote", r.RemoteAddr, "path", r.URL.Path, "err", reason)
 			http.Error(w, "Unauthorized: "+reason, http.StatusUnauthorized)
 			return

@@ -43,7 +43,7 @@ func TestWhoGetsIn(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d with %q", tc.who, status, body, tc.status, tc.words)
 		}
 	}
-	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/logs/", "/nothing"} {
+	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/configz", "/logs/", "/nothing"} {
 		if status, _ := w.get(nobody, path); status != 401 {
 			t.Errorf("%s without a certificate: %d", path, status)
 		}
@@ -93,6 +93,7 @@ func TestAttributes(t *testing.T) {
 		"GET /stats/summary":                  "get stats",
 		"GET /logs/syslog":                    "get log",
 		"GET /healthz/ping":                   "get healthz,get proxy",
+		"GET /configz":                        "get configz,get proxy",
 		"GET /runningpods":                    "get pods,get proxy",
 		"DELETE /x":                           "delete proxy",
 		"PUT /x":                              "update proxy",

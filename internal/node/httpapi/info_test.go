@@ -87,8 +87,9 @@ func TestHealthAndMetrics(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Health = func() error { return sick }
 		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "up 1") })
+		c.Configz = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "{}") })
 	})
-	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok", "/metrics": "up 1"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok", "/metrics": "up 1", "/configz": "{}"} {
 		if code, body := w.get(w.masters, path); code != 200 || body != want {
 			t.Errorf("%s: %d %q", path, code, body)
 		}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/union"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -40,7 +42,11 @@ type Config struct {
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	ClientCAs      *x509.CertPool // who signs its clients' certificates
-	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics, stats
+	MinTLSVersion  uint16         // 0: TLS 1.3
+	CipherSuites   []uint16       // of TLS 1.2; none: Go's
+	// Tokens knows clients by bearer tokens; nil: a client certificate is required.
+	Tokens authenticator.Request
+	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics, stats, configz
 	// or healthz. It is the method of an authorizer.Authorizer. Nil: the group system:masters may do everything, others
 	// nothing.
 	Authorize func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error)
@@ -95,8 +101,16 @@ func New(c Config) (*Server, error) {
 		}
 		s.logs = root
 	}
-	s.authn = x509request.New(x509.VerifyOptions{Roots: c.ClientCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+	known := x509request.New(x509.VerifyOptions{Roots: c.ClientCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 		x509request.CommonNameUserConversion)
+	if c.Tokens == nil {
+		s.authn = group.NewAuthenticatedGroupAdder(known)
+	} else {
+		s.authn = group.NewAuthenticatedGroupAdder(union.New(known, c.Tokens))
+	}
+	if c.MinTLSVersion == 0 {
+		c.MinTLSVersion = tls.VersionTLS13
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = &http.Server{
@@ -107,7 +121,8 @@ func New(c Config) (*Server, error) {
 		ErrorLog:          log.New(errorLog{s.logger}, "", 0),
 		TLSConfig: &tls.Config{
 			GetCertificate: c.GetCertificate,
-			MinVersion:     tls.VersionTLS12,
+			MinVersion:     c.MinTLSVersion,
+			CipherSuites:   c.CipherSuites,
 			// Asked for, and verified by the handler: so a client without one reads 401 and why, not "bad certificate".
 			ClientAuth: tls.RequestClientCert,
 		},
