@@ -18,7 +18,10 @@ import (
 
 // nodeRestriction holds the writes of a node's agent to its own Node, lease and pods. It only validates: what it looks at is what
 // would be stored.
-type nodeRestriction struct{ stores stores }
+type nodeRestriction struct {
+	stores    stores
+	audiences []string // of tokens for this server
+}
 
 var _ admission.ValidationInterface = nodeRestriction{}
 
@@ -116,5 +119,5 @@ func (p nodeRestriction) judgeToken(ctx context.Context, node string, a admissio
 			return fmt.Errorf("pod %s/%s: %w", a.GetNamespace(), ref.Name, err)
 		}
 	}
-	return nodeauth.RestrictToken(node, request, pod, issuer)
+	return nodeauth.RestrictToken(node, request, pod, p.audiences...)
 }

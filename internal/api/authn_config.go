@@ -56,7 +56,7 @@ type settledAuthentication struct {
 func (a Authentication) settle() (s settledAuthentication, err error) {
 	s.Authentication = a
 	if len(s.AccountIssuers) == 0 {
-		s.AccountIssuers = []string{issuer}
+		s.AccountIssuers = []string{defaultIssuer}
 	}
 	if len(s.APIAudiences) == 0 {
 		s.APIAudiences = slices.Clone(s.AccountIssuers)

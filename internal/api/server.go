@@ -203,9 +203,10 @@ func (s *Server) assemble(b *backend) error {
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
-	c.MinRequestTimeout = minWatchSeconds
 	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
-	c.EnableProfiling = true
+	if err := s.harden(c); err != nil {
+		return err
+	}
 	if err := s.addHealth(c, b); err != nil {
 		return err
 	}
@@ -238,12 +239,13 @@ func (s *Server) assemble(b *backend) error {
 func (s *Server) plugins() []admission.Interface {
 	return []admission.Interface{
 		&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount, notReady: *s.cfg.Admission.NotReady, unreachable: *s.cfg.Admission.Unreachable},
-		nodeRestriction{s.stores},
+		nodeRestriction{s.stores, s.cfg.Authentication.APIAudiences},
 		limitRanger{s.limits},
 		s.policies.priorities,
 		s.policies.runtimeClasses,
 		s.dynamic.mutatingPolicies(),
 		s.dynamic.mutatingWebhooks(),
+		s.policies.secrets,
 		s.policies.podSecurity,
 		s.policies.images,
 		certificateAdmission{func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},

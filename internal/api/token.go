@@ -23,9 +23,9 @@ import (
 	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
 )
 
-// issuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the audience of tokens
+// defaultIssuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the audience of tokens
 // for its own API.
-const issuer = "https://kubernetes.default.svc.cluster.local"
+const defaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
 // deletedGrace is how long a token outlives the start of its account's or pod's deletion.
 const deletedGrace = 60 * time.Second

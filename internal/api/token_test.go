@@ -151,7 +151,7 @@ func TestIdentities(t *testing.T) {
 	node.CertData, node.KeyData = nodeCert, nodeKey
 	for name, config := range map[string]*rest.Config{
 		"kubeconfig": adminConfig(t), "admin token": bearer(t, strings.TrimSpace(string(token))), "token file": bearer(t, "root-token"),
-		"loopback": shared.srv.Loopback(), "node": node,
+		"loopback": shared.srv.Loopback(),
 	} {
 		if got := who(t, config); got != "somebody who may" {
 			t.Errorf("%s: %s", name, got)
@@ -160,12 +160,15 @@ func TestIdentities(t *testing.T) {
 	if got := who(t, bearer(t, "jane-token")); got != "jane" {
 		t.Errorf("jane is %q", got)
 	}
+	if got, err := whoami(t, node); err != nil || got.Username != "system:node:n1" {
+		t.Errorf("the node is %q, %v", got.Username, err)
+	}
 	n := clientOf(t, node)
 	if _, err := n.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "by-node"}}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a node may create namespaces: %v", err)
 	}
-	if _, err := n.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("a node may not list pods: %v", err)
+	if _, err := n.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=n1"}); err != nil {
+		t.Errorf("a node may not list its pods: %v", err)
 	}
 	data, err := shared.srv.AdminKubeconfig()
 	if err != nil {

@@ -60,9 +60,9 @@ func RestrictPodStatus(node string, pod, old *corev1.Pod) error {
 	return nil
 }
 
-// RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none. apiAudience is
-// that of this server.
-func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, apiAudience string) error {
+// RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none. apiAudiences
+// are those of this server.
+func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, apiAudiences ...string) error {
 	ref := t.Spec.BoundObjectRef
 	switch {
 	case ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "":
@@ -75,7 +75,7 @@ func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Po
 	case pod.Spec.NodeName != node:
 		return fmt.Errorf("node requested token bound to a pod scheduled on a different node")
 	}
-	may := append(audiences(pod), "", apiAudience)
+	may := append(append(audiences(pod), ""), apiAudiences...)
 	for _, asked := range t.Spec.Audiences {
 		if !slices.Contains(may, asked) {
 			return fmt.Errorf("audience %q not found in pod spec volume", asked)
