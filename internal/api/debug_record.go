@@ -77,7 +77,7 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.ImageEnd), error) {
 	noteImageExec(ctx, run)
 	tainted := make(chan error, 1)
-	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Image, run.Command)) }()
+	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Container)) }()
 	began := metav1.Now()
 	kept, err := d.record(ctx, pod, debugrun.DebugRunSpec{
 		Kind: debugrun.ImageExec, Image: run.Image, Command: run.Command, Target: run.Container, Writable: run.Writable,

@@ -127,7 +127,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	case err != nil:
 		return nil, err
 	}
-	debugTaint(userName(ctx), &container).put(&pod.Status, pod.Generation, now)
+	debugTaint(userName(ctx), container.Name).put(&pod.Status, pod.Generation, now)
 	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
 		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), a.objects()); err != nil {
 			return nil, err
@@ -143,6 +143,11 @@ func deadRefusal(pod *corev1.Pod) error {
 	return err
 }
 
+// updateOptions say what they are, as those of a request do: webhooks are shown them.
+func updateOptions() *metav1.UpdateOptions {
+	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}}
+}
+
 // attributes show admission the update as one of pods/ephemeralcontainers (EC-21).
 func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
 	user, _ := request.UserFrom(ctx)
@@ -152,7 +157,7 @@ func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admi
 	}
 	v1 := corev1.SchemeGroupVersion
 	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name, v1.WithResource("pods"),
-		"ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, user)
+		"ephemeralcontainers", admission.Update, updateOptions(), false, user)
 }
 
 // add makes the debug container in the stored pod, and says which run of its name that is.

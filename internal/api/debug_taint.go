@@ -17,24 +17,27 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// taint is what the condition Tainted says: who entered the pod last, how and when (IX-08).
+// taint is what the condition Tainted says: who entered the pod last, how and when (IX-08). What was run there is in the record,
+// the event and the audit log: whoever may see a pod sees its conditions, and a command may hold a secret.
 type taint struct {
 	reason string
 	what   string // before the time
-	then   string // after it
 }
 
-func execTaint(user, container string, command []string) taint {
-	return taint{debugrun.TaintedByExec, fmt.Sprintf("exec by %s into %s", user, container), shown(command)}
+func execTaint(user, container string) taint {
+	return taint{debugrun.TaintedByExec, fmt.Sprintf("exec by %s into %s", user, container)}
 }
 
-func imageTaint(user, image string, command []string) taint {
-	return taint{debugrun.TaintedByImageExec, fmt.Sprintf("image exec by %s with %s", user, image), shown(command)}
+func imageTaint(user, container string) taint {
+	t := taint{debugrun.TaintedByImageExec, "image exec by " + user}
+	if container != "" {
+		t.what += " beside " + container
+	}
+	return t
 }
 
-func debugTaint(user string, c *corev1.EphemeralContainer) taint {
-	return taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s with %s", c.Name, user, c.Image),
-		shown(slices.Concat(c.Command, c.Args))}
+func debugTaint(user, container string) taint {
+	return taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s", container, user)}
 }
 
 const taintTime = time.RFC3339
@@ -43,7 +46,7 @@ const taintTime = time.RFC3339
 func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
 	setCondition(s, corev1.PodCondition{
 		Type: debugrun.Tainted, Status: corev1.ConditionTrue, Reason: t.reason, ObservedGeneration: generation,
-		Message: t.what + " at " + now.UTC().Format(taintTime) + ": " + t.then,
+		Message: t.what + " at " + now.UTC().Format(taintTime),
 	})
 }
 
@@ -52,11 +55,7 @@ const taintEvery = time.Minute
 
 // fresh tells whether a condition says the same already, with a time that is good enough.
 func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
-	rest, ok := strings.CutPrefix(c.Message, t.what+" at ")
-	if !ok {
-		return false
-	}
-	at, ok := strings.CutSuffix(rest, ": "+t.then)
+	at, ok := strings.CutPrefix(c.Message, t.what+" at ")
 	when, err := time.Parse(taintTime, at)
 	return ok && err == nil && now.Sub(when) < taintEvery
 }
@@ -93,8 +92,8 @@ func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 }
 
 // Entered implements connect.Debugging.
-func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error {
-	return d.taint(ctx, pod, execTaint(userName(ctx), container, command))
+func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, _ []string) error {
+	return d.taint(ctx, pod, execTaint(userName(ctx), container))
 }
 
 // keepOwn puts back what of a pod only this server writes: the condition Tainted and what is wanted of debug containers. A node

@@ -116,7 +116,7 @@ func TestDebugSession(t *testing.T) {
 			}
 			tainted := conditionOf(now)
 			if tainted == nil || tainted.Status != corev1.ConditionTrue || tainted.Reason != debugrun.TaintedByDebugContainer ||
-				!strings.HasPrefix(tainted.Message, "debug container debug by wherry-admin with tools:1 at ") || !strings.HasSuffix(tainted.Message, ": sh -i") {
+				!strings.HasPrefix(tainted.Message, "debug container debug by wherry-admin at ") || strings.Contains(tainted.Message, "sh -i") {
 				t.Errorf("condition %+v", tainted)
 			}
 			runs := recordsOf(t, ns, p.Name)

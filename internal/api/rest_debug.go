@@ -45,7 +45,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		added = addedTo(pod, old.(*corev1.Pod))
 		noteAdding(ctx, added)
 		for i := range added {
-			debugTaint(userName(ctx), &added[i]).put(&pod.Status, pod.Generation, now)
+			debugTaint(userName(ctx), added[i].Name).put(&pod.Status, pod.Generation, now)
 		}
 	}
 	store := r.debugger.pods.with(r.debugger.schemes, rules)
