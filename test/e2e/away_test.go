@@ -23,6 +23,12 @@ import (
 // data folder goes: it has images, and is purged with the same checks.
 func joined(t *testing.T, to *Server, node string) *Server {
 	t.Helper()
+	return joinedBy(t, to, node, "--kubeconfig", to.Kubeconfig)
+}
+
+// joinedBy is joined with other credentials.
+func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Server {
+	t.Helper()
 	dir, err := os.MkdirTemp("", serverPrefix)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func joined(t *testing.T, to *Server, node string) *Server {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	a.cmd = exec.Command(a.World.Wherry, "agent", "--kubeconfig", to.Kubeconfig, "--data-dir", a.DataDir, "--node-name", node, "--kubelet-port", "0")
+	a.cmd = exec.Command(a.World.Wherry, append([]string{"agent", "--data-dir", a.DataDir, "--node-name", node, "--kubelet-port", "0"}, credentials...)...)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := a.cmd.Start(); err != nil {

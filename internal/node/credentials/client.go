@@ -73,6 +73,12 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 	case state != good && c.Bootstrap == "":
 		return nil, fmt.Errorf("--kubeconfig %s %s: give --bootstrap-kubeconfig to ask for a new one (wherry token create makes it), or another --kubeconfig", c.Kubeconfig, state)
 	}
+	if state != good {
+		// Who joins again wants a new certificate: the one there is may be of a CA that is about to go.
+		if err := store.forget(); err != nil {
+			return nil, err
+		}
+	}
 	manager, err := c.clientManager(store)
 	if err != nil {
 		return nil, err

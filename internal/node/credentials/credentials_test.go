@@ -169,6 +169,22 @@ func TestJoin(t *testing.T) {
 		t.Errorf("requests: %v", requests.Items)
 	}
 
+	t.Run("who joins again gets a new certificate", func(t *testing.T) {
+		client.Close()
+		if err := os.Remove(a.Kubeconfig); err != nil {
+			t.Fatal(err)
+		}
+		before, err := pki.ReadCertificates(pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if client, err = Join(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := pki.ReadCertificates(pair); err != nil || now[0].Equal(before[0]) {
+			t.Errorf("it is the same, %v", err)
+		}
+	})
 	t.Run("after a restart the token is not needed", func(t *testing.T) {
 		client.Close()
 		if err := c.admin.CoreV1().Secrets("kube-system").Delete(t.Context(), "bootstrap-token-aaaaaa", metav1.DeleteOptions{}); err != nil {

@@ -5,6 +5,7 @@ package credentials
 import (
 	"crypto/tls"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,14 @@ func (s *tellingStore) Update(cert, key []byte) (*tls.Certificate, error) {
 	}
 	s.once.Do(func() { close(s.updated) })
 	return pair, s.removeFormer()
+}
+
+// forget makes as if there were no certificate; its file goes when there is another one.
+func (s *tellingStore) forget() error {
+	if err := os.Remove(s.CurrentPath()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // removeFormer removes the keys that are no longer in use; the file store leaves each beside the next.
