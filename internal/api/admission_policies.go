@@ -3,7 +3,6 @@
 package api
 
 import (
-	"io"
 	"time"
 )
 
@@ -24,6 +23,7 @@ type policies struct {
 	runtimeClasses runtimeClasses
 	podSecurity    podSecurity
 	images         *imagePolicies
+	secrets        mountableSecrets
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
@@ -36,10 +36,7 @@ func newPolicies(st stores, config admissionConfig) (*policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &policies{priorities: newPriorities(st), runtimeClasses: runtimeClasses{st["runtimeclasses"]}, images: newImagePolicies(st, fixed)}
+	p := &policies{priorities: newPriorities(st), runtimeClasses: runtimeClasses{st["runtimeclasses"]}, images: newImagePolicies(st, fixed), secrets: newMountableSecrets(st)}
 	p.podSecurity, err = newPodSecurity(st, security)
 	return p, err
 }
-
-// pluginConfig is where the library's plug-ins get their configuration from.
-func (c admissionConfig) pluginConfig(plugin string) (io.Reader, error) { return c.reader(plugin), nil }

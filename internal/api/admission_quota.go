@@ -15,14 +15,16 @@ import (
 	"github.com/wherryproject/wherry/internal/api/quota"
 )
 
-// quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16). It is the last plug-in: what it lets pass
-// is charged.
+// quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16), and those that may come to take more when
+// they change. It is the last plug-in: what it lets pass is charged.
 type quotaAdmission struct{ quotas *quotas }
 
 var _ admission.ValidationInterface = quotaAdmission{}
 
 // Handles implements admission.Interface.
-func (quotaAdmission) Handles(op admission.Operation) bool { return op == admission.Create }
+func (quotaAdmission) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
 
 // Validate implements admission.ValidationInterface.
 func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -30,13 +32,19 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 	if a.GetSubresource() != "" || c == nil {
 		return nil
 	}
+	item := charging{now: quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}}
+	if a.GetOperation() == admission.Update {
+		item.old = &quota.Item{Resource: item.now.Resource, Object: a.GetOldObject()}
+		if !quota.Grows(item.now, *item.old) {
+			return nil
+		}
+	}
 	if has, err := p.quotas.ruled.has(ctx, a.GetNamespace()); err != nil || !has {
 		return err
 	}
 	if err := c.begin(ctx, p.quotas); err != nil {
 		return err
 	}
-	item := quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}
 	for {
 		err := p.quotas.charge(ctx, a, item, c)
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {
@@ -49,11 +57,25 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 	}
 }
 
-// charge writes into the quotas that concern a new object what they will have used with it. The caller's create has the
+// charging is a new object, or one that changes from old.
+type charging struct {
+	now quota.Item
+	old *quota.Item
+}
+
+// of is what is used of a quota with it, or why it does not fit.
+func (i charging) of(q *corev1.ResourceQuota) (corev1.ResourceList, error) {
+	if i.old != nil {
+		return quota.Change(q, i.now, *i.old)
+	}
+	return quota.Charge(q, i.now)
+}
+
+// charge writes into the quotas that concern an object what they will have used with it. The caller's write has the
 // namespace's turn, so that what is charged cannot be counted as missing before the object is there.
-func (q *quotas) charge(ctx context.Context, a admission.Attributes, item quota.Item, c *creation) error {
+func (q *quotas) charge(ctx context.Context, a admission.Attributes, item charging, c *creation) error {
 	matching := func(all []corev1.ResourceQuota) []corev1.ResourceQuota {
-		return slices.DeleteFunc(all, func(r corev1.ResourceQuota) bool { return !quota.Matches(&r, item) })
+		return slices.DeleteFunc(all, func(r corev1.ResourceQuota) bool { return !quota.Matches(&r, item.now) })
 	}
 	all, err := q.list(ctx, a.GetNamespace())
 	if err != nil {
@@ -84,14 +106,14 @@ func (q *quotas) charge(ctx context.Context, a admission.Attributes, item quota.
 }
 
 // chargeAll returns the quotas an object changes, as they are then, or everything that is against it.
-func chargeAll(all []corev1.ResourceQuota, item quota.Item) (changed []corev1.ResourceQuota, _ error) {
+func chargeAll(all []corev1.ResourceQuota, item charging) (changed []corev1.ResourceQuota, _ error) {
 	var refused []error
 	for i := range all {
 		if !quota.Settled(&all[i]) {
 			refused = append(refused, fmt.Errorf("status unknown for quota: %s", all[i].Name))
 			continue
 		}
-		used, err := quota.Charge(&all[i], item)
+		used, err := item.of(&all[i])
 		if err != nil {
 			refused = append(refused, err)
 			continue

@@ -152,7 +152,7 @@ func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 		want := podspec.DebugRunsOf(pod)[c.Name]
 		state := podspec.DebugStateOf(pod, c.Name)
 		stopping := want.StopAt != nil && !want.StopAt.After(now.Time)
-		key := fmt.Sprintf("%s/%s/%d", pod.Name, c.Name, want.Run)
+		key := fmt.Sprintf("%s/%s/%s/%d", pod.Namespace, pod.Name, c.Name, want.Run)
 		n.mu.Lock()
 		first := !state.Begun && n.started[key] == 0
 		if first {

@@ -51,7 +51,26 @@ func Charge(q *corev1.ResourceQuota, i Item) (corev1.ResourceList, error) {
 	if err := missing(q, i); err != nil {
 		return nil, fmt.Errorf("failed quota: %s: %w", q.Name, err)
 	}
-	asked := lists.RemoveZeros(lists.Mask(Usage(i), lists.ResourceNames(q.Spec.Hard)))
+	return add(q, lists.Mask(Usage(i), lists.ResourceNames(q.Spec.Hard)))
+}
+
+// Change is what is used of a settled quota when an object that matches becomes another one, or why it does not fit. What it takes
+// less is not taken off: nobody knows yet whether it is stored.
+func Change(q *corev1.ResourceQuota, now, old Item) (corev1.ResourceList, error) {
+	asked := lists.Mask(Usage(now), lists.ResourceNames(q.Spec.Hard))
+	if Matches(q, old) {
+		asked = lists.SubtractWithNonNegativeResult(asked, lists.Mask(Usage(old), lists.ResourceNames(asked)))
+	}
+	return add(q, asked)
+}
+
+// Grows tells whether an object takes more of anything than it did.
+func Grows(now, old Item) bool {
+	return len(lists.RemoveZeros(lists.SubtractWithNonNegativeResult(Usage(now), Usage(old)))) > 0
+}
+
+func add(q *corev1.ResourceQuota, asked corev1.ResourceList) (corev1.ResourceList, error) {
+	asked = lists.RemoveZeros(asked)
 	total := lists.Add(q.Status.Used, asked)
 	fits, over := lists.LessThanOrEqual(lists.Mask(total, lists.ResourceNames(asked)), q.Spec.Hard)
 	if fits {

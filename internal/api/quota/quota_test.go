@@ -196,3 +196,39 @@ func TestScopes(t *testing.T) {
 		})
 	}
 }
+
+// TestChange proves SC-16: an object that comes to take more is charged with the difference, and one that takes less with nothing.
+func TestChange(t *testing.T) {
+	service := func(kind corev1.ServiceType, ports int) Item {
+		s := &corev1.Service{Spec: corev1.ServiceSpec{Type: kind, Ports: make([]corev1.ServicePort, ports)}}
+		return Item{Resource: corev1.Resource("services"), Object: s}
+	}
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: list("services", "1", "services.nodeports", "3", "services.loadbalancers", "0")}}
+	q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: list("services", "1", "services.nodeports", "2", "services.loadbalancers", "0")}
+	for _, row := range []struct {
+		name     string
+		old, now Item
+		grows    bool
+		ports    string // used then
+		refuse   string
+	}{
+		{"nothing changes", service("NodePort", 2), service("NodePort", 2), false, "2", ""},
+		{"one port more", service("NodePort", 2), service("NodePort", 3), true, "3", ""},
+		{"two ports more", service("NodePort", 2), service("NodePort", 4), true, "", "exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=2, limited: services.nodeports=3"},
+		{"a port less", service("NodePort", 2), service("NodePort", 1), false, "2", ""},
+		{"it becomes a load balancer", service("NodePort", 2), service("LoadBalancer", 2), true, "", "exceeded quota: q, requested: services.loadbalancers=1, used: services.loadbalancers=0, limited: services.loadbalancers=0"},
+	} {
+		if Grows(row.now, row.old) != row.grows {
+			t.Errorf("%s: grows: %t", row.name, !row.grows)
+		}
+		used, err := Change(q, row.now, row.old)
+		switch {
+		case row.refuse != "":
+			if err == nil || err.Error() != row.refuse {
+				t.Errorf("%s: %v", row.name, err)
+			}
+		case err != nil || !Same(used, list("services", "1", "services.nodeports", row.ports, "services.loadbalancers", "0")):
+			t.Errorf("%s: %v, %v", row.name, used, err)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func TestLimitRange(t *testing.T) {
 func TestResourceQuota(t *testing.T) {
 	type rq = corev1.ResourceQuota
 	good := func() *rq {
-		return &rq{ObjectMeta: object("q"), Spec: corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{"BestEffort"}, Hard: corev1.ResourceList{
+		return &rq{ObjectMeta: object("q"), Spec: corev1.ResourceQuotaSpec{Scopes: []corev1.ResourceQuotaScope{"NotTerminating"}, Hard: corev1.ResourceList{
 			"pods": resource.MustParse("10"), "requests.cpu": resource.MustParse("1500m"), "count/jobs.batch": resource.MustParse("1"), "requests.example.com/gpu": resource.MustParse("1"),
 		}}}
 	}
@@ -94,7 +94,9 @@ func TestResourceQuota(t *testing.T) {
 		{"negative", func(q *rq) { q.Spec.Hard["pods"] = resource.MustParse("-1") }, "spec.hard[pods]", "greater than or equal to 0"},
 		{"half a pod", func(q *rq) { q.Spec.Hard["pods"] = resource.MustParse("500m") }, "spec.hard[pods]", "must be an integer"},
 		{"scope", func(q *rq) { q.Spec.Scopes = []corev1.ResourceQuotaScope{"x"} }, "spec.scopes", "unsupported scope"},
-		{"scopes", func(q *rq) { q.Spec.Scopes = append(q.Spec.Scopes, "NotBestEffort") }, "spec.scopes", "conflicting scopes"},
+		{"scopes", func(q *rq) { q.Spec.Scopes = append(q.Spec.Scopes, "Terminating") }, "spec.scopes", "conflicting scopes"},
+		{"SC-16 of best-effort pods only the number", func(q *rq) { q.Spec.Scopes = []corev1.ResourceQuotaScope{"BestEffort"} }, "spec.scopes", "unsupported scope applied to resource requests.cpu"},
+		{"SC-16 scopes are about pods", func(q *rq) { q.Spec.Hard["services"] = resource.MustParse("1") }, "spec.scopes", "unsupported scope applied to resource services"},
 		{"selector", expression(corev1.ScopedResourceSelectorRequirement{ScopeName: "x", Operator: "Exists"}), e0 + ".scopeName", "unsupported scope"},
 		{"selector In", expression(corev1.ScopedResourceSelectorRequirement{ScopeName: "PriorityClass", Operator: "In"}), e0 + ".values", "at least one value"},
 		{"selector Exists", expression(corev1.ScopedResourceSelectorRequirement{ScopeName: "PriorityClass", Operator: "Exists", Values: []string{"a"}}), e0 + ".values", "no value"},

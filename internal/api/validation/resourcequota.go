@@ -116,7 +116,7 @@ func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
 		}
 	}
 	if s.ScopeSelector == nil {
-		return all
+		return append(all, scopedNames(s, chosen, path)...)
 	}
 	for i, e := range s.ScopeSelector.MatchExpressions {
 		at := path.Child("scopeSelector", "matchExpressions").Index(i)
@@ -124,6 +124,25 @@ func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
 			all = append(all, field.Invalid(at.Child("scopeName"), e.ScopeName, "unsupported scope"))
 		}
 		all = append(all, scopeOperator(&e, at)...)
+		chosen.Insert(e.ScopeName)
+	}
+	return append(all, scopedNames(s, chosen, path)...)
+}
+
+// scopedNames: a scope is about pods, so that of what Kubernetes counts only what pods take can be limited in it; of best-effort
+// ones only their number.
+func scopedNames(s *corev1.ResourceQuotaSpec, chosen sets.Set[corev1.ResourceQuotaScope], path *field.Path) (all errs) {
+	if len(chosen) == 0 || chosen.Has(corev1.ResourceQuotaScopeVolumeAttributesClass) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Hard)) {
+		if strings.Contains(string(name), "/") || name == corev1.ResourcePods {
+			continue
+		}
+		if bare := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits."); bare == "storage" || isCounted(name) ||
+			chosen.Has(corev1.ResourceQuotaScopeBestEffort) {
+			all = append(all, field.Invalid(path.Child("scopes"), sets.List(chosen), "unsupported scope applied to resource "+string(name)))
+		}
 	}
 	return all
 }
