@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,8 +24,10 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	webhookconfig "k8s.io/apiserver/pkg/admission/plugin/webhook/config"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/util/webhook"
 )
 
 // dynamic are the plug-ins of admission whose rules are objects: webhooks and policies (EC-21). They are the library's; what is
@@ -40,9 +43,7 @@ type dynamic struct {
 	context context.Context
 	cancel  context.CancelFunc
 	log     *slog.Logger
-
-	// config is the configuration of a plug-in by its name in Kubernetes, such as "ValidatingAdmissionWebhook"; nil is none.
-	config func(plugin string) (io.Reader, error)
+	config  admissionConfig
 
 	mu    sync.Mutex
 	parts *pluginParts // what plug-ins are made with; nil before the first
@@ -50,10 +51,13 @@ type dynamic struct {
 }
 
 // newDynamic prepares the plug-ins. Nothing is started.
-func newDynamic(st stores, schemes *schemes, log *slog.Logger, make func(ctx context.Context) (*pluginParts, error)) *dynamic {
-	d := &dynamic{log: log, make: make}
+func newDynamic(st stores, schemes *schemes, config admissionConfig, log *slog.Logger, make func(ctx context.Context) (*pluginParts, error)) (*dynamic, error) {
+	if err := config.webhooks(); err != nil {
+		return nil, err
+	}
+	d := &dynamic{log: log, config: config, make: make}
 	d.context, d.cancel = context.WithCancel(context.Background())
-	add := func(name, rules string, ops []admission.Operation, exempt []string, make func(io.Reader) (admission.Interface, error)) {
+	add := func(name, rules string, ops []admission.Operation, exempt []string, make func(*pluginParts, io.Reader) (admission.Interface, error)) {
 		p := &onDemand{dynamic: d, name: name, rules: st[rules], ops: ops, exempt: exempt, make: make}
 		p.follow()
 		d.plugins = append(d.plugins, p)
@@ -63,17 +67,26 @@ func newDynamic(st stores, schemes *schemes, log *slog.Logger, make func(ctx con
 	// Nobody could mend a webhook that refuses to be mended. Policies are there for the configurations of webhooks too.
 	everything := append(slices.Clone(policies), "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 	add(mutatingpolicy.PluginName, "mutatingadmissionpolicybindings", []admission.Operation{admission.Create, admission.Update, admission.Connect},
-		policies, func(c io.Reader) (admission.Interface, error) { return mutatingpolicy.NewPlugin(c) })
+		policies, func(parts *pluginParts, c io.Reader) (admission.Interface, error) {
+			// The plug-in reads the schemas of all kinds beside its start, and cannot be asked whether it has. It has before it
+			// is ready if they are made by then.
+			if _, err := parts.client.Discovery().OpenAPIV3().Paths(); err != nil {
+				return nil, fmt.Errorf("read the schemas: %w", err)
+			}
+			return mutatingpolicy.NewPlugin(c)
+		})
 	add(mutatingwebhook.PluginName, "mutatingwebhookconfigurations", all, everything,
-		func(c io.Reader) (admission.Interface, error) { return mutatingwebhook.NewMutatingWebhook(c) })
+		func(_ *pluginParts, c io.Reader) (admission.Interface, error) {
+			return mutatingwebhook.NewMutatingWebhook(c)
+		})
 	add(validatingpolicy.PluginName, "validatingadmissionpolicybindings", all, policies,
-		func(c io.Reader) (admission.Interface, error) { return validatingpolicy.NewPlugin(c) })
+		func(_ *pluginParts, c io.Reader) (admission.Interface, error) { return validatingpolicy.NewPlugin(c) })
 	add(validatingwebhook.PluginName, "validatingwebhookconfigurations", all, everything,
-		func(c io.Reader) (admission.Interface, error) {
+		func(_ *pluginParts, c io.Reader) (admission.Interface, error) {
 			return validatingwebhook.NewValidatingAdmissionWebhook(c)
 		})
 	d.checks = newPolicyChecks(d, st[validatingPolicies], schemes, log)
-	return d
+	return d, nil
 }
 
 func (d *dynamic) mutatingPolicies() admission.Interface   { return mutatingOnDemand{d.plugins[0]} }
@@ -139,7 +152,7 @@ type onDemand struct {
 	rules  *kindREST // without an object of this kind the plug-in has nothing to say
 	ops    []admission.Operation
 	exempt []string // kinds of admissionregistration.k8s.io that the plug-in is never asked about
-	make   func(config io.Reader) (admission.Interface, error)
+	make   func(parts *pluginParts, config io.Reader) (admission.Interface, error)
 
 	active atomic.Bool // there is a rule, or was one since the server started
 
@@ -189,18 +202,11 @@ func (p *onDemand) get() (admission.Interface, error) {
 	if p.plugin != nil {
 		return p.plugin, nil
 	}
-	var config io.Reader
-	if p.config != nil {
-		var err error
-		if config, err = p.config(p.name); err != nil {
-			return nil, fmt.Errorf("configuration of %s: %w", p.name, err)
-		}
-	}
 	parts, err := p.partsFor()
 	if err != nil {
 		return nil, err
 	}
-	plugin, err := p.make(config)
+	plugin, err := p.make(parts, p.config.reader(p.name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
@@ -257,6 +263,24 @@ func (p validatingOnDemand) Validate(ctx context.Context, a admission.Attributes
 		return err
 	}
 	return plugin.(admission.ValidationInterface).Validate(ctx, a, o)
+}
+
+// webhooks says what is wrong with the configuration of the webhook plug-ins, which they themselves would say at the first request.
+func (c admissionConfig) webhooks() error {
+	for _, name := range []string{mutatingwebhook.PluginName, validatingwebhook.PluginName} {
+		fail := func(err error) error { return fmt.Errorf("configuration of admission plug-in %s: %w", name, err) }
+		settings, err := webhookconfig.LoadConfig(c.reader(name))
+		if err != nil {
+			return fail(err)
+		}
+		if settings.StaticManifestsDir != "" {
+			return fail(errors.New("webhooks from files (staticManifestsDir) are not supported: make them API objects"))
+		}
+		if _, err := webhook.NewDefaultAuthenticationInfoResolver(settings.KubeConfigFile); err != nil {
+			return fail(err)
+		}
+	}
+	return nil
 }
 
 // questions are resources that are never stored: somebody asks who or whether. No webhook or policy is asked about them, so that

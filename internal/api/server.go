@@ -122,8 +122,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.quotas = newQuotas(s.stores, s.schemes, s.log)
 	s.policy, s.nodes = newPolicy(s.stores), newNodeAuthorizer(s.stores)
 	s.authorizers = &authorizers{policy: s.policy, nodes: s.nodes}
-	s.dynamic = newDynamic(s.stores, s.schemes, s.log, s.newPluginParts)
-	s.dynamic.config = settled.admission.pluginConfig
+	if s.dynamic, err = newDynamic(s.stores, s.schemes, settled.admission, s.log, s.newPluginParts); err != nil {
+		return nil, err
+	}
 	if s.policies, err = newPolicies(s.stores, settled.admission); err != nil {
 		return nil, err
 	}

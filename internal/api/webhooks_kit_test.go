@@ -77,15 +77,46 @@ type webhook struct {
 // newWebhook serves on 127.0.0.1 with a certificate for names. A nil answer allows everything.
 func newWebhook(t testing.TB, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse, names ...string) *webhook {
 	t.Helper()
+	return newWebhookOn(t, "127.0.0.1", answer, append(names, "127.0.0.1")...)
+}
+
+func newWebhookOn(t testing.TB, address string, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse, names ...string) *webhook {
+	t.Helper()
 	w := &webhook{answer: answer}
-	w.identity, w.url = serveHook(t, http.HandlerFunc(w.serve), append(names, "127.0.0.1")...)
+	w.identity, w.url = serveHookOn(t, address, http.HandlerFunc(w.serve), names...)
 	return w
+}
+
+// hostAddress is an address of this machine that an endpoint may have: not a loopback one.
+func hostAddress(t testing.TB) string {
+	t.Helper()
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String()
+		}
+	}
+	t.Skip("this machine has loopback addresses only, which an endpoint may not have")
+	return ""
 }
 
 func serveHook(t testing.TB, h http.Handler, names ...string) (identity, string) {
 	t.Helper()
+	return serveHookOn(t, "127.0.0.1", h, names...)
+}
+
+func serveHookOn(t testing.TB, address string, h http.Handler, names ...string) (identity, string) {
+	t.Helper()
 	id := newIdentity(t, names...)
 	server := httptest.NewUnstartedServer(h)
+	server.Listener.Close()
+	var err error
+	if server.Listener, err = net.Listen("tcp", net.JoinHostPort(address, "0")); err != nil {
+		t.Fatal(err)
+	}
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{id.cert}}
 	server.Config.ErrorLog = nil
 	server.StartTLS()
@@ -309,4 +340,25 @@ func object[T any](t *testing.T, raw []byte) *T {
 		t.Fatalf("%s: %v", raw, err)
 	}
 	return out
+}
+
+// hookWarnings collects what the server warns a client of.
+type hookWarnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *hookWarnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *hookWarnings) texts() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
 }
