@@ -174,7 +174,7 @@ func TestWherryDebugRefusals(t *testing.T) {
 		"command without --":   {[]string{"debug", "web", "ls"}, 2, []string{"--"}},
 		"exec without command": {[]string{"exec", "web"}, 2, []string{"which command"}},
 		"exec, no command":     {[]string{"exec", "web", "-m", podspec.ToolboxImage, "--", "no-such-command"}, 127, []string{"no-such-command"}},
-		"exec, no image":       {[]string{"exec", "web", "-m", "127.0.0.1:1/nothing:1"}, 125, []string{"127.0.0.1:1"}},
+		"exec, no image":       {[]string{"exec", "web", "-m", "127.0.0.1:1/nothing:1"}, 1, []string{"127.0.0.1:1"}},
 		"plain exec":           {[]string{"exec", "web", "--", "no-such-command"}, 127, []string{"no-such-command"}},
 		"must not be root":     {[]string{"debug", "user", "-m", images.BusyboxRef, "-c", "b5", "--", "true"}, 0, nil},
 	} {

@@ -26,6 +26,7 @@ import (
 
 // Exit codes of a session itself, as docker run has them.
 const (
+	ExitRefused     = 1 // by the server or the node, before anything ran
 	ExitFailed      = 125
 	ExitInterrupted = 130
 )
@@ -107,6 +108,9 @@ func codeOf(err error) (int, error) {
 		return refusedCode(refusal), refusal
 	}
 	err = plain(err)
+	if said, ok := strings.CutPrefix(err.Error(), refusedByNode); ok {
+		return ExitRefused, errors.New(said)
+	}
 	if about(err.Error()) {
 		if code := cri.CommandCode(err.Error()); code != 0 {
 			return code, err
@@ -114,6 +118,10 @@ func codeOf(err error) (int, error) {
 	}
 	return ExitFailed, err
 }
+
+// refusedByNode begins what a client hears of a node's refusal when its own connection with the API server is up already: it is told
+// as one that came before.
+const refusedByNode = "unable to upgrade connection: "
 
 // plain takes the API's word "Internal error occurred" away, which a runtime's error gets at each of the places it comes through.
 func plain(err error) error {

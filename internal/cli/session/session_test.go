@@ -75,6 +75,7 @@ func TestCodeOf(t *testing.T) {
 		"exec, no command": {errors.New(`Internal error occurred: unable to start container process: exec: "x": executable file not found in $PATH`), 127, true},
 		"exec, no file":    {errors.New(`unable to start container process: exec: "/x": stat /x: no such file or directory`), 127, true},
 		"exec, no right":   {errors.New(`unable to start container process: exec: "/etc": permission denied`), 126, true},
+		"refused by node":  {errors.New("Internal error occurred: unable to upgrade connection: image exec: no such image"), 1, true},
 		"broken line":      {io.ErrUnexpectedEOF, 125, true},
 		"other causes":     {refusal(metav1.StatusCause{Type: "Other", Message: "9"}), 1, true},
 	} {
