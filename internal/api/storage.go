@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -145,8 +146,8 @@ func openStorage(config *storagebackend.ConfigForResource, prefix string, _ func
 	return etcdStorage{Interface: s, resource: config.GroupResource}, destroy, nil
 }
 
-// etcdStorage adds two things to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask
-// for them, and words a person understands when an object is too large.
+// etcdStorage adds to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask for them, 410 for
+// every watch from before a compaction, and words a person understands when an object is too large.
 type etcdStorage struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -154,7 +155,20 @@ type etcdStorage struct {
 
 func (s etcdStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	opts.ProgressNotify = opts.Predicate.AllowWatchBookmarks
-	return s.Interface.Watch(ctx, key, opts)
+	w, err := s.Interface.Watch(ctx, key, opts)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(w, forgotten), nil
+}
+
+// forgotten makes 410 Gone, on which clients list again, of the library's internal error about a change whose earlier state was
+// compacted away: that is what a watch from just before a compaction gets, and, asked again, would get until the next one.
+func forgotten(e watch.Event) (watch.Event, bool) {
+	if status, ok := e.Object.(*metav1.Status); ok && e.Type == watch.Error && strings.Contains(status.Message, "PrevKv=nil") {
+		e.Object = &apierrors.NewResourceExpired("the resourceVersion of this watch is too old: list again").ErrStatus
+	}
+	return e, true
 }
 
 func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
