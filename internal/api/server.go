@@ -58,6 +58,7 @@ type Server struct {
 	kubeletCert *pki.Renewing
 	kubelets    *connect.Kubelets
 	proxies     *http.Transport
+	nodePorts   *http.Transport
 
 	listener net.Listener
 	loopback *loopback
@@ -148,7 +149,8 @@ func (s *Server) loadKeys() (err error) {
 		return err
 	}
 	s.kubelets = connect.NewKubelets(func(ctx context.Context, name string) (*corev1.Node, error) { return s.stores.node(ctx, name) }, s.kubeletTLS)
-	s.proxies = connect.NewProxyTransport()
+	s.kubeletCert.OnRenewal(s.kubelets.Close) // idle connections, which go on showing the one before
+	s.proxies, s.nodePorts = connect.NewProxyTransport(), connect.NewNodePortTransport()
 	return nil
 }
 
@@ -315,6 +317,7 @@ func (s *Server) free() {
 	if s.kubelets != nil {
 		s.kubelets.Close()
 		s.proxies.CloseIdleConnections()
+		s.nodePorts.CloseIdleConnections()
 	}
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	DockerConfig string         // the node's own registry credentials: path of a docker config.json, "" for none
 	// ImageRuntime is what image exec needs of the runtime; nil: it is not implemented.
 	ImageRuntime imageexec.Runtime
+	// NoImageRuntime says why there is none, for people.
+	NoImageRuntime string
 	Cgroups      cgroup.Driver // nil: pods go where the runtime puts them
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.

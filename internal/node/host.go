@@ -21,7 +21,7 @@ import (
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
 	var execs httpapi.ImageExec
-	why := ""
+	why := a.cfg.NoImageRuntime
 	switch {
 	case !a.cfg.Features.Enabled(features.ImageExec):
 		why = fmt.Sprintf("image exec is not implemented: the feature gate %s is off at this node", features.ImageExec)

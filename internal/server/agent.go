@@ -19,7 +19,6 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
-	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
@@ -51,7 +50,11 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(o.NodeIPs[0], strconv.Itoa(o.KubeletPort)))
+	minTLS, suites, err := o.Serving.TLS()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(o.KubeletAddress, strconv.Itoa(o.KubeletPort)))
 	if err != nil {
 		return fmt.Errorf("--kubelet-port: %w", err)
 	}
@@ -60,8 +63,8 @@ func (s *Server) startAgent(ctx context.Context) error {
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
-		ImageRuntime: s.imageRuntime(),
-		Cgroups:      groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs,
+		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
+		Cgroups: groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
 		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction,
 		Logger: s.log.With("component", "agent"),
@@ -85,14 +88,6 @@ func (s *Server) localKubelet() (net.Listener, user.Info, func()) {
 	}
 	l := socketpair.New()
 	return l, s.parts.api.KubeletUser(), s.parts.api.ServeKubelet(s.opts.NodeName, l.Dial)
-}
-
-// attacher is the embedded runtime, which keeps output for those who attach; others do not.
-func (s *Server) attacher() httpapi.Attacher {
-	if s.parts.runtime == nil {
-		return nil
-	}
-	return s.parts.runtime
 }
 
 func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.stop(ctx) }

@@ -37,6 +37,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Features:      s.features,
 		Flags:         o.Flags,
 		Audit:         &o.Audit,
+		Serving:       &o.Serving,
 		Admission:     o.Admission,
 
 		Authentication: o.Authentication,

@@ -35,7 +35,7 @@ func (s *Server) check(context.Context) error {
 			return err
 		}
 	}
-	return checkPort(s.opts.NodeIPs[0], s.opts.KubeletPort, "--kubelet-port")
+	return checkPort(s.opts.KubeletAddress, s.opts.KubeletPort, "--kubelet-port")
 }
 
 func (s *Server) startEtcd(ctx context.Context) (err error) {

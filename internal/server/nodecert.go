@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/wherryproject/wherry/internal/node/credentials"
@@ -47,8 +48,12 @@ func (s *Server) nodeCertificate() (nodeCert, error) {
 	for _, ip := range s.opts.NodeIPs {
 		ips = append(ips, net.ParseIP(ip))
 	}
+	local := ips
+	if at := net.ParseIP(s.opts.KubeletAddress); at != nil && !at.IsUnspecified() && !slices.ContainsFunc(ips, at.Equal) {
+		local = append(slices.Clone(ips), at)
+	}
 	own, err := pki.NewRenewing("node's API", s.log, func() ([]byte, []byte, error) {
-		return s.parts.cluster.serving.Serving([]string{s.opts.NodeName}, ips)
+		return s.parts.cluster.serving.Serving([]string{s.opts.NodeName}, local)
 	})
 	if err != nil {
 		return nodeCert{}, err

@@ -41,13 +41,15 @@ type Options struct {
 	WriteKubeconfig string          // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	FeatureGates    map[string]bool // those of package features
 	Audit           audit.Options
+	Serving         api.Serving // of the API; its TLS also of the node's API
 	Admission       api.AdmissionOptions
 
-	NodeName      string
-	NodeIPs       []string // first one is the node's InternalIP
-	KubeletPort   int      // 0 = any free one
-	ClusterDNS    []string
-	ClusterDomain string
+	NodeName       string
+	NodeIPs        []string // first one is the node's InternalIP
+	KubeletPort    int      // 0 = any free one
+	KubeletAddress string   // IP the node's API listens on; empty: see complete
+	ClusterDNS     []string
+	ClusterDomain  string
 
 	EtcdServers  []string // empty: the embedded one
 	EtcdCAFile   string
@@ -89,6 +91,7 @@ func Defaults() Options {
 		ClusterDomain: "cluster.local",
 		EtcdPrefix:    "/registry",
 		Audit:         audit.Defaults(),
+		Serving:       api.DefaultServing(),
 
 		SigningDuration: certificates.Longest,
 		Eviction:        defaultEviction(),
@@ -113,7 +116,19 @@ func (o Options) complete() (Options, error) {
 	if len(o.NodeIPs) == 0 {
 		o.NodeIPs = []string{hostAddress()}
 	}
+	if o.KubeletAddress == "" {
+		o.KubeletAddress = o.kubeletAddress()
+	}
 	return o, o.validate()
+}
+
+// kubeletAddress is where the node's API listens unless told: where others need it, the node's own address; on loopback if the API
+// server, which alone needs it then, is on loopback too.
+func (o Options) kubeletAddress() string {
+	if ip := net.ParseIP(o.BindAddress); o.Join == "" && ip != nil && ip.IsLoopback() {
+		return o.BindAddress
+	}
+	return o.NodeIPs[0]
 }
 
 // validate checks what can be checked without touching the machine.
@@ -141,6 +156,9 @@ func (o Options) validate() error {
 	if msgs := validation.IsDNS1123Subdomain(o.NodeName); len(msgs) > 0 {
 		fail("--node-name: %q: %s", o.NodeName, strings.Join(msgs, "; "))
 	}
+	if o.KubeletAddress != "" && net.ParseIP(o.KubeletAddress) == nil {
+		fail("--kubelet-address: %q is not an IP address", o.KubeletAddress)
+	}
 	for _, ip := range append(append([]string{}, o.NodeIPs...), o.ClusterDNS...) {
 		if net.ParseIP(ip) == nil {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
@@ -155,7 +173,7 @@ func (o Options) validate() error {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 

@@ -177,7 +177,7 @@ func newCluster(t *testing.T) *cluster {
 		}
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
-	transport := NewProxyTransport()
+	transport := NewNodePortTransport()
 	t.Cleanup(transport.CloseIdleConnections)
 	scheme := newScheme(t)
 	mux := http.NewServeMux()

@@ -39,12 +39,21 @@ func (anyMethod) ConnectMethods() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
 }
 
-// NewProxyTransport makes the transport for pods and services, and for ports of nodes other than the kubelet's. Their
-// certificates are not checked: nothing says which they ought to have.
+// NewProxyTransport makes the transport for pods and services. Their certificates are not checked: nothing says which they ought
+// to have. It reaches neither this machine's loopback nor its link.
 func NewProxyTransport() *http.Transport {
+	return newProxyTransport(&net.Dialer{Timeout: dialTimeout, Control: onlyOutside})
+}
+
+// NewNodePortTransport makes the transport for ports of nodes other than the kubelet's. A node's address may be any.
+func NewNodePortTransport() *http.Transport {
+	return newProxyTransport(&net.Dialer{Timeout: dialTimeout})
+}
+
+func newProxyTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     30 * time.Second,
 	}

@@ -5,6 +5,7 @@ package connect
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -113,7 +114,7 @@ func TestServiceProxy(t *testing.T) {
 			{Addresses: []string{"127.0.0.1"}},
 		},
 	}}}
-	transport := NewProxyTransport()
+	transport := NewNodePortTransport() // the backend is on loopback
 	defer transport.CloseIdleConnections()
 	storage := NewServiceProxy(func(_ context.Context, name string) (*corev1.Service, error) {
 		if s, ok := services[name]; ok {
@@ -145,5 +146,50 @@ func TestServiceProxy(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 		})
+	}
+}
+
+// TestProxyStaysOutside proves that neither pod nor service can be made a way to this machine's own services or a cloud's
+// metadata: by address, by name, mapped into IPv6, with or without an upgrade.
+func TestProxyStaysOutside(t *testing.T) {
+	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the host's own") }))
+	defer secret.Close()
+	_, number, _ := net.SplitHostPort(secret.Listener.Addr().String())
+	for _, address := range []string{"127.0.0.1", "127.1.2.3", "localhost", "0.0.0.0", "169.254.169.254", "224.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[::]"} {
+		for _, upgrade := range []bool{false, true} {
+			transport := NewProxyTransport()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				forward(target{scheme: "http", host: address + ":" + number, path: "/"}, transport, responder{w}, "service web").ServeHTTP(w, r)
+			}))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if upgrade {
+				req.Header.Set("Connection", "Upgrade")
+				req.Header.Set("Upgrade", "websocket")
+			}
+			resp, err := server.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(said), "is not one to proxy to") {
+				t.Errorf("%s, upgrade %t: %d %s %v", address, upgrade, resp.StatusCode, said, err)
+			}
+			server.Close()
+			transport.CloseIdleConnections()
+		}
+	}
+	for _, address := range []string{"10.1.2.3:80", "192.0.2.1:80", "[fd00::1]:80", "[2001:db8::1]:443"} {
+		if err := onlyOutside("tcp", address, nil); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, address := range []string{"10.1.2.3", "name:80", ""} {
+		if err := onlyOutside("tcp", address, nil); err == nil {
+			t.Errorf("%q is let through", address)
+		}
 	}
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// chain is the library's chain of handlers, with limits on watches inside of it.
+func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
+	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: map[string]int{}}
+	return genericapiserver.DefaultBuildHandlerChain(limits.hold(api), c)
+}
+
+// watchLimits bounds how many watches a user has open, and ends those whose client takes nothing: each holds a goroutine, a stream
+// of etcd and buffers for hours, and no other limit of the server counts it.
+type watchLimits struct {
+	limit    int           // 0: none
+	patience time.Duration // 0: endless
+	codecs   runtime.NegotiatedSerializer
+
+	mu   sync.Mutex
+	open map[string]int // by user
+}
+
+func (c *watchLimits) hold(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		info, ok := request.RequestInfoFrom(req.Context())
+		if !ok || !info.IsResourceRequest || info.Verb != "watch" {
+			next.ServeHTTP(w, req)
+			return
+		}
+		if c.patience > 0 {
+			slow := &impatient{ResponseWriter: w, control: http.NewResponseController(w), patience: c.patience}
+			defer slow.done()
+			w = responsewriter.WrapForHTTP1Or2(slow)
+		}
+		who, known := request.UserFrom(req.Context())
+		if !known || c.limit == 0 || unlimited(who) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		name := who.GetName()
+		if !c.enter(name) {
+			err := apierrors.NewTooManyRequests(fmt.Sprintf("user %q has %d watches open, as many as one may have: end some, or watch more with each",
+				name, c.limit), 10)
+			responsewriters.ErrorNegotiated(err, c.codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+			return
+		}
+		defer c.leave(name)
+		next.ServeHTTP(w, req)
+	})
+}
+
+// unlimited tells users whose watches are the server's own or a node's: a node watches for each of its pods.
+func unlimited(who user.Info) bool {
+	groups := who.GetGroups()
+	return slices.Contains(groups, user.SystemPrivilegedGroup) || slices.Contains(groups, user.NodesGroup)
+}
+
+func (c *watchLimits) enter(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[name] >= c.limit {
+		return false
+	}
+	c.open[name]++
+	return true
+}
+
+func (c *watchLimits) leave(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[name]--; c.open[name] == 0 {
+		delete(c.open, name)
+	}
+}
+
+// impatient is an answer that fails when its client has taken nothing of it for a time.
+type impatient struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+var _ responsewriter.UserProvidedDecorator = &impatient{}
+
+// Unwrap implements responsewriter.UserProvidedDecorator.
+func (i *impatient) Unwrap() http.ResponseWriter { return i.ResponseWriter }
+
+// Write implements http.ResponseWriter. What is written is sent by the flush after it, under the same deadline.
+func (i *impatient) Write(p []byte) (int, error) {
+	_ = i.control.SetWriteDeadline(time.Now().Add(i.patience)) // where there is none, nobody can be cut off
+	return i.ResponseWriter.Write(p)
+}
+
+// done leaves the connection as it was: another request may come on it.
+func (i *impatient) done() { _ = i.control.SetWriteDeadline(time.Time{}) }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s, err := newSchemes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.codecs = s.codecs
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		ctx := request.WithRequestInfo(req.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIVersion: "v1", Resource: "pods"})
+		l.hold(next).ServeHTTP(w, req.WithContext(request.WithUser(ctx, who)))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A client of a watch that takes nothing is cut off.
+func TestStalledWatch(t *testing.T) {
+	ended := make(chan error, 1)
+	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: map[string]int{}}, &user.DefaultInfo{Name: "jane"}, "watch",
+		func(w http.ResponseWriter, _ *http.Request) {
+			for piece := make([]byte, 256<<10); ; {
+				if _, err := w.Write(piece); err != nil {
+					ended <- err
+					return
+				}
+			}
+		})
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the watch ended with %v", err)
+	}
+}
+
+// One user has no more watches than allowed; others, other requests, nodes and administrators have theirs.
+func TestWatchesPerUser(t *testing.T) {
+	l := &watchLimits{limit: 2, open: map[string]int{}}
+	hold, held := make(chan struct{}), make(chan struct{})
+	next := func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush()
+		held <- struct{}{}
+		<-hold
+	}
+	ask := func(server *httptest.Server) (int, string) {
+		resp, err := http.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, 1024)
+		n := 0
+		if resp.StatusCode != http.StatusOK {
+			n, _ = resp.Body.Read(text)
+			resp.Body.Close()
+		}
+		return resp.StatusCode, string(text[:n])
+	}
+	jane := limited(t, l, &user.DefaultInfo{Name: "jane"}, "watch", next)
+	open := func(server *httptest.Server) {
+		t.Helper()
+		done := make(chan int, 1)
+		go func() { code, _ := ask(server); done <- code }()
+		select {
+		case <-held:
+		case code := <-done:
+			t.Fatalf("refused with %d", code)
+		}
+	}
+	open(jane)
+	open(jane)
+	if code, said := ask(jane); code != http.StatusTooManyRequests || !strings.Contains(said, `user \"jane\" has 2 watches open`) {
+		t.Errorf("%d %s", code, said)
+	}
+	open(limited(t, l, &user.DefaultInfo{Name: "joe"}, "watch", next))
+	open(limited(t, l, &user.DefaultInfo{Name: "jane"}, "list", next))
+	open(limited(t, l, &user.DefaultInfo{Name: "jane", Groups: []string{user.NodesGroup}}, "watch", next))
+	open(limited(t, l, &user.DefaultInfo{Name: "jane", Groups: []string{user.SystemPrivilegedGroup}}, "watch", next))
+	close(hold)
+	jane.Close() // returns when its requests are over
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.open["jane"]; n != 0 {
+		t.Errorf("%d watches of jane are still counted", n)
+	}
+}
+
+// TestServingValidate proves that wrong flags are named.
+func TestServingValidate(t *testing.T) {
+	for want, change := range map[string]func(*Serving){
+		"--tls-min-version: \"VersionTLS9\"":         func(s *Serving) { s.TLSMinVersion = "VersionTLS9" },
+		"--tls-min-version: VersionTLS10 is not":     func(s *Serving) { s.TLSMinVersion = "VersionTLS10" },
+		"--tls-cipher-suites: TLS 1.3 has no choice": func(s *Serving) { s.TLSCipherSuites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"} },
+		"--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SH": func(s *Serving) {
+			s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"TLS_RSA_WITH_RC4_128_SHA"}
+		},
+		"--tls-cipher-suites: Cipher suite NONE not": func(s *Serving) { s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"NONE"} },
+		"--http2-max-streams-per-connection":         func(s *Serving) { s.HTTP2MaxStreams = 0 },
+		"--max-requests-inflight":                    func(s *Serving) { s.MaxRequestsInFlight = 0 },
+		"--max-mutating-requests-inflight":           func(s *Serving) { s.MaxMutatingRequestsInFlight = -1 },
+		"--max-watches-per-user":                     func(s *Serving) { s.MaxWatchesPerUser = -1 },
+		"--goaway-chance":                            func(s *Serving) { s.GoawayChance = 0.5 },
+		"--request-timeout":                          func(s *Serving) { s.RequestTimeout = 0 },
+		"--min-request-timeout":                      func(s *Serving) { s.MinRequestTimeout = 0 },
+		"--strict-transport-security-directives":     func(s *Serving) { s.HSTS = []string{"always"} },
+	} {
+		s := DefaultServing()
+		change(&s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+	s := DefaultServing()
+	s.TLSMinVersion, s.TLSCipherSuites, s.HSTS = "VersionTLS12", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, []string{"max-age=31536000", "includeSubDomains"}
+	if err := errors.Join(s.Validate(), DefaultServing().Validate()); err != nil {
+		t.Error(err)
+	}
+}
