@@ -181,6 +181,7 @@ func (s *Server) addCore(all served) {
 		all.add(core, "pods/ephemeralcontainers", ephemeralREST{subresource{st["pods"].with(s.schemes, podEphemeralRules())}, s.debugger})
 	}
 	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
+	all.add(core, "endpoints", endpointsREST{st["endpoints"]})
 	all.add(core, "pods/binding", bindingREST{st["pods"].Store})
 	all.add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	all.add(core, "serviceaccounts/token", tokenREST{s.tokens})

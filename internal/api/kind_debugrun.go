@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -73,7 +74,7 @@ type ownStatus struct{ subresource }
 // Update implements rest.Updater.
 func (s ownStatus) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser {
+	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser && u.GetName() != rbac.DebugRunController {
 		return nil, false, apierrors.NewForbidden(s.store.DefaultQualifiedResource, name,
 			fmt.Errorf("records are written by the server only; they can be read and deleted"))
 	}

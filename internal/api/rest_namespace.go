@@ -42,7 +42,6 @@ type namespaceREST struct {
 var _ rest.GracefulDeleter = (*namespaceREST)(nil)
 
 func newNamespaceREST(store *kindREST) *namespaceREST {
-	store.ShouldDeleteDuringUpdate = emptiedNamespace
 	return &namespaceREST{plainREST: store, store: store}
 }
 

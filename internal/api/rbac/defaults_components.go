@@ -87,11 +87,12 @@ func controllerRoles() []rbacv1.ClusterRole {
 			append(read(), "delete").to(core, "namespaces"),
 			may("update").to(core, "namespaces/finalize", "namespaces/status"),
 			may("delete", "deletecollection", "get", "list").to("*", "*")),
-		clusterRole(ServiceAccountController, append(tellEvents(), may("create").to(core, "serviceaccounts"))...),
+		clusterRole(ServiceAccountController, append(tellEvents(), append(read(), "create").to(core, "serviceaccounts"))...),
 		clusterRole(RootCAPublisher, append(tellEvents(), append(read(), "create", "update").to(core, "configmaps"))...),
 		clusterRole(NodeController, append(tellEvents(),
 			append(read(), "delete", "patch", "update").to(core, "nodes"),
 			may("patch", "update").to(core, "nodes/status", "pods/status"),
+			read().to(coordination, "leases"), // by which agents show that they live
 			append(read(), "delete").to(core, "pods"))...),
 		clusterRole(PodGarbageCollector,
 			append(read(), "delete").to(core, "pods"),

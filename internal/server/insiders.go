@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// insiders makes clients of the own API for the parts of this process, each as its own user with the default role of its name. The
+// first error stays.
+type insiders struct {
+	server *Server
+	err    error
+}
+
+// config is never nil, so that what is made of it can be handed on until the error is looked at.
+func (i *insiders) config(user string) *rest.Config {
+	config, err := i.server.parts.api.As(user)
+	if err != nil {
+		i.err = err
+		return &rest.Config{}
+	}
+	return clientConfig(config, strings.TrimPrefix(strings.TrimPrefix(user, "system:"), "controller:"))
+}
+
+func (i *insiders) client(user string) kubernetes.Interface {
+	client, err := kubernetes.NewForConfig(i.config(user))
+	if err != nil {
+		i.err = err
+	}
+	return client
+}
