@@ -51,12 +51,17 @@ clean: clean-helpers ## Remove what was built
 
 ##@ Run
 
-EXAMPLE := bin/images/first-light-page.tar bin/images/first-light-web.tar
+EXAMPLE := bin/images/first-light-page.tar bin/images/first-light-web.tar bin/images/sidecar-injector.tar
 
 bin/images/first-light-%.tar: examples/first-light/%/main.go $(wildcard internal/ociimage/*.go)
 	@mkdir -p bin/images
 	go build -ldflags '-s -w' -o bin/images/$* ./examples/first-light/$*
 	go run ./tools/mkimage -o $@ -ref wherry.example/first-light/$*:1 -file bin/images/$*=/$* -entrypoint /$*
+
+bin/images/sidecar-injector.tar: $(wildcard examples/sidecar-injector/*.go internal/ociimage/*.go)
+	@mkdir -p bin/images
+	go build -ldflags '-s -w' -o bin/images/sidecar-injector ./examples/sidecar-injector
+	go run ./tools/mkimage -o $@ -ref wherry.example/sidecar-injector:1 -file bin/images/sidecar-injector=/sidecar-injector -entrypoint /sidecar-injector
 
 .PHONY: run
 run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the server up)

@@ -153,6 +153,9 @@ func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructure
 	if _, err := ri.Create(ctx, obj, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("second create: %v", err)
 	}
+	if r.Kind == "ValidatingAdmissionPolicy" { // its expressions are checked, which writes its status
+		checkedPolicy(t, client(t), obj.GetName(), 1)
+	}
 	got, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if err != nil {
 		t.Fatalf("get: %v", err)
