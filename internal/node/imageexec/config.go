@@ -30,7 +30,8 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 		Image:     image,
 		TargetID:  p.Target,
 		HostsFile: hosts,
-		Mounts:    []*runtimeapi.Mount{{ContainerPath: filesAt, HostPath: files, Readonly: true}}, // the mounts in it have their own mind
+		// The mounts in it have their own mind, and those that come later are to be seen too.
+		Mounts: []*runtimeapi.Mount{{ContainerPath: filesAt, HostPath: files, Readonly: true, Propagation: runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER}},
 	})
 	if err != nil {
 		return nil, err

@@ -48,7 +48,12 @@ type Config struct {
 	Runtime Runtime
 	Ops     *ops.Runner // what it is made of is shared: images, cgroups, logs, the node's facts
 	Folder  string      // of the sessions' files
-	Logger  *slog.Logger
+	// Pod is a pod as the node has it now, or nil; Changed is closed when that may have become another.
+	Pod     func(types.UID) *corev1.Pod
+	Changed func() <-chan struct{}
+	// Released is told that nobody looks at containers of a pod any more that somebody looked at.
+	Released func(types.UID)
+	Logger   *slog.Logger
 }
 
 // Execs runs image execs. Safe for concurrent use.
@@ -56,10 +61,21 @@ type Execs struct {
 	Config
 	mu   sync.Mutex
 	live map[string]bool // sessions, by id
+	held map[string]int  // how many sessions show a container, by its id
 }
 
 // New makes Execs. Nothing is touched before Sweep.
-func New(c Config) *Execs { return &Execs{Config: c, live: map[string]bool{}} }
+func New(c Config) *Execs { return &Execs{Config: c, live: map[string]bool{}, held: map[string]int{}} }
+
+// Holds tells whether a session shows the files of a container, which are not to go from under it.
+func (e *Execs) Holds(container string) bool {
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.held[container] > 0
+}
 
 // Owns tells whether a pod's UID is that of a session, which goes without a record of its own.
 func (e *Execs) Owns(uid types.UID) bool {
@@ -91,6 +107,8 @@ type Session struct {
 
 	changing sync.Mutex // held while the container is started, and while it is removed
 	closed   bool       // guarded by changing
+
+	following // of what starts later
 }
 
 // Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it can do
@@ -154,11 +172,11 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 	}
 	show, left := choose(pod, seen)
 	s.notes = append(s.notes, left...)
-	user := int(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue())
+	s.user, s.uid = int(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue()), pod.UID
 	for _, c := range show {
-		s.show(ctx, pod, c, user)
+		s.show(ctx, pod, c, c.Name)
 	}
-	if err := s.writeNotes(user); err != nil {
+	if err := s.writeNotes(s.user); err != nil {
 		return err
 	}
 	return s.create(ctx, pod, p, config)
@@ -184,12 +202,13 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, p place) (*runtim
 	return c, nil
 }
 
-// show makes a container's files and what is known of it visible. What cannot be had is noted (IX-10).
-func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, user int) {
+// show makes a container's files and what is known of it visible as /c/<as>. What cannot be had is noted (IX-10).
+func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string) {
+	s.hold(c.ID, as)
 	files, err := s.e.Runtime.Files(ctx, c.ID)
 	if err == nil {
 		var notes []string
-		notes, err = s.tree.show(c.Name, files, s.req.Writable)
+		notes, err = s.tree.show(as, files, s.req.Writable)
 		s.notes = append(s.notes, notes...)
 	}
 	if err != nil {
@@ -197,7 +216,7 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, user int) 
 	}
 	write := func(name string, text []byte, err error) {
 		if err == nil {
-			err = s.tree.write(filepath.Join(s.tree.known(c.Name), name), text, user)
+			err = s.tree.write(filepath.Join(s.tree.known(as), name), text, s.user)
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			s.note("container %s: its %s is not shown: %v", c.Name, name, err)

@@ -109,6 +109,7 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
 	defer s.Close()
 	s.tell(streams)
+	s.follow()
 	if err := s.start(ctx); err != nil {
 		text := cri.Message(err)
 		if code := startCode(text); code != 0 {
@@ -121,10 +122,7 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 		return 0, fmt.Errorf("joining the command's streams: %w", err)
 	}
 	// The process has ended; this waits until the runtime has noted how.
-	if _, err := s.e.Ops.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: s.container, Timeout: int64(cleanTime.Seconds())}); err != nil {
-		return 0, fmt.Errorf("waiting for the command's end: %s", cri.Message(err))
-	}
-	st, err := s.e.Ops.CRI.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: s.container})
+	st, err := awaitEnd(ctx, s.e.Ops.CRI, s.container, cleanTime)
 	switch {
 	case cri.NotFound(err):
 		say(streams, "the command was ended with the pod's sandbox")
@@ -132,7 +130,7 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	case err != nil:
 		return 0, fmt.Errorf("the command's exit code: %s", cri.Message(err))
 	}
-	return int(st.GetStatus().GetExitCode()), nil
+	return int(st.GetExitCode()), nil
 }
 
 // start starts the command. It is waited for though the client may have gone: while it is being started, a container cannot be
@@ -191,14 +189,16 @@ func (s *Session) Close() {
 		s.changing.Lock()
 		defer s.changing.Unlock()
 		s.closed = true
+		s.unfollow()
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
 		if err := s.remove(ctx); err != nil {
 			s.e.Logger.Warn("an image exec was not all taken away; the next start will do it", "session", s.id, "err", err)
 		}
 		s.e.mu.Lock()
-		defer s.e.mu.Unlock()
 		delete(s.e.live, s.id)
+		s.e.mu.Unlock()
+		s.release()
 	})
 }
 

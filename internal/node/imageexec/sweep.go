@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,7 +65,37 @@ func removeLabelled(ctx context.Context, c *cri.Client, labels map[string]string
 func removeContainer(ctx context.Context, c *cri.Client, id string) error {
 	_, err := c.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
 	if err != nil && !cri.NotFound(err) {
+		// One whose process has just ended, containerd neither kills nor removes before it has noted that.
+		if _, err = awaitEnd(ctx, c, id, 0); err == nil {
+			_, err = c.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+		}
+	}
+	if err != nil && !cri.NotFound(err) {
 		return fmt.Errorf("removing container %s: %s", id, cri.Message(err))
 	}
 	return nil
+}
+
+// notePoll is how often a runtime is asked whether it has noted a container's end.
+const notePoll = 10 * time.Millisecond
+
+// awaitEnd stops a container, which has the grace for it, and waits until the runtime has noted its end. Stopping one whose process
+// is gone returns at once also before that is noted, and not every runtime has an event for it.
+func awaitEnd(ctx context.Context, c *cri.Client, id string, grace time.Duration) (*runtimeapi.ContainerStatus, error) {
+	if _, err := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: int64(grace.Seconds())}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	defer cancel()
+	for {
+		st, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+		if err != nil || st.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			return st.GetStatus(), err
+		}
+		select {
+		case <-time.After(notePoll):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

@@ -66,6 +66,10 @@ func makeTree(dir string) (*tree, error) {
 		return nil, fmt.Errorf("folder of an image exec: %w", errors.Join(err, os.Remove(dir)))
 	}
 	t := &tree{dir}
+	// What is mounted in it later comes into the command's container too, which gets it as a slave.
+	if err := unix.Mount("", dir, "", unix.MS_SHARED, ""); err != nil {
+		return t, fmt.Errorf("folder of an image exec: %w", err)
+	}
 	return t, os.Mkdir(t.files(), 0o755)
 }
 

@@ -71,3 +71,47 @@ func TestEvictionTooLate(t *testing.T) {
 		t.Errorf("%s %s %+v", s.Phase, s.Reason, s.Conditions)
 	}
 }
+
+// TestClear proves PL-13: what an ended pod has left in the runtime goes while the disk is full, its status and logs stay; not what
+// somebody looks at (IX-09).
+func TestClear(t *testing.T) {
+	ended := func(change func(*facts)) []Op {
+		f := about("m", corev1.RestartPolicyNever).boxed().ended("m0", 0, 3, time.Minute)
+		f.Seen.Sandboxes[0].Ready, f.Seen.Volumes, f.Heard.Stopped = false, false, map[uint32]bool{0: true}
+		f.Pod.Status = Next(f.Input).Status
+		f.Saved = true
+		change(f)
+		d := Next(f.Input)
+		if d.Status.Phase != corev1.PodFailed || d.Status.ContainerStatuses[0].State.Terminated.ExitCode != 3 {
+			t.Errorf("status %+v", d.Status)
+		}
+		return d.Ops
+	}
+	for _, row := range []struct {
+		what   string
+		change func(*facts)
+		want   []Op
+	}{
+		{"there is room", func(*facts) {}, nil},
+		{"the disk is full", func(f *facts) { f.Node.Full = true }, []Op{{Verb: RemoveSandbox}}},
+		{"and the sandbox is gone", func(f *facts) { f.Node.Full, f.Seen.Sandboxes = true, nil }, []Op{{Verb: RemoveContainer, Container: "m0"}}},
+		{"and all is", func(f *facts) { f.Node.Full, f.Seen.Sandboxes, f.Seen.Containers = true, nil, nil }, nil},
+		{"its end is not stored", func(f *facts) { f.Node.Full, f.Saved = true, false }, nil},
+		{"somebody looks", func(f *facts) { f.Node.Full, f.Seen.Containers[0].Held = true, true }, nil},
+	} {
+		if got := ended(row.change); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %+v, want %+v", row.what, got, row.want)
+		}
+	}
+}
+
+// TestHeldIsNotRemoved proves IX-09: the files of a container that somebody looks at by image exec stay when it is started again and
+// again; of the others only the last that has ended does.
+func TestHeldIsNotRemoved(t *testing.T) {
+	f := about("m", corev1.RestartPolicyAlways).boxed().ended("m0", 0, 1, 3*time.Minute).ended("m0", 1, 1, 2*time.Minute).ended("m0", 2, 1, time.Minute).runs("m0", 3)
+	f.Seen.Containers[0].Held = true
+	d := Next(f.Input)
+	if len(d.Ops) != 1 || d.Ops[0].Verb != RemoveContainer || d.Ops[0].Attempt != 1 {
+		t.Errorf("ops %+v", d.Ops)
+	}
+}

@@ -2,7 +2,10 @@
 
 package plan
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // lastWords is how long after the end of grace those are killed that were not told to stop before.
 const lastWords = 2 * time.Second
@@ -134,7 +137,8 @@ func (v *view) newestOfMember(c *Container) (found bool) {
 
 // clear removes the containers of an ended pod for the sake of a full disk (PL-13); how they ended is stored.
 func (v *view) clear() {
-	if !v.Node.Full || !v.saved() {
+	held := func(c Container) bool { return c.Held }
+	if !v.Node.Full || !v.saved() || slices.ContainsFunc(v.Seen.Containers, held) {
 		return
 	}
 	if len(v.Seen.Sandboxes)+len(v.Seen.Containers) > 0 {

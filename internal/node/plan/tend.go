@@ -203,12 +203,12 @@ func (v *view) pull(m *member) bool {
 }
 
 // sweep removes what no one will ask for again: of the attempts that have exited only the newest of each
-// container is kept, and an older sandbox goes when it is empty.
+// container is kept, with those that somebody looks at, and an older sandbox goes when it is empty.
 func (v *view) sweep() {
 	v.all(func(m *member) {
 		for i := range v.Seen.Containers {
 			c := &v.Seen.Containers[i]
-			if c.Name != m.spec.Name || c == m.newest || c == m.dead || c.Live() {
+			if c.Name != m.spec.Name || c == m.newest || c == m.dead || c.Live() || c.Held {
 				continue
 			}
 			v.want(Op{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt})

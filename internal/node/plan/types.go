@@ -126,6 +126,8 @@ type Container struct {
 	SpecImage string
 	// Streak is how many restarts in a row led to this attempt. From an annotation; see [Delay].
 	Streak int
+	// Held is set while somebody looks at its files: one that has ended is not removed then, unless its pod is.
+	Held bool
 }
 
 // Running tells whether the container's process is there, as far as the runtime knows.
