@@ -54,6 +54,8 @@ type rules struct {
 	validateUpdate func(obj, old runtime.Object) field.ErrorList
 	// grace decides whether a deletion waits, and sets options.GracePeriodSeconds when it does.
 	grace func(obj runtime.Object, options *metav1.DeleteOptions) bool
+	// warn says what is valid but not what a person means; old is nil for a new object.
+	warn func(obj, old runtime.Object) []string
 
 	createOnUpdate bool // a PUT of an object that is not there creates it
 	mustHaveRV     bool // an update must name the resource version it is based on
@@ -68,6 +70,7 @@ type typed[T runtime.Object] struct {
 	prepareUpdate  func(obj, old T)
 	validateUpdate func(obj, old T) field.ErrorList
 	grace          func(obj T, options *metav1.DeleteOptions) bool
+	warn           func(obj, old T) []string // old is the zero T for a new object
 	createOnUpdate bool
 	mustHaveRV     bool
 	reset          *fieldpath.Set
@@ -95,6 +98,12 @@ func (t typed[T]) rules() rules {
 	}
 	if t.grace != nil {
 		r.grace = func(obj runtime.Object, o *metav1.DeleteOptions) bool { return t.grace(obj.(T), o) }
+	}
+	if t.warn != nil {
+		r.warn = func(obj, old runtime.Object) []string {
+			before, _ := old.(T)
+			return t.warn(obj.(T), before)
+		}
 	}
 	return r
 }
@@ -152,7 +161,16 @@ func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.
-func (s strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return s.warnings(obj, nil)
+}
+
+func (s strategy) warnings(obj, old runtime.Object) []string {
+	if s.warn == nil {
+		return nil
+	}
+	return s.warn(obj, old)
+}
 
 // Canonicalize implements the library's strategies; the stored form is what validation saw.
 func (s strategy) Canonicalize(runtime.Object) {}
@@ -180,8 +198,8 @@ func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 }
 
 // WarningsOnUpdate implements rest.RESTUpdateStrategy.
-func (s strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	return s.warnings(obj, old)
 }
 
 // CheckGracefulDelete implements rest.RESTGracefulDeleteStrategy.

@@ -39,6 +39,7 @@ func serviceAccountRules() rules {
 	return typed[*corev1.ServiceAccount]{
 		validate:       validation.ValidateServiceAccount,
 		validateUpdate: validation.ValidateServiceAccountUpdate,
+		warn:           serviceAccountWarnings,
 	}.rules()
 }
 

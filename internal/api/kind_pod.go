@@ -41,6 +41,7 @@ func podRules(gates *features.Gates) rules {
 		},
 		validateUpdate: podspec.ValidateUpdate,
 		grace:          podGrace,
+		warn:           podWarnings,
 		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.rules()
 }

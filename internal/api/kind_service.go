@@ -20,6 +20,7 @@ func serviceRules() rules {
 			keepServiceAddress(s, old)
 		},
 		validateUpdate: validation.ValidateServiceUpdate,
+		warn:           serviceWarnings,
 		createOnUpdate: true,
 		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.rules()

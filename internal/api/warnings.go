@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// podWarnings looks at new pods only: those that change are changed by programs.
+func podWarnings(pod, old *corev1.Pod) []string {
+	if old != nil {
+		return nil
+	}
+	return podspec.Warnings(pod)
+}
+
+// serviceWarnings tells what of a service has no effect here, where nothing forwards to the addresses of services.
+func serviceWarnings(s, old *corev1.Service) (all []string) {
+	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) && old.Spec.Type == s.Spec.Type {
+		return nil
+	}
+	const instead = "use kubectl port-forward, a container's hostPort, or the pods' addresses"
+	switch s.Spec.Type {
+	case corev1.ServiceTypeLoadBalancer:
+		all = append(all, "spec.type: nothing here gives a LoadBalancer service an address; "+instead)
+	case corev1.ServiceTypeNodePort:
+		all = append(all, "spec.type: nothing here listens on the node ports of services; "+instead)
+	}
+	if len(s.Spec.ExternalIPs) > 0 {
+		all = append(all, "spec.externalIPs: nothing here forwards them; "+instead)
+	}
+	if s.Spec.LoadBalancerIP != "" {
+		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; nothing here gives it")
+	}
+	if s.Spec.ClusterIP == corev1.ClusterIPNone && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		all = append(all, "spec.SessionAffinity is ignored for headless services")
+	}
+	return all
+}
+
+// enforceMountable is an annotation of service accounts that Kubernetes deprecates.
+const enforceMountable = "kubernetes.io/enforce-mountable-secrets"
+
+func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
+	_, now := a.Annotations[enforceMountable]
+	if old != nil {
+		if _, before := old.Annotations[enforceMountable]; before {
+			return nil
+		}
+	}
+	if !now {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", enforceMountable)}
+}
+
+// endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).
+type endpointsREST struct{ *kindREST }
+
+func (endpointsREST) say(ctx context.Context) {
+	warning.AddWarning(ctx, "", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+}
+
+// Create implements rest.Creater.
+func (r endpointsREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.kindREST.Create(ctx, obj, validate, options)
+}
+
+// Update implements rest.Updater.
+func (r endpointsREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	r.say(ctx)
+	return r.kindREST.Update(ctx, name, info, create, update, mayCreate, options)
+}
+
+// Get implements rest.Getter.
+func (r endpointsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.kindREST.Get(ctx, name, options)
+}
+
+// List implements rest.Lister.
+func (r endpointsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.kindREST.List(ctx, options)
+}
+
+// Watch implements rest.Watcher.
+func (r endpointsREST) Watch(ctx context.Context, options *metainternal.ListOptions) (watch.Interface, error) {
+	r.say(ctx)
+	return r.kindREST.Watch(ctx, options)
+}
