@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	podsecurityapi "k8s.io/pod-security-admission/admission/api"
 	"k8s.io/pod-security-admission/admission/api/load"
+	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/api/validation"
@@ -46,6 +47,9 @@ func readAdmissionConfig(path string) (admissionConfig, error) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	if data, err = yaml.YAMLToJSONStrict(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	obj, err := runtime.Decode(codecs.UniversalDecoder(), data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -77,9 +81,17 @@ func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string) ([]by
 	case p.Path == "":
 		return nil, nil
 	case !filepath.IsAbs(p.Path):
-		return os.ReadFile(filepath.Join(folder, p.Path))
+		p.Path = filepath.Join(folder, p.Path)
 	}
-	return os.ReadFile(p.Path)
+	data, err := os.ReadFile(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	data, err = yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
+	}
+	return data, nil
 }
 
 // reader is the configuration of a plug-in, nil if it has none: what the library's plug-ins take.

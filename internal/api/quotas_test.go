@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/rand"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -267,4 +268,126 @@ func TestQuotaRestart(t *testing.T) {
 	p.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{}
 	createPod(t, c, ns, p)
 	waitUsed(t, c, ns, "pods", "2", "limits.cpu", "4")
+}
+
+// TestQuotaNewNamespace: SC-16, in a namespace that is as new as its quota a pod is made at the first try, created or applied: it
+// waits for the default account, whose creation the quota counts too.
+func TestQuotaNewNamespace(t *testing.T) {
+	c := client(t)
+	for way, create := range map[string]func(ns string) error{
+		"created": func(ns string) error {
+			_, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith("p", "1", ""), metav1.CreateOptions{})
+			return err
+		},
+		"applied": func(ns string) error {
+			_, err := c.CoreV1().Pods(ns).Apply(t.Context(), applycorev1.Pod("p", ns).WithSpec(applycorev1.PodSpec().
+				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))), metav1.ApplyOptions{FieldManager: "test"})
+			return err
+		},
+	} {
+		t.Run("SC-16 "+way, func(t *testing.T) {
+			ns := "new-" + way + "-" + rand.String(5)
+			if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			newQuota(t, c, ns, hard("pods", "1", "count/serviceaccounts", "1"))
+			made := make(chan error, 1)
+			go func() { made <- create(ns) }()
+			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-made; err != nil {
+				t.Fatal(err)
+			}
+			waitUsed(t, c, ns, "pods", "1", "count/serviceaccounts", "1")
+		})
+	}
+}
+
+// TestQuotaGrows: SC-16, a service that comes to take more is held to the quota as a new one.
+func TestQuotaGrows(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	newQuota(t, c, ns, hard("services", "1", "services.nodeports", "1", "services.loadbalancers", "0"))
+	if _, err := c.CoreV1().Services(ns).Create(t.Context(), service("s"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitUsed(t, c, ns, "services", "1", "services.nodeports", "0")
+	patch := func(to string) error {
+		change := `{"spec":{"type":"` + to + `"}}`
+		if to == "ClusterIP" {
+			change = `{"spec":{"type":"ClusterIP","externalTrafficPolicy":null,"ports":[{"port":80}]}}`
+		}
+		_, err := c.CoreV1().Services(ns).Patch(t.Context(), "s", "application/merge-patch+json", []byte(change), metav1.PatchOptions{})
+		return err
+	}
+	refusedFor(t, patch("LoadBalancer"), "exceeded quota: q, requested: services.loadbalancers=1, used: services.loadbalancers=0, limited: services.loadbalancers=0")
+	if err := patch("NodePort"); err != nil {
+		t.Fatal(err)
+	}
+	waitUsed(t, c, ns, "services", "1", "services.nodeports", "1")
+	if err := patch("ClusterIP"); err != nil {
+		t.Fatal(err)
+	}
+	waitUsed(t, c, ns, "services", "1", "services.nodeports", "0")
+}
+
+// TestQuotaScopes: SC-16, what a quota with scopes counts.
+func TestQuotaScopes(t *testing.T) {
+	c := client(t)
+	in := func(scope corev1.ResourceQuotaScope, op corev1.ScopeSelectorOperator, values ...string) *corev1.ScopeSelector {
+		return &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: scope, Operator: op, Values: values}}}
+	}
+	deadline := func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }
+	asks := func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = cpus("1m") }
+	critical := func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }
+	for _, row := range []struct {
+		scope  corev1.ResourceQuotaScope
+		by     *corev1.ScopeSelector
+		inside func(*corev1.Pod)
+		beyond func(*corev1.Pod)
+	}{
+		{corev1.ResourceQuotaScopeTerminating, nil, deadline, nil},
+		{corev1.ResourceQuotaScopeNotTerminating, nil, nil, deadline},
+		{corev1.ResourceQuotaScopeBestEffort, nil, nil, asks},
+		{corev1.ResourceQuotaScopeNotBestEffort, nil, asks, nil},
+		{corev1.ResourceQuotaScopePriorityClass, nil, critical, nil},
+		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpIn, "system-node-critical"), critical, nil},
+		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpNotIn, "system-node-critical"), nil, critical},
+		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpDoesNotExist), nil, critical},
+		{"", in(corev1.ResourceQuotaScopeTerminating, corev1.ScopeSelectorOpExists), deadline, nil},
+	} {
+		t.Run(fmt.Sprint("SC-16 ", row.scope, row.by), func(t *testing.T) {
+			ns := "scoped-" + rand.String(6)
+			if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			spec := hard("pods", "1")
+			spec.ScopeSelector = row.by
+			if row.scope != "" {
+				spec.Scopes = []corev1.ResourceQuotaScope{row.scope}
+			}
+			newQuota(t, c, ns, spec)
+			create := func(name string, change func(*corev1.Pod)) error {
+				p := pod(name)
+				if change != nil {
+					change(p)
+				}
+				_, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
+				return err
+			}
+			for i := range 2 { // beyond the scope there is no limit
+				if err := create(fmt.Sprint("beyond-", i), row.beyond); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := create("inside", row.inside); err != nil {
+				t.Fatal(err)
+			}
+			refusedFor(t, create("one-more", row.inside), "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+		})
+	}
 }
