@@ -30,6 +30,7 @@ type Client struct {
 	endpoint string           // as the user gave it; for messages
 	logger   *slog.Logger
 	ended    *endedCache
+	through  []grpc.UnaryClientInterceptor
 }
 
 // Option changes a Client at its making.
@@ -37,6 +38,11 @@ type Option func(*Client)
 
 // WithLogger tells the client where to log; without it, it is silent.
 func WithLogger(l *slog.Logger) Option { return func(c *Client) { c.logger = l } }
+
+// WithInterceptor makes all calls of [Dial]'s connection, except streams, go through f.
+func WithInterceptor(f grpc.UnaryClientInterceptor) Option {
+	return func(c *Client) { c.through = append(c.through, f) }
+}
 
 // New makes a client from the two generated ones, so that a fake can be called without a connection. The runtime client
 // is wrapped with the checks of this package (PID-08, PID-09).
@@ -70,7 +76,12 @@ func Dial(ctx context.Context, endpoint string, opts ...Option) (*Client, error)
 	if err := checkSocket(endpoint, path); err != nil {
 		return nil, err
 	}
+	var wanted Client
+	for _, o := range opts {
+		o(&wanted)
+	}
 	conn, err := grpc.NewClient("passthrough:///"+path,
+		grpc.WithChainUnaryInterceptor(wanted.through...),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)

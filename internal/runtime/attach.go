@@ -8,53 +8,57 @@ import (
 	eventsapi "github.com/containerd/containerd/api/events"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/events"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"google.golang.org/protobuf/proto"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
+	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
-// AttachOptions are the streams of a client of [Runtime.Attach].
+// AttachOptions are the streams of a client of Attach.
 type AttachOptions = tap.Options
 
 // KeepsOutput says whether Attach can be asked for a container: whether its output is kept, or will be once it is started. An
 // error is the CRI's, of a container that does not exist.
-func (r *Runtime) KeepsOutput(ctx context.Context, containerID string) (bool, error) {
-	if r.taps.Kept(containerID) {
+func (e *engine) KeepsOutput(ctx context.Context, containerID string) (bool, error) {
+	if e.taps.Kept(containerID) {
 		return true, nil
 	}
-	res, err := criapi.NewRuntimeServiceClient(r.Conn()).ContainerStatus(ctx, &criapi.ContainerStatusRequest{ContainerId: containerID})
+	res, err := e.cri.ContainerStatus(ctx, &criapi.ContainerStatusRequest{ContainerId: containerID})
 	if err != nil {
 		return false, err
 	}
 	if res.GetStatus().GetState() != criapi.ContainerState_CONTAINER_CREATED {
-		return r.taps.Kept(containerID), nil // it may have been started just now; or a version did that which kept none
+		return e.taps.Kept(containerID), nil // it may have been started just now; or a version did that which kept none
 	}
-	c, err := r.daemon.metadata(ctx, containerID)
-	return err == nil && c != nil && keptOutput(c), err
+	return e.keeps(ctx, containerID)
 }
 
 // Attach gives a client the output of a container from its first byte, once and in order (EC-16), as far as it is kept, and hands
 // the client's input on (EC-15). The container may be created, running or exited. It returns nil when the process has ended and
 // all its output was written, ctx.Err() when ctx is done, which ends nothing of the container's.
 //
-// It is for containers of which [Runtime.KeepsOutput] says true.
-func (r *Runtime) Attach(ctx context.Context, containerID string, o AttachOptions) error {
+// It is for containers of which KeepsOutput says true.
+func (e *engine) Attach(ctx context.Context, containerID string, o AttachOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	removed, err := r.awaitRemoval(ctx, containerID)
+	removed, err := e.awaitRemoval(ctx, containerID)
 	if err != nil {
 		return err
 	}
-	return r.taps.Attach(ctx, containerID, o, &shim{ctx, r.client, containerID}, removed)
+	return e.taps.Attach(ctx, containerID, o, &shim{ctx, e.client, containerID}, removed)
 }
 
 // awaitRemoval returns what is closed when a container is removed, or is not there any more.
-func (r *Runtime) awaitRemoval(ctx context.Context, id string) (<-chan struct{}, error) {
-	events, errs := r.client.EventService().Subscribe(ctx, `topic=="/containers/delete"`)
-	if kept, err := r.KeepsOutput(ctx, id); err != nil {
+func (e *engine) awaitRemoval(ctx context.Context, id string) (<-chan struct{}, error) {
+	subscribe := func() (<-chan *events.Envelope, <-chan error) {
+		return e.client.EventService().Subscribe(ctx, `topic=="/containers/delete"`)
+	}
+	deleted, errs := subscribe()
+	if kept, err := e.KeepsOutput(ctx, id); err != nil {
 		return nil, err
 	} else if !kept {
 		return nil, tap.ErrNotKept
@@ -63,15 +67,23 @@ func (r *Runtime) awaitRemoval(ctx context.Context, id string) (<-chan struct{},
 	go func() {
 		for {
 			select {
-			case e := <-events:
-				deleted := &eventsapi.ContainerDelete{}
-				if e != nil && proto.Unmarshal(e.Event.GetValue(), deleted) == nil && deleted.ID == id {
-					close(removed)
+			case env := <-deleted:
+				which := &eventsapi.ContainerDelete{}
+				if env == nil || proto.Unmarshal(env.Event.GetValue(), which) != nil || which.ID != id {
+					continue
+				}
+			case <-errs:
+				// ctx is done, or containerd ends; one behind a socket comes back, and has no event for when.
+				if !again(ctx) {
 					return
 				}
-			case <-errs: // ctx is done, or the runtime ends
-				return
+				deleted, errs = subscribe()
+				if _, err := e.KeepsOutput(ctx, id); !cri.NotFound(err) {
+					continue
+				}
 			}
+			close(removed)
+			return
 		}
 	}()
 	return removed, nil

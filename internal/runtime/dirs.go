@@ -60,7 +60,7 @@ func (d dirs) sockets() string     { return filepath.Join(d.short(), "s") }
 func (d dirs) eventSocket() string { return filepath.Join(d.short(), "events.sock") }
 
 // tasks holds a working folder for each task; none of them means anything without the task.
-func (d dirs) tasks() string { return filepath.Join(d.root, "io.containerd.runtime.v2.task") }
+func (d dirs) tasks() string { return filepath.Join(d.root, taskPlugin) }
 
 // shimAddress is the name by which shims tell data folders apart. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }

@@ -38,9 +38,9 @@ type Bind struct {
 }
 
 // Files tells what a container sees. The error is the runtime's when there is no such container.
-func (r *Runtime) Files(ctx context.Context, id string) (*Files, error) {
+func (e *engine) Files(ctx context.Context, id string) (*Files, error) {
 	ctx = namespaces.WithNamespace(ctx, Namespace)
-	c, err := r.client.ContainerService().Get(ctx, id)
+	c, err := e.client.ContainerService().Get(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("container %s: %w", id, err)
 	}
@@ -48,8 +48,8 @@ func (r *Runtime) Files(ctx context.Context, id string) (*Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("container %s: its specification cannot be read: %w", id, err)
 	}
-	files.Root = filepath.Join(r.dirs.run, "io.containerd.runtime.v2.task", Namespace, id, "rootfs")
-	if files.layers, err = r.client.SnapshotService(c.Snapshotter).Mounts(ctx, c.SnapshotKey); err != nil {
+	files.Root = filepath.Join(e.tasks, id, "rootfs")
+	if files.layers, err = e.client.SnapshotService(c.Snapshotter).Mounts(ctx, c.SnapshotKey); err != nil {
 		return nil, fmt.Errorf("container %s: its layers: %w", id, err)
 	}
 	return files, nil

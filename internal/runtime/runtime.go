@@ -18,6 +18,7 @@ import (
 	"github.com/containerd/log"
 	"github.com/containerd/plugin"
 	"google.golang.org/grpc"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 	"github.com/wherryproject/wherry/internal/runtime/tap"
@@ -37,6 +38,7 @@ var ErrRunning = errors.New("a container runtime runs in this process already: o
 
 // Runtime is a running containerd.
 type Runtime struct {
+	engine
 	config   Config
 	dirs     dirs
 	features Features
@@ -44,11 +46,9 @@ type Runtime struct {
 
 	lock      *os.File
 	daemon    *daemon
-	client    *containerd.Client
 	events    *eventServer
 	ends      *ends
-	taps      *tap.Taps
-	cri       *criServer
+	served    *criServer
 	cancel    context.CancelFunc
 	updater   imageUpdater
 	leavePath func() // restores PATH
@@ -96,6 +96,10 @@ func claim(c Config) (*Runtime, error) {
 		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}),
 		daemon: &daemon{set: plugin.NewPluginSet()},
 	}
+	r.engine = engine{tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace), keeps: func(ctx context.Context, id string) (bool, error) {
+		c, err := r.daemon.metadata(ctx, id)
+		return err == nil && c != nil && keptOutput(c), err
+	}}
 	if r.lock, err = r.dirs.lock(); err != nil {
 		_ = r.Close()
 		return nil, err
@@ -187,9 +191,10 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
-	if r.cri, err = serveCRI(r.daemon, r.taps); err != nil {
+	if r.served, err = serveCRI(r.daemon, r.taps); err != nil {
 		return err
 	}
+	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)
 	if err := r.awaitReady(ctx); err != nil {
 		return err
 	}
@@ -241,7 +246,7 @@ func (r *Runtime) fail(err error) {
 }
 
 // Conn is a connection to the CRI (runtime and image service). It belongs to the Runtime: do not close it.
-func (r *Runtime) Conn() *grpc.ClientConn { return r.cri.conn }
+func (r *Runtime) Conn() *grpc.ClientConn { return r.served.conn }
 
 // Containerd is a client of containerd itself, in the CRI's namespace, for what the CRI has no call for. It belongs to
 // the Runtime. Calls need the namespace in their context (namespaces.WithNamespace).
@@ -270,8 +275,8 @@ func (r *Runtime) Close() error {
 		return nil
 	}
 	r.end.Do(func() { close(r.done) })
-	if r.cri != nil {
-		r.cri.stop(stopLimit)
+	if r.served != nil {
+		r.served.stop(stopLimit)
 	}
 	if r.taps != nil {
 		r.taps.Stop()

@@ -29,7 +29,9 @@ const criMetadata = "io.cri-containerd.container.metadata"
 type criContainer struct {
 	Config struct {
 		Labels    map[string]string `json:"labels"`
+		Stdin     bool              `json:"stdin"`
 		StdinOnce bool              `json:"stdin_once"`
+		TTY       bool              `json:"tty"`
 	}
 	LogPath string
 }
@@ -48,11 +50,16 @@ func (d *daemon) metadata(ctx context.Context, id string) (*criContainer, error)
 	if ext == nil {
 		return nil, nil
 	}
+	return parseRecord(id, ext.Value)
+}
+
+// parseRecord reads the CRI's record of a container.
+func parseRecord(id string, text []byte) (*criContainer, error) {
 	var v struct {
 		Version  string
 		Metadata criContainer
 	}
-	if err := json.Unmarshal(ext.Value, &v); err != nil {
+	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("the CRI's record of container %s: %w", id, err)
 	}
 	if v.Version != "v1" {
@@ -108,8 +115,13 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 	if err != nil || c == nil || !keptOutput(c) {
 		return nil, err
 	}
-	return &tap.Spec{Stdin: in.Stdin, Stdout: in.Stdout, Stderr: in.Stderr, Log: c.LogPath, TTY: in.Terminal, StdinOnce: c.Config.StdinOnce,
-		Awaited: c.Config.StdinOnce || cri.TypeOf(c.Config.Labels) == cri.TypeExec}, nil
+	return tapSpec(c, in.Stdin, in.Stdout, in.Stderr, in.Terminal), nil
+}
+
+// tapSpec is how a container is tapped whose fifos these are.
+func tapSpec(c *criContainer, stdin, stdout, stderr string, tty bool) *tap.Spec {
+	return &tap.Spec{Stdin: stdin, Stdout: stdout, Stderr: stderr, Log: c.LogPath, TTY: tty, StdinOnce: c.Config.StdinOnce,
+		Awaited: c.Config.StdinOnce || cri.TypeOf(c.Config.Labels) == cri.TypeExec}
 }
 
 // Get implements tasks.TasksClient.

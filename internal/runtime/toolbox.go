@@ -4,14 +4,18 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
 	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/images/archive"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 
@@ -27,14 +31,15 @@ const archiveLabel = "wherry.dev/archive"
 
 // toolbox is the image that `wherry debug` runs. It comes with the binary, not from a registry.
 type toolbox struct {
-	hash string
-	open func() (fs.File, error)
+	hash   string
+	open   func() (fs.File, error)
+	labels map[string]string // that the image gets besides
 }
 
 // toolboxImage returns the bundled image.
 func toolboxImage() (toolbox, error) {
 	open, hash, err := bundle.Embedded().ToolboxImage()
-	return toolbox{hash, open}, err
+	return toolbox{hash: hash, open: open}, err
 }
 
 // ensure imports the image if it is not there, unpacked, or is another wherry's. The CRI, which is to be started after
@@ -48,7 +53,9 @@ func (t toolbox) ensure(ctx context.Context, c *containerd.Client, snapshotter s
 		}
 	}
 	// Without the CRI's labels, so that it takes the image for a new one and notes its id.
-	img, err := bring(ctx, c, t.open, images.Image{Name: toolboxRef, Labels: map[string]string{archiveLabel: t.hash}})
+	labels := map[string]string{archiveLabel: t.hash}
+	maps.Copy(labels, t.labels)
+	img, err := bring(ctx, c, t.open, images.Image{Name: toolboxRef, Labels: labels})
 	if err != nil {
 		return fmt.Errorf("import the debug image: %w", err)
 	}
@@ -82,33 +89,43 @@ func forget(ctx context.Context, store images.Store, digest string) error {
 }
 
 // bring imports a bundled archive with one image, names it as said, in place of what had that name, and returns it. The
-// name in the archive is not kept.
+// name in the archive is not given to anything: a CRI that runs would take that for an image too.
 func bring(ctx context.Context, c *containerd.Client, open func() (fs.File, error), as images.Image) (images.Image, error) {
-	ctx, release, err := c.WithLease(ctx)
+	ctx, release, err := c.WithLease(ctx) // nothing else keeps it from being garbage before the image has its name
 	if err != nil {
 		return as, err
 	}
-	defer func() { _ = release(ctx) }()
-	archive, err := open()
+	defer func() { _ = release(context.WithoutCancel(ctx)) }()
+	file, err := open()
 	if err != nil {
 		return as, err
 	}
-	defer archive.Close()
-	found, err := c.Import(ctx, archive)
+	defer file.Close()
+	store := c.ContentStore()
+	desc, err := archive.ImportIndex(ctx, store, file)
 	if err != nil {
 		return as, err
 	}
-	if len(found) != 1 {
-		return as, fmt.Errorf("the archive has %d images, want 1", len(found))
+	text, err := content.ReadBlob(ctx, store, desc)
+	if err != nil {
+		return as, err
 	}
-	store := c.ImageService()
-	as.Target = found[0].Target
-	img, err := store.Create(ctx, as)
+	var index struct{ Manifests []json.RawMessage }
+	if err := json.Unmarshal(text, &index); err != nil {
+		return as, fmt.Errorf("the archive's index: %w", err)
+	}
+	if len(index.Manifests) != 1 {
+		return as, fmt.Errorf("the archive has %d images, want 1", len(index.Manifests))
+	}
+	if err := json.Unmarshal(index.Manifests[0], &as.Target); err != nil {
+		return as, fmt.Errorf("the archive's index: %w", err)
+	}
+	if err := images.Walk(ctx, images.SetChildrenLabels(store, images.ChildrenHandler(store)), as.Target); err != nil {
+		return as, err
+	}
+	img, err := c.ImageService().Create(ctx, as)
 	if errdefs.IsAlreadyExists(err) {
-		img, err = store.Update(ctx, as)
+		img, err = c.ImageService().Update(ctx, as)
 	}
-	if err != nil {
-		return as, err
-	}
-	return img, store.Delete(ctx, found[0].Name)
+	return img, err
 }

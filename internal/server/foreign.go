@@ -34,6 +34,11 @@ func endForeign(ctx context.Context, dataDir string) error {
 	if err != nil {
 		return err
 	}
+	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*")) // the temporary sandboxes of a server that was killed
+	if err != nil {
+		return err
+	}
+	folders = append(folders, execs...)
 	if len(folders) > 0 {
 		c, err := cri.Dial(ctx, strings.TrimSpace(string(text)))
 		if err != nil {

@@ -4,25 +4,79 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 
+	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/runtime"
 )
 
-// imageRuntime is what image exec can do with the runtime that was started: nothing with an external one (IX-12).
-func (s *Server) imageRuntime() imageexec.Runtime {
-	if s.parts.runtime == nil {
+// connectRuntime connects to the runtime that was named. One that is no containerd, or whose files cannot be reached, runs pods,
+// but what debugging asks beside the CRI it does not have (IX-12).
+func (s *Server) connectRuntime(ctx context.Context, log *slog.Logger) error {
+	socket, err := cri.ParseEndpoint(s.opts.RuntimeEndpoint)
+	if err != nil {
+		return err
+	}
+	external := runtime.NewExternal(socket, log)
+	c, err := cri.Dial(ctx, s.opts.RuntimeEndpoint, cri.WithLogger(log), cri.WithInterceptor(external.Intercept))
+	if err != nil {
+		return err
+	}
+	if err := writeFile(endpointFile(s.opts.DataDir), []byte(s.opts.RuntimeEndpoint+"\n"), 0o644); err != nil {
+		return folderRefusal(s.opts.DataDir, err)
+	}
+	s.parts.cri = c
+	if err := external.Connect(ctx, c.Runtime); err != nil {
+		s.parts.noImageExec = fmt.Sprintf("image exec is not implemented with this node's container runtime, which does not tell where containers' files are: %v", err)
+		log.Info("the container runtime does not have all that debugging can use: no image exec, no toolbox image, no output from before an attachment", "why", err)
 		return nil
 	}
-	return embedded{s.parts.runtime}
+	s.parts.external = external
+	return nil
 }
 
-// embedded is the embedded runtime as image exec wants it.
-type embedded struct{ r *runtime.Runtime }
+// debugger is what a runtime gives to debugging beside the CRI.
+type debugger interface {
+	httpapi.Attacher
+	Files(ctx context.Context, id string) (*runtime.Files, error)
+}
+
+// debugger is the runtime that was started, or nil if it has nothing of the kind.
+func (s *Server) debugger() debugger {
+	switch {
+	case s.parts.runtime != nil:
+		return s.parts.runtime
+	case s.parts.external != nil:
+		return s.parts.external
+	}
+	return nil
+}
+
+// attacher is a runtime that keeps output for those who attach.
+func (s *Server) attacher() httpapi.Attacher {
+	if d := s.debugger(); d != nil {
+		return d
+	}
+	return nil
+}
+
+// imageRuntime is what image exec can do with the runtime: nothing with one that is no containerd (IX-12).
+func (s *Server) imageRuntime() imageexec.Runtime {
+	if d := s.debugger(); d != nil {
+		return imageRuntime{d}
+	}
+	return nil
+}
+
+// imageRuntime is a runtime as image exec wants it.
+type imageRuntime struct{ d debugger }
 
 // Files is part of [imageexec.Runtime].
-func (e embedded) Files(ctx context.Context, id string) (imageexec.Files, error) {
-	f, err := e.r.Files(ctx, id)
+func (r imageRuntime) Files(ctx context.Context, id string) (imageexec.Files, error) {
+	f, err := r.d.Files(ctx, id)
 	if err != nil {
 		return imageexec.Files{}, err
 	}
@@ -34,6 +88,6 @@ func (e embedded) Files(ctx context.Context, id string) (imageexec.Files, error)
 }
 
 // Attach is part of [imageexec.Runtime].
-func (e embedded) Attach(ctx context.Context, id string, s imageexec.Streams) error {
-	return e.r.Attach(ctx, id, runtime.AttachOptions{TTY: s.TTY, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Resize: s.Resize})
+func (r imageRuntime) Attach(ctx context.Context, id string, s imageexec.Streams) error {
+	return r.d.Attach(ctx, id, runtime.AttachOptions{TTY: s.TTY, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Resize: s.Resize})
 }

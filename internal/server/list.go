@@ -24,6 +24,8 @@ type parts struct {
 	cluster     cluster
 	identity    *credentials.Client // of the agent, when joining another
 	runtime     *runtime.Runtime    // nil with an external one
+	external    *runtime.External   // nil with the embedded one, and with one that is not containerd
+	noImageExec string              // why there is none
 	cri         *cri.Client
 	controllers *background
 	agent       *background

@@ -22,15 +22,7 @@ import (
 func (s *Server) startRuntime(ctx context.Context) error {
 	log := s.log.With("component", "runtime")
 	if s.opts.RuntimeEndpoint != "" {
-		c, err := cri.Dial(ctx, s.opts.RuntimeEndpoint, cri.WithLogger(log))
-		if err != nil {
-			return err
-		}
-		s.parts.cri = c
-		if err := writeFile(endpointFile(s.opts.DataDir), []byte(s.opts.RuntimeEndpoint+"\n"), 0o644); err != nil {
-			return folderRefusal(s.opts.DataDir, err)
-		}
-		return nil
+		return s.connectRuntime(ctx, log)
 	}
 	config, err := s.runtimeConfig()
 	if err != nil {
@@ -96,6 +88,9 @@ func networkFile(dataDir string) string { return filepath.Join(dataDir, "network
 func (s *Server) stopRuntime(ctx context.Context) error {
 	err := stopAll(ctx, s.parts.watch)
 	err = errors.Join(err, s.parts.cri.Close())
+	if s.parts.external != nil {
+		err = errors.Join(err, s.parts.external.Close())
+	}
 	if s.parts.runtime != nil {
 		err = errors.Join(err, s.parts.runtime.Close())
 	}

@@ -50,6 +50,13 @@ func startDebian(t *testing.T) *debian {
 	d := &debian{dir: dir, socket: filepath.Join(dir, "c.sock"), bin: bin, log: filepath.Join(dir, "log")}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	d.configure(t)
+	t.Cleanup(func() { // of whichever process runs last: the server's folder is purged before, with its help
+		if d.cmd == nil {
+			return
+		}
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		_ = d.cmd.Wait() // it ends with the signal's code, or has ended before
+	})
 	d.run(t)
 	return d
 }
@@ -108,10 +115,6 @@ func (d *debian) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.cmd = cmd
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it ends with the signal's code, or has ended before
-	})
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
 	for {
@@ -171,7 +174,7 @@ spec:
   - {name: d, image: tool, args: [sleep]}
   volumes: [{name: v, emptyDir: {}}]
 `)
-	if got := k.log("p", "i") + k.log("p", "c"); got != "init ran\nx\n" {
+	if got := k.log("p", "i") + k.awaitLog("p", "c", "x\n"); got != "init ran\nx\n" {
 		t.Errorf("the logs are %q", got)
 	}
 	k.says("p", "c", "echo hello", "hello")

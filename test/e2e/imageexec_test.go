@@ -76,13 +76,13 @@ func (k *kit) start(pod string, x imageExec) (int, error) {
 	return 0, err
 }
 
-// node is how the node's own API is reached, by the administrator.
+// node is how the node's own API is reached, by the administrator: it listens where the test's server does.
 func (k *kit) node() *rest.Config {
 	k.t.Helper()
 	n, err := k.Client.CoreV1().Nodes().Get(k.ctx(), k.NodeName, metav1.GetOptions{})
 	k.must(err)
 	c := rest.CopyConfig(k.Config)
-	c.Host = net.JoinHostPort(k.NodeIP, strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+	c.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
 	return c
 }
 

@@ -101,7 +101,7 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if policy == corev1.PullNever {
 		message := fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)
 		if builtIn {
-			message = fmt.Sprintf("Container image %q is not here: it comes with the embedded container runtime only, name another image", c.Image)
+			message = fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", c.Image)
 		}
 		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
 		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}

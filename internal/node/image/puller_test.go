@@ -143,7 +143,7 @@ func TestEnsure(t *testing.T) {
 		"Never, there": {image: "a:v1", policy: corev1.PullNever, present: true, want: "id-of-a:v1",
 			events: []string{`Normal Pulled Container image "a:v1" already present on machine and can be accessed by the pod`}},
 		"DC-01 the built-in image, not there": {image: "wherry.dev/toolbox", policy: corev1.PullAlways, want: ErrImageNeverPull,
-			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/toolbox" is not here: it comes with the embedded container runtime only, name another image`}},
+			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/toolbox" is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image`}},
 		"Never, not there": {image: "a:v1", policy: corev1.PullNever, want: ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "a:v1" is not present with pull policy of Never`}},
 		"no tag means latest": {image: "a", policy: corev1.PullIfNotPresent, want: "id-of-a:latest",

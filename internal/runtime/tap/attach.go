@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -210,6 +211,10 @@ func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), e
 	}
 	// An end of its own, so that the client's leaving ends a write that waits, and no other client's.
 	fifo, err := openBoth(t.spec.Stdin + Suffix)
+	if errors.Is(err, fs.ErrNotExist) { // the process has ended, and the runtime removed it
+		go func() { _, _ = io.Copy(io.Discard, in) }()
+		return func() {}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("stdin: %w", err)
 	}

@@ -124,18 +124,21 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// open opens the log and the pipes: the shim, if it lives, has these open too.
-func (t *tap) open() error {
+// openLog opens the log. One that cannot be opened costs the log only.
+func (t *tap) openLog() {
 	var err error
 	if t.logs, err = openLog(t.ring, t.spec.Log, t.spare); err != nil {
 		t.log.Warn("the output of a container is not logged", "err", err)
 		t.logs = newLog(t.ring, t.spare)
 	}
+}
+
+// open opens the pipes: the shim, if it lives, has them open too.
+func (t *tap) open() error {
 	for _, path := range t.spec.outputs() {
 		f, err := os.OpenFile(path+Suffix, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			closeAll(t.pipes)
-			t.logs.close()
 			return err
 		}
 		t.pipes = append(t.pipes, f)

@@ -122,10 +122,15 @@ func (t *tap) createAndOpen(create func() error) error {
 	if err := t.holdTheirs(); err != nil {
 		return err
 	}
-	if err := create(); err != nil {
+	if err := t.open(); err != nil { // before: when the process ends at once, the runtime may remove them
 		return err
 	}
-	return t.open()
+	if err := create(); err != nil {
+		closeAll(t.pipes)
+		return err
+	}
+	t.openLog()
+	return nil
 }
 
 func (t *Taps) prepare(id string, s Spec) (*ring, error) {
@@ -187,7 +192,9 @@ func (t *Taps) take(id string) error {
 	if err == nil {
 		err = p.look()
 	}
-	if err != nil {
+	if err == nil {
+		p.openLog()
+	} else {
 		closeAll(p.pipes)
 		p.letGo()
 		return err
