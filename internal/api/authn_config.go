@@ -53,6 +53,12 @@ type settledAuthentication struct {
 	algorithms []string
 }
 
+// Validate checks what can be checked without asking anybody; files that are named are read.
+func (a Authentication) Validate() error {
+	_, err := a.settle()
+	return err
+}
+
 func (a Authentication) settle() (s settledAuthentication, err error) {
 	s.Authentication = a
 	if len(s.AccountIssuers) == 0 {

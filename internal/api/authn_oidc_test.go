@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -101,9 +102,9 @@ func signed(t *testing.T, key jose.SigningKey, claims map[string]any) string {
 }
 
 // withOIDC is a server with such an authentication, and how somebody with a token reaches it.
-func withOIDC(t *testing.T, p *provider, prefix string, a api.Authentication) func(token string) *rest.Config {
+func withOIDC(t *testing.T, p *provider, dir, prefix string, a api.Authentication) func(token string) *rest.Config {
 	t.Helper()
-	s, _ := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Authentication: a})
+	s, _ := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Authentication: a})
 	admin := configOf(t, s)
 	if p != nil {
 		<-p.asked
@@ -118,7 +119,8 @@ func withOIDC(t *testing.T, p *provider, prefix string, a api.Authentication) fu
 // Identity: the OIDC flags, against a real provider.
 func TestOIDC(t *testing.T) {
 	p := newProvider(t)
-	as := withOIDC(t, p, "/oidc", api.Authentication{OIDC: api.OIDC{
+	dir := t.TempDir()
+	as := withOIDC(t, p, dir, "/oidc", api.Authentication{OIDC: api.OIDC{
 		IssuerURL: p.URL, ClientID: "wherry", UsernameClaim: "email", GroupsClaim: "groups", GroupsPrefix: "corp:",
 		RequiredClaims: map[string]string{"hd": "example.com"}, CAFile: p.caFile,
 	}})
@@ -135,6 +137,16 @@ func TestOIDC(t *testing.T) {
 	}
 	if _, err := clientOf(t, as(good)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("somebody who is known may do anything: %v", err)
+	}
+	admin := rest.CopyConfig(as(""))
+	token, err := os.ReadFile(filepath.Join(dir, "pki", "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin.BearerToken = strings.TrimSpace(string(token))
+	review, err := clientOf(t, admin).AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: good}}, metav1.CreateOptions{})
+	if err != nil || !review.Status.Authenticated || review.Status.User.Username != "jane@example.com" {
+		t.Errorf("TokenReview: %+v, %v", review, err)
 	}
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -174,7 +186,7 @@ func TestAuthenticationConfig(t *testing.T) {
 		}
 		return file
 	}
-	as := withOIDC(t, p, "/authnconfig", api.Authentication{ConfigFile: config(`apiVersion: apiserver.config.k8s.io/v1
+	as := withOIDC(t, p, t.TempDir(), "/authnconfig", api.Authentication{ConfigFile: config(`apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration
 anonymous:
   enabled: true

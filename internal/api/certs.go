@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -39,10 +40,21 @@ func (c servingCert) Run(ctx context.Context, _ int) { c.Renewing.Run(ctx) }
 
 func (s *Server) newServingCert() (servingCert, error) {
 	r, err := pki.NewRenewing("API server", s.log, func() ([]byte, []byte, error) {
+		s.warnOfCA()
 		names, ips := s.cfg.certNames(s.addresses.first()) // the machine's addresses may have changed
 		return s.ca.ServingFor(names, ips, s.cfg.CertLifetime)
 	})
 	return servingCert{r}, err
+}
+
+// caWarning is how long before its end the CA is complained about, at every start and renewal: those come the more often the nearer
+// it is, since no certificate outlives it.
+const caWarning = 180 * 24 * time.Hour
+
+func (s *Server) warnOfCA() {
+	if end := s.ca.NotAfter(); time.Until(end) < caWarning {
+		s.log.Warn("the CA will end, and with it every certificate: rotate it in time with wherry certs rotate", "ends", end)
+	}
 }
 
 // loadAccountKeys reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.

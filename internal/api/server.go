@@ -72,6 +72,7 @@ type Server struct {
 	authorizers *authorizers
 
 	recorder  *audit.Recorder
+	flow      *flowControl // nil: off
 	admission admission.Interface
 	dynamic   *dynamic
 	policies  *policies
@@ -276,6 +277,9 @@ func (s *Server) Run(ctx context.Context) error {
 	go s.watchReady(watch)
 	var counting sync.WaitGroup
 	counting.Go(func() { s.quotas.run(watch) })
+	if s.flow != nil {
+		counting.Go(func() { s.flow.run(watch) })
+	}
 	counting.Go(func() { s.policy.run(watch) })
 	counting.Go(func() { s.nodes.run(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })

@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,63 @@ func TestServiceAccountTokens(t *testing.T) {
 			t.Errorf("the token of an account of the same name before: %v", err)
 		}
 	})
+}
+
+// Identity: tokens that are bound to a Secret or a Node are refused once that is gone, or is another one of the same name.
+func TestTokensBoundToSecretsAndNodes(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+	if _, err := c.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	if _, err := c.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.CoreV1().Nodes().Delete(context.Background(), ns, metav1.DeleteOptions{}) })
+	token := func(kind, name string) *rest.Config {
+		t.Helper()
+		req, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bearer(t, req.Status.Token)
+	}
+	for kind, object := range map[string]struct {
+		name           string
+		remove, create func() error
+	}{
+		"Secret": {"s", func() error { return c.CoreV1().Secrets(ns).Delete(t.Context(), "s", metav1.DeleteOptions{}) },
+			func() error {
+				_, err := c.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{})
+				return err
+			}},
+		"Node": {ns, func() error { return c.CoreV1().Nodes().Delete(t.Context(), ns, metav1.DeleteOptions{}) },
+			func() error {
+				_, err := c.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+				return err
+			}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			good, gone, replaced := token(kind, object.name), token(kind, object.name), token(kind, object.name) // each not in the token cache
+			if _, err := whoami(t, good); err != nil {
+				t.Error(err)
+			}
+			if err := object.remove(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := whoami(t, gone); !apierrors.IsUnauthorized(err) {
+				t.Errorf("gone: %v", err)
+			}
+			if err := object.create(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := whoami(t, replaced); !apierrors.IsUnauthorized(err) {
+				t.Errorf("replaced: %v", err)
+			}
+		})
+	}
 }
 
 func TestTokenRequestRefusals(t *testing.T) {

@@ -281,16 +281,20 @@ func TestToken(t *testing.T) {
 		t.Errorf("%d, %q", code, errs)
 	}
 	for args, want := range map[string]string{
-		"token create x":                     "a token is 6 characters",
-		"token create --ttl -1h":             "--ttl must not be negative",
-		"token create --groups system:nodes": "--groups",
-		"token create --server https://x":    "is for --print-join-command",
-		"token delete":                       "requires at least 1 arg",
-		"token delete X":                     "is no token ID",
-		"token list -o xml":                  "use json or yaml",
-		"token lst":                          "unknown command",
-		"certs -o xml":                       "use json or yaml",
-		"certs rotate x":                     "unknown command",
+		"token create x":                       "a token is 6 characters",
+		"token create --ttl -1h":               "--ttl must not be negative",
+		"token create --groups system:nodes":   "--groups",
+		"token create --server https://x":      "is for --print-join-command",
+		"token delete":                         "requires at least 1 arg",
+		"token delete X":                       "is no token ID",
+		"token list -o xml":                    "use json or yaml",
+		"token lst":                            "unknown command",
+		"certs -o xml":                         "use json or yaml",
+		"certs rotate x":                       "unknown command",
+		"server --oidc-client-id x":            "--oidc-issuer-url and --oidc-client-id belong together",
+		"server --authentication-config /no":   "--authentication-config",
+		"server --cluster-signing-duration 1m": "--cluster-signing-duration: 1m0s is too short",
+		"agent --bootstrap-kubeconfig x --rotate-server-certificates --tls-cert-file a --tls-private-key-file b": "exclude one another",
 	} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -74,11 +73,15 @@ func kubeconfigItem(path string) ([]Item, error) {
 	if !exists(path) {
 		return nil, nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w (run as root)", err)
 	}
-	if err := rest.LoadTLSFiles(config); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	certs, err := ParseCertificates(config.CertData)

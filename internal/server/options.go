@@ -173,7 +173,7 @@ func (o Options) validate() error {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 

@@ -40,6 +40,10 @@ func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 		return false, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was changed"}
 	}
 	held, err := lockFolder(dataDir)
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Code == ExitFolderLocked {
+		refusal.Do = "stop it first, and start it again afterwards; pods run on meanwhile"
+	}
 	if err != nil {
 		return false, err
 	}
