@@ -37,7 +37,7 @@ type Config struct {
 	ImageRuntime imageexec.Runtime
 	// NoImageRuntime says why there is none, for people.
 	NoImageRuntime string
-	Cgroups      cgroup.Driver // nil: pods go where the runtime puts them
+	Cgroups        cgroup.Driver // nil: pods go where the runtime puts them
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener net.Listener

@@ -192,9 +192,15 @@ func (t *Taps) take(id string) error {
 	if err == nil {
 		err = p.look()
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		p.openLog()
-	} else {
+	case errors.Is(err, fs.ErrNotExist): // the process has ended, and a runtime that went on meanwhile removed them
+		closeAll(p.pipes)
+		p.pipes, p.pumps = nil, 0
+		r.h.cut.Store(1)
+		p.openLog()
+	default:
 		closeAll(p.pipes)
 		p.letGo()
 		return err
