@@ -59,6 +59,20 @@ func TestCommands(t *testing.T) {
 		{"sed w", "x\ny\n", `sed -n '/x/w out'; cat out`, "x\n", 0},
 		{"sed block", "a\nb\n", `sed '/a/{s/a/1/;s/1/2/}'`, "2\nb\n", 0},
 		{"sed bad", "", `sed 's/a/b'`, "sed: a / is missing (see --help)\n", 2},
+		{"awk", "a 1\nb 2\n", `cat >f; awk '{ s += $2 } END { print s }' f; awk -F: -v n=2 '{ print $n }' /dev/fd/0 <<E
+x:y
+E
+awk 'NR == 2 { print $1; exit 3 }' f; echo $?`, "3\ny\nb\n3\n", 0},
+		{"awk text", "k=v,w\n", `awk -F'[=,]' 'BEGIN { OFS = "-" } { $1 = toupper($1); print; printf "%05.1f|%s\n", 3, substr($2, 1, 1) } /k/ { gsub("v", "x"); print }'`, "K-v-w\n003.0|v\n", 0},
+		{"awk runs and reads", "", `awk 'BEGIN { system("echo ran"); "echo read" | getline x; print x; print "z\na" | "sort"; close("sort"); print ENVIRON["HOME"] }'`, "ran\nread\na\nz\n/nonexistent\n", 0},
+		{"awk program file", "", `echo 'BEGIN { print ARGC, ARGV[1] }' >p; awk -f p a=1; awk 'BEGIN {'; echo $?`, "2 a=1\nawk: parse error at 1:8: expected } instead of EOF\n2\n", 0},
+		{"diff", "", `seq 9 >a; sed -e 2d -e 's/5/five/' a >b; diff a b; echo $?; diff a a; echo $?; diff -q a b; diff a none`,
+			"--- a\n+++ b\n@@ -1,8 +1,7 @@\n 1\n-2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n1\n0\nFiles a and b differ\ndiff: open none: no such file or directory\n", 2},
+		{"diff ends", "", `printf 'a\nb' >x; printf 'a\nc\n' >y; : >z; diff -U 0 x y; diff z y`,
+			"--- x\n+++ y\n@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+c\n--- z\n+++ y\n@@ -0,0 +1,2 @@\n+a\n+c\n", 1},
+		{"diff does not count", "", `printf 'A  b\n\n' >x; printf 'a b\n' >y; diff -ibB x y && diff -iwBs x y; printf '\000' >b; diff b y`, "Binary files b and y differ\n", 1},
+		{"diff -r", "", `mkdir -p p/d q/d; echo 1 >p/d/f; echo 2 >q/d/f; echo 3 >p/only; diff -r p q; diff -qrN p q; diff p q`,
+			"--- p/d/f\n+++ q/d/f\n@@ -1 +1 @@\n-1\n+2\nOnly in p: only\nFiles p/d/f and q/d/f differ\nFiles p/only and q/only differ\nCommon subdirectories: p/d and q/d\nOnly in p: only\n", 1},
 		{"sort", "b 10\na 9\nc 9\n", `cat >f; sort f; sort -k2,2n -k1,1r f; sort -k2n -u f`, "a 9\nb 10\nc 9\nc 9\na 9\nb 10\na 9\nb 10\n", 0},
 		{"sort -h -V -t", "1M\n2K\n", `sort -h; printf '1.10\n1.9\n' | sort -V; printf 'x:2\ny:1\n' | sort -t: -k2`, "2K\n1M\n1.9\n1.10\ny:1\nx:2\n", 0},
 		{"uniq", "a\na\nb\nA\n", `cat >f; uniq -c f; uniq -d f; sort -f f | uniq -i | wc -l`, "      2 a\n      1 b\n      1 A\na\n2\n", 0},

@@ -3,6 +3,8 @@ module github.com/wherryproject/wherry/toolbox
 go 1.26.0
 
 require (
+	github.com/benhoyt/goawk v1.31.0
+	github.com/pmezard/go-difflib v1.0.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 	mvdan.cc/sh/v3 v3.14.1

@@ -98,6 +98,9 @@ func (n *netcat) note(format string, args ...any) {
 	}
 }
 
+// lastWords is how long input may take to end after the other side has said all it had to say.
+const lastWords = time.Second
+
 // talk copies both ways until the other side ends.
 func (n *netcat) talk(conn net.Conn) error {
 	defer conn.Close()
@@ -133,6 +136,12 @@ func (n *netcat) talk(conn net.Conn) error {
 	}()
 	select {
 	case err := <-got:
+		if err == nil { // the other side may have closed its half only: what is ready to be sent still goes
+			select {
+			case <-sent:
+			case <-time.After(lastWords):
+			}
+		}
 		return err
 	case err := <-sent:
 		if err != nil && !errors.Is(err, unix.EPIPE) {

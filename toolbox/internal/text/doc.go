@@ -11,10 +11,12 @@ import "github.com/wherryproject/wherry/toolbox/internal/applet"
 // Applets returns the package's commands.
 func Applets() []applet.Applet {
 	return []applet.Applet{
+		{Name: "awk", Usage: "PROGRAM [FILE]...", Short: "Run a program for each line", Run: awk},
 		{Name: "base64", Usage: "[FILE]", Short: "Encode or decode base64", Run: base64sum},
 		{Name: "cat", Usage: "[FILE]...", Short: "Print files", Run: cat},
 		{Name: "cmp", Usage: "FILE FILE", Short: "Compare two files byte by byte", Run: cmpFiles},
 		{Name: "cut", Usage: "[FILE]...", Short: "Print parts of lines", Run: cut},
+		{Name: "diff", Usage: "FILE FILE", Short: "Print what two files do not have in common", Run: diff},
 		{Name: "egrep", Usage: "PATTERN [FILE]...", Short: "As grep -E", Run: grep},
 		{Name: "fgrep", Usage: "PATTERN [FILE]...", Short: "As grep -F", Run: grep},
 		{Name: "grep", Usage: "PATTERN [FILE]...", Short: "Print lines that match", Run: grep},

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// server is a command that runs until the test ends.
+type server struct {
+	cmd    *exec.Cmd
+	out    bytes.Buffer // to be read when it has ended
+	lines  *bufio.Reader
+	port   string
+	ending chan struct{}
+}
+
+// listening starts a command that says on its standard error, in a line that ends in a port, where it listens.
+func listening(t *testing.T, dir, stdin string, args ...string) *server {
+	t.Helper()
+	s := &server{cmd: command(t, dir, args...), ending: make(chan struct{})}
+	s.cmd.Stdin, s.cmd.Stdout = strings.NewReader(stdin), &s.out
+	errs, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill() // most often it has ended
+		_ = s.cmd.Wait()
+	})
+	s.lines = bufio.NewReader(errs)
+	line, err := s.lines.ReadString('\n')
+	found := regexp.MustCompile(`:(\d+)/?\n$`).FindStringSubmatch(line)
+	if err != nil || found == nil {
+		t.Fatalf("%q says %q, %v", args, line, err)
+	}
+	s.port = found[1]
+	go func() {
+		defer close(s.ending)
+		_, _ = io.Copy(io.Discard, s.lines)
+	}()
+	return s
+}
+
+// ended waits for its end and returns what it printed.
+func (s *server) ended(t *testing.T) string {
+	t.Helper()
+	<-s.ending
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	return s.out.String()
+}
+
+// says runs a line of the shell and holds what it prints against a pattern.
+func says(t *testing.T, dir, line, want string, code int) {
+	t.Helper()
+	cmd := command(t, dir, "sh", "-c", line)
+	out, _ := cmd.CombinedOutput()
+	if !regexp.MustCompile(`(?s)^`+want+`$`).Match(out) || cmd.ProcessState.ExitCode() != code {
+		t.Errorf("%s\n got %q, code %d\nwant %q, code %d", line, out, cmd.ProcessState.ExitCode(), want, code)
+	}
+}
+
+// Files go by HTTP from httpd to wget and curl, and nothing but those of its folder.
+func TestHTTP(t *testing.T) {
+	dir, at := t.TempDir(), t.TempDir()
+	home := filepath.Join(dir, "home")
+	err := os.Mkdir(home, 0o700)
+	for name, text := range map[string]string{"home/a.txt": "hello\n", "secret": "no\n"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	if err := errors.Join(err, os.Symlink("../secret", filepath.Join(home, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	url := "http://127.0.0.1:" + listening(t, dir, "", "httpd", "-p", "127.0.0.1:0", "home").port
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"wget -q -O - URL/a.txt", "hello\n", 0},
+		{"wget -q URL/a.txt; cat a.txt", "hello\n", 0},
+		{"wget -q --spider URL/a.txt", "", 0},
+		{"wget -q -O - URL/none", ".*404.*", 8},
+		{"wget -q -S -O /dev/null URL/a.txt", ".*HTTP/1.1 200 OK.*", 0},
+		{"curl -s URL/a.txt", "hello\n", 0},
+		{"curl -s -o out -w '%{http_code} %{size_download}\\n' URL/a.txt; cat out", "200 6\nhello\n", 0},
+		{"curl -sI URL/a.txt", "HTTP/1.1 200 OK\r\n.*Content-Length: 6\r\n.*", 0},
+		{"curl -sf URL/none", ".*", 22},
+		{"curl -s -X POST -d x -H 'A: b' -w '%{http_code}' -o /dev/null URL/a.txt", "\\d+", 0},
+		{"curl -sS http://127.0.0.1:1/", "curl: .*refused.*\n", 7},
+	} {
+		says(t, at, strings.ReplaceAll(c.line, "URL", url), c.want, c.code)
+	}
+	if out, _, _ := do(t, at, "", "curl", "-s", url+"/link"); strings.Contains(out, "no\n") {
+		t.Error("httpd shows what lies outside its folder")
+	}
+}
+
+// nc carries bytes both ways over TCP, UDP and unix sockets, and sees what is open.
+func TestNC(t *testing.T) {
+	dir := t.TempDir()
+	l := listening(t, dir, "from the server\n", "nc", "-l", "-v", "127.0.0.1", "0")
+	says(t, dir, "echo from the client | nc 127.0.0.1 "+l.port, "from the server\n", 0)
+	if got := l.ended(t); got != "from the client\n" {
+		t.Errorf("the server got %q", got)
+	}
+	open := listening(t, dir, "", "nc", "-l", "-k", "-v", "127.0.0.1", "0")
+	says(t, dir, "nc -z 127.0.0.1 "+open.port, ".*", 0)
+	says(t, dir, "nc -z -w 1 127.0.0.1 1", ".*", 1)
+
+	udp := listening(t, dir, "", "nc", "-u", "-l", "-v", "-w", "1", "127.0.0.1", "0")
+	says(t, dir, "echo packet | nc -u -q 0 127.0.0.1 "+udp.port, "", 0)
+	if got := udp.ended(t); got != "packet\n" {
+		t.Errorf("the UDP server got %q", got)
+	}
+	says(t, dir, "nc x", "nc: a host and a port are wanted \\(see --help\\)\n", 2)
+}
+
+// ss and netstat show a socket that listens, ss also whose it is.
+func TestSS(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at := regexp.QuoteMeta(l.Addr().String())
+	says(t, t.TempDir(), "ss -ltn", `.*LISTEN +\d+ +\d+ `+at+` .*`, 0)
+	says(t, t.TempDir(), "ss -ltnpH | grep "+l.Addr().String(), `tcp +LISTEN .*pid=`+strconv.Itoa(os.Getpid())+`,.*`, 0)
+	says(t, t.TempDir(), "netstat -ltn", `.*LISTEN +\d+ +\d+ `+at+` .*`, 0)
+	says(t, t.TempDir(), "ss -uln | grep -c "+l.Addr().String(), "0\n", 1)
+}
+
+// nsenter runs a command where another process is.
+func TestNsenter(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("new namespaces need root")
+	}
+	apart := command(t, "/", "sh", "-c", "echo there; read x")
+	apart.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS}
+	in, err := apart.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := apart.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apart.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = apart.Wait() // ends with the end of its input
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "there\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	pid := strconv.Itoa(apart.Process.Pid)
+	says(t, "/", "nsenter -t "+pid+" -n -- ip link | grep -c '^[0-9]'", "1\n", 0) // lo alone
+	says(t, "/", "nsenter -t "+pid+" -u readlink /proc/self/ns/uts; readlink /proc/"+pid+"/ns/uts", `(uts:\[\d+\])\n(uts:\[\d+\])\n`, 0)
+	here, _, _ := do(t, "/", "", "readlink", "/proc/self/ns/net")
+	if there, _, _ := do(t, "/", "", "nsenter", "-t", pid, "-n", "readlink", "/proc/self/ns/net"); there == here || !strings.HasPrefix(there, "net:[") {
+		t.Errorf("it ran in %q; here is %q", there, here)
+	}
+	says(t, "/", "nsenter -t 999999999 -n true", "nsenter: .*no such.*\n", 1)
+}
+
+// ping asks and counts.
+func TestPing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("whether others may ping is the machine's to say")
+	}
+	says(t, "/", "ping -c 2 -i 0.01 127.0.0.1", `PING 127.0.0.1 .*seq=0 .*seq=1 .*2 packets transmitted, 2 received, 0% packet loss\n.*`, 0)
+	says(t, "/", "ping -c 1 -q ::1", `PING ::1 .*1 packets transmitted, 1 received, 0% packet loss\n.*`, 0)
+	says(t, "/", "ping nobody.invalid", "ping: .*nobody.invalid.*\n", 2)
+}
