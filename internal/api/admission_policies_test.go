@@ -108,11 +108,15 @@ func TestPodSecurity(t *testing.T) {
 		n := newDebugNode(t)
 		p := n.pod(t, w.ns, pod("again"))
 		ask := "stdout=true&ephemeralContainerName=debug&ephemeralContainerImage=tools:1&ephemeralContainerProfile="
+		_, err := execInto(t, adminConfig(t), "websocket", w.ns, "again", ask)
+		if s := statusOf(t, err); s.Code != 403 || !strings.Contains(s.Message, "non-default capabilities (container \"debug\"") {
+			t.Errorf("the default profile: %+v", s)
+		}
 		if _, err := execInto(t, adminConfig(t), "websocket", w.ns, "again", ask+"baseline"); err != nil {
 			t.Fatal(err)
 		}
 		end(t, n, p, "debug", 0, 0)
-		_, err := execInto(t, adminConfig(t), "websocket", w.ns, "again", ask+"sysadmin")
+		_, err = execInto(t, adminConfig(t), "websocket", w.ns, "again", ask+"sysadmin")
 		if s := statusOf(t, err); s.Code != 403 || !strings.Contains(s.Message, "privileged (container \"debug\"") {
 			t.Errorf("%+v", s)
 		}

@@ -280,8 +280,8 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 // toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has it in the
 // log all the same. It returns nil if the error is about something else.
 func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, name string, err error) *corev1.ContainerStateTerminated {
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		return nil
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
+		return nil // nothing was made: what has ended is an earlier run of the name
 	}
 	p, gerr := c.CoreV1().Pods(f.namespace).Get(ctx, pod, metav1.GetOptions{})
 	if gerr != nil {
