@@ -19,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certificatesac "k8s.io/client-go/applyconfigurations/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/certificate/csr"
 	"k8s.io/utils/ptr"
@@ -119,6 +120,11 @@ func TestSigningRequest(t *testing.T) {
 	again.Status.Certificate = append(slices.Clone(issued.Status.Certificate), issued.Status.Certificate...)
 	if _, err := requests.UpdateStatus(t.Context(), again, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("another certificate: %v", err)
+	}
+	applied := certificatesac.CertificateSigningRequest("applied").WithSpec(certificatesac.CertificateSigningRequestSpec().WithRequest(made.Spec.Request...).
+		WithSignerName(made.Spec.SignerName).WithUsages(made.Spec.Usages...).WithUsername("root"))
+	if by, err := requests.Apply(t.Context(), applied, metav1.ApplyOptions{FieldManager: "test"}); err != nil || by.Spec.Username != "wherry-admin" {
+		t.Errorf("applied by %+v, %v", by, err)
 	}
 	list, err := requests.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.signerName=example.com/x"})
 	if err != nil || len(list.Items) != 0 {

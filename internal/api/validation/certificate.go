@@ -3,6 +3,7 @@
 package validation
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -23,6 +24,8 @@ const (
 	minCertificateSeconds = 600
 	// maxSignerName is a namespace and a name, as signers of resources have them, and the dots and slash between.
 	maxSignerName = 571
+	// maxRSABits: checking a signature takes time with the square of it, and anybody may choose it.
+	maxRSABits = 8192
 )
 
 // ParseRequest reads the PKCS#10 request of a CertificateSigningRequest and checks that who made it holds the key.
@@ -37,6 +40,9 @@ func ParseRequest(data []byte) (*x509.CertificateRequest, error) {
 	csr, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
 		return nil, err
+	}
+	if key, ok := csr.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
+		return nil, fmt.Errorf("the RSA key has %d bits; at most %d are accepted", key.N.BitLen(), maxRSABits)
 	}
 	if err := csr.CheckSignature(); err != nil {
 		return nil, fmt.Errorf("the signature is not that of the key in the request: %w", err)
