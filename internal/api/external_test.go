@@ -146,6 +146,7 @@ func serve(t testing.TB, cfg api.Config) (*api.Server, func()) {
 	select {
 	case <-s.Ready():
 	case err := <-done:
+		stopped = true
 		t.Fatalf("the server ended: %v", err)
 	case <-time.After(time.Minute):
 		t.Fatal("the server did not get ready")

@@ -19,7 +19,7 @@ const eventTTL = 60 * 60
 
 // kinds is the table of everything the server stores, in the order of discovery. A new kind is a row here and its rules.
 func kinds(gates *features.Gates) []*kind {
-	return slices.Concat(coreKinds(gates), plainKinds(), debugKinds(), policyKinds(), rbacKinds(), admissionKinds(), certificateKinds())
+	return slices.Concat(coreKinds(gates), plainKinds(), debugKinds(), policyKinds(), rbacKinds(), admissionKinds(), certificateKinds(), flowControlKinds())
 }
 
 func coreKinds(gates *features.Gates) []*kind {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -59,8 +60,13 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 		core.WithResource("resourcequotas"): &corev1.ResourceQuota{ObjectMeta: m, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
 		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"): &certificatesv1.CertificateSigningRequest{ObjectMeta: m, Spec: sampleRequest()},
-		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"):              &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
-		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):                     &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
+		flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"): &flowcontrolv1.FlowSchema{ObjectMeta: m, Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "global-default"}}},
+		flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"): &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: m, Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited, Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}}}},
+		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"): &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
+		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):        &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
 		imagepolicy.GroupVersion().WithResource(imagepolicy.Resource): &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy.wherry.dev/v1", "kind": "ImagePolicy", "metadata": map[string]any{"name": m.Name},
 			"spec": map[string]any{"namespaces": []any{"sample-" + ns}, "deny": []any{"evil.example/**"}}}},

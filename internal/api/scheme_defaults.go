@@ -29,6 +29,7 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, validation.SetDefaultsEndpointSlice)
 	addRBACDefaults(scheme)
 	addAdmissionDefaults(scheme)
+	addFlowControlDefaults(scheme)
 	defaulter(scheme, validation.SetDefaultsPriorityClass)
 	defaulter(scheme, imagepolicy.SetDefaults)
 	defaulter(scheme, func(e *corev1.Endpoints) {

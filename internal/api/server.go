@@ -221,6 +221,12 @@ func (s *Server) assemble(b *backend) error {
 		return nil // asked to stop meanwhile; the library would end the whole process for an error
 	})
 
+	started := time.Now()
+	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
+		s.debugger.beside(ctx, "debug containers of before the start", func(context.Context) error { return s.debugger.late(ctx, started) })
+		return nil
+	})
+
 	c.EquivalentResourceRegistry = newEquivalents()
 	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
 		if err := s.dynamic.start(ctx); ctx.Err() == nil {
@@ -253,6 +259,7 @@ func (s *Server) plugins() []admission.Interface {
 		s.policies.podSecurity,
 		s.policies.images,
 		certificateAdmission{func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},
+		policyParams{s.stores, s.dynamic, func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},
 		s.dynamic.validatingPolicies(),
 		s.dynamic.validatingWebhooks(),
 		quotaAdmission{s.quotas},

@@ -106,6 +106,12 @@ func (s Serving) TLS() (version uint16, suites []uint16, err error) {
 	if suites, err = flag.TLSCipherSuites(s.TLSCipherSuites); err != nil {
 		return 0, nil, fmt.Errorf("--tls-cipher-suites: %w; there are %s", err, strings.Join(flag.PreferredTLSCipherNames(), ", "))
 	}
+	if !slices.ContainsFunc(suites, func(s uint16) bool {
+		return s == tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 || s == tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
+	}) {
+		return 0, nil, errors.New("--tls-cipher-suites: HTTP/2 needs TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with a key of RSA, " +
+			"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256); add it (RFC 9113, 9.2.2)")
+	}
 	return version, suites, nil
 }
 
@@ -121,5 +127,5 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxMutatingRequestsInFlight
 	c.EnableProfiling = o.Profiling
 	c.BuildHandlerChainFunc = s.chain
-	return nil
+	return s.newFlowControl(c)
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -57,24 +56,24 @@ func ask(t *testing.T, config *rest.Config, method, path string, body io.Reader,
 
 // TestTLSVersions proves that a server speaks TLS 1.3 alone unless told otherwise.
 func TestTLSVersions(t *testing.T) {
-	const suite = tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+	const suite = tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
 	lenient, _ := hardServer(t, "/tls12", func(s *api.Serving) {
 		s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{tls.CipherSuiteName(suite)}
 	})
 	for name, tc := range map[string]struct {
 		server *api.Server
-		client tls.Config
+		client *tls.Config
 		want   uint16
 	}{
-		"1.3":                   {shared.srv, tls.Config{}, tls.VersionTLS13},
-		"1.2 is refused":        {shared.srv, tls.Config{MaxVersion: tls.VersionTLS12}, 0},
-		"1.2 where allowed":     {lenient, tls.Config{MaxVersion: tls.VersionTLS12}, tls.VersionTLS12},
-		"another suite":         {lenient, tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}, 0},
-		"1.1 is always refused": {lenient, tls.Config{MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, 0},
+		"1.3":                   {shared.srv, &tls.Config{}, tls.VersionTLS13},
+		"1.2 is refused":        {shared.srv, &tls.Config{MaxVersion: tls.VersionTLS12}, 0},
+		"1.2 where allowed":     {lenient, &tls.Config{MaxVersion: tls.VersionTLS12}, tls.VersionTLS12},
+		"another suite":         {lenient, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}}, 0},
+		"1.1 is always refused": {lenient, &tls.Config{MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.client.RootCAs, tc.client.ServerName = tc.server.CA().Pool(), "localhost"
-			conn, err := tls.Dial("tcp", strings.TrimPrefix(tc.server.URL(), "https://"), &tc.client)
+			conn, err := tls.Dial("tcp", strings.TrimPrefix(tc.server.URL(), "https://"), tc.client)
 			if tc.want == 0 {
 				if err == nil {
 					t.Errorf("spoke %s", tls.VersionName(conn.ConnectionState().Version))
@@ -153,26 +152,13 @@ func TestSlowBody(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
-	// The answer, or the end of the connection: what comes first is the library's business.
 	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(conn)
-	var netErr net.Error
-	if ok := err != nil && asTimeout(err, &netErr); ok {
-		t.Fatalf("the server waits for the body; it said %q", text)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 504 ") && !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
+		t.Errorf("%q %v", text, err)
 	}
-	if len(text) > 0 && !strings.HasPrefix(string(text), "HTTP/1.1 504") {
-		t.Errorf("%q", text)
-	}
-}
-
-func asTimeout(err error, to *net.Error) bool {
-	e, ok := err.(net.Error)
-	if ok {
-		*to = e
-	}
-	return ok && e.Timeout()
 }
 
 // TestWhatIsShown proves that what tells about the server's inside is for those who may see it, and off by default.
@@ -189,7 +175,7 @@ func TestWhatIsShown(t *testing.T) {
 		"no profiles":                 {adminConfig(t), "/debug/pprof/", 404},
 		"no profile":                  {adminConfig(t), "/debug/pprof/cmdline", 404},
 		"no flags":                    {adminConfig(t), "/debug/flags/v", 404},
-		"profiles when asked for":     {profiled, "/debug/pprof/cmdline", 200},
+		"profiles when asked for":     {profiled, "/debug/pprof/goroutine", 200},
 		"but not for everybody":       {nobody, "/debug/pprof/cmdline", 403},
 		"metrics":                     {adminConfig(t), "/metrics", 200},
 		"metrics not for everybody":   {nobody, "/metrics", 403},

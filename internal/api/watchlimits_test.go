@@ -116,6 +116,9 @@ func TestServingValidate(t *testing.T) {
 		"--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SH": func(s *Serving) {
 			s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"TLS_RSA_WITH_RC4_128_SHA"}
 		},
+		"--tls-cipher-suites: HTTP/2 needs": func(s *Serving) {
+			s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
+		},
 		"--tls-cipher-suites: Cipher suite NONE not": func(s *Serving) { s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"NONE"} },
 		"--http2-max-streams-per-connection":         func(s *Serving) { s.HTTP2MaxStreams = 0 },
 		"--max-requests-inflight":                    func(s *Serving) { s.MaxRequestsInFlight = 0 },

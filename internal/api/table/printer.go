@@ -76,6 +76,10 @@ func For(kind string) (Printer, bool) {
 		return clusterRoleBindingPrinter(), true
 	case "CertificateSigningRequest":
 		return certificateSigningRequestPrinter(), true
+	case "FlowSchema":
+		return flowSchemaPrinter(), true
+	case "PriorityLevelConfiguration":
+		return priorityLevelPrinter(), true
 	case "DebugRun":
 		return debugRunPrinter(), true
 	case "LimitRange", "Role", "ClusterRole":

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+)
+
+// flowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds; this keeps
+// the objects that every cluster has.
+type flowControl struct {
+	server    *Server
+	informers informers.SharedInformerFactory
+}
+
+// newFlowControl gives the library's handlers priority and fairness, if it is on. Its limit is that of the plain limits together.
+func (s *Server) newFlowControl(c *genericapiserver.Config) error {
+	if !s.cfg.Serving.PriorityAndFairness {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(s.loopback.config)
+	if err != nil {
+		return err
+	}
+	s.flow = &flowControl{server: s, informers: informers.NewSharedInformerFactory(client, 0)}
+	c.FlowControl = flowcontrol.New(s.flow.informers, client.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
+	return nil
+}
+
+// run makes what is missing and watches what there is, until ctx is done.
+func (f *flowControl) run(ctx context.Context) {
+	f.informers.Start(ctx.Done())
+	if err := f.ensureAll(ctx); err != nil && ctx.Err() == nil {
+		f.server.log.Error("flow schemas and priority levels are not all there", "err", err)
+	}
+	<-ctx.Done()
+	f.informers.Shutdown()
+}
+
+// ensureAll makes and mends the mandatory objects, and makes the suggested ones that are missing.
+func (f *flowControl) ensureAll(ctx context.Context) error {
+	for _, p := range bootstrap.MandatoryPriorityLevelConfigurations {
+		if err := f.ensure(ctx, priorityLevels, p.DeepCopy(), true); err != nil {
+			return err
+		}
+	}
+	for _, p := range bootstrap.SuggestedPriorityLevelConfigurations {
+		if err := f.ensure(ctx, priorityLevels, p.DeepCopy(), false); err != nil {
+			return err
+		}
+	}
+	for _, s := range bootstrap.MandatoryFlowSchemas {
+		if err := f.ensure(ctx, flowSchemas, s.DeepCopy(), true); err != nil {
+			return err
+		}
+	}
+	for _, s := range bootstrap.SuggestedFlowSchemas {
+		if err := f.ensure(ctx, flowSchemas, s.DeepCopy(), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure makes an object unless it is there. One that is there and the server's to keep, by its annotation, gets the server's
+// specification (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/#maintenance-of-the-mandatory-and-suggested-configuration-objects).
+func (f *flowControl) ensure(ctx context.Context, plural string, want runtime.Object, mandatory bool) error {
+	m := want.(metav1.Object)
+	m.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: fmt.Sprint(true)})
+	store := f.server.stores[plural]
+	ctx = store.within(ctx, "")
+	have, err := store.Get(ctx, m.GetName(), &metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return f.server.ensure(ctx, plural, "", want)
+	}
+	if err != nil {
+		return err
+	}
+	note, noted := have.(metav1.Object).GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey]
+	ours := mandatory || note == "true" || !noted && have.(metav1.Object).GetGeneration() == 1
+	next := have.DeepCopyObject()
+	if !ours || !takeSpec(next, want) {
+		return nil
+	}
+	_, _, err = store.Update(ctx, m.GetName(), rest.DefaultUpdatedObjectInfo(next), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("update %s %s: %w", store.kind.singular, m.GetName(), err)
+	}
+	return nil
+}
+
+// takeSpec takes the specification over and says whether it was another. What an administrator may set of the exempt level stays.
+func takeSpec(have, want runtime.Object) bool {
+	switch have := have.(type) {
+	case *flowcontrolv1.FlowSchema:
+		spec := want.(*flowcontrolv1.FlowSchema).Spec
+		if equality.Semantic.DeepEqual(have.Spec, spec) {
+			return false
+		}
+		have.Spec = spec
+	case *flowcontrolv1.PriorityLevelConfiguration:
+		spec := want.(*flowcontrolv1.PriorityLevelConfiguration).Spec
+		if spec.Type == flowcontrolv1.PriorityLevelEnablementExempt && have.Spec.Exempt != nil {
+			spec.Exempt = have.Spec.Exempt
+		}
+		if equality.Semantic.DeepEqual(have.Spec, spec) {
+			return false
+		}
+		have.Spec = spec
+	}
+	return true
+}

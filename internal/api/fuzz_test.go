@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/api/table"
+)
+
+// richPod has most of what a pod can have, in YAML.
+const richPod = `apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: n, labels: {a: b}, annotations: {c: d}, finalizers: [x/y], ownerReferences: [{apiVersion: v1, kind: Node, name: n, uid: u}]}
+spec:
+  restartPolicy: OnFailure
+  shareProcessNamespace: true
+  terminationGracePeriodSeconds: 5
+  securityContext: {runAsUser: 1, fsGroup: 2, sysctls: [{name: a.b, value: "1"}], seccompProfile: {type: RuntimeDefault}}
+  volumes:
+  - {name: v, emptyDir: {sizeLimit: 1Gi, medium: Memory}}
+  - {name: w, projected: {sources: [{serviceAccountToken: {path: t, expirationSeconds: 600}}, {configMap: {name: c, items: [{key: k, path: p}]}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}
+  - {name: h, hostPath: {path: /x, type: Directory}}
+  initContainers:
+  - {name: s, image: i, restartPolicy: Always, startupProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {exec: {command: [a]}}}}
+  containers:
+  - name: c
+    image: r.example/i:1
+    command: [a, $(B)]
+    ports: [{containerPort: 80, name: web, hostPort: 8080}]
+    env: [{name: B, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}, {name: C, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}]
+    envFrom: [{prefix: P_, configMapRef: {name: c}}]
+    resources: {limits: {cpu: 1500m, memory: 1Gi, hugepages-2Mi: 2Mi}, requests: {cpu: 1}}
+    volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(B), mountPropagation: Bidirectional}]
+    livenessProbe: {tcpSocket: {port: web}, periodSeconds: 3}
+    readinessProbe: {grpc: {port: 5}}
+    securityContext: {privileged: true, capabilities: {add: [SYS_PTRACE], drop: [ALL]}}
+  ephemeralContainers: [{name: e, image: i, targetContainerName: c}]
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: k, operator: Gt, values: ["1"]}]}]}}}
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}]
+  tolerations: [{key: k, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]
+status: {phase: Running, podIP: 10.0.0.1, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: c, state: {running: {}}}]}
+`
+
+// FuzzBody: whatever the body of a create or an update is, in JSON, YAML or protobuf, of any kind, it is decoded, defaulted,
+// prepared, judged, stored and printed, or refused; nothing panics.
+func FuzzBody(f *testing.F) {
+	s, err := newSchemes()
+	if err != nil {
+		f.Fatal(err)
+	}
+	all := kinds(nil)
+	media := s.codecs.SupportedMediaTypes()
+	for i, k := range all {
+		obj := k.object()
+		obj.(metav1.Object).SetName("n")
+		obj.GetObjectKind().SetGroupVersionKind(k.gv.WithKind(k.name))
+		for j, m := range media {
+			var text bytes.Buffer
+			if m.Serializer.Encode(obj, &text) == nil { // some kinds have no protobuf
+				f.Add(uint8(i), uint8(j), text.Bytes())
+			}
+		}
+		if k.plural == "pods" {
+			for j := range media {
+				f.Add(uint8(i), uint8(j), []byte(richPod))
+			}
+		}
+	}
+	f.Add(uint8(0), uint8(0), []byte(`{"apiVersion":"v1","kind":"List","items":[null]}`))
+	f.Add(uint8(0), uint8(1), []byte("a: &a [*a]"))
+	f.Add(uint8(0), uint8(2), []byte("k8s\x00\x0a\x07\x0a\x02v1\x12\x01X\x12\x00"))
+	f.Fuzz(func(t *testing.T, kindNumber, mediaNumber uint8, body []byte) {
+		k, m := all[int(kindNumber)%len(all)], media[int(mediaNumber)%len(media)]
+		gvk := k.gv.WithKind(k.name)
+		for _, serializer := range []runtime.Decoder{m.Serializer, m.StrictSerializer} {
+			if serializer == nil {
+				continue
+			}
+			obj, _, err := s.codecs.DecoderToVersion(serializer, k.gv).Decode(body, &gvk, k.object())
+			if obj == nil || err != nil && !runtime.IsStrictDecodingError(err) {
+				continue
+			}
+			live(t, s, k, obj)
+		}
+	})
+}
+
+// live does with an object of a kind what its storage does.
+func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
+	if _, ok := obj.(metav1.Object); !ok {
+		return // another kind's: the handlers refuse it by its kind
+	}
+	if got := s.objectKind(obj); got != k.name {
+		return
+	}
+	ctx := context.Background()
+	lists := []rules{k.rules}
+	if k.status != nil {
+		lists = append(lists, *k.status)
+	}
+	for _, r := range lists {
+		st := newStrategy(s, k, r)
+		made := obj.DeepCopyObject()
+		st.PrepareForCreate(ctx, made)
+		faults := st.Validate(ctx, made)
+		for _, old := range []runtime.Object{made.DeepCopyObject(), s.empty(k)} {
+			next := obj.DeepCopyObject()
+			st.PrepareForUpdate(ctx, next, old)
+			st.ValidateUpdate(ctx, next, old)
+			st.CheckGracefulDelete(ctx, next, &metav1.DeleteOptions{})
+		}
+		if len(faults) > 0 {
+			continue
+		}
+		if _, _, err := k.attrs()(made); err != nil {
+			t.Errorf("%s: %v", k.name, err)
+		}
+		printer, _ := table.For(k.name)
+		if _, err := printer.Row(made, time.Unix(0, 0)); err != nil {
+			t.Errorf("%s: %v", k.name, err)
+		}
+		text, err := runtime.Encode(s.storageCodec(k), made)
+		if err != nil {
+			continue // too large, or what protobuf cannot hold
+		}
+		if _, err := runtime.Decode(s.storageCodec(k), text); err != nil {
+			t.Errorf("%s: what was stored cannot be read: %v", k.name, err)
+		}
+	}
+}
+
+// objectKind is the name of an object's kind, by its Go type.
+func (s *schemes) objectKind(obj runtime.Object) string {
+	kinds, _, err := s.external.ObjectKinds(obj)
+	if err != nil || len(kinds) == 0 {
+		return ""
+	}
+	return kinds[0].Kind
+}
+
+// empty is an object that has nothing but its defaults.
+func (s *schemes) empty(k *kind) runtime.Object {
+	obj := k.object()
+	s.Default(obj)
+	return obj
+}
