@@ -54,16 +54,9 @@ func TestHoldGateUpAndDown(t *testing.T) {
 // entered counts what is on record about a pod: records, and the condition of those who entered it.
 func (g *gated) entered(name string) (records int, tainted bool) {
 	g.t.Helper()
-	var list debugrun.DebugRunList
-	text, err := g.CoreV1().RESTClient().Get().AbsPath("/apis/debug.wherry.dev/v1/namespaces/" + g.ns + "/debugruns").DoRaw(g.t.Context())
-	if err == nil {
-		err = json.Unmarshal(text, &list)
-	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for i := range list.Items {
-		if list.Items[i].Spec.Pod.Name == name {
+	list := debugRuns(g.t, g)
+	for i := range list {
+		if list[i].Spec.Pod.Name == name {
 			records++
 		}
 	}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// A debug container is stored with its pod, and its record after that. A server that is killed in between leaves the one without
+// the other; the next one writes the record then: late rather than never (DC-05). One that a client deleted comes back too, as long
+// as the pod has the container: who has entered a pod cannot be made to be forgotten before the pod is.
+
+// mostRecords is the number of records in a namespace from which on old ones are deleted, see package debugruns: one that is missing
+// there may have been, and is not written anew.
+const mostRecords = 1000
+
+// lateRecord is a record that is missing.
+type lateRecord struct {
+	pod       *corev1.Pod
+	container *corev1.EphemeralContainer
+	run       int
+	user      string
+}
+
+// missingRecords finds the debug containers that are in a pod and not on record. Pods that were entered since this server started are
+// left out: their records are on their way. (Pure.)
+func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Time) (out []lateRecord) {
+	type key struct {
+		pod       types.UID
+		container string
+		run       int
+	}
+	have, number := map[key]bool{}, map[string]int{}
+	for i := range kept {
+		s := &kept[i].Spec
+		have[key{s.Pod.UID, s.Container, int(s.Run)}] = true
+		number[kept[i].Namespace]++
+	}
+	for i := range pods {
+		p := &pods[i]
+		if len(p.Spec.EphemeralContainers) == 0 || number[p.Namespace] >= mostRecords {
+			continue
+		}
+		name, who, at := lastDebugger(p)
+		if !at.Before(started.Truncate(time.Second)) {
+			continue
+		}
+		runs := podspec.DebugRunsOf(p)
+		for j := range p.Spec.EphemeralContainers {
+			c := &p.Spec.EphemeralContainers[j]
+			r := lateRecord{pod: p, container: c, run: runs[c.Name].Run, user: "unknown"}
+			if c.Name == name {
+				r.user = who
+			}
+			if !have[key{p.UID, c.Name, r.run}] {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// lastDebugger reads from the condition Tainted which debug container was added last, by whom and when. Of a pod that somebody entered
+// in another way since it tells only when that was.
+func lastDebugger(pod *corev1.Pod) (container, who string, at time.Time) {
+	c := taintOf(pod)
+	if c == nil {
+		return "", "", time.Time{}
+	}
+	i := strings.LastIndex(c.Message, " at ")
+	if i < 0 {
+		return "", "", time.Time{}
+	}
+	at, err := time.Parse(taintTime, c.Message[i+len(" at "):])
+	if err != nil {
+		at = time.Time{}
+	}
+	rest, ok := strings.CutPrefix(c.Message[:i], "debug container ")
+	if c.Reason != debugrun.TaintedByDebugContainer || !ok {
+		return "", "", at
+	}
+	container, who, _ = strings.Cut(rest, " by ")
+	return container, who, at
+}
+
+// late writes the records that a former server was killed before it could write.
+func (d *debugger) late(ctx context.Context, started time.Time) error {
+	pods, err := d.pods.List(d.pods.within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	kept, err := d.records.List(d.records.within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return err
+	}
+	podList, ok1 := pods.(*corev1.PodList)
+	keptList, ok2 := kept.(*debugrun.DebugRunList)
+	if !ok1 || !ok2 {
+		return nil
+	}
+	for _, r := range missingRecords(podList.Items, keptList.Items, started) {
+		ctx := request.WithUser(ctx, &user.DefaultInfo{Name: r.user})
+		if _, err := d.record(ctx, r.pod, debugrun.DebugRunSpec{
+			Kind: debugrun.EphemeralContainer, Container: r.container.Name, Run: int32(r.run), Image: r.container.Image,
+			Command: r.container.Command, Args: r.container.Args, Target: r.container.TargetContainerName,
+		}, nil); err != nil {
+			return err
+		}
+		d.log.Warn("a debug container was not on record, because a server was killed; it is now", "pod", r.pod.Namespace+"/"+r.pod.Name,
+			"container", r.container.Name, "user", r.user)
+	}
+	return nil
+}
