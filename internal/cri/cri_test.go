@@ -293,3 +293,38 @@ func TestGuard(t *testing.T) {
 		t.Errorf("PID-07: %v", err)
 	}
 }
+
+// PID-11: what a runtime says of a mode it does not have names the mode, whichever way it says so; what it says of other things is
+// left as it is.
+func TestGuardNamesMode(t *testing.T) {
+	for _, tc := range []struct {
+		err   error
+		named bool
+	}{
+		{status.Error(codes.Unimplemented, "not supported"), true},
+		{status.Error(codes.Unknown, "failed to generate spec: unsupported namespace mode: 2"), true},
+		{status.Error(codes.InvalidArgument, "invalid namespace option"), true},
+		{status.Error(codes.Unknown, "failed to setup network namespace"), false},
+		{status.Error(codes.Unknown, "no such image"), false},
+	} {
+		f := newFake()
+		config := podConfig("a")
+		config.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
+			NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_NODE}}}
+		c := cri.New(refusing{RuntimeServiceClient: f.Client().Runtime, err: tc.err}, f.Client().Images)
+		_, err := c.Runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
+		if named := strings.Contains(cri.Message(err), "NODE"); named != tc.named || status.Code(err) != status.Code(tc.err) {
+			t.Errorf("%v became %v", tc.err, err)
+		}
+	}
+}
+
+// refusing is a runtime that makes no sandboxes.
+type refusing struct {
+	runtimeapi.RuntimeServiceClient
+	err error
+}
+
+func (r refusing) RunPodSandbox(context.Context, *runtimeapi.RunPodSandboxRequest, ...grpc.CallOption) (*runtimeapi.RunPodSandboxResponse, error) {
+	return nil, r.err
+}

@@ -4,6 +4,7 @@ package cri
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,10 +31,21 @@ func (g *guard) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxR
 // named adds the PID namespace mode that was asked for to the answer of a runtime that does not support something: there are
 // such that do not say what (PID-11).
 func named(ns *runtimeapi.NamespaceOption, err error) error {
-	if ns == nil || !Unimplemented(err) {
+	if ns == nil || err == nil {
 		return err
 	}
-	return status.Errorf(codes.Unimplemented, "%s (PID namespace mode %s was asked for)", Message(err), ns.GetPid())
+	text, mode := Message(err), ns.GetPid().String()
+	if strings.Contains(text, mode) || !Unimplemented(err) && !refusesMode(text) {
+		return err
+	}
+	return status.Errorf(code(err), "%s (PID namespace mode %s was asked for)", text, mode)
+}
+
+// refusesMode tells whether a runtime's words are about a mode of a namespace; most have no code for that. (Pure.)
+func refusesMode(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "namespace") && (strings.Contains(text, "mode") || strings.Contains(text, "option")) &&
+		(strings.Contains(text, "support") || strings.Contains(text, "invalid") || strings.Contains(text, "unknown"))
 }
 
 func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, opts ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {

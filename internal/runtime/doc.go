@@ -8,6 +8,9 @@
 // export of images, snapshots). [Purge] is the opposite of Start: it ends whatever runs from a data folder and
 // unmounts it, so that the folder can be deleted.
 //
+// An [External] is a containerd that somebody else runs, behind its socket: what debugging needs beside the CRI (where containers' files
+// are, their output from the first byte, the debug image) it has from the same code as the embedded one, see docs/decisions/016.
+//
 // Its law: containers do not belong to this process. Each pod has a shim process of its own which lives on when this
 // process ends, by Close or by kill -9; starting again on the same data folder picks everything up. Nothing that must
 // survive is kept in memory, and everything on disk lies below the data folder, in two halves: `runtime/root` stays,

@@ -17,7 +17,6 @@ import (
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
-	"github.com/containerd/errdefs"
 	"google.golang.org/grpc"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -77,10 +76,10 @@ func (e *External) connect(ctx context.Context, c criapi.RuntimeServiceClient) (
 	if e.client, err = containerd.New(e.socket, containerd.WithDefaultNamespace(Namespace)); err != nil {
 		return err
 	}
-	if _, err := e.client.Version(ctx); errdefs.IsNotImplemented(err) {
+	if _, err := e.client.Version(ctx); cri.Unimplemented(err) {
 		return fmt.Errorf("%s serves the CRI alone, not containerd's own API", e.socket)
 	} else if err != nil {
-		return fmt.Errorf("containerd's own API at %s: %w", e.socket, err)
+		return fmt.Errorf("containerd's own API at %s: %s", e.socket, cri.Message(err))
 	}
 	res, err := c.Status(ctx, &criapi.StatusRequest{Verbose: true})
 	if err != nil {
