@@ -36,7 +36,7 @@ import (
 // request that finds it not ready waits for it, some seconds; if what its rules are cannot be read, the request is refused.
 //
 // As in any Kubernetes server, a rule beyond the first takes effect when the informer has heard of it: milliseconds after its
-// creation was answered, for policies up to a second.
+// creation was answered, for policies up to a second. So does a first rule that another server on the same etcd has stored.
 type dynamic struct {
 	plugins []*onDemand
 	checks  *policyChecks
@@ -44,6 +44,7 @@ type dynamic struct {
 	cancel  context.CancelFunc
 	log     *slog.Logger
 	config  admissionConfig
+	others  sync.WaitGroup // who wait for the first rule from another server
 
 	mu    sync.Mutex
 	parts *pluginParts // what plug-ins are made with; nil before the first
@@ -59,7 +60,7 @@ func newDynamic(st stores, schemes *schemes, config admissionConfig, log *slog.L
 	d.context, d.cancel = context.WithCancel(context.Background())
 	add := func(name, rules string, ops []admission.Operation, exempt []string, make func(*pluginParts, io.Reader) (admission.Interface, error)) {
 		p := &onDemand{dynamic: d, name: name, rules: st[rules], ops: ops, exempt: exempt, make: make}
-		p.follow()
+		p.hear()
 		d.plugins = append(d.plugins, p)
 	}
 	all := []admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}
@@ -105,6 +106,7 @@ func (d *dynamic) start(ctx context.Context) error {
 			return err
 		}
 		if !has {
+			d.others.Go(func() { p.watch(d.context) })
 			continue
 		}
 		plugin, err := p.get()
@@ -122,6 +124,7 @@ func (d *dynamic) start(ctx context.Context) error {
 // close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
 func (d *dynamic) close() {
 	d.cancel()
+	d.others.Wait()
 	d.checks.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,8 +164,8 @@ type onDemand struct {
 	plugin admission.Interface
 }
 
-// follow keeps active up to date: the server is the only writer of its store.
-func (p *onDemand) follow() {
+// hear has the plug-in made for the next request after this server has stored a rule.
+func (p *onDemand) hear() {
 	before := p.rules.AfterCreate
 	p.rules.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
 		if before != nil {

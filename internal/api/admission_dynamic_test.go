@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -119,6 +121,31 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	}
 	if err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "unreachable", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("the webhook cannot be removed: %v", err)
+	}
+}
+
+// EC-21: a rule that another server on the same etcd has stored holds here too.
+func TestWebhooksOfAnotherServer(t *testing.T) {
+	dir := t.TempDir()
+	e, err := store.Start(t.Context(), store.Config{Dir: filepath.Join(dir, "etcd")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, here, stop := runServer(t, dir, e.Endpoint())
+	defer stop()
+	_, there, stopOther := runServer(t, dir, e.Endpoint())
+	defer stopOther()
+	if _, err := there.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), unreachableHook(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The server hears of it by a watch of its own, of which clients hear nothing.
+	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := here.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+		return apierrors.IsInternalError(err), nil
+	})
+	if err != nil {
+		t.Errorf("the rule does not hold here: %v", err)
 	}
 }
 
