@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/wherryproject/wherry/internal/pki"
@@ -75,7 +74,7 @@ func (s *Server) loadAccountKeys() error {
 // newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the server runs.
 func (s *Server) newKubeletTLS() (_ *tls.Config, err error) {
 	s.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
-		return s.ca.Client(serverUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
+		return s.ca.Client(serverUser, nil, s.cfg.CertLifetime) // its rights are those of role system:kubelet-api-admin
 	})
 	if err != nil {
 		return nil, err

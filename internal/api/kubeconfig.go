@@ -18,7 +18,8 @@ func (s *Server) AdminKubeconfig() ([]byte, error) {
 // KubeletClientTLS is how the server shows itself to the nodes' HTTPS APIs, and which certificates of theirs it trusts.
 func (s *Server) KubeletClientTLS() *tls.Config { return s.kubeletTLS.Clone() }
 
-// KubeletUser is who this server is towards kubelets.
+// KubeletUser is who this server is towards the kubelet of this process, which need not ask it what it may do. To others it shows a
+// certificate of the same user without the group.
 func (s *Server) KubeletUser() user.Info {
 	return &user.DefaultInfo{Name: serverUser, Groups: []string{user.SystemPrivilegedGroup}}
 }

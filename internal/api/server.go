@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -142,6 +143,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 func (s *Server) loadKeys() (err error) {
 	if s.ca, err = pki.LoadOrCreate(s.cfg.pki, "wherry-ca"); err != nil {
 		return err
+	}
+	if err := os.Chmod(s.cfg.pki, 0o700); err != nil { // of a folder that an earlier version made
+		return fmt.Errorf("folder of keys: %w", err)
 	}
 	if err := s.loadAccountKeys(); err != nil {
 		return err
@@ -291,7 +295,13 @@ func (s *Server) Run(ctx context.Context) error {
 	counting.Go(func() { s.nodes.run(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })
 	defer context.AfterFunc(ctx, s.dynamic.cancel)() // its watches are ended, not drained
-	err := prepared.RunWithContext(ctx)
+	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	defer context.AfterFunc(ctx, func() {
+		s.settle(drainTime)
+		leave()
+	})()
+	err := prepared.RunWithContext(serving)
 	cancel()
 	counting.Wait()
 	stop, done := context.WithTimeout(context.Background(), time.Second)
@@ -299,6 +309,20 @@ func (s *Server) Run(ctx context.Context) error {
 	err = errors.Join(err, s.loopback.close(stop))
 	s.free()
 	return err
+}
+
+// settle waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop for a failure,
+// for which the library ends the whole process.
+func (s *Server) settle(longest time.Duration) {
+	patience := time.NewTimer(longest)
+	defer patience.Stop()
+	for _, done := range s.crds.GenericAPIServer.MuxAndDiscoveryCompleteSignals() {
+		select {
+		case <-done:
+		case <-patience.C:
+			return
+		}
+	}
 }
 
 // free lets go of what New took.

@@ -16,6 +16,8 @@ var deciders = []string{
 	"internal/node/plan",
 	"internal/node/env",
 	"internal/api/table",
+	"internal/api/rbac",
+	"internal/api/nodeauth",
 	"internal/controllers/scheduler/fit",
 	"internal/cli/progress",
 	"internal/timeline",

@@ -42,7 +42,9 @@ func TestClusterRole(t *testing.T) {
 		{"both", func(r *role) { r.Rules[1].Resources = []string{"pods"} }, "rules[1].nonResourceURLs", "rules cannot apply to both regular resources and non-resource URLs"},
 		{"nothing", func(r *role) { r.Rules[1] = rbacv1.PolicyRule{} }, "rules[1].verbs", "Required"},
 		{"no selector", func(r *role) { r.AggregationRule = &rbacv1.AggregationRule{} }, "aggregationRule.clusterRoleSelectors", "at least one clusterRoleSelector required"},
-		{"all", func(r *role) { r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}} }, "", ""},
+		{"all", func(r *role) {
+			r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}
+		}, "", ""},
 		{"bad selector", func(r *role) {
 			r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"a b": "c"}}}}
 		}, "aggregationRule.clusterRoleSelectors[0].matchLabels", "Invalid value"},
