@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -98,13 +99,17 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	look := func(name, address string) {
-		item, err := shownAt(ctx, name, address)
-		if err != nil {
-			fmt.Fprintf(t.Err, "%s cannot be asked for its certificate: %v\n", name, err)
-			return
+	look := func(name string, addresses ...string) {
+		var errs []error
+		for _, address := range addresses {
+			item, err := shownAt(ctx, name, address)
+			if err == nil {
+				items = append(items, item)
+				return
+			}
+			errs = append(errs, err)
 		}
-		items = append(items, item)
+		fmt.Fprintf(t.Err, "%s cannot be asked for its certificate: %v\n", name, errors.Join(errs...))
 	}
 	if u, err := url.Parse(config.Host); err == nil {
 		look("API server", u.Host)
@@ -119,20 +124,38 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 		return items
 	}
 	for _, n := range nodes.Items {
-		if address := kubeletAddress(&n); address != "" {
-			look("node "+n.Name, address)
+		if addresses := kubeletAddresses(&n); len(addresses) > 0 {
+			look("node "+n.Name, addresses...)
 		}
 	}
 	return items
 }
 
-func kubeletAddress(n *corev1.Node) string {
+// kubeletAddresses are where a node's API may be: at the node's address, or, if that is this machine's, on loopback, where it is kept
+// from others.
+func kubeletAddresses(n *corev1.Node) (at []string) {
+	port := strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port))
 	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP && n.Status.DaemonEndpoints.KubeletEndpoint.Port != 0 {
-			return net.JoinHostPort(a.Address, strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+		if a.Type != corev1.NodeInternalIP || port == "0" {
+			continue
+		}
+		at = append(at, net.JoinHostPort(a.Address, port))
+		if ofThisMachine(a.Address) {
+			at = append(at, net.JoinHostPort("127.0.0.1", port))
 		}
 	}
-	return ""
+	return at
+}
+
+func ofThisMachine(address string) bool {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(net.ParseIP(address))
+	})
 }
 
 // shownAt makes a handshake to read the certificate; nothing is sent that would need trust.
