@@ -70,7 +70,7 @@ func createKey(file string) (*ecdsa.PrivateKey, error) {
 
 // WriteFile writes a file complete or not at all: a temporary neighbour, synced, then renamed into place.
 func WriteFile(name string, data []byte, perm os.FileMode) (err error) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")

@@ -121,7 +121,7 @@ func sameKey(a, b crypto.PublicKey) bool {
 }
 
 func create(dir, name string) (*CA, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("certificate authority: %w", err)
 	}
 	ca, keyPEM, err := newCA(name)
