@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -75,17 +76,29 @@ func (z *authorizers) RulesFor(ctx context.Context, u user.Info, namespace strin
 }
 
 // streamVerbs has a request that opens a stream into a pod judged as a create, whichever method carries it: a WebSocket must
-// begin with a GET, and who may read a pod's exec must not be able to run commands by that.
+// begin with a GET, and who may read a pod's exec must not be able to run commands by that. The same holds for the way to them
+// through a node's own API, which lets this server do everything, whoever asked it.
 type streamVerbs struct{ request.RequestInfoResolver }
 
 // NewRequestInfo implements request.RequestInfoResolver.
 func (v streamVerbs) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
 	info, err := v.RequestInfoResolver.NewRequestInfo(req)
-	if err == nil && info.IsResourceRequest && info.APIGroup == "" && info.Resource == "pods" && info.Verb == "get" {
-		switch info.Subresource {
-		case "exec", "attach", "portforward":
-			info.Verb = "create"
-		}
+	if err == nil && info.IsResourceRequest && info.APIGroup == "" && info.Verb == "get" && opensStream(info) {
+		info.Verb = "create"
 	}
 	return info, err
+}
+
+func opensStream(info *request.RequestInfo) bool {
+	switch info.Resource + "/" + info.Subresource {
+	case "pods/exec", "pods/attach", "pods/portforward":
+		return true
+	case "nodes/proxy":
+		rest := path.Clean("/" + strings.Join(info.Parts[min(3, len(info.Parts)):], "/"))
+		switch first, _, _ := strings.Cut(rest[1:], "/"); strings.ToLower(first) {
+		case "exec", "attach", "portforward", "run", "imageexec":
+			return true
+		}
+	}
+	return false
 }

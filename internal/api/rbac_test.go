@@ -378,4 +378,20 @@ func TestProxyVerbs(t *testing.T) {
 	forbidden(t, "get of a writer", do(writer, "GET", "pods/p/proxy/x"), `cannot get resource "pods/proxy"`)
 	fine(t, "post", do(writer, "POST", "pods/p/proxy/x"))
 	forbidden(t, "a node", do(reader, "GET", "nodes/n/proxy/pods"), `cannot get resource "nodes/proxy" in API group "" at the cluster scope`)
+
+	// Who may read a node's API does not run commands through it.
+	const who = "px-nodes"
+	if _, err := c.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: who}, Rules: rulesOf("get nodes/proxy")}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	nodes := clientOf(t, person(t, shared.srv, who))
+	fine(t, "a node's pods", do(nodes, "GET", "nodes/n/proxy/pods"))
+	for _, way := range []string{"exec/ns/p/c", "attach/ns/p/c", "portForward/ns/p", "imageExec/ns/p", "/exec/ns/p/c", "pods/../exec/ns/p/c", "%65xec/ns/p/c"} {
+		raw := nodes.CoreV1().RESTClient().Get().RequestURI("/api/v1/nodes/n/proxy/" + way + "?command=id")
+		forbidden(t, "a node's "+way, refusedOnly(raw.Do(t.Context()).Error()), `cannot create resource "nodes/proxy"`)
+	}
 }

@@ -53,8 +53,6 @@ func bindings(kubeletClient string) []rbacv1.ClusterRoleBinding {
 		bind("system:public-info-viewer", "system:public-info-viewer", group(authnuser.AllAuthenticated), group(authnuser.AllUnauthenticated)),
 		bind("system:monitoring", "system:monitoring", group(authnuser.MonitoringGroup)),
 		bind("system:service-account-issuer-discovery", "system:service-account-issuer-discovery", group("system:serviceaccounts")),
-		// Bootstrap tokens are how agents join.
-		bind("system:node-bootstrapper", "system:node-bootstrapper", group("system:bootstrappers")),
 		bind("system:kube-scheduler", "system:kube-scheduler", user(Scheduler)),
 		bind("system:kube-controller-manager", "system:kube-controller-manager", user(Controllers)),
 		bind("system:kubelet-api-admin", "system:kubelet-api-admin", user(kubeletClient)),
