@@ -66,7 +66,8 @@ func TestKubectlTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "KUBE") })
-	env = append(env, "HOME="+dir, "KUBECONFIG="+srv.Kubeconfig, "PATH="+dir+":"+os.Getenv("PATH"))
+	env = append(env, "HOME="+dir, "KUBECONFIG="+srv.Kubeconfig, "PATH="+dir+":"+os.Getenv("PATH"),
+		"OTHER_KUBECTL="+srv.World.Kubectls[len(srv.World.Kubectls)-1].Path)
 	for _, s := range parseSteps(t, kubectlScript) {
 		ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 		cmd := exec.CommandContext(ctx, "sh", "-c", s.run)
