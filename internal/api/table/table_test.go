@@ -182,7 +182,7 @@ func TestConvertor(t *testing.T) {
 // TestEveryColumnIsDescribed holds the printers to their columns.
 func TestEveryColumnIsDescribed(t *testing.T) {
 	kinds := []string{"Pod", "Node", "Event", "Namespace", "Service", "Endpoints", "EndpointSlice", "ConfigMap", "Secret",
-		"ServiceAccount", "Lease", "ResourceQuota", "LimitRange", "Anything"}
+		"ServiceAccount", "Lease", "ResourceQuota", "LimitRange", "PriorityClass", "RuntimeClass", "ImagePolicy", "Anything"}
 	for _, kind := range kinds {
 		p, own := For(kind)
 		if own == (kind == "Anything") {
