@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/store"
+)
+
+// Identity: a running server writes the administrator's kubeconfigs anew before their certificate ends, with mode 0600.
+func TestKubeconfigIsRenewed(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	etcd, err := store.Start(ctx, store.Config{Dir: filepath.Join(dir, "etcd")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := api.New(ctx, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, CertLifetime: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Run(ctx) }()
+	<-srv.Ready()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := etcd.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	second := filepath.Join(dir, "elsewhere", "admin.yaml")
+	s := &Server{opts: Options{DataDir: dir, WriteKubeconfig: second}, log: slog.New(slog.DiscardHandler), failed: make(chan error, 1)}
+	s.parts.api = srv
+	if err := s.startKubeconfigs(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stopKubeconfigs(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	read := func(path string) (end time.Time, client kubernetes.Interface) {
+		t.Helper()
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%s: %v, %v", path, info, err)
+		}
+		config, err := clientcmd.BuildConfigFromFlags("", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certs, err := pki.ParseCertificates(config.CertData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return certs[0].NotAfter, kubernetes.NewForConfigOrDie(config)
+	}
+	first, _ := read(second)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // as somebody who uses the file from time to time
+		end, client := read(Kubeconfig(dir))
+		if !end.After(first) || time.Now().Before(first) {
+			continue
+		}
+		if _, err := client.Discovery().ServerVersion(); err != nil {
+			continue // a busy machine may be late
+		}
+		if end, _ := read(second); !end.After(first) {
+			t.Error("the second kubeconfig was not renewed")
+		}
+		return
+	}
+	t.Errorf("no kubeconfig is good after the end of the first one, %v", first)
+}
