@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -170,11 +172,26 @@ func lasts(ref *internal.ObjectReference) bool {
 	return false
 }
 
-// attributesOf are those by which the event's request was judged.
+// ownParts is the group that the built-in policy sees the server's own parts in. No user is in it otherwise.
+const ownParts = "wherry.dev/own-parts"
+
+func ownPart(name string) bool {
+	switch name {
+	case user.APIServerUser, user.KubeScheduler, user.KubeControllerManager:
+		return true
+	}
+	return strings.HasPrefix(name, "system:controller:")
+}
+
+// attributesOf are those by which the event's request was judged, and is judged again.
 func attributesOf(ev *internal.Event) authorizer.Attributes {
 	a := authorizer.AttributesRecord{Verb: ev.Verb, Path: pathOf(ev.RequestURI)}
-	if ev.User.Username != "" {
-		a.User = &user.DefaultInfo{Name: ev.User.Username, UID: ev.User.UID, Groups: ev.User.Groups}
+	if name := ev.User.Username; name != "" {
+		groups := ev.User.Groups
+		if ownPart(name) {
+			groups = append(slices.Clone(groups), ownParts)
+		}
+		a.User = &user.DefaultInfo{Name: name, UID: ev.User.UID, Groups: groups}
 	}
 	if ref := ev.ObjectRef; ref != nil {
 		a.ResourceRequest = true

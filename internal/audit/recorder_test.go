@@ -29,6 +29,8 @@ func TestBuiltinPolicy(t *testing.T) {
 	jane := authnv1.UserInfo{Username: "jane", Groups: []string{"system:authenticated"}}
 	node := authnv1.UserInfo{Username: "system:node:n1", Groups: []string{"system:nodes", "system:authenticated"}}
 	self := authnv1.UserInfo{Username: "system:apiserver", Groups: []string{"system:masters"}}
+	controller := authnv1.UserInfo{Username: "system:controller:namespace-controller", Groups: []string{"system:authenticated"}}
+	operator := authnv1.UserInfo{Username: "system:serviceaccount:kube-system:op", Groups: []string{"system:serviceaccounts:kube-system"}}
 	type ref = internal.ObjectReference
 	for _, tc := range []struct {
 		name string
@@ -61,6 +63,9 @@ func TestBuiltinPolicy(t *testing.T) {
 		{"jane deletes events", jane, "deletecollection", &ref{Resource: "events"}, "", true},
 		{"server binds a pod", self, "create", &ref{Resource: "pods", Subresource: "binding"}, "", false},
 		{"jane binds a pod", jane, "create", &ref{Resource: "pods", Subresource: "binding"}, "", true},
+		{"a controller reads secrets", controller, "list", &ref{Resource: "secrets"}, "", false},
+		{"a controller makes an account", controller, "create", &ref{Resource: "serviceaccounts"}, "", true},
+		{"an operator in kube-system reads secrets", operator, "list", &ref{Resource: "secrets"}, "", true},
 		{"server updates a quota's status", self, "update", &ref{Resource: "resourcequotas", Subresource: "status"}, "", false},
 		{"node deletes a pod", node, "delete", &ref{Resource: "pods", Name: "p"}, "", true},
 		{"may I?", jane, "create", &ref{APIGroup: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, "", false},
@@ -347,5 +352,28 @@ func TestValidate(t *testing.T) {
 	}
 	if err := Defaults().Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkRecord measures what one event costs its request: judged, redacted, encoded, written to the log.
+func BenchmarkRecord(b *testing.B) {
+	r, err := Open(Defaults(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	base := internal.Event{Level: internal.LevelMetadata, AuditID: "0d0f2f5c-6b8e-4a53-9f3a-1c3a6b1b2c3d", Stage: internal.StageResponseComplete,
+		RequestURI: "/api/v1/namespaces/shop/pods?fieldManager=kubectl&fieldValidation=Strict", Verb: "create", SourceIPs: []string{"127.0.0.1"}, UserAgent: "kubectl/v1.37.2",
+		User:           authnv1.UserInfo{Username: "jane", Groups: []string{"dev", "system:authenticated"}},
+		ObjectRef:      &internal.ObjectReference{Resource: "pods", Namespace: "shop", Name: "web", APIVersion: "v1"},
+		ResponseStatus: &metav1.Status{Code: 201}}
+	read := base
+	read.Verb = "get"
+	for name, ev := range map[string]*internal.Event{"kept": &base, "left out": &read} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r.Backend.ProcessEvents(ev)
+			}
+		})
 	}
 }
