@@ -48,8 +48,8 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 	return p.addAccount(ctx, a, pod)
 }
 
-// Validate implements admission.ValidationInterface. What Admit checked is checked again here, since objects made by a
-// server-side apply only pass this way.
+// Validate implements admission.ValidationInterface. What Admit checked is checked again: the namespace may have begun to end
+// meanwhile.
 func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	switch {
 	case a.GetOperation() == admission.Create:
