@@ -82,7 +82,11 @@ func (k *kit) node() *rest.Config {
 	n, err := k.Client.CoreV1().Nodes().Get(k.ctx(), k.NodeName, metav1.GetOptions{})
 	k.must(err)
 	c := rest.CopyConfig(k.Config)
-	c.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+	host := "127.0.0.1"
+	if slices.Contains(k.opts.Args, "--bind-address") {
+		host = k.NodeIP
+	}
+	c.Host = net.JoinHostPort(host, strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port)))
 	return c
 }
 
