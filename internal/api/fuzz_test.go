@@ -5,6 +5,9 @@ package api
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,19 +60,25 @@ func FuzzBody(f *testing.F) {
 	}
 	all := kinds(nil)
 	media := s.codecs.SupportedMediaTypes()
+	dice := rand.New(rand.NewPCG(1, 2)) // the same at every run
 	for i, k := range all {
 		obj := k.object()
 		obj.(metav1.Object).SetName("n")
 		obj.GetObjectKind().SetGroupVersionKind(k.gv.WithKind(k.name))
 		for j, m := range media {
 			var text bytes.Buffer
-			if m.Serializer.Encode(obj, &text) == nil { // some kinds have no protobuf
-				f.Add(uint8(i), uint8(j), text.Bytes())
+			if m.Serializer.Encode(obj, &text) != nil { // some kinds have no protobuf
+				continue
+			}
+			f.Add(uint8(i), uint8(j), text.Bytes())
+			for range 8 {
+				f.Add(uint8(i), uint8(j), damaged(dice, text.Bytes()))
 			}
 		}
 		if k.plural == "pods" {
-			for j := range media {
-				f.Add(uint8(i), uint8(j), []byte(richPod))
+			f.Add(uint8(i), uint8(1), []byte(richPod))
+			for range 400 {
+				f.Add(uint8(i), uint8(1), odd(dice, richPod))
 			}
 		}
 	}
@@ -90,6 +99,43 @@ func FuzzBody(f *testing.F) {
 			live(t, s, k, obj)
 		}
 	})
+}
+
+// damaged changes some bytes, or takes some out.
+func damaged(dice *rand.Rand, text []byte) []byte {
+	text = slices.Clone(text)
+	for range 1 + dice.IntN(4) {
+		if at := dice.IntN(len(text)); dice.IntN(3) == 0 {
+			text = append(text[:at:at], text[min(len(text), at+1+dice.IntN(4)):]...)
+		} else {
+			text[at] = byte(dice.IntN(256))
+		}
+		if len(text) == 0 {
+			return text
+		}
+	}
+	return text
+}
+
+// scalar is a value in YAML of the flow style.
+var scalar = regexp.MustCompile(`: ?[^:,\[\]{}\n]+|\[[^\[\]]*\]|\{[^{}]*\}`)
+
+// odd puts values that nobody expects in the place of some.
+func odd(dice *rand.Rand, text string) []byte {
+	values := []string{"null", `""`, "-1", "0", "[]", "{}", "[null]", "99999999999999999999", "1e999", "true", "'a/b'", "1500m", "-5Gi", "1.5.5", "[{}]", `"\u0000"`, "../..", "2026-13-45T00:00:00Z"}
+	places := scalar.FindAllStringIndex(text, -1)
+	for range 1 + dice.IntN(3) {
+		at := places[dice.IntN(len(places))]
+		if at[1] > len(text) {
+			continue
+		}
+		value := values[dice.IntN(len(values))]
+		if text[at[0]] == ':' {
+			value = ": " + value
+		}
+		text = text[:at[0]] + value + text[at[1]:]
+	}
+	return []byte(text)
 }
 
 // live does with an object of a kind what its storage does.
