@@ -178,9 +178,11 @@ type tokenItem struct {
 func newTokenList(t Terminal, f *clientFlags) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List tokens by their IDs",
-		Long:    "List bootstrap tokens by their IDs, the part before the dot. The rest of a token is shown only when it is made.",
+		Use:   "list",
+		Short: "List tokens by their IDs",
+		Long: `List bootstrap tokens by their IDs, the part before the dot. The rest of a token is shown only when it is made.
+
+Exit codes: 1 failure, 2 wrong command line.`,
 		Example: "  wherry token list\n  wherry token list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -242,9 +244,11 @@ func printTokens(t Terminal, items []tokenItem, now time.Time) error {
 
 func newTokenDelete(t Terminal, f *clientFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:     "delete TOKEN...",
-		Short:   "Remove tokens, by ID or whole",
-		Long:    "Remove bootstrap tokens. Nodes that have joined with them stay.",
+		Use:   "delete TOKEN...",
+		Short: "Remove tokens, by ID or whole",
+		Long: `Remove bootstrap tokens. Nodes that have joined with them stay.
+
+Exit codes: 1 failure, 2 wrong command line.`,
 		Example: "  wherry token delete abcdef",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
