@@ -52,6 +52,23 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
+// TestRestricted: EC-21 IX-07 under the strictest standard there is still a way to look into a pod, without root.
+func TestRestricted(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.Kubectl("label", "namespace", k.Namespace, "pod-security.kubernetes.io/enforce=restricted")
+	k.up(`
+metadata: {name: web}
+spec:
+  securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - {name: c, command: [sh, -c, IDLE], securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+`)
+	k.wherry(nil, "debug", "web", "--", "id", "-u").exits(1).Says(`violates PodSecurity "restricted:latest"`)
+	k.wherry(nil, "debug", "--profile", "restricted", "web", "--", "id", "-u").exits(0).Is("1000")
+	k.wherry(nil, "exec", "-m", "wherry.dev/toolbox", "web", "--", "id", "-u").exits(0).Is("1000")
+}
+
 // TestClasses: PL-13 PL-15 the rest of docs/guides/policies.md: priorities, and runtime classes whose handler the runtime has or has not.
 func TestClasses(t *testing.T) {
 	t.Parallel()
