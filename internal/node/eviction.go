@@ -87,6 +87,10 @@ func (e *evictor) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			if stalls != nil {
+				for range stalls { // until the watch has ended
+				}
+			}
 			return
 		case _, more := <-stalls:
 			if !more {
