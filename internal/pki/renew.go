@@ -27,8 +27,8 @@ func RenewAt(made, end time.Time) time.Time { return made.Add(end.Sub(made) * 4 
 
 // Renewing is a certificate with its key that is made anew before it ends, as long as Run runs. It is safe for concurrent use.
 type Renewing struct {
-	name string
-	log  *slog.Logger
+	name  string
+	log   *slog.Logger
 	issue func() (certPEM, keyPEM []byte, err error)
 
 	mu      sync.Mutex
