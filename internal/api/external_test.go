@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/wherryproject/wherry/internal/api"
@@ -185,7 +186,9 @@ func TestExternalEtcd(t *testing.T) {
 			if ev.Type != watch.Bookmark || !ok {
 				t.Fatalf("got %s %v", ev.Type, ev.Object)
 			}
-			if secret.ResourceVersion == cm.ResourceVersion {
+			if order, err := resourceversion.CompareResourceVersion(secret.ResourceVersion, cm.ResourceVersion); err != nil {
+				t.Fatal(err)
+			} else if order >= 0 { // the server may write something too
 				break
 			}
 		}
