@@ -25,13 +25,18 @@ import (
 // addMetrics serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
 func (s *Server) addMetrics(all served) {
 	use := newNodeUsage(s.kubelets.Locate)
-	s.stores["nodes"].AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) {
+	nodes := s.stores["nodes"]
+	deleted := nodes.AfterDelete
+	nodes.AfterDelete = func(obj runtime.Object, options *metav1.DeleteOptions) {
+		if deleted != nil {
+			deleted(obj, options)
+		}
 		if node, ok := obj.(*corev1.Node); ok {
 			use.forget(node.Name)
 		}
 	}
 	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use})
-	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{table.NewConvertor("NodeMetrics"), s.stores["nodes"], use})
+	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{table.NewConvertor("NodeMetrics"), nodes, use})
 }
 
 // metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of now.
