@@ -99,6 +99,11 @@ func TestAccessReviewRefusals(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "namespace") {
 		t.Errorf("another namespace: %v", err)
 	}
+	other := []byte(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`)
+	raw := c.RESTClient().Post().Resource("subjectaccessreviews").SetHeader("Content-Type", "application/json").Body(other).Do(ctx)
+	if err := raw.Error(); !apierrors.IsBadRequest(err) {
+		t.Errorf("another kind: %v", err)
+	}
 	if _, err := c.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{}, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
 		t.Errorf("rules of no namespace: %v", err)
 	}

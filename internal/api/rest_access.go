@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,6 +99,9 @@ func (r review) GetSingularName() string { return r.singular }
 
 // Create implements rest.Creater.
 func (r review) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	if reflect.TypeOf(obj) != reflect.TypeOf(r.object()) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a %s: %T", r.kind, obj))
+	}
 	if r.check != nil {
 		if errs := r.check(obj); len(errs) > 0 {
 			return nil, apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName, Kind: r.kind}, "", errs)
