@@ -5,6 +5,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,12 +46,13 @@ type Options struct {
 
 // LogOptions are about the log file.
 type LogOptions struct {
-	Path       string // --audit-log-path; empty: DefaultPath
-	MaxAge     int    // days
-	MaxBackups int    // rotated files
-	MaxSize    int    // MiB at which the file is rotated
-	Compress   bool   // rotated files
-	Format     string // json or legacy
+	Path       string    // --audit-log-path; empty: DefaultPath
+	Out        io.Writer // where the path Stdout leads
+	MaxAge     int       // days
+	MaxBackups int       // rotated files
+	MaxSize    int       // MiB at which the file is rotated
+	Compress   bool      // rotated files
+	Format     string    // json or legacy
 	Sending
 }
 

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -216,7 +217,10 @@ func (r *Recorder) openLog(o LogOptions, dataDir string) (audit.Backend, error) 
 	case Off:
 		return nil, nil
 	case Stdout:
-		return pluginlog.NewBackend(os.Stdout, o.Format, auditv1.SchemeGroupVersion), nil
+		if o.Out == nil {
+			return nil, errors.New("there is no standard output to write to")
+		}
+		return pluginlog.NewBackend(&lines{to: o.Out}, o.Format, auditv1.SchemeGroupVersion), nil
 	case "":
 		path = DefaultPath(dataDir)
 	}

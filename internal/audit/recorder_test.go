@@ -291,6 +291,15 @@ func TestLogFile(t *testing.T) {
 	if r, err := Open(o, dir); err != nil || r.Backend != nil || r.Policy != nil {
 		t.Errorf("%+v %v", r, err)
 	}
+	o.Log.Path = Stdout
+	if _, err := Open(o, dir); err == nil {
+		t.Error("written to a standard output that is not there")
+	}
+	var out bytes.Buffer
+	o.Log.Out = &out
+	if r, err := Open(o, dir); err != nil || !r.Backend.ProcessEvents(&ev) || !strings.Contains(out.String(), `"auditID":"two"`) {
+		t.Errorf("%v %s", err, out.String())
+	}
 	o.Log.Path = "/dev/null"
 	if _, err := Open(o, dir); err == nil || !strings.Contains(err.Error(), "is no file") {
 		t.Error(err)

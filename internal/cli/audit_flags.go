@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 // auditFlags are those of kube-apiserver about audit, with its names.
 func auditFlags(cmd *cobra.Command, o *audit.Options) {
+	o.Log.Out = os.Stdout
 	f := cmd.Flags()
 	f.StringVar(&o.PolicyFile, "audit-policy-file", "", "audit policy (audit.k8s.io/v1); default: a built-in one, see docs/guides/audit.md")
 	f.StringVar(&o.Log.Path, "audit-log-path", "", "audit log; - for standard output, none for no log; default: <data-dir>/audit/audit.log")
