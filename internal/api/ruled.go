@@ -33,9 +33,20 @@ func newRuled(r *kindREST) *ruled {
 // newRuledBy is newRuled where only some objects of the kind rule: those that counts says.
 func newRuledBy(r *kindREST, counts func(runtime.Object) bool) *ruled {
 	set := &ruled{rest: r, counts: counts, names: map[string]bool{}}
-	r.AfterCreate = func(obj runtime.Object, _ *metav1.CreateOptions) { set.note(obj) }
-	if counts != nil { // what did not rule may do so when it has changed
-		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) { set.note(obj) }
+	created, updated := r.AfterCreate, r.AfterUpdate
+	r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
+		if created != nil {
+			created(obj, options)
+		}
+		set.note(obj)
+	}
+	r.AfterUpdate = func(obj runtime.Object, options *metav1.UpdateOptions) {
+		if updated != nil {
+			updated(obj, options)
+		}
+		if counts != nil { // what did not rule may do so when it has changed
+			set.note(obj)
+		}
 	}
 	return set
 }
