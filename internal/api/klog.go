@@ -4,18 +4,25 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
 
 	"k8s.io/klog/v2"
 )
 
 // RouteKlog sends what the Kubernetes libraries log to logger, from warnings upwards: they say much at Info that means nothing
-// to a person. It acts on the whole process, since klog is global.
+// to a person. What they call an error though it is only that a client has gone is sent as debugging. It acts on the whole
+// process, since klog is global.
 func RouteKlog(logger *slog.Logger) {
 	klog.SetSlogLogger(slog.New(atLeast{logger.Handler(), slog.LevelWarn}))
 }
 
-// atLeast is a slog.Handler that drops what is below a level.
+// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone.
 type atLeast struct {
 	slog.Handler
 	level slog.Level
@@ -26,6 +33,18 @@ func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= h.level && h.Handler.Enabled(ctx, l)
 }
 
+// Handle implements slog.Handler.
+func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level > slog.LevelDebug && ofGoneClient(r) {
+		if !h.Handler.Enabled(ctx, slog.LevelDebug) {
+			return nil
+		}
+		r = r.Clone()
+		r.Level = slog.LevelDebug
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
 // WithAttrs implements slog.Handler.
 func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return atLeast{h.Handler.WithAttrs(attrs), h.level}
@@ -34,4 +53,29 @@ func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
+}
+
+// ofGoneClient decides whether a record only says that a stream's client has closed its connection, as each does in the end. (Pure.)
+func ofGoneClient(r slog.Record) (gone bool) {
+	// What the libraries for streams say; other components' lost connections are worth a line.
+	if !slices.Contains([]string{"Error on socket receive", "Unable to write frame", "Unhandled Error",
+		"Error proxying data from backend to client", "Error proxying data from client to backend"}, r.Message) {
+		return false
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		gone = a.Key == "err" && ok && isGone(err)
+		return !gone
+	})
+	return gone
+}
+
+func isGone(err error) bool {
+	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, context.Canceled} {
+		// The libraries put errors into others' texts.
+		if errors.Is(err, is) || strings.HasSuffix(err.Error(), ": "+is.Error()) {
+			return true
+		}
+	}
+	return false
 }

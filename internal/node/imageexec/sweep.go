@@ -80,14 +80,12 @@ func removeContainer(ctx context.Context, c *cri.Client, id string) error {
 const notePoll = 10 * time.Millisecond
 
 // awaitEnd stops a container, which has the grace for it, and waits until the runtime has noted its end. Stopping one whose process
-// is gone returns at once also before that is noted, and not every runtime has an event for it.
+// has just ended returns at once, or fails, also before that is noted, and not every runtime has an event for it.
 func awaitEnd(ctx context.Context, c *cri.Client, id string, grace time.Duration) (*runtimeapi.ContainerStatus, error) {
-	if _, err := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: int64(grace.Seconds())}); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cleanTime)
+	ctx, cancel := context.WithTimeout(ctx, grace+cleanTime)
 	defer cancel()
 	for {
+		_, failed := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: int64(grace.Seconds())})
 		st, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 		if err != nil || st.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
 			return st.GetStatus(), err
@@ -95,7 +93,7 @@ func awaitEnd(ctx context.Context, c *cri.Client, id string, grace time.Duration
 		select {
 		case <-time.After(notePoll):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, errors.Join(failed, ctx.Err())
 		}
 	}
 }
