@@ -52,8 +52,9 @@ type evictor struct {
 	gone chan struct{} // holds one token when a pod that was told to go has
 
 	// What follows belongs to the goroutine in run.
-	cleared bool // disk was reclaimed since the pressure began
-	idle    bool // it was said that nobody can go
+	cleared bool      // disk was reclaimed since the pressure began
+	idle    bool      // it was said that nobody can go
+	checked time.Time // when pods were held to their own limits, which reads their folders: not with every stall
 }
 
 func newEvictor(a *Agent) *evictor {
@@ -199,9 +200,10 @@ func (e *evictor) limits(ctx context.Context) bool {
 			bound = append(bound, p)
 		}
 	}
-	if len(bound) == 0 {
+	if len(bound) == 0 || time.Since(e.checked) < measureEvery/2 {
 		return false
 	}
+	e.checked = time.Now()
 	pods, err := e.a.use(ctx, bound, true)
 	if err != nil {
 		e.log.Warn("pods cannot be held to their limits on disk", "err", err)

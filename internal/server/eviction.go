@@ -42,9 +42,9 @@ func (o Options) eviction() (node.Eviction, error) {
 	if e.Transition < 0 {
 		errs = append(errs, fmt.Errorf("--eviction-pressure-transition-period: %s is below 0", e.Transition))
 	}
-	if e.ImageHigh < 0 || e.ImageHigh > 100 || e.ImageLow < 0 || e.ImageLow > 100 {
-		errs = append(errs, fmt.Errorf("--image-gc-high-threshold, --image-gc-low-threshold: %d and %d must be percentages from 0 to 100", e.ImageHigh, e.ImageLow))
-	} else if e.ImageLow >= e.ImageHigh && e.ImageHigh > 0 {
+	if e.ImageHigh < 1 || e.ImageHigh > 100 || e.ImageLow < 0 || e.ImageLow > 100 {
+		errs = append(errs, fmt.Errorf("--image-gc-high-threshold, --image-gc-low-threshold: %d and %d must be percentages up to 100, the first above 0", e.ImageHigh, e.ImageLow))
+	} else if e.ImageLow >= e.ImageHigh {
 		errs = append(errs, fmt.Errorf("--image-gc-low-threshold: %d must be below --image-gc-high-threshold, which is %d", e.ImageLow, e.ImageHigh))
 	}
 	if e.ImageMinAge < 0 {
