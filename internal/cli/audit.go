@@ -94,6 +94,10 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 	switch {
 	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "yaml":
 		return wrong("-o %s: use wide, json or yaml", f.output)
+	case f.tail < -1:
+		return wrong("--tail %d: give a number of requests, or -1 for all", f.tail)
+	case f.tail >= 0 && (f.output == "json" || f.output == "yaml"):
+		return wrong("--tail is for the table; with -o %s take the end of the output", f.output)
 	case f.since != 0 && f.sinceTime != "":
 		return wrong("--since and --since-time say the same; give one of them")
 	case f.since < 0:

@@ -71,6 +71,8 @@ func TestAuditCommand(t *testing.T) {
 		"output":      {[]string{"-o", "xml"}, 2, "", "-o xml: use wide, json or yaml"},
 		"two times":   {[]string{"--since", "1h", "--since-time", "2026-03-04T12:00:03Z"}, 2, "", "give one of them"},
 		"no time":     {[]string{"--since-time", "noon"}, 2, "", "is not a time such as"},
+		"tail":        {[]string{"--tail", "-2"}, 2, "", "give a number of requests"},
+		"tail json":   {[]string{"--tail", "2", "-o", "json"}, 2, "", "--tail is for the table"},
 		"negative":    {[]string{"--since", "-1h"}, 2, "", "give a time above zero"},
 		"both":        {[]string{"-n", "a", "-A"}, 2, "", "contradict one another"},
 		"no object":   {[]string{"pod/"}, 2, "", "give POD or TYPE/NAME"},
@@ -126,7 +128,7 @@ func TestAuditNotRoot(t *testing.T) {
 
 // The filter's time is counted from now.
 func TestAuditSince(t *testing.T) {
-	f := &auditCommand{since: time.Hour}
+	f := &auditCommand{since: time.Hour, tail: -1}
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	if got, err := f.filter(nil, now); err != nil || !got.Since.Equal(now.Add(-time.Hour)) {
 		t.Errorf("%+v %v", got, err)
