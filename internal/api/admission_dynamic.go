@@ -158,9 +158,9 @@ type onDemand struct {
 	make   func(parts *pluginParts, config io.Reader) (admission.Interface, error)
 
 	active atomic.Bool // there is a rule, or was one since the server started
+	asked  atomic.Bool // the store has been asked for rules
 
 	once   sync.Mutex
-	asked  bool // the store has been asked for rules
 	plugin admission.Interface
 }
 
@@ -179,22 +179,19 @@ func (p *onDemand) hear() {
 
 // has says whether there is, or was, a rule.
 func (p *onDemand) has(ctx context.Context) (bool, error) {
-	if p.active.Load() {
-		return true, nil
+	if p.active.Load() || p.asked.Load() {
+		return p.active.Load(), nil
 	}
 	p.once.Lock()
 	defer p.once.Unlock()
-	if p.asked {
-		return p.active.Load(), nil
-	}
 	list, err := p.rules.List(p.rules.within(ctx, ""), &metainternal.ListOptions{Limit: 1})
 	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", p.rules.kind.plural, err)
 	}
-	p.asked = true
 	if meta.LenList(list) > 0 {
 		p.active.Store(true)
 	}
+	p.asked.Store(true)
 	return p.active.Load(), nil
 }
 

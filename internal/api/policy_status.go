@@ -38,7 +38,11 @@ type policyChecks struct {
 func newPolicyChecks(d *dynamic, r *kindREST, schemes *schemes, log *slog.Logger) *policyChecks {
 	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount))}
-	r.AfterCreate = func(_ runtime.Object, options *metav1.CreateOptions) {
+	before := r.AfterCreate
+	r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
+		if before != nil {
+			before(obj, options)
+		}
 		if len(options.DryRun) == 0 {
 			c.run()
 		}

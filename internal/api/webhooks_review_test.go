@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	reviewv1 "k8s.io/api/admission/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,10 +51,12 @@ func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 	pods := c.CoreV1().Pods(ns)
 	for _, way := range []string{"mutating", "validating"} {
 		w := newWebhook(t, nil)
+		h := hook("all.example.com", w.client(), rule("*/*", "*"))
+		h.Rules[0].Scope = ptr.To(admissionv1.NamespacedScope) // no selector of namespaces keeps it from nodes
 		if way == "mutating" {
-			mutate(t, c, ns, hook("all.example.com", w.client(), rule("*/*", "*")))
+			mutate(t, c, ns, h)
 		} else {
-			validate(t, c, ns, hook("all.example.com", w.client(), rule("*/*", "*")))
+			validate(t, c, ns, h)
 		}
 		w.requests() // of the marker
 		p := func(name string) string { return way + "-" + name }
