@@ -138,7 +138,7 @@ func (e extensionStorage) GetRESTOptions(resource schema.GroupResource, _ runtim
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(resource),
 		Decorator:               openStorage,
-		EnableGarbageCollection: true,
+		EnableGarbageCollection: false, // as in backend.options
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resource.Group + "/" + resource.Resource,
 	}, nil

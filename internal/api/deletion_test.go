@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -123,37 +124,36 @@ func TestFinalizersAndPreconditions(t *testing.T) {
 	}
 }
 
-// PL-10 Foreground and orphan deletions leave their finalizers for a collector; background leaves none.
+// PL-10 How a deletion is to propagate is understood, and hangs nothing: what an object owns stays, as there is no garbage collector.
 func TestPropagation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	for policy, want := range map[metav1.DeletionPropagation]string{
-		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
-		metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
-		metav1.DeletePropagationBackground: "",
-	} {
+	cms := c.CoreV1().ConfigMaps(ns)
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground} {
 		t.Run(string(policy), func(t *testing.T) {
-			cms := c.CoreV1().ConfigMaps(ns)
-			if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{}); err != nil {
+			owner, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cms.Delete(t.Context(), "c", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-" + strings.ToLower(string(policy)), OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
+			if _, err := cms.Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			got, err := cms.Get(t.Context(), "c", metav1.GetOptions{})
-			if want == "" {
-				if !apierrors.IsNotFound(err) {
-					t.Errorf("still there: %v", err)
-				}
-				return
+			if err := cms.Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+				t.Fatal(err)
 			}
-			if err != nil || len(got.Finalizers) != 1 || got.Finalizers[0] != want {
-				t.Errorf("got %v, %v", got.Finalizers, err)
+			if _, err := cms.Get(t.Context(), "owner", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the owner is still there: %v", err)
 			}
-			if _, err := cms.Patch(t.Context(), "c", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-				t.Error(err)
+			if _, err := cms.Get(t.Context(), owned.Name, metav1.GetOptions{}); err != nil {
+				t.Errorf("what it owned is not: %v", err)
 			}
 		})
+	}
+	bad := metav1.DeletionPropagation("Sideways")
+	if err := cms.Delete(t.Context(), "of-orphan", metav1.DeleteOptions{PropagationPolicy: &bad}); !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		t.Errorf("an unknown policy: %v", err)
 	}
 }
 

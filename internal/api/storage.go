@@ -57,7 +57,7 @@ func (b *backend) options(k *kind) generic.RESTOptions {
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(k.resource()),
 		Decorator:               openStorage,
-		EnableGarbageCollection: true,
+		EnableGarbageCollection: false, // there is no collector: finalizers of propagation would stay for ever
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resourcePrefix(k),
 	}
