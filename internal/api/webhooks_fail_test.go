@@ -229,6 +229,7 @@ func TestWebhookWithLeastFieldsSeesEverything(t *testing.T) {
 			if err := ri.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
+			untilMarked(t, c, ns, false) // it is about everybody's accounts, and its server is about to go
 		})
 	}
 }

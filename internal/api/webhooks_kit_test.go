@@ -259,16 +259,22 @@ func markerHook(w *webhook, ns string) admissionv1.MutatingWebhook {
 // nothing.
 func inEffect(t *testing.T, c kubernetes.Interface, ns string) {
 	t.Helper()
+	untilMarked(t, c, ns, true)
+}
+
+// untilMarked waits until markers are refused, or are no longer.
+func untilMarked(t *testing.T, c kubernetes.Interface, ns string, want bool) {
+	t.Helper()
 	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{"marker": ns}}}
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		_, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, marker, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !strings.Contains(err.Error(), "marked") {
 			return false, err
 		}
-		return err != nil, nil
+		return (err != nil) == want, nil
 	})
 	if err != nil {
-		t.Fatalf("not in effect: %v", err)
+		t.Fatalf("in effect is still %v: %v", !want, err)
 	}
 }
 
