@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,10 +62,12 @@ func TestWatchesPerUser(t *testing.T) {
 	l := &watchLimits{limit: 2, open: map[string]int{}}
 	hold, held := make(chan struct{}), make(chan struct{})
 	next := func(w http.ResponseWriter, _ *http.Request) {
-		w.(http.Flusher).Flush()
 		held <- struct{}{}
+		w.(http.Flusher).Flush()
 		<-hold
 	}
+	release := sync.OnceFunc(func() { close(hold) })
+	defer release()
 	ask := func(server *httptest.Server) (int, string) {
 		resp, err := http.Get(server.URL)
 		if err != nil {
@@ -98,7 +101,7 @@ func TestWatchesPerUser(t *testing.T) {
 	open(limited(t, l, &user.DefaultInfo{Name: "jane"}, "list", next))
 	open(limited(t, l, &user.DefaultInfo{Name: "jane", Groups: []string{user.NodesGroup}}, "watch", next))
 	open(limited(t, l, &user.DefaultInfo{Name: "jane", Groups: []string{user.SystemPrivilegedGroup}}, "watch", next))
-	close(hold)
+	release()
 	jane.Close() // returns when its requests are over
 	l.mu.Lock()
 	defer l.mu.Unlock()
