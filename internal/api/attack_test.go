@@ -49,7 +49,6 @@ type castle struct {
 	log       string
 	attackers map[string]*http.Client
 	tokens    map[string]string
-	node      *pki.CA
 }
 
 // A namespace-limited user, an anonymous client, a stolen node certificate and a pod's token try what they must not be able to do:

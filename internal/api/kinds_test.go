@@ -3,10 +3,12 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -17,6 +19,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 
@@ -132,6 +136,9 @@ func TestEveryKind(t *testing.T) {
 			if !slices.Contains(r.Verbs, "create") || !slices.Contains(r.Verbs, "get") {
 				continue // records, and reviews, which are not kept: both have tests of their own
 			}
+			if gv.Group == apiextensionsv1.GroupName || strings.Contains(gv.Group, "example") {
+				continue // TestCustomResources has their lives
+			}
 			t.Run(gvr.Group+"/"+r.Name, func(t *testing.T) {
 				obj, ok := sample[gvr]
 				if !ok {
@@ -145,6 +152,24 @@ func TestEveryKind(t *testing.T) {
 			})
 		}
 	}
+}
+
+// judgedFlow waits for the server's word about a flow schema.
+func judgedFlow(t *testing.T, c kubernetes.Interface, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	w, err := c.FlowcontrolV1().FlowSchemas().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if f, ok := e.Object.(*flowcontrolv1.FlowSchema); ok && len(f.Status.Conditions) > 0 {
+			return
+		}
+	}
+	t.Fatal("the server said nothing about the flow schema")
 }
 
 func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructured.Unstructured, r metav1.APIResource) {
@@ -161,6 +186,9 @@ func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructure
 	}
 	if r.Kind == "ValidatingAdmissionPolicy" { // its expressions are checked, which writes its status
 		checkedPolicy(t, client(t), obj.GetName(), 1)
+	}
+	if r.Kind == "FlowSchema" { // the server says in its status whether its priority level is there
+		judgedFlow(t, client(t), obj.GetName())
 	}
 	got, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if err != nil {

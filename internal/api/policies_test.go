@@ -26,7 +26,7 @@ func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.Val
 	}
 	b.Name, b.Spec.PolicyName = ns, ns
 	marker := validatingPolicy(ns+"-marker", rule("serviceaccounts", admissionv1.Create), "false")
-	marker.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"marker": ns}}
+	marker.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{policyMarker: ns}}
 	marker.Spec.Validations[0].Message = "marked"
 	policies, bindings := c.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	for _, one := range []struct {
@@ -49,7 +49,7 @@ func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.Val
 			}
 		})
 	}
-	inEffect(t, c, ns)
+	inEffect(t, c, ns, policyMarker)
 }
 
 // EC-21 DC-03 IX-07: a policy about images holds for every way by which an image gets into a pod.

@@ -225,7 +225,7 @@ func mutate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissionv
 			t.Error(err)
 		}
 	})
-	inEffect(t, c, ns)
+	inEffect(t, c, ns, webhookMarker)
 }
 
 // validate is mutate for validating webhooks.
@@ -245,27 +245,33 @@ func validate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissio
 			t.Error(err)
 		}
 	})
-	inEffect(t, c, ns)
+	inEffect(t, c, ns, webhookMarker)
 }
 
 // markerHook refuses what is labelled as a marker. The webhooks of a configuration take effect together.
 func markerHook(w *webhook, ns string) admissionv1.MutatingWebhook {
 	marker := hook("marker.example.com", w.client(), rule("serviceaccounts", admissionv1.Create))
-	marker.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"marker": ns}}
+	marker.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{webhookMarker: ns}}
 	return marker
 }
 
+// Labels of markers: a policy that is in effect says nothing of a webhook.
+const (
+	webhookMarker = "marker"
+	policyMarker  = "policy-marker"
+)
+
 // inEffect waits until markers are refused: a rule takes effect when the server's informer has heard of it, of which clients hear
 // nothing.
-func inEffect(t *testing.T, c kubernetes.Interface, ns string) {
+func inEffect(t *testing.T, c kubernetes.Interface, ns, label string) {
 	t.Helper()
-	untilMarked(t, c, ns, true)
+	untilMarked(t, c, ns, label, true)
 }
 
 // untilMarked waits until markers are refused, or are no longer.
-func untilMarked(t *testing.T, c kubernetes.Interface, ns string, want bool) {
+func untilMarked(t *testing.T, c kubernetes.Interface, ns, label string, want bool) {
 	t.Helper()
-	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{"marker": ns}}}
+	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{label: ns}}}
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
 		_, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, marker, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !strings.Contains(err.Error(), "marked") {

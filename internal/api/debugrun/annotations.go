@@ -24,6 +24,8 @@ const (
 )
 
 // AddedContainer is an ephemeral container that a request adds to a pod.
+//
+// +k8s:openapi-gen=false
 type AddedContainer struct {
 	Name    string   `json:"name"`
 	Image   string   `json:"image"`
