@@ -225,11 +225,11 @@ func TestWebhookWithLeastFieldsSeesEverything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			inEffect(t, c, ns, webhookMarker)
+			inEffect(t, c, ns, validatingMarker)
 			if err := ri.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
-			untilMarked(t, c, ns, webhookMarker, false) // it is about everybody's accounts, and its server is about to go
+			untilMarked(t, c, ns, validatingMarker, false) // it is about everybody's accounts, and its server is about to go
 		})
 	}
 }

@@ -216,7 +216,7 @@ func mutate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissionv
 	}
 	client := c.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	marker := newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("marked") })
-	config := mutatingConfig(ns, append(hooks, markerHook(marker, ns))...)
+	config := mutatingConfig(ns, append(hooks, markerHook(marker, ns, mutatingMarker))...)
 	if _, err := client.Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func mutate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissionv
 			t.Error(err)
 		}
 	})
-	inEffect(t, c, ns, webhookMarker)
+	inEffect(t, c, ns, mutatingMarker)
 }
 
 // validate is mutate for validating webhooks.
@@ -236,7 +236,7 @@ func validate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissio
 	}
 	client := c.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	marker := newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("marked") })
-	config := validatingConfig(ns, append(hooks, markerHook(marker, ns))...)
+	config := validatingConfig(ns, append(hooks, markerHook(marker, ns, validatingMarker))...)
 	if _, err := client.Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -245,20 +245,21 @@ func validate(t *testing.T, c kubernetes.Interface, ns string, hooks ...admissio
 			t.Error(err)
 		}
 	})
-	inEffect(t, c, ns, webhookMarker)
+	inEffect(t, c, ns, validatingMarker)
 }
 
 // markerHook refuses what is labelled as a marker. The webhooks of a configuration take effect together.
-func markerHook(w *webhook, ns string) admissionv1.MutatingWebhook {
+func markerHook(w *webhook, ns, label string) admissionv1.MutatingWebhook {
 	marker := hook("marker.example.com", w.client(), rule("serviceaccounts", admissionv1.Create))
-	marker.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{webhookMarker: ns}}
+	marker.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label: ns}}
 	return marker
 }
 
-// Labels of markers: a policy that is in effect says nothing of a webhook.
+// Labels of markers: one rule that is in effect says nothing of another.
 const (
-	webhookMarker = "marker"
-	policyMarker  = "policy-marker"
+	mutatingMarker   = "mutating-marker"
+	validatingMarker = "validating-marker"
+	policyMarker     = "policy-marker"
 )
 
 // inEffect waits until markers are refused: a rule takes effect when the server's informer has heard of it, of which clients hear

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -217,6 +218,9 @@ func TestRecoverExchangedEndedAlone(t *testing.T) {
 		if got := seen(t, taps, &fakeShim{})(); got != want {
 			t.Errorf("a client saw %q", got)
 		}
+	}
+	for end := time.Now().Add(20 * time.Second); len(taps.Live()) > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // only the runtime is told that the log is whole, and its fifos are gone
 	}
 	if text, err := os.ReadFile(f.spec.Log); err != nil || !bytes.Contains(text, []byte("stdout F kept\n")) {
 		t.Errorf("log %q, %v", text, err)
