@@ -13,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // TestPortForward: kubectl port-forward reaches a pod's ports, with many connections and much data, over both protocols.
@@ -84,7 +87,12 @@ func echoed(ctx context.Context, url string, data []byte) error {
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	s.Create(NewPod("web", Tool("http"), Tool("http", ":9999")))
+	web := NewPod("web", Tool("http"), Tool("http", ":9999"))
+	for i, port := range []int{8080, 9999} { // ready is when it listens
+		web.Spec.Containers[i].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+			TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
+	}
+	s.Create(web)
 	s.WaitReady("web")
 	base := "/api/v1/namespaces/" + s.Namespace + "/pods/"
 	s.Kubectl("get", "--raw", base+"web:8080/proxy/some/path").Is("hello from web at /some/path")

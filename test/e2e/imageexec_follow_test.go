@@ -16,9 +16,7 @@ func TestImageExecFollows(t *testing.T) {
 	k.pod("metadata: {name: late}\nspec: {volumes: [{name: v, emptyDir: {}}], " +
 		"initContainers: [{name: first, command: [sh, -c, 'echo in the volume >/v/f; until [ -e /v/go ]; do sleep 0.1; done'], volumeMounts: [{name: v, mountPath: /v}]}], " +
 		"containers: [{name: c, command: [sh, -c, 'echo mine >/f; IDLE'], volumeMounts: [{name: v, mountPath: /data}]}]}")
-	k.pod("metadata: {name: crash}\nspec: {containers: [{name: c, command: [sh, -c, 'cat /proc/sys/kernel/random/uuid >/mark; sleep 1; exit 1']}]}")
-	for _, pod := range []string{"late", "crash"} {
-		container := map[string]string{"late": "first", "crash": "c"}[pod]
+	started := func(pod, container string) {
 		k.Wait(pod, container+" has started", func(p *corev1.Pod) bool {
 			for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
 				if s.Name == container && (s.State.Running != nil || s.RestartCount > 0) {
@@ -29,16 +27,19 @@ func TestImageExecFollows(t *testing.T) {
 		})
 	}
 	t.Run("late", func(t *testing.T) {
-		t.Parallel()
 		k := &kit{Space: k.With(t), t: t}
+		started("late", "first")
 		k.shows("late", "[ -e /c/c ] && echo early; cat /c/first/v/f; touch /c/first/v/go; until [ -s /c/c/f ]; do sleep 0.1; done; cat /c/c/f /c/c/data/f; "+
 			"touch /c/c/f 2>/dev/null || echo read-only", "in the volume\nmine\nin the volume", writable)
 		k.shows("late", "cat /c/c/f; touch /c/c/f 2>/dev/null || echo read-only", "mine\nread-only")
-		k.awaitNothing()
+		if left := k.remains(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
 	})
 	t.Run("crash", func(t *testing.T) {
-		t.Parallel()
 		k := &kit{Space: k.With(t), t: t}
+		k.pod("metadata: {name: crash}\nspec: {containers: [{name: c, command: [sh, -c, 'cat /proc/sys/kernel/random/uuid >/mark; sleep 1; exit 1']}]}")
+		started("crash", "c")
 		k.shows("crash", "set -- $(cat /c/c/mark); until [ $(ls -d /c/c.* 2>/dev/null | wc -l) -ge 2 ]; do sleep 0.2; done; "+
 			"[ $(cat /c/c/mark) = $1 ] && echo kept; cat /c/c.*/mark | sort -u | wc -l", "kept\n2")
 	})

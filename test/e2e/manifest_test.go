@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 		"bad init policy":    {pod(main + "initContainers: [{name: side, image: i, restartPolicy: Sometimes}]"), []string{"spec.initContainers[0].restartPolicy"}},
 		"ephemeral":          {pod(main + "ephemeralContainers: [{name: dbg, image: i}]"), []string{"spec.ephemeralContainers"}},
 		"PVC":                {pod(main + "volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]"), []string{"spec.volumes[0].persistentVolumeClaim", "not supported yet"}},
-		"runtime class":      {pod(main + "runtimeClassName: other"), []string{"spec.runtimeClassName", "not supported yet"}},
+		"runtime class":      {pod(main + "runtimeClassName: other"), []string{`RuntimeClass "other" not found`}},
 		"user namespace":     {pod(main + "hostUsers: false"), []string{"spec.hostUsers", "not supported yet"}},
 		"two PID modes":      {pod(main + "hostPID: true\nshareProcessNamespace: true"), []string{"shareProcessNamespace"}},
 		"other namespace":    {strings.Replace(pod(main), "name: bad", "name: bad, namespace: elsewhere", 1), []string{"does not match"}},
