@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"time"
 
-	"google.golang.org/grpc/test/bufconn"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -23,6 +22,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/wherryproject/wherry/internal/node/imageexec"
+	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
 // ImageExec runs commands of other images in pods; *imageexec.Execs.
@@ -90,14 +90,14 @@ const streamsTime = 30 * time.Second
 // translated serves a WebSocket client that can close its stdin: what it says is translated to SPDY, over a connection in
 // memory, since that is all the library has a server for.
 func translated(w http.ResponseWriter, r *http.Request, req imageexec.Request, serve http.HandlerFunc) {
-	l := bufconn.Listen(64 << 10)
+	l := socketpair.New()
 	inner := &http.Server{Handler: serve}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = inner.Serve(l) // until Close
 	}()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.DialContext(ctx) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }}
 	location := &url.URL{Scheme: "http", Host: "in-memory", RawQuery: r.URL.RawQuery}
 	proxy.NewStreamTranslatorHandler(location, transport, 0,
 		proxy.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, Tty: req.TTY}).ServeHTTP(w, r)
