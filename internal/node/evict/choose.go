@@ -37,12 +37,9 @@ type Candidate struct {
 // criticalPriority is the least priority of the system-critical classes.
 const criticalPriority = 2_000_000_000
 
-// Critical tells whether a pod is never evicted: a static one, or one of a system-critical priority.
-func Critical(pod *corev1.Pod) bool {
-	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	source, told := pod.Annotations["kubernetes.io/config.source"]
-	return mirror || told && source != "api" || priority(pod) >= criticalPriority
-}
+// Critical tells whether a pod is never evicted: one of a system-critical priority. Nothing that a pod says of itself in annotations
+// counts: every pod here comes from the API server, where its owner could write that it is a static one.
+func Critical(pod *corev1.Pod) bool { return priority(pod) >= criticalPriority }
 
 func priority(pod *corev1.Pod) int32 {
 	if pod.Spec.Priority == nil {

@@ -31,6 +31,10 @@ func named(n string) func(*corev1.Pod) {
 
 func prio(n int32) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.Priority = &n } }
 
+func annotated(key, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{key: value} }
+}
+
 func request(name corev1.ResourceName, q string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{name: resource.MustParse(q)}
@@ -86,9 +90,11 @@ func TestChoose(t *testing.T) {
 		{"processes by priority and number", PIDAvailable, []Candidate{
 			mem(5, named("few")), mem(50, named("many")), mem(500, named("dear"), prio(1))}, "many"},
 		{"critical pods never", MemoryAvailable, []Candidate{
-			mem(500, named("critical"), prio(2_000_000_000)), mem(500, named("static"), func(p *corev1.Pod) {
-				p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
-			}), mem(1, named("small"), request(memory, "1Gi"))}, "small"},
+			mem(500, named("critical"), prio(2_000_000_000)), mem(1, named("small"), request(memory, "1Gi"))}, "small"},
+		{"nobody by calling itself a mirror pod", MemoryAvailable, []Candidate{
+			mem(500, named("mirror"), annotated(corev1.MirrorPodAnnotationKey, "x")), mem(1, named("small"), request(memory, "1Gi"))}, "mirror"},
+		{"nobody by calling itself a static pod", MemoryAvailable, []Candidate{
+			mem(500, named("static"), annotated("kubernetes.io/config.source", "file")), mem(1, named("small"), request(memory, "1Gi"))}, "static"},
 		{"only critical ones", MemoryAvailable, []Candidate{mem(500, prio(2_000_001_000))}, ""},
 	} {
 		t.Run(row.what, func(t *testing.T) {
