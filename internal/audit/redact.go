@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +18,8 @@ const (
 	redacted  = "REDACTED"
 	cutMark   = "…(cut)"
 	maxText   = 8 << 10 // of a URI, a message, an annotation: what a client writes must not fill the log
+	maxName   = 1 << 10 // of a verb and of the parts of an address, which nobody has looked at when the request is recorded
+	maxHops   = 16      // addresses of a client: it may claim to come from as many proxies as fit into a header
 	maxID     = 128     // of an Audit-ID, which clients may choose
 	withheld  = "audit.wherry.dev/withheld"
 	patchNote = "patch.webhook.admission.k8s.io/" // the library notes what a mutating webhook did to an object, in full
@@ -29,6 +32,11 @@ func redact(in *internal.Event) *internal.Event {
 	if len(ev.AuditID) > maxID {
 		ev.AuditID = types.UID(strings.ToValidUTF8(string(ev.AuditID[:maxID]), ""))
 	}
+	ev.Verb = shorten(ev.Verb, maxName)
+	if n := len(ev.SourceIPs); n > maxHops { // the last is the one that was seen here
+		ev.SourceIPs = append(slices.Clone(ev.SourceIPs[:maxHops-1]), ev.SourceIPs[n-1])
+	}
+	ev.ObjectRef = shortRef(ev.ObjectRef)
 	secret := holdsSecrets(ev.ObjectRef)
 	if secret {
 		hide(&ev)
@@ -128,13 +136,28 @@ func redactURI(uri string) string {
 	return path + "?" + strings.Join(parts, "&")
 }
 
-func cut(text string) string {
-	if len(text) <= maxText {
+// shortRef bounds what an address names.
+func shortRef(in *internal.ObjectReference) *internal.ObjectReference {
+	if in == nil {
+		return nil
+	}
+	out := *in
+	for _, text := range []*string{&out.Resource, &out.Namespace, &out.Name, &out.APIGroup, &out.APIVersion, &out.ResourceVersion, &out.Subresource} {
+		*text = shorten(*text, maxName)
+	}
+	out.UID = types.UID(shorten(string(out.UID), maxName))
+	return &out
+}
+
+func cut(text string) string { return shorten(text, maxText) }
+
+// shorten keeps the first bytes of a text, whole characters, and says that it did.
+func shorten(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	n := maxText
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
 	}
-	return text[:n] + cutMark
+	return text[:most] + cutMark
 }
