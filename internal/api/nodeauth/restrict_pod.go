@@ -61,7 +61,7 @@ func RestrictPodStatus(node string, pod, old *corev1.Pod) error {
 }
 
 // RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none. apiAudiences
-// are those of this server.
+// are those of this server, which a volume means that names no audience. A pod without a token gets none (KEP-4412).
 func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, apiAudiences ...string) error {
 	ref := t.Spec.BoundObjectRef
 	switch {
@@ -75,10 +75,17 @@ func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Po
 	case pod.Spec.NodeName != node:
 		return fmt.Errorf("node requested token bound to a pod scheduled on a different node")
 	}
-	may := append(append(audiences(pod), ""), apiAudiences...)
-	for _, asked := range t.Spec.Audiences {
-		if !slices.Contains(may, asked) {
-			return fmt.Errorf("audience %q not found in pod spec volume", asked)
+	may := audiences(pod)
+	if slices.Contains(may, "") { // this server
+		may = append(may, apiAudiences...)
+	}
+	asked := t.Spec.Audiences
+	if len(asked) == 0 {
+		asked = []string{""}
+	}
+	for _, one := range asked {
+		if !slices.Contains(may, one) {
+			return fmt.Errorf("audience %q not found in pod spec volume", one)
 		}
 	}
 	return nil

@@ -121,12 +121,19 @@ func TestRestrictNewPod(t *testing.T) {
 	expect(t, "labels", nodeauth.RestrictPodStatus("n1", labelled, mine), "cannot update labels")
 }
 
-// Tokens for the accounts of its pods, bound to those pods.
+// Tokens for the accounts of its pods, bound to those pods, as their volumes have them.
 func TestRestrictToken(t *testing.T) {
-	pod := podOn("n1", "p")
-	pod.UID = "1"
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault"}}}}}})
+	withTokens := func(audiences ...string) *corev1.Pod {
+		pod := podOn("n1", "p")
+		pod.UID = "1"
+		var sources []corev1.VolumeProjection
+		for _, a := range audiences {
+			sources = append(sources, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: a}})
+		}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}})
+		return pod
+	}
+	pod, vault, tokenless := withTokens("", "vault"), withTokens("vault"), withTokens()
 	away := podOn("n2", "p")
 	away.UID = "1"
 	bound := func(uid types.UID) *authenticationv1.BoundObjectReference {
@@ -142,6 +149,9 @@ func TestRestrictToken(t *testing.T) {
 		"for the API":          {bound("1"), []string{"api"}, pod, ""},
 		"as the volume says":   {bound("1"), []string{"vault"}, pod, ""},
 		"for somebody else":    {bound("1"), []string{"vault", "bank"}, pod, `audience "bank" not found in pod spec volume`},
+		"not for the API":      {bound("1"), []string{"api"}, vault, `audience "api" not found in pod spec volume`},
+		"not for whomever":     {bound("1"), nil, vault, `audience "" not found in pod spec volume`},
+		"without a token":      {bound("1"), []string{"api"}, tokenless, `audience "api" not found in pod spec volume`},
 		"not bound":            {nil, nil, pod, "not bound to a pod"},
 		"bound to a secret":    {&authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: "p", UID: "1"}, nil, nil, "not bound to a pod"},
 		"no uid":               {bound(""), nil, pod, "without a uid"},
