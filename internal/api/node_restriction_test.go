@@ -89,6 +89,7 @@ func TestNodeReads(t *testing.T) {
 	forbidden(t, "all secrets", second(core.Secrets(w.ns).List(ctx, metav1.ListOptions{})), "by name")
 	fine(t, "own secret by a watch", second(core.Secrets(w.ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=mine", TimeoutSeconds: ptr.To[int64](1)})))
 	forbidden(t, "another's secret by a watch", second(core.Secrets(w.ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), noRelation)
+	forbidden(t, "a pod by a watch of all namespaces", second(core.Pods("").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), "spec.nodeName field selector")
 	forbidden(t, "all pods", second(core.Pods("").List(ctx, metav1.ListOptions{})), "spec.nodeName field selector")
 	forbidden(t, "another's pods", second(core.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + w.two})), "spec.nodeName field selector")
 	list, err := core.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + w.one})

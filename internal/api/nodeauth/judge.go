@@ -84,7 +84,7 @@ func judgePod(node string, r *Request) Verdict {
 			return allowed()
 		}
 	case "list", "watch":
-		if r.Name == "" {
+		if r.Name == "" || r.Namespace == "" { // a name without a namespace names no pod
 			if r.OfNode != node {
 				return refused("can only list/watch pods with spec.nodeName field selector set to node %q", node)
 			}

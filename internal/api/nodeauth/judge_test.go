@@ -57,6 +57,8 @@ no  list   pods - -
 yes watch  pods - - of=n1
 no  watch  pods ns -
 yes watch  pods ns mine
+no  watch  pods - mine
+yes watch  pods - mine of=n1
 yes create pods ns -
 yes delete pods ns mine
 no  delete pods ns theirs
