@@ -66,6 +66,7 @@ func resourceQuotaRules() rules {
 		validate:       validation.ValidateResourceQuota,
 		prepareUpdate:  func(q, old *corev1.ResourceQuota) { q.Status = old.Status },
 		validateUpdate: validation.ValidateResourceQuotaUpdate,
+		warn:           quotaWarnings,
 		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.rules()
 }

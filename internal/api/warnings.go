@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/wherryproject/wherry/internal/api/quota"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -50,20 +52,34 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 	return all
 }
 
-// enforceMountable is an annotation of service accounts that Kubernetes deprecates.
-const enforceMountable = "kubernetes.io/enforce-mountable-secrets"
-
 func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
-	_, now := a.Annotations[enforceMountable]
+	_, now := a.Annotations[enforceSecrets]
 	if old != nil {
-		if _, before := old.Annotations[enforceMountable]; before {
+		if _, before := old.Annotations[enforceSecrets]; before {
 			return nil
 		}
 	}
 	if !now {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", enforceMountable)}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", enforceSecrets)}
+}
+
+// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: custom resources are not, and a
+// quota that looks like a limit and is none is worse than none.
+func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
+		if old != nil {
+			if _, before := old.Spec.Hard[name]; before {
+				continue
+			}
+		}
+		if !quota.IsCount(name) || slices.ContainsFunc(kinds(nil), func(k *kind) bool { return isCounted(k) && quota.Tracks(k.resource(), name) }) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("spec.hard[%s]: limits nothing: no objects of this name are counted here, custom resources neither", name))
+	}
+	return all
 }
 
 // endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).

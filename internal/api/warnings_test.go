@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -48,6 +49,12 @@ func TestWarnings(t *testing.T) {
 			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}}}
 			must(c.CoreV1().ServiceAccounts(ns).Create(t.Context(), a, metav1.CreateOptions{}))
 		}, []string{"deprecated in v1.32+"}},
+		"quota": {do: func() {
+			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(), countQuota("plain", "count/pods", "count/roles.rbac.authorization.k8s.io", "pods"), metav1.CreateOptions{}))
+		}},
+		"quota of what is not counted": {func() {
+			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(), countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
+		}, []string{"spec.hard[count/boats.harbour.example.com]: limits nothing"}},
 		"endpoints read": {func() { must(c.CoreV1().Endpoints(ns).List(t.Context(), metav1.ListOptions{})) }, []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}},
 		"endpoints written": {func() {
 			must(c.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, metav1.CreateOptions{}))
@@ -67,4 +74,12 @@ func TestWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+func countQuota(name string, entries ...corev1.ResourceName) *corev1.ResourceQuota {
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
+	for _, e := range entries {
+		q.Spec.Hard[e] = resource.MustParse("100")
+	}
+	return q
 }

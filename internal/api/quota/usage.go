@@ -26,9 +26,12 @@ type Item struct {
 	Object   runtime.Object
 }
 
+// IsCount says whether an entry of a quota is about the number of objects of some resource: count/RESOURCE.GROUP.
+func IsCount(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), countPrefix) }
+
 // Tracks says whether objects of a resource can take anything of the named entry of a quota.
 func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
-	if strings.HasPrefix(string(name), countPrefix) {
+	if IsCount(name) {
 		return string(name) == countPrefix+r.String()
 	}
 	switch r {
