@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // DC-03 DC-05 DC-13 EC-05 EC-06 EC-07 EC-09: what cannot be is refused with one clear message, before the connection is
@@ -75,7 +76,7 @@ func TestDebugRefusals(t *testing.T) {
 				t.Errorf("%d %s %q", status.Code, status.Reason, status.Message)
 			}
 			exit := ""
-			if status.Details != nil && len(status.Details.Causes) > 0 && status.Details.Causes[0].Type == debugrun.CauseExitCode {
+			if status.Details != nil && len(status.Details.Causes) > 0 && status.Details.Causes[0].Type == debugask.CauseExitCode {
 				exit = status.Details.Causes[0].Message
 			}
 			if exit != tc.exit {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -139,7 +139,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 // deadRefusal tells a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
 	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "what ran in pod %s has ended: a debug container would find nothing to look at", pod.Name)
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugrun.CauseDead}}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseDead}}
 	return err
 }
 

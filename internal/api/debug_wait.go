@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
-	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -127,7 +127,7 @@ func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
 	}
 	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name, "debug container %q of pod %s cannot start: %s", name, pod.Name, words)
 	if code := commandCode(s); code != 0 {
-		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugrun.CauseExitCode, Message: strconv.Itoa(code)}}
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseExitCode, Message: strconv.Itoa(code)}}
 	}
 	return err
 }
@@ -137,9 +137,9 @@ func commandCode(s podspec.DebugState) int {
 	if !isStartError(s) && s.Reason != "RunContainerError" {
 		return 0
 	}
-	code := cri.CommandCode(s.Message)
+	code := exitcode.Of(s.Message)
 	if code == 0 && isStartError(s) {
-		return cri.CodeCannotRun
+		return exitcode.CannotRun
 	}
 	return code
 }

@@ -102,7 +102,7 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 		return wrong("--since and --since-time say the same; give one of them")
 	case f.since < 0:
 		return wrong("--since %s: give a time above zero", f.since)
-	case f.all && f.namespace != "":
+	case f.all && f.Namespace != "":
 		return wrong("-n and -A contradict one another; give one of them")
 	}
 	if f.since > 0 {
@@ -119,7 +119,7 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 	if out.Resource, out.Name, err = objectArgument(args); err != nil {
 		return out, &Exit{exitUsage, err}
 	}
-	if out.Namespace = f.namespace; out.Namespace == "" && out.Name != "" && !f.all && !clusterWide(out.Resource) {
+	if out.Namespace = f.Namespace; out.Namespace == "" && out.Name != "" && !f.all && !clusterWide(out.Resource) {
 		out.Namespace = f.usual()
 	}
 	return out, nil
@@ -128,10 +128,10 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 // usual is the namespace of kubectl's context, as far as it can be had: the log can be read without a server.
 func (f *auditCommand) usual() string {
 	g := f.clientFlags
-	if _, err := g.connect(); err != nil || g.namespace == "" {
+	if _, err := g.connect(); err != nil || g.Namespace == "" {
 		return "default"
 	}
-	return g.namespace
+	return g.Namespace
 }
 
 // objectArgument reads POD, TYPE, TYPE/NAME or TYPE NAME.
@@ -195,7 +195,7 @@ func (f *auditCommand) path() string {
 	if f.file != "" {
 		return f.file
 	}
-	return audit.DefaultPath(f.dataDir)
+	return audit.DefaultPath(f.DataDir)
 }
 
 func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error {

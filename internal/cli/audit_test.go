@@ -116,7 +116,7 @@ func TestAuditCommand(t *testing.T) {
 // A log that may not be read says so, and what to do.
 func TestAuditNotRoot(t *testing.T) {
 	f := &auditCommand{}
-	f.dataDir = "/data"
+	f.DataDir = "/data"
 	if err := f.explain(os.ErrPermission); !strings.Contains(err.Error(), "only root may read the audit log /data/audit/audit.log: run with sudo") {
 		t.Error(err)
 	}

@@ -16,29 +16,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
 // clientFlags say which server and namespace a command means.
-type clientFlags struct {
-	kubeconfig string
-	context    string
-	namespace  string
-	dataDir    string
-}
+type clientFlags struct{ ask.Where }
 
-func (f *clientFlags) add(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod; default: the kubeconfig's")
-	f.addServer(cmd)
-}
+func (f *clientFlags) add(cmd *cobra.Command) { f.AddFlags(cmd.PersistentFlags()) }
 
 // addServer is add for what is in no namespace.
-func (f *clientFlags) addServer(cmd *cobra.Command) {
-	fl := cmd.PersistentFlags()
-	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
-	fl.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
-	fl.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder of this machine's server (also $WHERRY_DATA_DIR)")
-}
+func (f *clientFlags) addServer(cmd *cobra.Command) { f.AddServerFlags(cmd.PersistentFlags()) }
 
 // client is a connection to a server.
 type client struct {
@@ -49,8 +37,8 @@ type client struct {
 // connect makes a client and settles the namespace.
 func (f *clientFlags) connect() (*client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	if local := server.Kubeconfig(f.dataDir); f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+	rules.ExplicitPath = f.Kubeconfig
+	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
 		if file, err := os.Open(local); err == nil {
 			file.Close()
 			rules.ExplicitPath = local
@@ -58,16 +46,16 @@ func (f *clientFlags) connect() (*client, error) {
 			return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", local)
 		}
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.dataDir))
+		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.DataDir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	if f.namespace == "" {
-		if f.namespace, _, err = loader.Namespace(); err != nil {
+	if f.Namespace == "" {
+		if f.Namespace, _, err = loader.Namespace(); err != nil {
 			return nil, fmt.Errorf("kubeconfig: %w", err)
 		}
 	}
@@ -95,7 +83,7 @@ func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	pods, err := c.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
+	pods, err := c.CoreV1().Pods(f.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -104,9 +103,9 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 		return err
 	}
 	if remote.namespace != "" {
-		f.namespace = remote.namespace
+		f.Namespace = remote.namespace
 	}
-	pod, err := c.CoreV1().Pods(f.namespace).Get(ctx, remote.pod, metav1.GetOptions{})
+	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, remote.pod, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -135,11 +134,7 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 
 // toolbox is a request for one of the toolbox's commands on the container's files.
 func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool, command ...string) (code int, err error) {
-	q := url.Values{debugrun.ParamExecImage: {podspec.ToolboxImage}, "command": command}
-	if writable {
-		q.Set(debugrun.ParamExecWritable, "true")
-	}
-	return podSession(t, c, f.namespace, pod, "exec", q, t.In != nil, false).Run(ctx)
+	return c.stream(ctx, t, f.Namespace, ask.Toolbox(pod, writable, t.In != nil, command...), nil)
 }
 
 // said is the outcome of a command that has told its troubles by itself.

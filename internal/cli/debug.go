@@ -6,10 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,25 +14,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // debugFlags are what `wherry debug` is told.
 type debugFlags struct {
 	clientFlags
-	pod       string
-	container string
-	image     string
-	target    string
-	profile   string
-	ttl       time.Duration
-	tty       bool
-	ttyGiven  bool
-	remove    bool
-	quiet     bool
+	ask.Debug
 }
 
 func newDebug(t Terminal) *cobra.Command {
@@ -67,14 +56,14 @@ server refused.`,
   wherry debug ls                                    # who debugs what now
   wherry debug history web                           # who did, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && f.pod == "" {
+			if len(args) == 0 && f.Pod == "" {
 				return &Exit{exitUsage, errors.New("which pod? wherry debug POD, or -p POD")}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.ttyGiven = cmd.Flags().Changed("tty")
-			pod, command, err := podAndCommand(cmd, f.pod, args)
+			f.Settle(cmd.Flags(), t.In)
+			pod, command, err := podAndCommand(cmd, f.Pod, args)
 			if err != nil {
 				return err
 			}
@@ -83,38 +72,19 @@ server refused.`,
 		ValidArgsFunction: f.completePods,
 	}
 	f.add(cmd)
-	fl := cmd.Flags()
-	fl.StringVarP(&f.pod, "pod", "p", "", "the pod, where its name would be taken for a command")
-	fl.StringVarP(&f.container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on while that one runs")
-	fl.StringVarP(&f.image, "image", "m", "", "its image; default: the built-in toolbox")
-	fl.StringVar(&f.target, "target", "", "container whose processes it sees; default: the only main container")
-	fl.StringVar(&f.profile, "profile", "", "rights: "+strings.Join(podspec.DebugProfiles(), ", ")+"; default: general")
-	fl.DurationVar(&f.ttl, "ttl", 0, "stop it after this time, for example 30m; default: never")
-	fl.BoolVarP(&f.tty, "tty", "t", false, "give it a terminal; default: if standard input is one")
-	fl.BoolVar(&f.remove, "rm", false, "stop it when this session ends, also when left by Ctrl-P Ctrl-Q")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but what the command says")
-	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(podspec.DebugProfiles(), cobra.ShellCompDirectiveNoFileComp))
+	f.Debug.AddFlags(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
 	return cmd
 }
 
-// podAndCommand splits the arguments: POD [-- COMMAND], or -p POD [-- COMMAND].
+// podAndCommand splits the arguments of a command.
 func podAndCommand(cmd *cobra.Command, pod string, args []string) (string, []string, error) {
-	dash := cmd.ArgsLenAtDash()
-	before, command := args, []string(nil)
-	if dash >= 0 {
-		before, command = args[:dash], args[dash:]
+	pod, command, err := ask.PodAndCommand(cmd.CommandPath(), pod, args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return "", nil, &Exit{exitUsage, err}
 	}
-	if pod == "" {
-		if len(before) == 0 {
-			return "", nil, &Exit{exitUsage, errors.New("which pod? name it before --")}
-		}
-		pod, before = before[0], before[1:]
-	}
-	if len(before) > 0 {
-		return "", nil, &Exit{exitUsage, fmt.Errorf("unexpected %q: the command goes after --, as in: %s %s -- %s", before[0], cmd.CommandPath(), pod, strings.Join(before, " "))}
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), command, nil
+	return pod, command, nil
 }
 
 func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []string) error {
@@ -122,14 +92,11 @@ func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []
 	if err != nil {
 		return err
 	}
-	if !f.ttyGiven {
-		f.tty = isTerminalIn(t.In)
-	}
-	if f.container == "" {
-		// Most pods live and have nobody by that name: ask at once, and look at the pod only if the server says otherwise.
-		code, err := f.request(ctx, t, c, pod, poddebug.FirstName, command, true)
+	if f.Container == "" {
+		// Ask at once, and look at the pod only if the server says otherwise.
+		code, err := f.request(ctx, t, c, debugask.FirstName, f.First(pod, command))
 		if !apierrors.IsAlreadyExists(err) && !isDead(err) {
-			return f.over(ctx, t, c, pod, poddebug.FirstName, code, err)
+			return f.over(ctx, t, c, pod, debugask.FirstName, code, err)
 		}
 	}
 	return f.choose(ctx, t, c, pod, command)
@@ -138,11 +105,11 @@ func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []
 // choose looks at the pod and gets in as suits its state.
 func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name string, command []string) error {
 	for tries := 0; ; tries++ {
-		pod, err := c.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{})
+		pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.container, Image: f.image, Target: f.target, Command: len(command) > 0})
+		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target, Command: len(command) > 0})
 		if err != nil {
 			return err
 		}
@@ -152,8 +119,8 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 		case poddebug.Visit:
 			return f.visit(ctx, t, c, pod, command)
 		}
-		code, err := f.request(ctx, t, c, name, choice.Name, command, false)
-		if f.container == "" && apierrors.IsAlreadyExists(err) && tries < 10 {
+		code, err := f.request(ctx, t, c, choice.Name, f.Add(name, choice.Name, command))
+		if f.Container == "" && apierrors.IsAlreadyExists(err) && tries < 10 {
 			continue // somebody took the name meanwhile
 		}
 		return f.over(ctx, t, c, name, choice.Name, code, err)
@@ -161,29 +128,8 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 }
 
 // request makes a debug container and attaches to it (DC-03).
-func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, pod, name string, command []string, unlessDead bool) (code int, err error) {
-	image := f.imageOr(podspec.ToolboxImage)
-	q := url.Values{debugrun.ParamName: {name}, debugrun.ParamImage: {image}}
-	set(q, debugrun.ParamTarget, f.target)
-	set(q, debugrun.ParamProfile, f.profile)
-	if f.ttl != 0 {
-		q.Set(debugrun.ParamTTL, f.ttl.String())
-	}
-	if len(command) > 0 {
-		q["command"] = command
-	}
-	if unlessDead {
-		q.Set(debugrun.ParamUnlessDead, "true")
-	}
-	f.say(t, "debug container %s in pod %s, image %s", name, pod, image)
-	return f.session(t, c, pod, "exec", q).Run(ctx)
-}
-
-func (f *debugFlags) imageOr(other string) string {
-	if f.image == "" {
-		return other
-	}
-	return f.image
+func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name string, s ask.Session) (code int, err error) {
+	return c.stream(ctx, t, f.Namespace, s, func() { f.say(t, "%s", f.Announcement(s.Pod, name)) })
 }
 
 // isDead tells whether the server refused because what is to be looked at is over.
@@ -192,18 +138,18 @@ func isDead(err error) bool {
 	if !errors.As(err, &refused) || refused.Status().Details == nil {
 		return false
 	}
-	return slices.ContainsFunc(refused.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugrun.CauseDead })
+	return slices.ContainsFunc(refused.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugask.CauseDead })
 }
 
 // attach comes back to a debug container that runs (DC-07).
 func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string) error {
 	for i := range pod.Spec.EphemeralContainers {
 		if e := &pod.Spec.EphemeralContainers[i]; e.Name == name {
-			f.tty = e.TTY
+			f.TTY = e.TTY
 		}
 	}
 	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
-	code, err := f.session(t, c, pod.Name, "attach", url.Values{"container": {name}}).Run(ctx)
+	code, err := c.stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), nil)
 	return f.over(ctx, t, c, pod.Name, name, code, err)
 }
 
@@ -213,34 +159,7 @@ func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *core
 	for _, line := range poddebug.Evidence(pod, time.Now()) {
 		f.say(t, "  %s", line)
 	}
-	q := url.Values{debugrun.ParamExecImage: {f.imageOr(podspec.ToolboxImage)}}
-	if len(command) > 0 {
-		q["command"] = command
-	}
-	code, err := f.session(t, c, pod.Name, "exec", q).Run(ctx)
-	return exitWith(code, err)
-}
-
-// session is the streaming request on a subresource of the pod.
-func (f *debugFlags) session(t Terminal, c *client, pod, subresource string, q url.Values) session.Request {
-	return podSession(t, c, f.namespace, pod, subresource, q, true, f.tty)
-}
-
-// podSession is a streaming request on a subresource of a pod.
-func podSession(t Terminal, c *client, namespace, pod, subresource string, q url.Values, stdin, tty bool) session.Request {
-	r := c.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource(subresource)
-	for name, on := range map[string]bool{"stdin": stdin, "stdout": true, "stderr": !tty, "tty": tty} {
-		if on {
-			q.Set(name, "true")
-		}
-	}
-	u := r.URL()
-	u.RawQuery = q.Encode()
-	request := session.Request{Config: c.config, URL: u, Stdout: t.Out, Stderr: t.Err, TTY: tty, DetachKeys: tty && subresource != "exec" || q.Has(debugrun.ParamName)}
-	if stdin {
-		request.Stdin = t.In
-	}
-	return request
+	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), nil))
 }
 
 // over ends a session with a debug container: with its exit code, or the way back to it.
@@ -255,18 +174,18 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 	if left {
 		fmt.Fprintln(t.Err)
 	}
-	if f.remove {
-		if err := stopDebug(ctx, c, f.namespace, pod, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if f.Remove {
+		if err := stopDebug(ctx, c, f.Namespace, pod, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	if left {
-		if !f.remove {
+		if !f.Remove {
 			f.say(t, "left it running; back: %s", f.wayBack(pod, name))
 		}
 		return nil
 	}
-	end, err := awaitEnd(ctx, c, f.namespace, pod, name)
+	end, err := awaitEnd(ctx, c, f.Namespace, pod, name)
 	if err != nil {
 		return &Exit{session.ExitFailed, err}
 	}
@@ -283,7 +202,7 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, 
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 		return nil // nothing was made: what has ended is an earlier run of the name
 	}
-	p, gerr := c.CoreV1().Pods(f.namespace).Get(ctx, pod, metav1.GetOptions{})
+	p, gerr := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if gerr != nil {
 		return nil
 	}
@@ -291,7 +210,7 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, 
 	if end == nil || end.StartedAt.IsZero() {
 		return nil // it never ran
 	}
-	log, lerr := c.CoreV1().Pods(f.namespace).GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(ctx)
+	log, lerr := c.CoreV1().Pods(f.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(ctx)
 	if lerr != nil {
 		return nil
 	}
@@ -301,21 +220,15 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, 
 
 func (f *debugFlags) wayBack(pod, name string) string {
 	namespace := ""
-	if f.namespace != metav1.NamespaceDefault {
-		namespace = "-n " + f.namespace + " "
+	if f.Namespace != metav1.NamespaceDefault {
+		namespace = "-n " + f.Namespace + " "
 	}
 	return fmt.Sprintf("wherry debug %s-c %s %s", namespace, name, pod)
 }
 
 func (f *debugFlags) say(t Terminal, format string, args ...any) {
-	if !f.quiet && (f.tty || isTerminal(t.Err)) {
+	if f.Talks(t.Err) {
 		fmt.Fprintf(t.Err, format+"\n", args...)
-	}
-}
-
-func set(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
 	}
 }
 
@@ -325,10 +238,4 @@ func exitWith(code int, err error) error {
 		return nil
 	}
 	return &Exit{code, err}
-}
-
-// isTerminalIn tells whether somebody types.
-func isTerminalIn(in any) bool {
-	file, ok := in.(*os.File)
-	return ok && terminalFile(file)
 }

@@ -87,7 +87,7 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			namespace, o := f.namespace, metav1.ListOptions{}
+			namespace, o := f.Namespace, metav1.ListOptions{}
 			if all {
 				namespace = metav1.NamespaceAll
 			}
@@ -169,7 +169,7 @@ func newDebugStop(t Terminal, f *debugFlags) *cobra.Command {
 				return err
 			}
 			for _, name := range args[1:] {
-				if err := stopDebug(cmd.Context(), c, f.namespace, args[0], name); err != nil {
+				if err := stopDebug(cmd.Context(), c, f.Namespace, args[0], name); err != nil {
 					return err
 				}
 				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, args[0])
@@ -206,7 +206,7 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 			if len(args) == 1 {
 				which = debugrun.OfPod(args[0])
 			}
-			list, err := records.List(cmd.Context(), f.namespace, which)
+			list, err := records.List(cmd.Context(), f.Namespace, which)
 			if err != nil {
 				return err
 			}

@@ -4,23 +4,16 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/ask"
 )
 
 // execFlags are what `wherry exec` is told.
 type execFlags struct {
 	clientFlags
-	container string
-	image     string
-	writable  bool
-	stdin     bool
-	tty       bool
-	quiet     bool
+	ask.Exec
 }
 
 func newExec(t Terminal) *cobra.Command {
@@ -53,40 +46,18 @@ refused.`,
 		ValidArgsFunction: f.completePods,
 	}
 	f.add(cmd)
-	fl := cmd.Flags()
-	fl.StringVarP(&f.container, "container", "c", "", "the container; default: the only main one. With --image: the one whose processes are seen")
-	fl.StringVarP(&f.image, "image", "m", "", "run the command from this image, with every container's files under /c")
-	fl.BoolVar(&f.writable, "writable", false, "with --image: let the command write to the containers' files")
-	fl.BoolVarP(&f.stdin, "stdin", "i", false, "hand standard input on")
-	fl.BoolVarP(&f.tty, "tty", "t", false, "standard input is a terminal")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but what the command says")
+	f.Exec.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []string) error {
-	switch {
-	case f.image == "" && len(command) == 0:
-		return &Exit{exitUsage, errors.New("which command? wherry exec POD -- COMMAND, or --image IMAGE for that image's own")}
-	case f.image == "" && f.writable:
-		return &Exit{exitUsage, errors.New("--writable is for --image: a command in a container writes as that container may")}
-	case f.tty && !f.stdin:
-		return &Exit{exitUsage, errors.New("-t needs -i: a terminal that nobody types at")}
-	}
-	if f.tty && !isTerminalIn(t.In) {
-		f.tty = false // as kubectl: scripts may say -it
+	s, err := f.Session(pod, command, t.In)
+	if err != nil {
+		return &Exit{exitUsage, err}
 	}
 	c, err := f.connect()
 	if err != nil {
 		return err
 	}
-	q := url.Values{}
-	set(q, "container", f.container)
-	set(q, debugrun.ParamExecImage, f.image)
-	if f.writable {
-		q.Set(debugrun.ParamExecWritable, "true")
-	}
-	if len(command) > 0 {
-		q["command"] = command
-	}
-	return exitWith(podSession(t, c, f.namespace, pod, "exec", q, f.stdin, f.tty).Run(ctx))
+	return exitWith(c.stream(ctx, t, f.Namespace, s, nil))
 }

@@ -15,6 +15,7 @@ import (
 	kubectlcmd "k8s.io/kubectl/pkg/cmd"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -63,7 +64,7 @@ func chooseKubeconfig(args []string) error {
 	}) {
 		return nil
 	}
-	path := server.Kubeconfig(defaultDataDir())
+	path := server.Kubeconfig(ask.DataDir())
 	f, err := os.Open(path)
 	switch {
 	case err == nil:

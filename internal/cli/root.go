@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -155,24 +156,10 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
-// defaultDataDir is the data folder of commands that are given none.
-func defaultDataDir() string {
-	if dir := os.Getenv("WHERRY_DATA_DIR"); dir != "" {
-		return dir
-	}
-	return server.DefaultDataDir
-}
-
 func dataDirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "data-dir", defaultDataDir(), "data folder of the server (also $WHERRY_DATA_DIR)")
+	cmd.Flags().StringVar(dir, "data-dir", ask.DataDir(), "data folder of the server (also $WHERRY_DATA_DIR)")
 	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
 }
 
 // isTerminal reports whether w is a terminal that wants colour.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	return terminalFile(f)
-}
+func isTerminal(w io.Writer) bool { return ask.Colours(w) }

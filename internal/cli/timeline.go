@@ -88,7 +88,7 @@ func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error 
 		}
 		return err
 	}
-	h, err := source.Get(ctx, f.namespace, name)
+	h, err := source.Get(ctx, f.Namespace, name)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (f *timelineFlags) follow(ctx context.Context, t Terminal, source podtime.S
 	defer cancel()
 	parts, failed := make(chan timeline.History), make(chan error, 1)
 	go func() {
-		failed <- source.Follow(ctx, f.namespace, name, func(part timeline.History) {
+		failed <- source.Follow(ctx, f.Namespace, name, func(part timeline.History) {
 			select {
 			case parts <- part:
 			case <-ctx.Done():

@@ -94,26 +94,3 @@ func unwrapStatus(err error) error {
 	}
 	return err
 }
-
-// Exit codes of a command that could not be run, as shells and docker give them.
-const (
-	CodeCannotRun = 126
-	CodeNotFound  = 127
-)
-
-// CommandCode is the exit code that stands for a runtime's words about a command it could not start; 0 if they are about something
-// else. The CRI has no codes for it. (Pure.)
-func CommandCode(words string) int {
-	for _, k := range []struct {
-		words string
-		code  int
-	}{
-		{"executable file not found", CodeNotFound}, {"no such file or directory", CodeNotFound},
-		{"permission denied", CodeCannotRun}, {"exec format error", CodeCannotRun}, {"is a directory", CodeCannotRun},
-	} {
-		if strings.Contains(words, k.words) {
-			return k.code
-		}
-	}
-	return 0
-}

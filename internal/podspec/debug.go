@@ -19,8 +19,6 @@ const (
 	// HoldAnnotation holds a duration (10m): for so long a container that failed is neither started again nor cleaned up,
 	// so that somebody can look.
 	HoldAnnotation = "wherry.dev/hold-on-failure"
-	// ToolboxImage is the built-in debug image; it is never fetched from a registry.
-	ToolboxImage = "wherry.dev/toolbox"
 )
 
 // maxHold bounds [HoldAnnotation].

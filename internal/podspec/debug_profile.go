@@ -7,12 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// DebugProfiles are the names of the profiles of debug containers, as kubectl has them (DC-14).
-func DebugProfiles() []string {
-	return []string{"general", "baseline", "restricted", "netadmin", "sysadmin", "legacy"}
-}
+	"github.com/wherryproject/wherry/internal/debugask"
+)
 
 // DebugContainer is what is asked of a new debug container. The zero value of a field that is not named otherwise is its default.
 type DebugContainer struct {
@@ -21,7 +18,7 @@ type DebugContainer struct {
 	Command []string
 	// Target is the container whose processes it sees; none means what DebugTarget says.
 	Target string
-	// Profile is one of DebugProfiles; none means general.
+	// Profile is one of [debugask.Profiles]; none means general.
 	Profile    string
 	PullPolicy corev1.PullPolicy
 	Stdin, TTY bool
@@ -72,7 +69,7 @@ func debugSecurity(profile string) (*corev1.SecurityContext, error) {
 	case "baseline", "legacy":
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no profile %q: choose one of %s", profile, strings.Join(DebugProfiles(), ", "))
+	return nil, fmt.Errorf("there is no profile %q: choose one of %s", profile, strings.Join(debugask.Profiles(), ", "))
 }
 
 // DebugTarget is the container whose processes a debug container sees when nobody says which: the pod's one main container, if
@@ -91,5 +88,5 @@ func DebugTarget(pod *corev1.Pod) string {
 
 // IsToolbox tells whether an image is the built-in one.
 func IsToolbox(image string) bool {
-	return image == ToolboxImage || strings.HasPrefix(image, ToolboxImage+":") || strings.HasPrefix(image, ToolboxImage+"@")
+	return image == debugask.ToolboxImage || strings.HasPrefix(image, debugask.ToolboxImage+":") || strings.HasPrefix(image, debugask.ToolboxImage+"@")
 }

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // live is a pod on a node whose main containers run.
@@ -42,7 +44,7 @@ func TestDebugProfiles(t *testing.T) {
 		if err != nil || !equality.Semantic.DeepEqual(c.SecurityContext, want) || !c.TTY || !c.Stdin || !slices.Equal(c.Command, []string{"sh"}) {
 			t.Errorf("%q: %+v, %v", profile, c, err)
 		}
-		if profile != "" && !slices.Contains(DebugProfiles(), profile) {
+		if profile != "" && !slices.Contains(debugask.Profiles(), profile) {
 			t.Errorf("%q is not listed", profile)
 		}
 	}
@@ -82,7 +84,7 @@ func TestDebugTarget(t *testing.T) {
 func TestDebugDefaults(t *testing.T) {
 	p := live("main")
 	for image, want := range map[string]corev1.PullPolicy{
-		ToolboxImage: corev1.PullIfNotPresent, ToolboxImage + ":latest": corev1.PullIfNotPresent, ToolboxImage + "s": corev1.PullAlways, "busybox": corev1.PullAlways,
+		debugask.ToolboxImage: corev1.PullIfNotPresent, debugask.ToolboxImage + ":latest": corev1.PullIfNotPresent, debugask.ToolboxImage + "s": corev1.PullAlways, "busybox": corev1.PullAlways,
 	} {
 		p := live("main")
 		p.Spec.Containers[0].Image = image
@@ -91,7 +93,7 @@ func TestDebugDefaults(t *testing.T) {
 			t.Errorf("%s: %q, want %q", image, got, want)
 		}
 	}
-	if c, _ := NewDebugContainer(p, DebugContainer{Image: ToolboxImage, PullPolicy: corev1.PullNever}); c.ImagePullPolicy != corev1.PullNever {
+	if c, _ := NewDebugContainer(p, DebugContainer{Image: debugask.ToolboxImage, PullPolicy: corev1.PullNever}); c.ImagePullPolicy != corev1.PullNever {
 		t.Errorf("one that is asked for: %q", c.ImagePullPolicy)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
 // toolboxRef is the name under which the CRI looks for the debug image.
-const toolboxRef = podspec.ToolboxImage + ":latest"
+const toolboxRef = debugask.ToolboxImage + ":latest"
 
 // archiveLabel holds the hash of the archive an image came from.
 const archiveLabel = "wherry.dev/archive"

@@ -11,17 +11,17 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // toolboxStatus asks the CRI for the debug image by the name a pod gives it.
 func toolboxStatus(t *testing.T, r *Runtime) *criapi.Image {
 	t.Helper()
 	res, err := criapi.NewImageServiceClient(r.Conn()).ImageStatus(t.Context(), &criapi.ImageStatusRequest{
-		Image: &criapi.ImageSpec{Image: podspec.ToolboxImage},
+		Image: &criapi.ImageSpec{Image: debugask.ToolboxImage},
 	})
 	if err != nil || res.Image == nil {
-		t.Fatalf("the CRI does not know %s (%v)", podspec.ToolboxImage, err)
+		t.Fatalf("the CRI does not know %s (%v)", debugask.ToolboxImage, err)
 	}
 	return res.Image
 }
@@ -35,7 +35,7 @@ func TestToolboxIsThere(t *testing.T) {
 	}
 	p := runPod(t, r)
 	id := p.run("debug", nil, func(c *criapi.ContainerConfig) {
-		c.Image.Image = podspec.ToolboxImage
+		c.Image.Image = debugask.ToolboxImage
 		sc := c.Linux.SecurityContext
 		sc.ReadonlyRootfs = true
 		sc.RunAsUser = &criapi.Int64Value{Value: 12345}

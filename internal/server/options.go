@@ -17,11 +17,12 @@ import (
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
+	"github.com/wherryproject/wherry/internal/datadir"
 )
 
 // Defaults of Options.
 const (
-	DefaultDataDir     = "/var/lib/wherry"
+	DefaultDataDir     = datadir.Default
 	DefaultSecurePort  = 6443
 	DefaultKubeletPort = 10250
 	DefaultServiceCIDR = "10.96.0.0/12"
@@ -267,7 +268,7 @@ func LogDirs(dataDir string) (pods, containers string) {
 }
 
 // Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
-func Kubeconfig(dataDir string) string { return filepath.Join(dataDir, "kubeconfig") }
+func Kubeconfig(dataDir string) string { return datadir.Kubeconfig(dataDir) }
 
 // AgentKubeconfig is where an agent with this data folder writes its kubeconfig when it joins by itself.
 func AgentKubeconfig(dataDir string) string { return filepath.Join(dataDir, "agent.kubeconfig") }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // debugSessions: from the command's start to the shell's prompt on a terminal: `wherry debug`, against the two bare calls for such a
@@ -38,7 +38,7 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 		attempt++
 		c := proto.Clone(p.containers[0]).(*runtimeapi.ContainerConfig)
 		c.Metadata.Attempt, c.LogPath = attempt, fmt.Sprintf("main/%d.log", attempt)
-		c.Image, c.Command, c.Args = &runtimeapi.ImageSpec{Image: podspec.ToolboxImage + ":latest"}, command, nil
+		c.Image, c.Command, c.Args = &runtimeapi.ImageSpec{Image: debugask.ToolboxImage + ":latest"}, command, nil
 		return c
 	}
 	bareShell := func(ctx context.Context) (map[string]time.Duration, error) {
@@ -67,14 +67,14 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 	}
 	imageExec := func(ctx context.Context) (map[string]time.Duration, error) {
 		begun := time.Now()
-		out, err := exec.CommandContext(ctx, b.wherry, "exec", config, "debugged", "-m", podspec.ToolboxImage, "--", "true").CombinedOutput()
+		out, err := exec.CommandContext(ctx, b.wherry, "exec", config, "debugged", "-m", debugask.ToolboxImage, "--", "true").CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("wherry exec: %w: %s", err, out)
 		}
 		return map[string]time.Duration{"true": time.Since(begun)}, nil
 	}
 	s, err := inTurns(ctx, b.n, bareShell, shell("debug", config, "-q", "debugged"),
-		shell("kubectl", config, "debug", "-it", "debugged", "--image="+podspec.ToolboxImage, "--image-pull-policy=IfNotPresent", "--target=main"),
+		shell("kubectl", config, "debug", "-it", "debugged", "--image="+debugask.ToolboxImage, "--image-pull-policy=IfNotPresent", "--target=main"),
 		bareTrue, imageExec)
 	if err != nil {
 		return nil, err

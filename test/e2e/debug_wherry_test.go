@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/test/images"
 )
 
@@ -132,7 +132,7 @@ func TestWherryDebugCommands(t *testing.T) {
 	}
 	ends := map[string]int{}
 	for _, r := range list.Items {
-		if r.Spec.User == "" || r.Spec.Image != podspec.ToolboxImage || r.Spec.Pod.Name != "web" || r.Spec.Target != "main" {
+		if r.Spec.User == "" || r.Spec.Image != debugask.ToolboxImage || r.Spec.Pod.Name != "web" || r.Spec.Target != "main" {
 			t.Errorf("DC-06 a record is %+v", r.Spec)
 		}
 		if r.Status.ExitCode != nil {
@@ -145,7 +145,7 @@ func TestWherryDebugCommands(t *testing.T) {
 	pod := s.Get("web")
 	s.Delete("web")
 	s.WaitGone(pod)
-	s.wherry(nil, "debug", "history", "web").exits(0).Has("WHEN", "debug-2", podspec.ToolboxImage)
+	s.wherry(nil, "debug", "history", "web").exits(0).Has("WHEN", "debug-2", debugask.ToolboxImage)
 }
 
 // TestWherryDebugRefusals: what cannot be is one message at once, and the right exit code (PL-15).
@@ -173,7 +173,7 @@ func TestWherryDebugRefusals(t *testing.T) {
 		"no pod":               {[]string{"debug"}, 2, []string{"which pod"}},
 		"command without --":   {[]string{"debug", "web", "ls"}, 2, []string{"--"}},
 		"exec without command": {[]string{"exec", "web"}, 2, []string{"which command"}},
-		"exec, no command":     {[]string{"exec", "web", "-m", podspec.ToolboxImage, "--", "no-such-command"}, 127, []string{"no-such-command"}},
+		"exec, no command":     {[]string{"exec", "web", "-m", debugask.ToolboxImage, "--", "no-such-command"}, 127, []string{"no-such-command"}},
 		"exec, no image":       {[]string{"exec", "web", "-m", "127.0.0.1:1/nothing:1"}, 1, []string{"127.0.0.1:1"}},
 		"plain exec":           {[]string{"exec", "web", "--", "no-such-command"}, 127, []string{"no-such-command"}},
 		"must not be root":     {[]string{"debug", "user", "-m", images.BusyboxRef, "-c", "b5", "--", "true"}, 0, nil},

@@ -22,6 +22,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/test/images"
 )
 
@@ -52,7 +53,7 @@ func (k *kit) execQuery(pod string, q url.Values, stdin string) (stdout string, 
 // debug makes a debug container by exec++ and returns what it said.
 func (k *kit) debug(pod, name, script string, more ...string) (string, error) {
 	k.t.Helper()
-	q := url.Values{debugrun.ParamName: {name}, debugrun.ParamImage: {images.BusyboxRef}, "command": {"sh", "-c", script}}
+	q := url.Values{debugask.ParamName: {name}, debugask.ParamImage: {images.BusyboxRef}, "command": {"sh", "-c", script}}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
 	}
@@ -162,7 +163,7 @@ func TestDebugRequestRefused(t *testing.T) {
 		{"no such command", images.BusyboxRef, "/no/such/thing", "StartError", "no such file", "127"},
 		{"a folder as command", images.BusyboxRef, "/etc", "StartError", "is a directory", "126"},
 	} {
-		q := url.Values{debugrun.ParamName: {"d"}, debugrun.ParamImage: {c.image}, "command": {c.command}}
+		q := url.Values{debugask.ParamName: {"d"}, debugask.ParamImage: {c.image}, "command": {c.command}}
 		began := time.Now()
 		_, _, err := k.execQuery("p", q, "")
 		status := refusalOf(t, err)
@@ -193,7 +194,7 @@ func refusalOf(t *testing.T, err error) metav1.Status {
 }
 
 func exitCause(s metav1.Status) string {
-	if s.Details != nil && len(s.Details.Causes) > 0 && s.Details.Causes[0].Type == debugrun.CauseExitCode {
+	if s.Details != nil && len(s.Details.Causes) > 0 && s.Details.Causes[0].Type == debugask.CauseExitCode {
 		return s.Details.Causes[0].Message
 	}
 	return ""
@@ -204,7 +205,7 @@ func TestImageExecRequest(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	k.up(`{metadata: {name: p}, spec: {containers: [{name: main, command: [sh, -c, IDLE]}]}}`)
-	q := url.Values{debugrun.ParamExecImage: {images.BusyboxRef}, "container": {"main"}, "command": {"sh", "-c", "cat; ls /c; exit 5"}}
+	q := url.Values{debugask.ParamExecImage: {images.BusyboxRef}, "container": {"main"}, "command": {"sh", "-c", "cat; ls /c; exit 5"}}
 	out, code, err := k.execQuery("p", q, "hello\n")
 	if err != nil || code != 5 || out != "hello\nmain\n" {
 		t.Fatalf("%q, %d, %v", out, code, err)

@@ -19,7 +19,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/test/images"
 )
 
@@ -84,7 +84,7 @@ func TestExternalDebugShell(t *testing.T) {
 	t.Parallel()
 	k, _, d := onDebian(t)
 	k.up(`{metadata: {name: web}, spec: {hostNetwork: true, containers: [{name: main, image: tool, args: [sleep]}]}}`)
-	if list := d.ctr(t, "images", "ls", "-q"); strings.Contains(list, podspec.ToolboxImage) {
+	if list := d.ctr(t, "images", "ls", "-q"); strings.Contains(list, debugask.ToolboxImage) {
 		t.Errorf("the toolbox was there before anybody asked for it:\n%s", list)
 	}
 	c := k.shell(pty.Winsize{Rows: 33, Cols: 101}, "debug", "web")
@@ -121,14 +121,14 @@ func TestExternalDebugShell(t *testing.T) {
 	}
 	k.wherry(strings.NewReader("echo from a pipe; exit 3\n"), "debug", "web", "-c", "piped").exits(3).Has("from a pipe")
 	k.wherry(nil, "debug", "web", "-c", "none", "--", "no-such-command").exits(127)
-	if list := d.ctr(t, "images", "ls", "name=="+podspec.ToolboxImage+":latest"); !strings.Contains(list, "io.cri-containerd.pinned=pinned") {
+	if list := d.ctr(t, "images", "ls", "name=="+debugask.ToolboxImage+":latest"); !strings.Contains(list, "io.cri-containerd.pinned=pinned") {
 		t.Errorf("the toolbox is not pinned:\n%s", list)
 	}
-	if list := d.ctr(t, "images", "ls", "-q"); strings.Count(list, podspec.ToolboxImage) != 1 {
+	if list := d.ctr(t, "images", "ls", "-q"); strings.Count(list, debugask.ToolboxImage) != 1 {
 		t.Errorf("the toolbox's names:\n%s", list)
 	}
 	// Somebody removes it: it is brought again.
-	d.ctr(t, "images", "rm", podspec.ToolboxImage+":latest")
+	d.ctr(t, "images", "rm", debugask.ToolboxImage+":latest")
 	k.wherry(nil, "debug", "web", "-c", "again", "--", "true").exits(0)
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // RegisterConversions teaches a scheme to read the query parameters of the requests of this package.
@@ -74,14 +74,14 @@ func readExec(q *query, o *ExecOptions) {
 	q.text("container", &o.Container)
 	o.Command = q.values["command"]
 	for name, to := range map[string]*string{
-		debugrun.ParamName: &o.DebugName, debugrun.ParamImage: &o.DebugImage, debugrun.ParamTarget: &o.DebugTarget,
-		debugrun.ParamProfile: &o.DebugProfile, debugrun.ParamTTL: &o.DebugTTL, debugrun.ParamPullPolicy: &o.DebugPullPolicy,
-		debugrun.ParamExecImage: &o.Image, debugrun.ParamExecPullPolicy: &o.PullPolicy,
+		debugask.ParamName: &o.DebugName, debugask.ParamImage: &o.DebugImage, debugask.ParamTarget: &o.DebugTarget,
+		debugask.ParamProfile: &o.DebugProfile, debugask.ParamTTL: &o.DebugTTL, debugask.ParamPullPolicy: &o.DebugPullPolicy,
+		debugask.ParamExecImage: &o.Image, debugask.ParamExecPullPolicy: &o.PullPolicy,
 	} {
 		q.text(name, to)
 	}
-	q.flag(debugrun.ParamExecWritable, &o.Writable)
-	q.flag(debugrun.ParamUnlessDead, &o.UnlessDead)
+	q.flag(debugask.ParamExecWritable, &o.Writable)
+	q.flag(debugask.ParamUnlessDead, &o.UnlessDead)
 	for _, name := range append(debugParams(), imageParams()...) {
 		if q.values.Has(name) {
 			o.Given = append(o.Given, name)

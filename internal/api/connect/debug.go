@@ -16,7 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -44,14 +44,14 @@ type Session struct {
 // debugParams are the parameters of exec++.
 func debugParams() []string {
 	return []string{
-		debugrun.ParamName, debugrun.ParamImage, debugrun.ParamTarget, debugrun.ParamProfile, debugrun.ParamTTL, debugrun.ParamPullPolicy,
-		debugrun.ParamUnlessDead,
+		debugask.ParamName, debugask.ParamImage, debugask.ParamTarget, debugask.ParamProfile, debugask.ParamTTL, debugask.ParamPullPolicy,
+		debugask.ParamUnlessDead,
 	}
 }
 
 // imageParams are the parameters of image exec.
 func imageParams() []string {
-	return []string{debugrun.ParamExecImage, debugrun.ParamExecWritable, debugrun.ParamExecPullPolicy}
+	return []string{debugask.ParamExecImage, debugask.ParamExecWritable, debugask.ParamExecPullPolicy}
 }
 
 // wants tells whether a request has one of the parameters.
@@ -67,17 +67,17 @@ func (o *ExecOptions) session() (Session, error) {
 	}, UnlessDead: o.UnlessDead}
 	switch {
 	case o.wants(imageParams()):
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugrun.ParamImage, debugrun.ParamExecImage))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugask.ParamImage, debugask.ParamExecImage))
 	case o.DebugName == "" || o.DebugImage == "":
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugrun.ParamName, debugrun.ParamImage))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugask.ParamName, debugask.ParamImage))
 	case o.Container != "" && o.Container != o.DebugName:
 		return s, apierrors.NewBadRequest(fmt.Sprintf("container %s is not the debug container %s: leave the parameter container out", o.Container, o.DebugName))
 	}
-	if o.DebugProfile != "" && !slices.Contains(podspec.DebugProfiles(), o.DebugProfile) {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugrun.ParamProfile, o.DebugProfile,
-			strings.Join(podspec.DebugProfiles(), ", ")))
+	if o.DebugProfile != "" && !slices.Contains(debugask.Profiles(), o.DebugProfile) {
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugask.ParamProfile, o.DebugProfile,
+			strings.Join(debugask.Profiles(), ", ")))
 	}
-	if err := pullPolicy(debugrun.ParamPullPolicy, o.DebugPullPolicy); err != nil {
+	if err := pullPolicy(debugask.ParamPullPolicy, o.DebugPullPolicy); err != nil {
 		return s, err
 	}
 	if o.DebugTTL == "" {
@@ -85,7 +85,7 @@ func (o *ExecOptions) session() (Session, error) {
 	}
 	ttl, err := time.ParseDuration(o.DebugTTL)
 	if err != nil || ttl <= 0 {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero such as 30m", debugrun.ParamTTL, o.DebugTTL))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero such as 30m", debugask.ParamTTL, o.DebugTTL))
 	}
 	s.TTL = ttl
 	return s, nil

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // ImageRun is a command to be run from an image inside a pod.
@@ -40,13 +40,13 @@ type ImageEnd struct {
 func (o *ExecOptions) imageRun() (ImageRun, error) {
 	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy}
 	if o.Image == "" {
-		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s and %s are about it", debugrun.ParamExecImage,
-			debugrun.ParamExecWritable, debugrun.ParamExecPullPolicy))
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s and %s are about it", debugask.ParamExecImage,
+			debugask.ParamExecWritable, debugask.ParamExecPullPolicy))
 	}
 	if _, err := reference.ParseAnyReference(o.Image); err != nil {
 		return run, apierrors.NewBadRequest(fmt.Sprintf("image %q is not the name of an image: %v", o.Image, err))
 	}
-	return run, pullPolicy(debugrun.ParamExecPullPolicy, o.PullPolicy)
+	return run, pullPolicy(debugask.ParamExecPullPolicy, o.PullPolicy)
 }
 
 // query puts the run as the node reads it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package debugrun is the Go side of debug.wherry.dev/v1: the permanent record of who debugged which pod, with what, when and how
-// it ended, and the names of the query parameters by which a client asks for a debug session.
+// it ended, and the words about debugging that are on a pod. How a client asks for a debug session: package debugask.
 //
 // A DebugRun is one run of an ephemeral container, or one command run from an image inside a pod (image exec). Clients may read
 // and delete records; only the server writes them.

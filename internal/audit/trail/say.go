@@ -15,6 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // GeneratedName is the annotation of an event that names what a request with generateName made.
@@ -215,18 +216,18 @@ func exec(e *auditv1.Event, query url.Values, where string) string {
 	image := notes[debugrun.AuditImage]
 	text := ""
 	switch kind := notes[debugrun.AuditKind]; {
-	case kind == string(debugrun.EphemeralContainer) || query.Has(debugrun.ParamName):
-		text = "debug " + objectOf(e) + ": container " + first(notes[debugrun.AuditContainer], query.Get(debugrun.ParamName)) +
-			" of image " + first(image, query.Get(debugrun.ParamImage))
-		if target := first(notes[debugrun.AuditTarget], query.Get(debugrun.ParamTarget)); target != "" {
+	case kind == string(debugrun.EphemeralContainer) || query.Has(debugask.ParamName):
+		text = "debug " + objectOf(e) + ": container " + first(notes[debugrun.AuditContainer], query.Get(debugask.ParamName)) +
+			" of image " + first(image, query.Get(debugask.ParamImage))
+		if target := first(notes[debugrun.AuditTarget], query.Get(debugask.ParamTarget)); target != "" {
 			text += ", target " + target
 		}
 		if run := notes[debugrun.AuditRun]; run != "" {
 			text += ", run " + run
 		}
-	case kind == string(debugrun.ImageExec) || query.Has(debugrun.ParamExecImage):
-		text = "image exec in " + where + ": image " + first(image, query.Get(debugrun.ParamExecImage))
-		if notes[debugrun.AuditWritable] == "true" || query.Get(debugrun.ParamExecWritable) == "true" {
+	case kind == string(debugrun.ImageExec) || query.Has(debugask.ParamExecImage):
+		text = "image exec in " + where + ": image " + first(image, query.Get(debugask.ParamExecImage))
+		if notes[debugrun.AuditWritable] == "true" || query.Get(debugask.ParamExecWritable) == "true" {
 			text += ", writable"
 		}
 	default:

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -54,15 +55,12 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 	return Choice{Add, freeName(pod)}, nil
 }
 
-// FirstName is the name of a debug container that nobody named (DC-01).
-const FirstName = "debug"
-
 // freeName is the first of debug, debug-2, … that nobody has, or whose container has ended (DC-01, DC-06).
 func freeName(pod *corev1.Pod) string {
 	for n := 1; ; n++ {
-		name := FirstName
+		name := debugask.FirstName
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d", FirstName, n)
+			name = fmt.Sprintf("%s-%d", debugask.FirstName, n)
 		}
 		ref, taken := podspec.FindContainer(&pod.Spec, name)
 		if !taken || ref.Kind == podspec.Ephemeral && podspec.DebugStateOf(pod, name).Phase == podspec.DebugEnded {

@@ -10,36 +10,34 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
-	"k8s.io/client-go/tools/remotecommand"
 )
 
-// sizeQueue tells a terminal's size: at once, and whenever it changes.
-type sizeQueue struct {
-	ctx     context.Context
-	fd      int
-	changed chan os.Signal
-}
-
-func watchSize(ctx context.Context, fd int) *sizeQueue {
-	q := &sizeQueue{ctx: ctx, fd: fd, changed: make(chan os.Signal, 1)}
-	signal.Notify(q.changed, syscall.SIGWINCH)
-	context.AfterFunc(ctx, func() { signal.Stop(q.changed) })
-	q.changed <- syscall.SIGWINCH // the first size is news too
-	return q
-}
-
-// Next implements remotecommand.TerminalSizeQueue.
-func (q *sizeQueue) Next() *remotecommand.TerminalSize {
-	select {
-	case <-q.ctx.Done():
-		return nil
-	case <-q.changed:
-	}
-	width, height, err := term.GetSize(q.fd)
-	if err != nil {
-		return nil
-	}
-	return &remotecommand.TerminalSize{Width: uint16(width), Height: uint16(height)}
+// watchSize tells a terminal's size: at once, and whenever it changes, until ctx is done.
+func watchSize(ctx context.Context, fd int) <-chan Size {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGWINCH)
+	changed <- syscall.SIGWINCH // the first size is news too
+	sizes := make(chan Size)
+	go func() {
+		defer signal.Stop(changed)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			width, height, err := term.GetSize(fd)
+			if err != nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case sizes <- Size{Width: uint16(width), Height: uint16(height)}:
+			}
+		}
+	}()
+	return sizes
 }
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // Request is what a client asks for (IX-01).
@@ -47,7 +47,7 @@ func Parse(q url.Values) (Request, error) {
 	default:
 		return r, fmt.Errorf("pullPolicy: %q is none of Always, IfNotPresent, Never", r.Policy)
 	}
-	if r.Image == podspec.ToolboxImage || r.Image == podspec.ToolboxImage+":latest" {
+	if r.Image == debugask.ToolboxImage || r.Image == debugask.ToolboxImage+":latest" {
 		r.Policy = corev1.PullNever // no registry has it
 	}
 	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"), "output": q.Get("output"),

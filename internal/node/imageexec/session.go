@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/volume"
 )
@@ -171,7 +172,7 @@ func startCode(text string) int {
 	if !about {
 		return 0
 	}
-	return cri.CommandCode(why)
+	return exitcode.Of(why)
 }
 
 // innermost is the last part of a chain of errors, from the mark of the executable on.

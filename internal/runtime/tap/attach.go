@@ -66,7 +66,7 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 		t.changed.Broadcast()
 		t.release()
 	}()
-	if o.Stdin != nil && t.spec.Stdin != "" {
+	if o.Stdin != nil { // one that the container does not have is read all the same, for what else comes over its connection
 		stop, err := t.feed(ctx, o.Stdin, shim)
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package debugrun
+package debugask
 
 // Query parameters of pods/exec that make and enter a debug container (DC-03). Name and image are given both or neither; the
 // parameters of exec itself (command, stdin, stdout, stderr, tty) mean the new container's: without a command it is the image's
@@ -23,30 +23,20 @@ const (
 	ParamExecPullPolicy = "pullPolicy"
 )
 
-// Subresource is the one of a pod that lists its debug runs (GET pods/NAME/debug) and stops a debug container
-// (DELETE pods/NAME/debug/CONTAINER, DC-08).
-const Subresource = "debug"
-
-// Tainted is the condition of a pod that somebody entered by exec, image exec or a debug container (IX-08). Its message says who
-// did so last, when and how.
-const Tainted = "wherry.dev/Tainted"
-
-// Reasons of the condition [Tainted].
-const (
-	TaintedByExec           = "Exec"
-	TaintedByImageExec      = "ImageExec"
-	TaintedByDebugContainer = "DebugContainer"
-)
-
-// Reasons of events on a pod that is debugged.
-const (
-	EventDebugContainerAdded = "DebugContainerAdded"
-	EventImageExec           = "ImageExec"
-)
-
 // CauseDead is the type of the cause in a refusal that [ParamUnlessDead] asked for.
 const CauseDead = "Dead"
 
 // CauseExitCode is the type of the cause in a refusal's details that holds the exit code which a client should end with: 127 if
 // the command was not found, 126 if it could not be run.
 const CauseExitCode = "ExitCode"
+
+// ToolboxImage is the built-in debug image; it is never fetched from a registry.
+const ToolboxImage = "wherry.dev/toolbox"
+
+// FirstName is the name of a debug container that nobody named (DC-01).
+const FirstName = "debug"
+
+// Profiles are the names of the profiles of debug containers, as kubectl has them (DC-14).
+func Profiles() []string {
+	return []string{"general", "baseline", "restricted", "netadmin", "sysadmin", "legacy"}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Package early works before the rest of the program has started, so nothing it imports may be what takes that time. Go initializes
+// packages in the order of their names as soon as those they import are: one import of the API's types, and it would be last.
+func TestEarlyIsLight(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"/internal/cli/early").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := []string{"github.com/gorilla/websocket", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/term"}
+	ours := 0
+	for _, p := range strings.Fields(string(out)) {
+		if strings.HasPrefix(p, module+"/") {
+			ours++
+			continue
+		}
+		first, _, _ := strings.Cut(p, "/")
+		if !strings.Contains(first, ".") || first == "vendor" || strings.HasPrefix(p, "crypto/") {
+			continue // of Go itself
+		}
+		known := false
+		for _, f := range few {
+			known = known || p == f || strings.HasPrefix(p, f+"/")
+		}
+		if !known {
+			t.Errorf("internal/cli/early imports %s, by way of others perhaps: it would wait for that", p)
+		}
+	}
+	if ours < 5 {
+		t.Errorf("only %d packages of ours: has package early moved?", ours)
+	}
+}

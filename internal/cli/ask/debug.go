@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ask
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wherryproject/wherry/internal/debugask"
+)
+
+// Debug is what `wherry debug` is told.
+type Debug struct {
+	Pod       string
+	Container string
+	Image     string
+	Target    string
+	Profile   string
+	TTL       time.Duration
+	TTY       bool
+	Remove    bool
+	Quiet     bool
+}
+
+// AddFlags adds the flags of the command itself.
+func (d *Debug) AddFlags(fl *pflag.FlagSet) {
+	fl.StringVarP(&d.Pod, "pod", "p", "", "the pod, where its name would be taken for a command")
+	fl.StringVarP(&d.Container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on while that one runs")
+	fl.StringVarP(&d.Image, "image", "m", "", "its image; default: the built-in toolbox")
+	fl.StringVar(&d.Target, "target", "", "container whose processes it sees; default: the only main container")
+	fl.StringVar(&d.Profile, "profile", "", "rights: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
+	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this time, for example 30m; default: never")
+	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "give it a terminal; default: if standard input is one")
+	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, also when left by Ctrl-P Ctrl-Q")
+	fl.BoolVarP(&d.Quiet, "quiet", "q", false, "say nothing but what the command says")
+}
+
+const flagTTY = "tty"
+
+// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
+func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) {
+	if !fl.Changed(flagTTY) {
+		d.TTY = IsTerminal(in)
+	}
+}
+
+// First is the request for a debug container that nobody named. Most pods live and have nobody by that name, so it is made without
+// looking; it asks to be refused if there is nothing to join.
+func (d *Debug) First(pod string, command []string) Session {
+	s := d.Add(pod, debugask.FirstName, command)
+	s.Query.Set(debugask.ParamUnlessDead, "true")
+	return s
+}
+
+// Add is the request for a debug container (DC-03).
+func (d *Debug) Add(pod, name string, command []string) Session {
+	q := url.Values{debugask.ParamName: {name}, debugask.ParamImage: {d.ImageOrToolbox()}}
+	set(q, debugask.ParamTarget, d.Target)
+	set(q, debugask.ParamProfile, d.Profile)
+	if d.TTL != 0 {
+		q.Set(debugask.ParamTTL, d.TTL.String())
+	}
+	if len(command) > 0 {
+		q["command"] = command
+	}
+	s := newSession(pod, "exec", q, true, d.TTY)
+	s.DetachKeys = true
+	return s
+}
+
+// Attach is the request that comes back to a debug container (DC-07), which has a terminal or not.
+func (d *Debug) Attach(pod, name string, tty bool) Session {
+	s := newSession(pod, "attach", url.Values{"container": {name}}, true, tty)
+	s.DetachKeys = tty
+	return s
+}
+
+// Visit is the request for a command beside the pod's containers, which need not run (IX-09).
+func (d *Debug) Visit(pod string, command []string) Session {
+	q := url.Values{debugask.ParamExecImage: {d.ImageOrToolbox()}}
+	if len(command) > 0 {
+		q["command"] = command
+	}
+	return newSession(pod, "exec", q, true, d.TTY)
+}
+
+// ImageOrToolbox is the image asked for, or the built-in one.
+func (d *Debug) ImageOrToolbox() string {
+	if d.Image == "" {
+		return debugask.ToolboxImage
+	}
+	return d.Image
+}
+
+// Announcement says that a debug container is asked for.
+func (d *Debug) Announcement(pod, name string) string {
+	return fmt.Sprintf("debug container %s in pod %s, image %s", name, pod, d.ImageOrToolbox())
+}
+
+// Talks tells whether there is a user at out who wants to know more than what the command says.
+func (d *Debug) Talks(out io.Writer) bool { return !d.Quiet && (d.TTY || Colours(out)) }

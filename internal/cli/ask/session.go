@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ask
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Session is a streaming request on a subresource of a pod.
+type Session struct {
+	Pod         string
+	Subresource string // exec or attach
+	Query       url.Values
+	Stdin, TTY  bool
+	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
+}
+
+func newSession(pod, subresource string, q url.Values, stdin, tty bool) Session {
+	for name, on := range map[string]bool{"stdin": stdin, "stdout": true, "stderr": !tty, "tty": tty} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	return Session{Pod: pod, Subresource: subresource, Query: q, Stdin: stdin, TTY: tty}
+}
+
+// URL is where the session is asked for, at a server whose API is at base.
+func (s Session) URL(base *url.URL, namespace string) *url.URL {
+	u := base.JoinPath("api/v1/namespaces", namespace, "pods", s.Pod, s.Subresource)
+	u.RawQuery = s.Query.Encode()
+	return u
+}
+
+// PodAndCommand splits the arguments of command: POD [-- COMMAND], or -- COMMAND if the pod is given already. dash is how many
+// came before the --, or -1.
+func PodAndCommand(command, pod string, args []string, dash int) (string, []string, error) {
+	before, argv := args, []string(nil)
+	if dash >= 0 {
+		before, argv = args[:dash], args[dash:]
+	}
+	if pod == "" {
+		if len(before) == 0 {
+			return "", nil, fmt.Errorf("which pod? name it before --")
+		}
+		pod, before = before[0], before[1:]
+	}
+	if len(before) > 0 {
+		return "", nil, fmt.Errorf("unexpected %q: the command goes after --, as in: %s %s -- %s", before[0], command, pod, strings.Join(before, " "))
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), argv, nil
+}
+
+// IsTerminal tells whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Colours tells whether a stream is a terminal that wants more than plain output.
+func Colours(w io.Writer) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(w)
+}
+
+func set(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}

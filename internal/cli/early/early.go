@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package early
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/kubeconf"
+	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/datadir"
+	"github.com/wherryproject/wherry/internal/debugask"
+)
+
+// Outcome is what Run of a session returned.
+type Outcome struct {
+	Code int
+	Err  error
+}
+
+// outcome is that of the session that was asked for by a URL.
+type outcome struct {
+	url string
+	Outcome
+}
+
+// Take returns what came of the session that was carried already, if that was the one asked for by u. It is given once.
+func Take(u *url.URL) (Outcome, bool) {
+	if had == nil {
+		return Outcome{}, false
+	}
+	o := had
+	had = nil
+	if o.url != u.String() {
+		// The two ways to a request differ: a defect. To ask again could run a command twice.
+		return Outcome{session.ExitFailed, errors.New("the session was asked for in two ways: report this as a defect of wherry, with the command")}, true
+	}
+	return o.Outcome, true
+}
+
+// world is what decides about a session before main.
+type world struct {
+	args     []string
+	getenv   func(string) string
+	in       io.Reader
+	out, err io.Writer
+}
+
+// plan is a session that can be asked for.
+type plan struct {
+	ask.Session
+	target       *kubeconf.Target
+	announcement string // for the user, when the server is there
+	whole        bool   // nothing is left to do when it has ended
+}
+
+// plan is the session that the arguments ask for; false if main is to see to them.
+func (w world) plan() (*plan, bool) {
+	if len(w.args) < 3 || strings.HasSuffix(filepath.Base(w.args[0]), "kubectl") || w.proxied() {
+		return nil, false
+	}
+	switch w.args[1] {
+	case "debug":
+		return w.debug(w.args[2:])
+	case "exec":
+		return w.exec(w.args[2:])
+	}
+	return nil, false
+}
+
+func (w world) debug(args []string) (*plan, bool) {
+	d, where := &ask.Debug{}, &ask.Where{}
+	fl := flags()
+	d.AddFlags(fl)
+	where.AddFlags(fl)
+	if fl.Parse(args) != nil || d.Container != "" {
+		return nil, false
+	}
+	if fl.NArg() > 0 && fl.ArgsLenAtDash() != 0 && subcommand(fl.Arg(0)) {
+		return nil, false
+	}
+	pod, command, err := ask.PodAndCommand("wherry debug", d.Pod, fl.Args(), fl.ArgsLenAtDash())
+	if err != nil {
+		return nil, false
+	}
+	d.Settle(fl, w.in)
+	p := &plan{Session: d.First(pod, command)}
+	if d.Talks(w.err) {
+		p.announcement = d.Announcement(pod, debugask.FirstName)
+	}
+	return w.at(where, p)
+}
+
+// subcommand tells whether `wherry debug` has a command of that name, or might have.
+func subcommand(name string) bool {
+	switch name {
+	case "ls", "list", "stop", "history", "help":
+		return true
+	}
+	return false
+}
+
+func (w world) exec(args []string) (*plan, bool) {
+	e, where := &ask.Exec{}, &ask.Where{}
+	fl := flags()
+	e.AddFlags(fl)
+	where.AddFlags(fl)
+	if fl.Parse(args) != nil || fl.NArg() == 0 {
+		return nil, false
+	}
+	pod, command, err := ask.PodAndCommand("wherry exec", "", fl.Args(), fl.ArgsLenAtDash())
+	if err != nil {
+		return nil, false
+	}
+	s, err := e.Session(pod, command, w.in)
+	if err != nil {
+		return nil, false
+	}
+	return w.at(where, &plan{Session: s, whole: true})
+}
+
+func flags() *pflag.FlagSet {
+	fl := pflag.NewFlagSet("wherry", pflag.ContinueOnError)
+	fl.SetOutput(io.Discard)
+	return fl
+}
+
+// at finds the server.
+func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
+	path := where.Kubeconfig
+	if path == "" {
+		path = w.getenv("KUBECONFIG")
+	}
+	if path == "" {
+		path = datadir.Kubeconfig(where.DataDir)
+	}
+	target, err := kubeconf.Read(path, where.Context)
+	if err != nil {
+		return nil, false
+	}
+	if where.Namespace != "" {
+		target.Namespace = where.Namespace
+	}
+	p.target = target
+	return p, true
+}
+
+// proxied tells whether there may be a proxy on the way.
+func (w world) proxied() bool {
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		if w.getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// carry carries the session; nil if the server could not be reached.
+func (w world) carry(ctx context.Context, p *plan) *outcome {
+	u := p.URL(p.target.Base, p.target.Namespace)
+	server := p.target.Server
+	server.Connected = func() { w.say(p) }
+	r := session.Request{Dial: server.Dial, URL: u, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
+	if p.Stdin {
+		r.Stdin = w.in
+	}
+	code, err := r.Run(ctx)
+	if err != nil && !session.Reached(err) || errors.Is(err, session.ErrNoWebSocket) {
+		return nil
+	}
+	return &outcome{u.String(), Outcome{code, err}}
+}
+
+// say announces a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.
+func (w world) say(p *plan) {
+	end := "\n"
+	if p.TTY {
+		end = "\r\n"
+	}
+	if p.announcement != "" {
+		_, _ = io.WriteString(w.err, p.announcement+end)
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/gorilla/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/early"
+	"github.com/wherryproject/wherry/internal/cli/session"
+)
+
+// stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError. say is called before the server
+// is asked; it may be nil.
+func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask.Session, say func()) (int, error) {
+	base, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return session.ExitFailed, err
+	}
+	u := s.URL(base, namespace)
+	if o, taken := early.Take(u); taken {
+		return o.Code, asStatus(o.Err)
+	}
+	if say != nil {
+		say()
+	}
+	r := session.Request{Dial: dialer(c.config), URL: u, Otherwise: overSPDY(c.config, u), Stdout: t.Out, Stderr: t.Err, TTY: s.TTY, DetachKeys: s.DetachKeys}
+	if s.Stdin {
+		r.Stdin = t.In
+	}
+	code, err := r.Run(ctx)
+	return code, asStatus(err)
+}
+
+// asStatus makes the API's own error of a refusal.
+func asStatus(err error) error {
+	refusal, ok := errors.AsType[*session.Refusal](err)
+	if !ok {
+		return err
+	}
+	s := metav1.Status{Status: metav1.StatusFailure, Message: refusal.Status.Message, Code: int32(refusal.Status.Code)}
+	if refusal.Raw != nil {
+		if err := json.Unmarshal(refusal.Raw, &s); err != nil {
+			return refusal
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: s}
+}
+
+// dialer connects as a kubeconfig says, whatever that is: programs that give credentials, proxies, impersonation.
+func dialer(config *rest.Config) session.Dial {
+	return func(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
+		h := &handshake{server: session.Server{Proxy: config.Proxy}}
+		if h.server.Proxy == nil {
+			h.server.Proxy = http.ProxyFromEnvironment
+		}
+		var err error
+		if h.server.TLS, err = rest.TLSConfigFor(config); err != nil {
+			return nil, err
+		}
+		through, err := rest.HTTPWrappersForConfig(config, h)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := through.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body.Close()
+		return h.conn, nil
+	}
+}
+
+// handshake is the last of the round trippers that credentials are added by.
+type handshake struct {
+	server session.Server
+	conn   *websocket.Conn
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h *handshake) RoundTrip(req *http.Request) (_ *http.Response, err error) {
+	h.server.Header = req.Header
+	if h.conn, err = h.server.Dial(req.Context(), req.URL); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: http.NoBody, Request: req}, nil
+}
+
+// overSPDY carries streams to a server that does not speak WebSocket as sessions do.
+func overSPDY(config *rest.Config, u *url.URL) func(context.Context, session.Streams) (int, error) {
+	return func(ctx context.Context, s session.Streams) (int, error) {
+		executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, u)
+		if err != nil {
+			return session.ExitFailed, err
+		}
+		o := remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Tty: s.TTY}
+		if s.Sizes != nil {
+			o.TerminalSizeQueue = sizes{ctx, s.Sizes}
+		}
+		return spdyCode(executor.StreamWithContext(ctx, o))
+	}
+}
+
+// spdyCode takes the exit code out of how a stream over SPDY ended.
+func spdyCode(err error) (int, error) {
+	if err == nil {
+		return 0, nil
+	}
+	if ended, ok := errors.AsType[exec.CodeExitError](err); ok {
+		return ended.Code, nil
+	}
+	if upgrade, ok := errors.AsType[*httpstream.UpgradeFailureError](err); ok && upgrade.Cause != nil {
+		err = upgrade.Cause
+	}
+	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return session.ExitRefused, refusal
+	}
+	return session.Failure(err.Error())
+}
+
+// sizes implements remotecommand.TerminalSizeQueue.
+type sizes struct {
+	ctx  context.Context
+	from <-chan session.Size
+}
+
+// Next is part of remotecommand.TerminalSizeQueue.
+func (s sizes) Next() *remotecommand.TerminalSize {
+	select {
+	case <-s.ctx.Done():
+		return nil
+	case size := <-s.from:
+		return &remotecommand.TerminalSize{Width: size.Width, Height: size.Height}
+	}
+}

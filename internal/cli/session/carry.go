@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// The channels of the protocol: the first byte of each message.
+const (
+	channelStdin = iota
+	channelStdout
+	channelStderr
+	channelStatus
+	channelSize
+	channelClose = 255 // the second byte is the channel that is closed
+)
+
+const (
+	pingPeriod  = 5 * time.Second
+	silenceTime = time.Minute // without even an answer to a ping
+	writeTime   = time.Minute
+	maxStatus   = 1 << 20
+)
+
+// carry carries streams until the server says how the command ended.
+func carry(ctx context.Context, conn *websocket.Conn, s Streams) (Status, error) {
+	w := &writer{conn: conn}
+	over := make(chan struct{})
+	defer close(over)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	go w.ping(over)
+	if s.Sizes != nil {
+		go w.sizes(s.Sizes, over)
+	}
+	if s.Stdin != nil {
+		go w.stdin(s.Stdin) // ends with the input, or with the connection at the next thing that is typed
+	}
+	return listen(conn, s)
+}
+
+// listen writes what comes to where it belongs, until the status.
+func listen(conn *websocket.Conn, s Streams) (Status, error) {
+	alive := func() error { return conn.SetReadDeadline(time.Now().Add(silenceTime)) }
+	conn.SetPongHandler(func(string) error { return alive() })
+	if err := alive(); err != nil {
+		return Status{}, err
+	}
+	var said []byte
+	for {
+		kind, r, err := conn.NextReader()
+		if err != nil {
+			return Status{}, lost(err)
+		}
+		var channel [1]byte
+		if _, err := io.ReadFull(r, channel[:]); kind != websocket.BinaryMessage || err != nil {
+			return Status{}, fmt.Errorf("the server sent what is not of the protocol %s", protocol)
+		}
+		switch channel[0] {
+		case channelStdout:
+			err = pour(s.Stdout, r)
+		case channelStderr:
+			err = pour(s.Stderr, r)
+		case channelStatus:
+			more, rerr := io.ReadAll(io.LimitReader(r, maxStatus))
+			said, err = append(said, more...), rerr
+			var status Status
+			if json.Unmarshal(said, &status) == nil && status.Status != "" {
+				return status, nil
+			}
+			if len(said) >= maxStatus {
+				err = errors.New("the server's word about the command's end has no end")
+			}
+		}
+		if err != nil {
+			return Status{}, err
+		}
+	}
+}
+
+// pour copies one message. Where nobody is told of, it is read all the same.
+func pour(to io.Writer, from io.Reader) error {
+	if to == nil {
+		to = io.Discard
+	}
+	_, err := io.Copy(to, from)
+	return lostIf(err)
+}
+
+// lost words the end of a connection on which no status came.
+func lost(err error) error {
+	if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		return errors.New("the server ended the session without saying how the command did")
+	}
+	return fmt.Errorf("the connection was lost before the server said how the command did: %w", err)
+}
+
+func lostIf(err error) error {
+	if err == nil {
+		return nil
+	}
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return lost(err)
+	}
+	return err // of the writer: a full disk, a closed pipe
+}
+
+// writer writes messages, one at a time.
+type writer struct {
+	mu   sync.Mutex
+	conn *websocket.Conn
+}
+
+func (w *writer) write(channel byte, text []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	m, err := w.conn.NextWriter(websocket.BinaryMessage)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Write([]byte{channel}); err != nil {
+		return err
+	}
+	if _, err := m.Write(text); err != nil {
+		return err
+	}
+	return m.Close()
+}
+
+// stdin hands the input on, and its end.
+func (w *writer) stdin(in io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := in.Read(buf)
+		if n > 0 && w.write(channelStdin, buf[:n]) != nil {
+			return
+		}
+		if err != nil {
+			_ = w.write(channelClose, []byte{channelStdin}) // a connection that is gone is noticed by who listens
+			return
+		}
+	}
+}
+
+func (w *writer) sizes(sizes <-chan Size, over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		case size, ok := <-sizes:
+			if !ok {
+				return
+			}
+			text, err := json.Marshal(size)
+			if err != nil || w.write(channelSize, append(text, '\n')) != nil {
+				return
+			}
+		}
+	}
+}
+
+// ping keeps the connection in use, so that neither side takes a silent command for a lost one.
+func (w *writer) ping(over <-chan struct{}) {
+	tick := time.NewTicker(pingPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+			if w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(pingPeriod)) != nil {
+				return
+			}
+		}
+	}
+}

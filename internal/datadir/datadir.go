@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datadir
+
+import "path/filepath"
+
+// Default is the data folder of this machine's server.
+const Default = "/var/lib/wherry"
+
+// Variable is the environment variable that names another one.
+const Variable = "WHERRY_DATA_DIR"
+
+// Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
+func Kubeconfig(dir string) string { return filepath.Join(dir, "kubeconfig") }
