@@ -95,11 +95,12 @@ func (a *Agent) diskUse(c *evict.Candidate) {
 	}
 	volumes, err := a.volumes.Usage(c.Pod.UID)
 	if err != nil {
-		a.log.Debug("volumes cannot be measured", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "err", err)
+		a.log.Warn("volumes cannot all be measured", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "err", err)
 	}
-	c.Volumes = volumes
-	for _, n := range volumes {
-		c.Disk += n
+	c.Volumes = make(map[string]int64, len(volumes))
+	for name, used := range volumes {
+		c.Volumes[name] = used.Bytes
+		c.Disk, c.Inodes = c.Disk+used.Bytes, c.Inodes+used.Inodes
 	}
 }
 

@@ -128,12 +128,10 @@ func TestMemorySize(t *testing.T) {
 	}
 }
 
-// TestUsage proves PL-05: what lies in a disk emptyDir is measured, links once, and held against the limit.
+// TestUsage proves PL-05: what lies in a disk emptyDir is measured, links once.
 func TestUsage(t *testing.T) {
 	m, _ := manager(t)
-	v := emptyDirVolume("disk", "")
-	v.EmptyDir.SizeLimit = ptr.To(resource.MustParse("100Ki"))
-	pod := podWith(v, emptyDirVolume("free", ""))
+	pod := podWith(emptyDirVolume("disk", ""), emptyDirVolume("free", ""))
 	if u, err := m.Usage(pod.UID); len(u) != 0 || err != nil {
 		t.Error(u, err)
 	}
@@ -144,13 +142,45 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, err := m.Usage(pod.UID)
-	if err != nil || u["disk"] < 80<<10 || u["disk"] > 100<<10 || len(OverLimit(pod, u)) != 0 {
+	if got := u["disk"]; err != nil || got.Bytes < 80<<10 || got.Bytes > 100<<10 || got.Inodes != 2 {
 		t.Error(u, err)
 	}
 	put(t, dir, "g", strings.Repeat("x", 80<<10))
 	u, err = m.Usage(pod.UID)
-	if got := OverLimit(pod, u); err != nil || len(got) != 1 || got[0] != "disk" {
-		t.Error(u, got, err)
+	if got := u["disk"]; err != nil || got.Bytes < 160<<10 || got.Inodes != 3 || u["free"].Inodes != 1 {
+		t.Error(u, err)
+	}
+}
+
+// TestUsageDeep proves PL-05: nobody hides files from the measurement below more folders than a path has room for.
+func TestUsageDeep(t *testing.T) {
+	m, _ := manager(t)
+	pod := podWith(emptyDirVolume("disk", ""))
+	prepare(t, m, pod)
+	at, err := os.OpenRoot(filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/disk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const levels = 60
+	for range levels {
+		name := strings.Repeat("d", 200)
+		if err := at.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		next, err := at.OpenRoot(name)
+		at.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = next
+	}
+	defer at.Close()
+	if err := at.WriteFile("hidden", make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, err := m.Usage(pod.UID)
+	if got := u["disk"]; err != nil || got.Bytes < 1<<20 || got.Inodes != levels+2 {
+		t.Error(u, err)
 	}
 }
 

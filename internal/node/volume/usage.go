@@ -10,14 +10,25 @@ import (
 	"path/filepath"
 	"syscall"
 
-	corev1 "k8s.io/api/core/v1"
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Usage measures the pod's emptyDir volumes on disk: bytes allocated, by volume. Files with several links count once, other
-// filesystems mounted in them not at all. A memory emptyDir is not here: the kernel holds it to its size. It reads every
-// folder, so it is not for every second.
-func (m *Manager) Usage(uid types.UID) (map[string]int64, error) {
+const (
+	// longPath is how long a path gets before the walk goes on from an open folder: the kernel takes 4096 bytes, and a program in a
+	// pod may nest folders as deep as it likes.
+	longPath = 3000
+	// mostSteps of that kind are taken; what lies deeper is not counted, and said in the error.
+	mostSteps = 64
+)
+
+// Used is what a volume holds.
+type Used struct{ Bytes, Inodes int64 }
+
+// Usage measures the pod's emptyDir volumes on disk: what is allocated, by volume. Files with several links count once, other
+// filesystems mounted in them not at all. A memory emptyDir is not here: the kernel holds it to its size. What of a volume cannot
+// be measured is said in the error; the rest counts. It reads every folder, so it is not for every second.
+func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	dir, err := m.podDir(uid)
 	if err != nil {
 		return nil, err
@@ -30,7 +41,8 @@ func (m *Manager) Usage(uid types.UID) (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]int64{}
+	out := map[string]Used{}
+	var errs []error
 	for _, e := range entries {
 		at := filepath.Join(parent, e.Name())
 		if e.Name()[0] == '.' { // half made
@@ -39,70 +51,82 @@ func (m *Manager) Usage(uid types.UID) (map[string]int64, error) {
 		if mounted, err := isOwnFilesystem(at); err != nil || mounted {
 			continue
 		}
-		n, err := allocated(at)
-		if err != nil {
-			return nil, fmt.Errorf("measuring emptyDir %s: %w", e.Name(), err)
+		w := walk{seen: map[uint64]bool{}}
+		if err := w.count(at, mostSteps); err != nil {
+			errs = append(errs, fmt.Errorf("measuring emptyDir %s: %w", e.Name(), err))
 		}
-		out[e.Name()] = n
+		out[e.Name()] = w.used
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
-// OverLimit lists the pod's emptyDir volumes that hold more than their sizeLimit, by a measurement of Usage. (Pure.)
-func OverLimit(pod *corev1.Pod, usage map[string]int64) []string {
-	var out []string
-	for _, v := range pod.Spec.Volumes {
-		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil {
-			continue
-		}
-		if limit := v.EmptyDir.SizeLimit.Value(); limit > 0 && usage[v.Name] > limit {
-			out = append(out, v.Name)
-		}
-	}
-	return out
+// walk adds up what lies below a folder on its filesystem.
+type walk struct {
+	used   Used
+	device uint64
+	seen   map[uint64]bool // inodes that have several links
 }
 
-func allocated(root string) (int64, error) {
-	type inode struct{ dev, ino uint64 }
-	var total int64
-	var device uint64
-	seen := map[inode]bool{}
-	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // files come and go while we look
+func (w *walk) count(root string, steps int) error {
+	var errs []error
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // files come and go while we look
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
+		case err != nil:
+			errs = append(errs, err)
 			return nil
-		}
-		if err != nil {
-			return err
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
+		switch {
+		case !ok || path == root && steps < mostSteps: // counted when the walk came to it
+			return nil
+		case w.device == 0:
+			w.device = st.Dev
+		case st.Dev != w.device && d.IsDir():
+			return fs.SkipDir
+		case st.Dev != w.device:
 			return nil
 		}
-		if device == 0 {
-			device = st.Dev
-		}
-		if st.Dev != device {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
+		w.add(st, d.IsDir())
+		if !d.IsDir() || len(path) < longPath {
 			return nil
 		}
-		if st.Nlink > 1 && !d.IsDir() {
-			if k := (inode{st.Dev, st.Ino}); seen[k] {
-				return nil
-			} else {
-				seen[k] = true
-			}
+		if err := w.deeper(path, steps-1); err != nil {
+			errs = append(errs, err)
 		}
-		total += st.Blocks * 512
-		return nil
+		return fs.SkipDir
 	})
-	return total, err
+	return errors.Join(append(errs, err)...)
+}
+
+func (w *walk) add(st *syscall.Stat_t, dir bool) {
+	if st.Nlink > 1 && !dir {
+		if w.seen[st.Ino] {
+			return
+		}
+		w.seen[st.Ino] = true
+	}
+	w.used.Bytes += st.Blocks * 512
+	w.used.Inodes++
+}
+
+// deeper goes on from a folder whose path is long, by a short one to the same folder.
+func (w *walk) deeper(path string, steps int) error {
+	if steps == 0 {
+		return errors.New("folders are nested too deep: what lies below is not counted")
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path[:80] + "…", Err: err}
+	}
+	defer unix.Close(fd)
+	return w.count(fmt.Sprintf("/proc/self/fd/%d/.", fd), steps)
 }
