@@ -35,8 +35,8 @@ func (s *Server) addMetrics(all served) {
 			use.forget(node.Name)
 		}
 	}
-	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use})
-	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{table.NewConvertor("NodeMetrics"), nodes, use})
+	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use}})
+	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"), nodes, use}})
 }
 
 // metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of now.
@@ -54,12 +54,24 @@ func warn(ctx context.Context, errs map[string]error) {
 	}
 }
 
-// podMetricsREST is pods of metrics.k8s.io: what the containers of running pods use.
-type podMetricsREST struct {
+// metricsREST is what both kinds of figures have: objects they are about, and who measures.
+type metricsREST struct {
 	rest.TableConvertor
-	pods *kindREST
-	use  *nodeUsage
+	of  *kindREST
+	use *nodeUsage
 }
+
+// Destroy implements rest.Storage; the connection is that of the objects.
+func (metricsREST) Destroy() {}
+
+// NamespaceScoped implements rest.Scoper.
+func (r metricsREST) NamespaceScoped() bool { return r.of.kind.namespaced }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (r metricsREST) GetSingularName() string { return r.of.kind.singular }
+
+// podMetricsREST is pods of metrics.k8s.io: what the containers of running pods use.
+type podMetricsREST struct{ metricsREST }
 
 var (
 	_ rest.Getter               = podMetricsREST{}
@@ -74,19 +86,10 @@ func (podMetricsREST) New() runtime.Object { return &metricsv1beta1.PodMetrics{}
 // NewList implements rest.Lister.
 func (podMetricsREST) NewList() runtime.Object { return &metricsv1beta1.PodMetricsList{} }
 
-// Destroy implements rest.Storage; the pods' connection is theirs.
-func (podMetricsREST) Destroy() {}
-
-// NamespaceScoped implements rest.Scoper.
-func (podMetricsREST) NamespaceScoped() bool { return true }
-
-// GetSingularName implements rest.SingularNameProvider.
-func (podMetricsREST) GetSingularName() string { return "pod" }
-
 // Get implements rest.Getter.
 func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("pods"), name)
-	pod, err := get[corev1.Pod](ctx, r.pods, request.NamespaceValue(ctx), name)
+	pod, err := get[corev1.Pod](ctx, r.of, request.NamespaceValue(ctx), name)
 	if apierrors.IsNotFound(err) {
 		return nil, notFound
 	} else if err != nil {
@@ -107,7 +110,7 @@ func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptio
 
 // List implements rest.Lister. Pods that do not run, or whose node does not answer, are left out.
 func (r podMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
-	list, err := r.pods.List(r.pods.within(ctx, request.NamespaceValue(ctx)), metricsOptions(options))
+	list, err := r.of.List(r.of.within(ctx, request.NamespaceValue(ctx)), metricsOptions(options))
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +150,7 @@ func podMetrics(pod *corev1.Pod, rates usage.Rates) (*metricsv1beta1.PodMetrics,
 }
 
 // nodeMetricsREST is nodes of metrics.k8s.io: what each whole machine uses.
-type nodeMetricsREST struct {
-	rest.TableConvertor
-	nodes *kindREST
-	use   *nodeUsage
-}
+type nodeMetricsREST struct{ metricsREST }
 
 var (
 	_ rest.Getter               = nodeMetricsREST{}
@@ -166,19 +165,10 @@ func (nodeMetricsREST) New() runtime.Object { return &metricsv1beta1.NodeMetrics
 // NewList implements rest.Lister.
 func (nodeMetricsREST) NewList() runtime.Object { return &metricsv1beta1.NodeMetricsList{} }
 
-// Destroy implements rest.Storage; the nodes' connection is theirs.
-func (nodeMetricsREST) Destroy() {}
-
-// NamespaceScoped implements rest.Scoper.
-func (nodeMetricsREST) NamespaceScoped() bool { return false }
-
-// GetSingularName implements rest.SingularNameProvider.
-func (nodeMetricsREST) GetSingularName() string { return "node" }
-
 // Get implements rest.Getter.
 func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), name)
-	node, err := get[corev1.Node](ctx, r.nodes, "", name)
+	node, err := get[corev1.Node](ctx, r.of, "", name)
 	if apierrors.IsNotFound(err) {
 		return nil, notFound
 	} else if err != nil {
@@ -196,7 +186,7 @@ func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOpti
 
 // List implements rest.Lister. Nodes that do not answer are left out.
 func (r nodeMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
-	list, err := r.nodes.List(r.nodes.within(ctx, ""), metricsOptions(options))
+	list, err := r.of.List(r.of.within(ctx, ""), metricsOptions(options))
 	if err != nil {
 		return nil, err
 	}

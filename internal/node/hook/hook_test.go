@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/cri/critest"
@@ -35,28 +34,9 @@ func target() Target {
 func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*critest.Fake, *cri.Client, Target) {
 	t.Helper()
 	fake := critest.NewFake(critest.Config{Images: map[string]critest.Image{"app": {}}, Exec: exec})
-	c := fake.Client()
-	config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "shop", Uid: "u1"}}
-	s, err := c.Runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{
-		PodSandboxId: s.GetPodSandboxId(), SandboxConfig: config,
-		Config: &runtimeapi.ContainerConfig{
-			Metadata: &runtimeapi.ContainerMetadata{Name: "app"}, Image: &runtimeapi.ImageSpec{Image: "app"},
-			Labels: map[string]string{cri.LabelPodUID: "u1", cri.LabelContainerName: "app"},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: r.GetContainerId()}); err != nil {
-		t.Fatal(err)
-	}
 	to := target()
-	to.ContainerID = r.GetContainerId()
-	return fake, c, to
+	to.ContainerID = fake.Started(t)
+	return fake, fake.Client(), to
 }
 
 func exec(words ...string) *corev1.LifecycleHandler {

@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/cri/critest"
 )
 
@@ -32,26 +30,8 @@ func target(change ...func(*corev1.Container)) Target {
 func running(t *testing.T, exec func(critest.Info, []string) (critest.ExecAnswer, bool)) (*Prober, *critest.Fake, string) {
 	t.Helper()
 	fake := critest.NewFake(critest.Config{Images: map[string]critest.Image{"app": {}}, Exec: exec})
-	c := fake.Client()
-	config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "shop", Uid: "u1"}}
-	s, err := c.Runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{
-		PodSandboxId: s.GetPodSandboxId(), SandboxConfig: config,
-		Config: &runtimeapi.ContainerConfig{
-			Metadata: &runtimeapi.ContainerMetadata{Name: "app"}, Image: &runtimeapi.ImageSpec{Image: "app"},
-			Labels: map[string]string{cri.LabelPodUID: "u1", cri.LabelContainerName: "app"},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: r.GetContainerId()}); err != nil {
-		t.Fatal(err)
-	}
-	return New(c), fake, r.GetContainerId()
+	id := fake.Started(t)
+	return New(fake.Client()), fake, id
 }
 
 func tcpProbe(host string, port intstr.IntOrString) *corev1.Probe {
