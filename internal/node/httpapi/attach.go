@@ -5,7 +5,6 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -35,14 +34,17 @@ type Attacher interface {
 // serveKept joins a client with a container whose output is kept.
 func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o streams) {
 	// The request does not end with its connection once that is taken over.
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
 	r = r.WithContext(ctx)
-	watched := &lossWatcher{ResponseWriter: w, lost: cancel}
+	watched := &lossWatcher{ResponseWriter: w, lost: func() { cancel(errLost) }}
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
 	to := attachTo{s.config.Attach, o}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveWebSocket(watched, r, to, id, options)
+		serveWebSocket(watched, r, options, "error attaching to container",
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
+			})
 		return
 	}
 	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation,
@@ -55,7 +57,14 @@ type attachTo struct {
 	o  streams // what the client asked for: the library makes up the rest of a WebSocket's
 }
 
-// AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it.
+// Why a request for streams ends before the process does.
+var (
+	errLost    = errors.New("the client is gone")
+	errStopped = errors.New("the node's agent stops; the container goes on: attach again")
+)
+
+// AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it. One that is there
+// when this server stops must not take that for the container's end.
 func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
 	o := tap.Options{TTY: tty, Resize: resize}
 	if a.o.Stdin {
@@ -68,79 +77,13 @@ func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Re
 		o.Stderr = errOut
 	}
 	err := a.to.Attach(ctx, id, o)
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(context.Cause(ctx), errLost):
 		return nil
+	case ctx.Err() != nil:
+		return errStopped
 	}
 	return err
-}
-
-// The channels of the WebSocket protocol.
-const (
-	wsStdin = iota
-	wsStdout
-	wsStderr
-	wsError
-	wsResize
-	wsChannels
-)
-
-// serveWebSocket is ServeAttach for the WebSocket protocol that can close stdin, which the library only translates.
-func serveWebSocket(w http.ResponseWriter, r *http.Request, a attachTo, id string, o *remotecommand.Options) {
-	types := make([]wsstream.ChannelType, wsChannels)
-	for channel, t := range map[int]wsstream.ChannelType{
-		wsStdin: wanted(o.Stdin, wsstream.ReadChannel), wsStdout: wanted(o.Stdout, wsstream.WriteChannel), wsStderr: wanted(o.Stderr, wsstream.WriteChannel),
-		wsError: wsstream.WriteChannel, wsResize: wsstream.ReadChannel,
-	} {
-		types[channel] = t
-	}
-	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{webSocketV5: {Binary: true, Channels: types}})
-	conn.SetIdleTimeout(streamIdle)
-	_, channels, err := conn.Open(w, r)
-	if err != nil {
-		return // it has answered
-	}
-	defer conn.Close()
-	first := wsError
-	if o.Stdout {
-		first = wsStdout
-	}
-	_, _ = channels[first].Write(nil) // tells the client that it is connected
-	sizes := make(chan remotecommand.TerminalSize)
-	go readSizes(r.Context(), channels[wsResize], sizes)
-	err = a.AttachContainer(r.Context(), "", "", id, channels[wsStdin], channels[wsStdout], channels[wsStderr], o.TTY, sizes)
-	end := map[string]any{"metadata": map[string]any{}, "status": "Success"}
-	if err != nil {
-		end = map[string]any{"metadata": map[string]any{}, "status": "Failure", "reason": "InternalError", "code": http.StatusInternalServerError,
-			"message": "error attaching to container: " + err.Error()}
-	}
-	if text, err := json.Marshal(end); err == nil {
-		_, _ = channels[wsError].Write(text)
-	}
-}
-
-const webSocketV5 = "v5.channel.k8s.io"
-
-func wanted(yes bool, t wsstream.ChannelType) wsstream.ChannelType {
-	if yes {
-		return t
-	}
-	return wsstream.IgnoreChannel
-}
-
-// readSizes hands on the sizes of the client's window.
-func readSizes(ctx context.Context, from io.Reader, to chan<- remotecommand.TerminalSize) {
-	defer close(to)
-	for d := json.NewDecoder(from); ; {
-		var size remotecommand.TerminalSize
-		if d.Decode(&size) != nil {
-			return
-		}
-		select {
-		case to <- size:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // lossWatcher tells when the connection that a handler took over is closed, or lost: when it cannot be read any more.

@@ -5,8 +5,9 @@
 //
 // [Server] answers; it asks the agent through [Host], reads logs through a [LogReader] and hands streams to the container
 // runtime's own streaming server, which the CRI names for each request; a runtime that keeps what containers print for those who
-// attach ([Attacher]) gets their streams from here. SPDY goes through untouched; WebSocket clients are
-// translated, as runtimes speak only SPDY and the old WebSocket protocols.
+// attach ([Attacher]) gets their streams from here. SPDY goes through untouched. The WebSocket protocol that
+// can close stdin is served here for such a runtime's containers and for image exec, and translated for what goes to the runtime's own
+// server, which speaks only SPDY and the old WebSocket protocols.
 //
 // Its law: it decides nothing about pods and keeps nothing. Nobody gets in without a client certificate that the given CA
 // signed, and nobody past the authoriser; what starts a process or opens a port always counts as "create", also when the

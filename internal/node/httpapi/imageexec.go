@@ -11,18 +11,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/wherryproject/wherry/internal/node/imageexec"
-	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
 // ImageExec runs commands of other images in pods; *imageexec.Execs.
@@ -71,39 +68,21 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	// The streams' server does not look for its client until it has all streams, and then only if something is to be written.
 	defer context.AfterFunc(ctx, session.Close)()
-	serve := func(w http.ResponseWriter, r *http.Request) {
-		remotecommand.ServeExec(w, r.WithContext(ctx), sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command,
-			&remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY},
-			0, streamsTime, remotecommand.SupportedStreamingProtocols)
-	}
-	w = &goneWatcher{ResponseWriter: w, gone: cancel}
-	if !wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serve(w, r)
+	w, r = &goneWatcher{ResponseWriter: w, gone: cancel}, r.WithContext(ctx)
+	options := &remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY}
+	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		serveWebSocket(w, r, options, "error executing command in container",
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+				return sessionExecutor{session}.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, req.TTY, sizes, 0)
+			})
 		return
 	}
-	translated(w, r.WithContext(ctx), req, serve)
+	remotecommand.ServeExec(w, r, sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command, options,
+		0, streamsTime, remotecommand.SupportedStreamingProtocols)
 }
 
 // streamsTime is how long a client may take to open the streams it asked for.
 const streamsTime = 30 * time.Second
-
-// translated serves a WebSocket client that can close its stdin: what it says is translated to SPDY, over a connection in
-// memory, since that is all the library has a server for.
-func translated(w http.ResponseWriter, r *http.Request, req imageexec.Request, serve http.HandlerFunc) {
-	l := socketpair.New()
-	inner := &http.Server{Handler: serve}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = inner.Serve(l) // until Close
-	}()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }}
-	location := &url.URL{Scheme: "http", Host: "in-memory", RawQuery: r.URL.RawQuery}
-	proxy.NewStreamTranslatorHandler(location, transport, 0,
-		proxy.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, Tty: req.TTY}).ServeHTTP(w, r)
-	_ = inner.Close()
-	<-done
-}
 
 // sessionExecutor is an image exec as the streams' server wants it.
 type sessionExecutor struct{ session *imageexec.Session }
