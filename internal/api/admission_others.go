@@ -9,21 +9,31 @@ import "context"
 func (p *onDemand) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.rules.follow(ctx, firstRule{p, cancel})
+	p.rules.follow(ctx, firstRule(func() {
+		p.active.Store(true)
+		cancel()
+	}))
+}
+
+// watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
+// the rules. It is for kinds without a namespace.
+func (r *ruled) watch(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.rest.follow(ctx, firstRule(func() {
+		r.add("")
+		cancel()
+	}))
 }
 
 // firstRule waits for an object of a kind.
-type firstRule struct {
-	plugin *onDemand
-	heard  context.CancelFunc
-}
+type firstRule func()
 
-var _ follower = firstRule{}
+var _ follower = firstRule(nil)
 
 // Add implements cache.ReflectorStore.
 func (r firstRule) Add(any) error {
-	r.plugin.active.Store(true)
-	r.heard()
+	r()
 	return nil
 }
 

@@ -293,6 +293,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	counting.Go(func() { s.policy.run(watch) })
 	counting.Go(func() { s.nodes.run(watch) })
+	counting.Go(func() { s.policies.images.stored.watch(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })
 	defer context.AfterFunc(ctx, s.dynamic.cancel)() // its watches are ended, not drained
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
