@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,50 +27,6 @@ type Target struct {
 	Base      *url.URL
 	Namespace string // never ""
 	session.Server
-}
-
-// file is a kubeconfig; what it has beyond this is unusual.
-type file struct {
-	APIVersion  string         `yaml:"apiVersion"`
-	Kind        string         `yaml:"kind"`
-	Preferences map[string]any `yaml:"preferences"`
-	Extensions  any            `yaml:"extensions"`
-	Current     string         `yaml:"current-context"`
-	Clusters    []struct {
-		Name    string  `yaml:"name"`
-		Cluster cluster `yaml:"cluster"`
-	} `yaml:"clusters"`
-	Contexts []struct {
-		Name    string  `yaml:"name"`
-		Context context `yaml:"context"`
-	} `yaml:"contexts"`
-	Users []struct {
-		Name string `yaml:"name"`
-		User user   `yaml:"user"`
-	} `yaml:"users"`
-}
-
-type cluster struct {
-	Server     string `yaml:"server"`
-	CA         string `yaml:"certificate-authority"`
-	CAData     string `yaml:"certificate-authority-data"`
-	Extensions any    `yaml:"extensions"`
-}
-
-type context struct {
-	Cluster    string `yaml:"cluster"`
-	User       string `yaml:"user"`
-	Namespace  string `yaml:"namespace"`
-	Extensions any    `yaml:"extensions"`
-}
-
-type user struct {
-	Cert       string `yaml:"client-certificate"`
-	CertData   string `yaml:"client-certificate-data"`
-	Key        string `yaml:"client-key"`
-	KeyData    string `yaml:"client-key-data"`
-	Token      string `yaml:"token"`
-	Extensions any    `yaml:"extensions"`
 }
 
 // Read reads a kubeconfig's context, "" for its current one.
@@ -93,31 +49,32 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 	if err := d.Decode(&f); err != nil {
 		return nil, err
 	}
-	if d.Decode(&struct{}{}) == nil {
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has several documents")
 	}
 	ctx, c, u, err := f.chosen(contextName)
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Namespace: ctx.Namespace}
+	t := &Target{Namespace: string(ctx.Namespace)}
 	if t.Namespace == "" {
 		t.Namespace = "default"
 	}
-	if t.Base, err = url.Parse(c.Server); err != nil || t.Base.Scheme != "https" || t.Base.Host == "" || t.Base.RawQuery != "" || t.Base.User != nil {
+	if t.Base, err = url.Parse(string(c.Server)); err != nil || t.Base.Scheme != "https" || t.Base.Host == "" || t.Base.RawQuery != "" || t.Base.User != nil {
 		return nil, errors.New("the server is no plain https URL")
 	}
 	if t.TLS, err = tlsOf(c, u, dir); err != nil {
 		return nil, err
 	}
 	if u.Token != "" {
-		t.Header = http.Header{"Authorization": {"Bearer " + u.Token}}
+		t.Header = http.Header{"Authorization": {"Bearer " + string(u.Token)}}
 	}
 	return t, nil
 }
 
 // chosen is the context of that name with its cluster and user. A name that is there twice is unusual.
-func (f *file) chosen(name string) (ctx context, c cluster, u user, err error) {
+func (f *file) chosen(contextName string) (ctx context, c cluster, u user, err error) {
+	name := word(contextName)
 	if name == "" {
 		name = f.Current
 	}
@@ -179,13 +136,15 @@ func tlsOf(c cluster, u user, dir string) (*tls.Config, error) {
 	return config, nil
 }
 
-// content is what is given as data or, if there is none, in a file.
-func content(data, path, dir string) ([]byte, error) {
-	if data != "" || path == "" {
-		return base64.StdEncoding.DecodeString(data)
+// content is what is given as data or in a file. Both is an oddity that client-go warns of.
+func content(given data, path word, dir string) ([]byte, error) {
+	switch {
+	case path == "":
+		return given, nil
+	case given != nil:
+		return nil, errors.New("a certificate or key is given twice")
+	case filepath.IsAbs(string(path)):
+		return os.ReadFile(string(path))
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return os.ReadFile(path)
+	return os.ReadFile(filepath.Join(dir, string(path)))
 }

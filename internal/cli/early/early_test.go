@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package early
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"github.com/wherryproject/wherry/internal/cli/session"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// config writes a kubeconfig for a server.
+func config(t *testing.T, server string, ca []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"current-context":"c","clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],
+"contexts":[{"name":"c","context":{"cluster":"c","user":"u","namespace":"work"}}],"users":[{"name":"u","user":{"token":"secret"}}]}`,
+		server, base64.StdEncoding.EncodeToString(ca))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func of(environment map[string]string, args ...string) world {
+	return world{args: args, getenv: func(name string) string { return environment[name] }, in: strings.NewReader(""), out: io.Discard, err: io.Discard}
+}
+
+// DC-03, IX-01: plain commands are asked for, with everything that was said; whatever else there is, main sees to.
+func TestPlan(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	defer srv.Close()
+	path := config(t, srv.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	env := map[string]string{"KUBECONFIG": path}
+	const exec = "/pods/web/exec?"
+	for line, want := range map[string]string{
+		"wherry debug web": "work" + exec + "ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
+		"/usr/bin/wherry debug pod/web -n x -- ls -l":   "x" + exec + "command=ls&command=-l&ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
+		"wherry debug -qt -m i --target main -p web":    "work" + exec + "ephemeralContainerImage=i&ephemeralContainerName=debug&ephemeralContainerTarget=main&ephemeralContainerUnlessDead=true&stdin=true&stdout=true&tty=true",
+		"wherry debug --ttl 30m --profile=netadmin web": "work" + exec + "ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerProfile=netadmin&ephemeralContainerTTL=30m0s&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
+		"wherry debug -p ls":                            "work/pods/ls/exec?ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
+		"wherry exec web -- true":                       "work" + exec + "command=true&stderr=true&stdout=true",
+		"wherry exec -it web -m i --writable -c main":   "work" + exec + "container=main&image=i&stderr=true&stdin=true&stdout=true&writable=true", // no terminal here
+		"wherry exec web -m i -- sh -c -x":              "work" + exec + "command=sh&command=-c&command=-x&image=i&stderr=true&stdout=true",
+		"wherry debug -c debug web":                     "",
+		"wherry debug ls":                               "",
+		"wherry debug ls web":                           "",
+		"wherry debug history":                          "",
+		"wherry debug -n x stop web debug":              "",
+		"wherry debug":                                  "",
+		"wherry debug --help":                           "",
+		"wherry debug web -h":                           "",
+		"wherry debug web ls":                           "",
+		"wherry debug web --ttl soon":                   "",
+		"wherry debug web --no-such-flag":               "",
+		"wherry debug -- ls":                            "",
+		"wherry debug web --context none":               "",
+		"wherry debug web --kubeconfig /none":           "",
+		"wherry exec web":                               "",
+		"wherry exec web --writable -- true":            "",
+		"wherry exec -t web -- true":                    "",
+		"wherry exec -- true":                           "",
+		"wherry exec":                                   "",
+		"wherry get pods":                               "",
+		"wherry":                                        "",
+		"kubectl exec web -- true":                      "",
+		"wherry-kubectl debug web -it":                  "",
+		"wherry __complete debug web":                   "",
+	} {
+		p, ok := of(env, strings.Fields(line)...).plan()
+		got := ""
+		if ok {
+			got = strings.TrimPrefix(p.URL(p.target.Base, p.target.Namespace).String(), srv.URL+"/api/v1/namespaces/")
+		}
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", line, got, want)
+		}
+		if ok && p.whole != strings.Contains(line, "exec") {
+			t.Errorf("%s: whole is %v", line, p.whole)
+		}
+	}
+	for _, name := range []string{"HTTPS_PROXY", "http_proxy"} {
+		if _, ok := of(map[string]string{"KUBECONFIG": path, name: "http://p"}, "wherry", "exec", "web", "--", "true").plan(); ok {
+			t.Errorf("%s is not looked at", name)
+		}
+	}
+	if _, ok := of(nil, "wherry", "exec", "web", "--data-dir", filepath.Dir(path), "--", "true").plan(); !ok {
+		t.Error("this machine's server is not found")
+	}
+	if _, ok := of(map[string]string{"KUBECONFIG": path + ":" + path}, "wherry", "exec", "web", "--", "true").plan(); ok {
+		t.Error("two kubeconfigs are client-go's to merge")
+	}
+}
+
+// DC-03: a request is made once. One that did not reach the server is main's to make; what came of any other is handed on, and also if
+// nobody knows what became of it.
+func TestCarry(t *testing.T) {
+	const status = `{"kind":"Status","status":"Failure","message":"no","reason":"AlreadyExists","code":409}`
+	up := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		code   int
+		says   string // "": well
+		none   bool   // main's to make
+	}{
+		"well": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer secret" {
+				t.Error("no token")
+			}
+			conn, err := up.Upgrade(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			for _, m := range []string{"\x01hello", "\x03" + `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`} {
+				if err := conn.WriteMessage(websocket.BinaryMessage, []byte(m)); err != nil {
+					t.Error(err)
+				}
+			}
+		}, 3, "", false},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, status)
+		}, 1, "no", false},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conn.Close()
+		}, session.ExitFailed, "EOF", false},
+		"an older server": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, 0, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked++
+				c.answer(w, r)
+			}))
+			defer srv.Close()
+			path := config(t, srv.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+			w := of(map[string]string{"KUBECONFIG": path}, "wherry", "debug", "-p", "web")
+			var out, errs bytes.Buffer
+			w.out, w.err = &out, &errs
+			p, ok := w.plan()
+			if !ok {
+				t.Fatal("no plan")
+			}
+			p.announcement = "here we go"
+			o := w.carry(t.Context(), p)
+			if asked != 1 || (o == nil) != c.none {
+				t.Fatalf("asked %d times, %+v", asked, o)
+			}
+			if !strings.HasPrefix(errs.String(), "here we go\n") {
+				t.Errorf("said %q", errs.String())
+			}
+			if o == nil {
+				return
+			}
+			if o.Code != c.code || (o.Err == nil) != (c.says == "") || o.Err != nil && !strings.Contains(o.Err.Error(), c.says) {
+				t.Errorf("%+v", o)
+			}
+			if refusal, ok := errors.AsType[*session.Refusal](o.Err); name == "refused" && (!ok || string(refusal.Raw) != status) {
+				t.Errorf("%#v", o.Err)
+			}
+			if name == "well" && out.String() != "hello" {
+				t.Errorf("out %q", out.String())
+			}
+		})
+	}
+}
+
+// A server that is not there is not asked, and nothing is said: main will say it.
+func TestUnreached(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	w := of(map[string]string{"KUBECONFIG": config(t, "https://"+l.Addr().String(), nil)}, "wherry", "debug", "web")
+	var errs bytes.Buffer
+	w.err = &errs
+	p, ok := w.plan()
+	if !ok {
+		t.Fatal("no plan")
+	}
+	p.announcement = "here we go"
+	if o := w.carry(t.Context(), p); o != nil || errs.Len() > 0 {
+		t.Errorf("%+v, said %q", o, errs.String())
+	}
+}
+
+// What was had is given once, and only to who asks for the same.
+func TestTake(t *testing.T) {
+	defer func(was *outcome) { had = was }(had)
+	u, other := &url.URL{Scheme: "https", Host: "a"}, &url.URL{Scheme: "https", Host: "b"}
+	if _, taken := Take(u); taken {
+		t.Error("something from nothing")
+	}
+	had = &outcome{u.String(), Outcome{Code: 7}}
+	if o, taken := Take(u); !taken || o.Code != 7 || o.Err != nil {
+		t.Errorf("%+v", o)
+	}
+	if _, taken := Take(u); taken {
+		t.Error("given twice")
+	}
+	had = &outcome{u.String(), Outcome{Code: 7}}
+	if o, taken := Take(other); !taken || o.Err == nil || o.Code != session.ExitFailed {
+		t.Errorf("%+v", o)
+	}
+}
+
+// FuzzPlan: whatever is typed, there is a plan for one pod, or none.
+func FuzzPlan(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "kubeconfig")
+	text := `{"current-context":"c","clusters":[{"name":"c","cluster":{"server":"https://h"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	for _, line := range []string{"debug web", "exec -it web -m i -- sh -c x", "debug -p web -- ls", "debug -qtm i web", "exec --", "debug -n"} {
+		f.Add(strings.ReplaceAll(line, " ", "\x00"))
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := append([]string{"wherry"}, strings.Split(line, "\x00")...)
+		p, ok := of(map[string]string{"KUBECONFIG": path}, args...).plan()
+		if ok && (p.target == nil || p.Subresource != "exec" || p.whole != (args[1] == "exec")) {
+			t.Errorf("%q: %+v", args, p)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/session"
+)
+
+// A session is asked for with all that a kubeconfig can say, and a refusal is the API's own error.
+func TestStreamAsConfigured(t *testing.T) {
+	var header http.Header
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"taken","reason":"AlreadyExists","code":409}`)
+	}))
+	defer srv.Close()
+	c := &client{config: &rest.Config{Host: srv.URL, BearerToken: "secret", UserAgent: "me", Impersonate: rest.ImpersonationConfig{UserName: "jane"}}}
+	said := 0
+	code, err := c.stream(t.Context(), Terminal{Out: io.Discard, Err: io.Discard}, "work", ask.Toolbox("web", false, false, "true"), func() { said++ })
+	if code != 1 || !apierrors.IsAlreadyExists(err) || err.Error() != "taken" || said != 1 {
+		t.Errorf("code %d, %v, said %d times", code, err, said)
+	}
+	if header.Get("Authorization") != "Bearer secret" || header.Get("Impersonate-User") != "jane" || header.Get("User-Agent") != "me" {
+		t.Errorf("%v", header)
+	}
+}
+
+// A server that does not speak WebSocket as sessions do is asked over SPDY.
+func TestStreamToAnOlderServer(t *testing.T) {
+	asked := []string{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if websocket.IsWebSocketUpgrade(r) {
+			asked = append(asked, "websocket")
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		asked = append(asked, "spdy")
+		http.Error(w, "unable to upgrade: no such container", http.StatusNotFound)
+	}))
+	defer srv.Close()
+	c := &client{config: &rest.Config{Host: srv.URL}}
+	var out bytes.Buffer
+	code, err := c.stream(t.Context(), Terminal{Out: &out, Err: io.Discard}, "work", ask.Toolbox("web", false, false, "true"), nil)
+	if fmt.Sprint(asked) != "[websocket spdy]" || err == nil || !strings.Contains(err.Error(), "no such container") || code != session.ExitRefused {
+		t.Errorf("asked by %v: code %d, %v", asked, code, err)
+	}
+	base, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := ask.Toolbox("web", true, true, "true").URL(base.JoinPath("below"), "work"); !strings.HasPrefix(u.String(), srv.URL+"/below/api/v1/namespaces/work/pods/web/exec?") || u.Query().Get("writable") != "true" {
+		t.Errorf("%s", u)
+	}
+}
+
+// The exit code over SPDY is the command's; 125 to 127 where it could not be run, as docker run has them; 1 for refusals.
+func TestSPDYCode(t *testing.T) {
+	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusConflict, Message: "no"}}
+	for name, c := range map[string]struct {
+		err  error
+		code int
+		says bool
+	}{
+		"well":             {nil, 0, false},
+		"exit code":        {fmt.Errorf("stream: %w", exec.CodeExitError{Err: errors.New("x"), Code: 42}), 42, false},
+		"refused":          {refusal, 1, true},
+		"upgrade":          {&httpstream.UpgradeFailureError{Cause: refusal}, 1, true},
+		"exec, no command": {errors.New(`Internal error occurred: unable to start container process: exec: "x": executable file not found in $PATH`), 127, true},
+		"refused by node":  {errors.New("Internal error occurred: unable to upgrade connection: image exec: no such image"), 1, true},
+		"broken line":      {io.ErrUnexpectedEOF, 125, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, err := spdyCode(c.err)
+			if code != c.code || (err != nil) != c.says {
+				t.Errorf("code %d, error %v; want %d, and an error: %v", code, err, c.code, c.says)
+			}
+		})
+	}
+}
