@@ -4,5 +4,6 @@
 // program has all the parts: serve answers the API server, sidecar is what runs beside the apps, manifests makes the certificates
 // and prints what has to be applied.
 //
-// Its law: what is done to a pod is decided by Patch alone, which sees the pod and nothing else; a pod that has the sidecar is left as it is.
+// Its law: what is done to a pod is decided by Patch alone, which sees the pod and nothing else; a pod that has the sidecar is left
+// as it is.
 package main

@@ -35,8 +35,8 @@ func NewImageExecContainer(pod *corev1.Pod, e ImageExec) corev1.EphemeralContain
 	}
 }
 
-// ImageExecSecurity decides whom the command of an image exec runs as: root, so that it can read every container's files whoever wrote them. But in
-// a pod that must run without root, so must the command; note tells the client so.
+// ImageExecSecurity decides whom the command of an image exec runs as: root, so that it can read every container's files whoever
+// wrote them. But in a pod that must run without root, so must the command; note tells the client so.
 func ImageExecSecurity(pod *corev1.Pod) (sc *corev1.SecurityContext, note string) {
 	user, group, forced := withoutRoot(pod)
 	if !forced {

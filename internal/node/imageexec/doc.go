@@ -11,8 +11,9 @@
 //
 // The command sees each container of the pod as /c/<name>: its root filesystem with its volumes in their places, and
 // /c/.wherry/<name> with its environment, how it ended, and the end of its log. A container that starts while the command runs
-// appears too (follow.go), as /c/<name>.<attempt> if an attempt before it is shown, whose files stay as long as the command. All that is mounted on the node, in a
-// folder of the session that no other mount namespace shares, and bound into the container as one.
+// appears too (follow.go), as /c/<name>.<attempt> if an attempt before it is shown, whose files stay as long as the command.
+// All that is mounted on the node, in a folder of the session that no other mount namespace shares, and bound into the
+// container as one.
 //
 // Its laws. An image exec is no part of the pod: no worker sees it, and it may end at any moment. Everything it makes is
 // named by its session before it is made, so that a sweep finds it. Nothing is ever removed through a mount: a session's folder

@@ -105,8 +105,8 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 }
 
 // Run starts the command, hands its streams over, waits for its end, and takes the session away: whoever has the exit code finds
-// nothing left (IX-05). It returns the command's exit code; one that cannot be found in the image, or not be executed, ends with 127 or 126 as in a shell. When ctx ends,
-// the client is gone: the command is killed.
+// nothing left (IX-05). It returns the command's exit code; one that cannot be found in the image, or not be executed, ends with
+// 127 or 126 as in a shell. When ctx ends, the client is gone: the command is killed.
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
 	defer s.Close()
 	s.tell(streams)
