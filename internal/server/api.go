@@ -41,7 +41,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Admission:     o.Admission,
 
 		Authentication: o.Authentication,
-		Logger:         s.log.With("component", "api"),
+		Logger:         s.log,
 	})
 	if err != nil {
 		return err
