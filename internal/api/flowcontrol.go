@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -43,36 +44,27 @@ func (s *Server) newFlowControl(c *genericapiserver.Config) error {
 // run makes what is missing and watches what there is, until ctx is done.
 func (f *flowControl) run(ctx context.Context) {
 	f.informers.Start(ctx.Done())
-	if err := f.ensureAll(ctx); err != nil && ctx.Err() == nil {
-		f.server.log.Error("flow schemas and priority levels are not all there", "err", err)
-	}
+	persist(ctx, f.server.log, "flow schemas and priority levels are not all there, will try again", f.ensureAll)
 	<-ctx.Done()
 	f.informers.Shutdown()
 }
 
 // ensureAll makes and mends the mandatory objects, and makes the suggested ones that are missing.
 func (f *flowControl) ensureAll(ctx context.Context) error {
+	var errs []error
 	for _, p := range bootstrap.MandatoryPriorityLevelConfigurations {
-		if err := f.ensure(ctx, priorityLevels, p.DeepCopy(), true); err != nil {
-			return err
-		}
+		errs = append(errs, f.ensure(ctx, priorityLevels, p.DeepCopy(), true))
 	}
 	for _, p := range bootstrap.SuggestedPriorityLevelConfigurations {
-		if err := f.ensure(ctx, priorityLevels, p.DeepCopy(), false); err != nil {
-			return err
-		}
+		errs = append(errs, f.ensure(ctx, priorityLevels, p.DeepCopy(), false))
 	}
 	for _, s := range bootstrap.MandatoryFlowSchemas {
-		if err := f.ensure(ctx, flowSchemas, s.DeepCopy(), true); err != nil {
-			return err
-		}
+		errs = append(errs, f.ensure(ctx, flowSchemas, s.DeepCopy(), true))
 	}
 	for _, s := range bootstrap.SuggestedFlowSchemas {
-		if err := f.ensure(ctx, flowSchemas, s.DeepCopy(), false); err != nil {
-			return err
-		}
+		errs = append(errs, f.ensure(ctx, flowSchemas, s.DeepCopy(), false))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // ensure makes an object unless it is there. One that is there and the server's to keep, by its annotation, gets the server's

@@ -4,10 +4,14 @@ package api
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -90,4 +94,26 @@ func TestTableOfKinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPersist: what fails is tried again until it succeeds or nobody wants it any more.
+func TestPersist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		log := slog.New(slog.DiscardHandler)
+		tries, began := 0, time.Now()
+		if !persist(ctx, log, "", func(context.Context) error {
+			if tries++; tries < 4 {
+				return errors.New("a conflict")
+			}
+			return nil
+		}) || tries != 4 || time.Since(began) != 7*firstRecount {
+			t.Errorf("%d tries in %v", tries, time.Since(began))
+		}
+		time.AfterFunc(time.Hour, cancel)
+		began = time.Now()
+		if persist(ctx, log, "", func(context.Context) error { return errors.New("for ever") }) || time.Since(began) != time.Hour {
+			t.Errorf("it goes on, %v", time.Since(began))
+		}
+	})
 }
