@@ -5,6 +5,7 @@ package imagename
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -42,36 +43,56 @@ func Check(pattern string) error {
 
 // Match returns the first pattern that stands for an image.
 func (l Patterns) Match(image Reference, given string) (pattern string, ok bool) {
-	return l.first(given, image.Given, image.Full)
+	return l.first(func(p string) []string { return []string{p, spelledOut(p)} }, given, image.Given, image.Full)
 }
 
 // Touch is Match for patterns that are to keep images out: more is kept out rather than less. A pattern without a tag or digest
-// stands for all versions of an image, and one with a tag also where the name has a digest besides.
+// stands for all versions of an image, one with a tag also where the name has a digest besides, and a registry is the same in
+// capitals, with its port written out, and by the other names that Docker's has.
 func (l Patterns) Touch(image Reference, given string) (pattern string, ok bool) {
-	repository := image.Registry + "/" + image.Repository
-	names := []string{given, image.Given, image.Full, repository}
-	if image.Tag != "" {
-		names = append(names, repository+":"+image.Tag)
+	names := []string{given, image.Given, image.Full}
+	for _, registry := range []string{image.Registry, plain(image.Registry)} {
+		repository := registry + "/" + image.Repository
+		names = append(names, repository)
+		if image.Tag != "" {
+			names = append(names, repository+":"+image.Tag)
+		}
+		if image.Digest != "" {
+			names = append(names, repository+"@"+image.Digest)
+		}
+		if image.Tag != "" && image.Digest != "" {
+			names = append(names, repository+":"+image.Tag+"@"+image.Digest)
+		}
 	}
-	if image.Digest != "" {
-		names = append(names, repository+"@"+image.Digest)
-	}
-	return l.first(names...)
+	return l.first(func(p string) []string {
+		full := spelledOut(p)
+		registry, rest, _ := strings.Cut(full, "/")
+		return []string{p, full, plain(registry) + "/" + rest}
+	}, names...)
 }
 
-func (l Patterns) first(names ...string) (string, bool) {
+// first is the first pattern of which one of the forms stands for one of the names.
+func (l Patterns) first(forms func(string) []string, names ...string) (string, bool) {
 	for _, p := range l {
 		if p == everything {
 			return p, true
 		}
-		full := spelledOut(p)
-		for _, name := range names {
-			if stands(p, name) || stands(full, name) {
+		for _, form := range forms(p) {
+			if slices.ContainsFunc(names, func(name string) bool { return stands(form, name) }) {
 				return p, true
 			}
 		}
 	}
 	return "", false
+}
+
+// plain is a registry's name as everybody writes it: names of hosts know no capitals, and 443 is the port of HTTPS anyway.
+func plain(registry string) string {
+	switch registry = strings.TrimSuffix(strings.ToLower(registry), ":443"); registry {
+	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
+		return "docker.io"
+	}
+	return registry
 }
 
 // spelledOut writes the registry of a pattern out that has none, as it is done with names: the first part is a registry if it has

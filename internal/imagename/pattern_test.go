@@ -44,6 +44,13 @@ func TestPatterns(t *testing.T) {
 		{"**", "a.example/b/c@" + someDigest, true, true},
 		{"*/**", "x", true, true},
 		{"wherry.dev/toolbox*", "wherry.dev/toolbox", true, true},
+		{"registry.example/old/*", "Registry.EXAMPLE/old/app:v1", false, true},
+		{"registry.example/old/*", "registry.example:443/old/app:v1@" + someDigest, false, true},
+		{"registry.example/old/*:v1", "registry.example:443/old/app:v1@" + someDigest, false, true},
+		{"Registry.example:443/old/*", "registry.example/old/app", false, true},
+		{"nginx", "registry-1.docker.io/library/nginx:1", false, true},
+		{"team/**", "REGISTRY.hub.docker.com/team/app", false, true},
+		{"registry.example:5000/**", "registry.example/a", false, false},
 	} {
 		if err := Check(c.pattern); err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
