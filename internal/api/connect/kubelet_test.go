@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
 )
 
@@ -40,6 +42,7 @@ func TestMain(m *testing.M) {
 // kubelet is a small one: it serves streams as the real one does, of containers that are Go functions.
 type kubelet struct {
 	server *httptest.Server
+	v5     atomic.Bool // it speaks the newest WebSocket protocol
 	// logs of containers, by path.
 	logs func(w http.ResponseWriter, r *http.Request)
 }
@@ -59,12 +62,22 @@ func newKubelet(t *testing.T) *kubelet {
 			http.Error(w, `container not found ("gone")`, http.StatusNotFound)
 			return
 		}
+		if k.v5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+			k.execV5(w, r, opts)
+			return
+		}
 		remotecommand.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"], opts, idle, creation, remotecommand.SupportedStreamingProtocols)
 	})
 	mux.HandleFunc("/attach/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		opts, err := remotecommand.NewOptions(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if k.v5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+			serveV5(w, r, opts, func(in io.Reader, out, stderr io.WriteCloser, resize <-chan remotecommand.TerminalSize) error {
+				return k.AttachContainer(r.Context(), "", "", r.PathValue("container"), in, out, stderr, opts.TTY, resize)
+			})
 			return
 		}
 		remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation, remotecommand.SupportedStreamingProtocols)
@@ -92,7 +105,9 @@ func (*kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd [
 		return err
 	case "both":
 		fmt.Fprintf(out, "out of %s", container)
-		fmt.Fprint(stderr, "err")
+		if stderr != nil {
+			fmt.Fprint(stderr, "err")
+		}
 		return nil
 	case "exit":
 		code, _ := strconv.Atoi(cmd[1])
@@ -108,6 +123,9 @@ func (*kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd [
 // AttachContainer is a container that says what it hears.
 func (*kubelet) AttachContainer(_ context.Context, _, _, container string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	fmt.Fprintf(out, "attached to %s: ", container)
+	if in == nil {
+		return nil
+	}
 	_, err := io.Copy(out, in)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -114,6 +115,14 @@ func (c *overheardConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.frames.take(p[:n])
 	return n, err
+}
+
+// CloseWrite tells the client that nothing more comes, if its connection can.
+func (c *overheardConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 const (

@@ -163,11 +163,11 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 	}), nil
 }
 
-// handOver proxies the streams of a process, from whichever protocol the client speaks.
+// handOver proxies the streams of a process, in whichever protocol the client speaks.
 func handOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options, r rest.Responder) http.Handler {
 	through := passThrough(location, transport, r, pod.Spec.NodeName)
-	translate := proxy.NewStreamTranslatorHandler(location, transport, 0, streams)
-	return proxy.NewTranslatingHandler(through, translate, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
+	sockets := &webSockets{location: location, transport: transport, streams: streams, to: r, node: pod.Spec.NodeName}
+	return proxy.NewTranslatingHandler(through, sockets, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
 }
 
 func (c command) query() url.Values {

@@ -27,11 +27,14 @@ import (
 	"k8s.io/client-go/util/exec"
 )
 
-// ways are the two protocols that clients speak.
-var ways = []string{"websocket", "spdy"}
+// ways are the two protocols that clients speak, one of them also to a kubelet that speaks it itself.
+var ways = []string{"websocket", "spdy", throughout}
+
+const throughout = "websocket throughout"
 
 func executor(t *testing.T, c *cluster, way, pod, sub string, opts runtime.Object) remotecommand.Executor {
 	t.Helper()
+	c.kubelet.v5.Store(way == throughout)
 	cfg := &rest.Config{Host: c.URL}
 	query, err := scheme.ParameterCodec.EncodeParameters(opts, schema.GroupVersion{Version: "v1"})
 	if err != nil {

@@ -128,6 +128,8 @@ func (c *lossyConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (c *lossyConn) CloseWrite() error { return closeWrite(c.Conn) }
+
 func (c *lossyConn) Close() error {
 	defer c.lost()
 	return c.Conn.Close()

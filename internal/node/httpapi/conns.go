@@ -55,6 +55,8 @@ type conn struct {
 	conns *conns
 }
 
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+
 func (c *conn) Close() error {
 	c.conns.mu.Lock()
 	delete(c.conns.open, c)

@@ -146,6 +146,8 @@ func (c *goneConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (c *goneConn) CloseWrite() error { return closeWrite(c.Conn) }
+
 func (c *goneConn) Close() error {
 	defer c.gone()
 	return c.Conn.Close()

@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +55,7 @@ func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Opt
 	if err != nil {
 		return // it has answered
 	}
+	defer guarded.over()
 	defer conn.Close()
 	first := wsError
 	switch {
@@ -194,12 +197,20 @@ func (b *inbox) stop() {
 	b.changed.Broadcast()
 }
 
-// endGuard makes an end without a status look like none: the library closes every connection as one that has come to its normal end
-// (RFC 6455, 1000), which clients take for exit code 0. One that ends before told is set is closed as an error (1011).
+// lingering is how long a client may take to close its connection after it was told the end.
+const lingering = 5 * time.Second
+
+// endGuard sees to the end of a connection. The library closes each as one that has come to its normal end (RFC 6455, 1000), which clients
+// take for exit code 0: one that ends before told is set is closed as an error (1011). And it closes at once; what a TCP connection has
+// not sent then is lost if the client says something meanwhile: one that was told the end is closed when the client has closed it, too.
 type endGuard struct {
 	http.ResponseWriter
 	told atomic.Bool
+	conn *guardedConn
 }
+
+// over waits until the connection is closed.
+func (g *endGuard) over() { <-g.conn.closed }
 
 // Unwrap is for http.ResponseController.
 func (g *endGuard) Unwrap() http.ResponseWriter { return g.ResponseWriter }
@@ -210,13 +221,44 @@ func (g *endGuard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	guarded := &guardedConn{conn, &g.told}
-	return guarded, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(guarded)), nil
+	g.conn = &guardedConn{Conn: conn, told: &g.told, closed: make(chan struct{})}
+	return g.conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(g.conn)), nil
 }
 
+// guardedConn is closed by the library three times: when the process has ended, when it cannot be read any more, and after both.
 type guardedConn struct {
 	net.Conn
-	told *atomic.Bool
+	told   *atomic.Bool
+	closed chan struct{}
+	half   sync.Once
+	whole  sync.Once
+}
+
+// Close implements io.Closer. The first time, it closes the half that the client hears.
+func (c *guardedConn) Close() (err error) {
+	wait := false
+	c.half.Do(func() { wait = c.told.Load() && closeWrite(c.Conn) == nil })
+	if wait {
+		time.AfterFunc(lingering, func() { _ = c.close() })
+		return nil
+	}
+	return c.close()
+}
+
+func (c *guardedConn) close() (err error) {
+	c.whole.Do(func() {
+		err = c.Conn.Close()
+		close(c.closed)
+	})
+	return err
+}
+
+// closeWrite tells who reads from a connection that nothing more comes.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // A server's close frames, which the library writes at once.
