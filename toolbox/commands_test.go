@@ -116,6 +116,8 @@ awk 'NR == 2 { print $1; exit 3 }' f; echo $?`, "3\ny\nb\n3\n", 0},
 		{"find bad", "", `find . -nope`, "find: unknown test or action -nope (see --help)\n", 2},
 		{"tar", "", `mkdir d; echo x >d/f; ln -s f d/l; tar czf a.tgz d; tar tf a.tgz; rm -r d; tar xzf a.tgz; cat d/l; mkdir o; tar -xf a.tgz -C o --strip-components 1 d/f; ls o; tar -xOf a.tgz d/f`,
 			"d/\nd/f\nd/l\nx\nf\nx\n", 0},
+		{"tar as kubectl cp calls it", "", `mkdir o p; umask 077; echo x >f; chmod 666 f; touch -d @5 f; sh -c 'tar cf - f | tail -c+1' >a; tar -xmf - -C o <a; test o/f -nt f && stat -c %a o/f
+			tar --no-same-permissions --no-same-owner -xf - -C p <a; stat -c '%a %Y' p/f`, "666\n600 5\n", 0},
 		{"tar of nothing", "", `echo x >f; tar cf a f; tar xf a nope`, "tar: nope is not in the archive\n", 1},
 		{"du", "", `mkdir d; head -c 10000 /dev/zero >d/f; du -s --apparent-size d | cut -f2; du -a d | wc -l`, "d\n2\n", 0},
 		{"truncate", "", `truncate -s 1M f; stat -c %s f; truncate -s -1K f; stat -c %s f`, "1048576\n1047552\n", 0},

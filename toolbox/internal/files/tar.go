@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/wherryproject/wherry/toolbox/internal/accounts"
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
@@ -30,6 +31,7 @@ type tarrer struct {
 	exclude        []string
 	strip          int
 	owners, stdout bool
+	touch, umask   bool // files are as new as they are here; they get no more rights than others that are made here
 }
 
 // tarball is the command tar.
@@ -51,11 +53,14 @@ func tarball(c *applet.Call) error {
 	c.Do("p,preserve-permissions", "do not apply the umask (the default)", func() {})
 	noOwner := c.Bool("o,no-same-owner", "files belong to who extracts them")
 	c.Do(",numeric-owner", "numbers for owners (the default)", func() {})
+	touch := c.Bool("m,touch", "files are as old as their extraction")
+	umask := c.Bool(",no-same-permissions", "apply the umask")
 	stdout := c.Bool("O,to-stdout", "write files to standard output")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
 	t.verbose, t.exclude, t.strip, t.owners, t.stdout = *verbose, *exclude, *strip, !*noOwner, *stdout
+	t.touch, t.umask = *touch, *umask
 	did := 0
 	for _, b := range []*bool{create, extract, list} {
 		if *b {
@@ -199,6 +204,12 @@ func (t *tarrer) read(in io.Reader, list bool) error {
 		defer u.Close()
 		u.Owners = t.owners && syscall.Geteuid() == 0
 	}
+	mask := int64(0)
+	if t.umask {
+		was := syscall.Umask(0)
+		syscall.Umask(was)
+		mask = int64(was)
+	}
 	hit := map[string]bool{}
 	for {
 		h, err := archive.Next()
@@ -219,6 +230,10 @@ func (t *tarrer) read(in io.Reader, list bool) error {
 			if list {
 				t.verbose--
 			}
+		}
+		h.Mode &^= mask
+		if t.touch {
+			h.ModTime = time.Time{}
 		}
 		switch {
 		case list:
