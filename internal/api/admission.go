@@ -53,6 +53,11 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	switch {
 	case a.GetOperation() == admission.Create:
+		if pod, ok := newPod(a); ok {
+			if err := checkMirror(pod); err != nil {
+				return admission.NewForbidden(a, err)
+			}
+		}
 		return p.checkNamespace(ctx, a)
 	case a.GetResource().GroupResource() == corev1.Resource("namespaces") && a.GetSubresource() == "":
 		switch a.GetName() {

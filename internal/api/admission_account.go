@@ -4,7 +4,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/nodeauth"
 )
 
 const (
@@ -46,6 +50,30 @@ func (p *admit) addAccount(ctx context.Context, a admission.Attributes, pod *cor
 	}
 	if len(pod.Spec.ImagePullSecrets) == 0 {
 		pod.Spec.ImagePullSecrets = append([]corev1.LocalObjectReference(nil), sa.ImagePullSecrets...)
+	}
+	return nil
+}
+
+// checkMirror keeps what goes by a pod's account from being gone round: a mirror pod is given none, so it may use nothing that
+// pods have by their accounts. Anybody who may make pods can call one a mirror pod.
+func checkMirror(pod *corev1.Pod) error {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
+		return nil
+	}
+	for _, ref := range nodeauth.Refs(pod) {
+		switch ref.Kind {
+		case nodeauth.ServiceAccount:
+			return errors.New("a mirror pod may not reference service accounts")
+		case nodeauth.Secret:
+			return errors.New("a mirror pod may not reference secrets")
+		case nodeauth.Pod, nodeauth.ConfigMap:
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		if v := pod.Spec.Volumes[i].Projected; v != nil &&
+			slices.ContainsFunc(v.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			return errors.New("a mirror pod may not use ServiceAccountToken volume projections")
+		}
 	}
 	return nil
 }

@@ -110,6 +110,31 @@ func TestNewPod(t *testing.T) {
 	}
 }
 
+// PL-12 A mirror pod has no account, and so nothing that goes by accounts: neither one of its own choice, nor secrets, nor tokens.
+func TestMirrorPodRefusals(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	for want, change := range map[string]func(*corev1.PodSpec){
+		"":                                   func(*corev1.PodSpec) {},
+		"may not reference service accounts": func(s *corev1.PodSpec) { s.ServiceAccountName = "default" },
+		"may not reference secrets": func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}}
+		},
+		"may not use ServiceAccountToken volume projections": func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}}}}}}}
+		},
+	} {
+		p := pod("mirror")
+		p.Annotations, p.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, "n"
+		change(&p.Spec)
+		_, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
+		if want == "" && err != nil || want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
 // A pod made right after its namespace waits for the default account instead of failing.
 func TestPodWaitsForDefaultAccount(t *testing.T) {
 	c := client(t)
