@@ -4,6 +4,8 @@ package roleaggregation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -43,21 +45,23 @@ const all = "*"
 // Run works until ctx is done. It is called once.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// sync writes all that differ. A role that is made of another aggregated one comes again when that one is written.
+// sync writes all that differ, also when one cannot be written: rights that are taken away must go. A role that is made of another
+// aggregated one comes again when that one is written.
 func (c *Controller) sync(ctx context.Context, _ string) error {
 	roles, err := c.roles.List(labels.Everything())
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, role := range roles {
 		if role.AggregationRule == nil {
 			continue
 		}
 		if err := c.write(ctx, role, roles); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("cluster role %s: %w", role.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c *Controller) write(ctx context.Context, role *rbacv1.ClusterRole, roles []*rbacv1.ClusterRole) error {
