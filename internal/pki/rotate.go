@@ -88,7 +88,7 @@ func Finish(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, name := range []string{formerFile, crossFile, FormerAccountKeys} {
+	for _, name := range []string{crossFile, FormerAccountKeys, formerFile} { // the last one is what Rotating goes by
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}

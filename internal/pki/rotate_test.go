@@ -119,6 +119,28 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// Identity: an end that was cut off is brought to its end, and told, by doing it again: nobody takes it for done before.
+func TestFinishCutOff(t *testing.T) {
+	dir := t.TempDir()
+	load(t, dir)
+	if err := Rotate(dir); err != nil {
+		t.Fatal(err)
+	}
+	block := filepath.Join(dir, FormerAccountKeys, "x") // a folder that is not empty cannot be removed
+	if err := os.MkdirAll(block, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Finish(dir); err == nil || done {
+		t.Errorf("%v, %v", done, err)
+	}
+	if err := os.Remove(block); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Finish(dir); err != nil || !done {
+		t.Errorf("again: %v, %v", done, err)
+	}
+}
+
 // Identity: a rotation that is cut off at any of its writes leaves a folder that loads, with a CA that is trusted.
 func TestRotationCutOff(t *testing.T) {
 	for name, undo := range map[string]func(dir string, old, next []byte) error{
