@@ -184,11 +184,12 @@ func TestRedact(t *testing.T) {
 	t.Run("bounded", func(t *testing.T) {
 		long := strings.Repeat("é", 1<<20)
 		out := redact(&internal.Event{RequestURI: "/" + long, Verb: long, AuditID: types.UID(long), Annotations: map[string]string{"a": long},
-			SourceIPs:      slices.Concat(slices.Repeat([]string{"2001:db8::1"}, 1<<16), []string{"192.0.2.7"}),
-			ResponseStatus: &metav1.Status{Message: long},
+			SourceIPs: slices.Concat(slices.Repeat([]string{"2001:db8::1"}, 1<<16), []string{"192.0.2.7"}),
+			ResponseStatus: &metav1.Status{Message: long, Details: &metav1.StatusDetails{Name: long, UID: types.UID(long), Group: long, Kind: long,
+				Causes: slices.Repeat([]metav1.StatusCause{{Type: "FieldValueInvalid", Message: long, Field: long}}, 1000)}},
 			ObjectRef: &internal.ObjectReference{Resource: long, Namespace: long, Name: long, UID: types.UID(long), APIGroup: long, APIVersion: long,
 				ResourceVersion: long, Subresource: long}})
-		if text := mustJSON(t, out); len(text) > 5*maxText {
+		if text := mustJSON(t, out); len(text) > 10*maxText {
 			t.Errorf("%d bytes", len(text))
 		}
 		if seen := out.SourceIPs[len(out.SourceIPs)-1]; seen != "192.0.2.7" {

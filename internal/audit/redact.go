@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	internal "k8s.io/apiserver/pkg/apis/audit"
 )
@@ -19,6 +20,7 @@ const (
 	cutMark   = "…(cut)"
 	maxText   = 8 << 10 // of a URI, a message, an annotation: what a client writes must not fill the log
 	maxName   = 1 << 10 // of a verb and of the parts of an address, which nobody has looked at when the request is recorded
+	maxCauses = 16      // of a refusal
 	maxHops   = 16      // addresses of a client: it may claim to come from as many proxies as fit into a header
 	maxID     = 128     // of an Audit-ID, which clients may choose
 	withheld  = "audit.wherry.dev/withheld"
@@ -41,11 +43,7 @@ func redact(in *internal.Event) *internal.Event {
 	if secret {
 		hide(&ev)
 	}
-	if s := ev.ResponseStatus; s != nil && len(s.Message) > maxText {
-		short := *s
-		short.Message = cut(s.Message)
-		ev.ResponseStatus = &short
-	}
+	ev.ResponseStatus = shortStatus(ev.ResponseStatus)
 	var notes map[string]string // a copy, once one is needed
 	for key, value := range ev.Annotations {
 		drop, long := secret && strings.HasPrefix(key, patchNote), len(value) > maxText
@@ -146,6 +144,27 @@ func shortRef(in *internal.ObjectReference) *internal.ObjectReference {
 		*text = shorten(*text, maxName)
 	}
 	out.UID = types.UID(shorten(string(out.UID), maxName))
+	return &out
+}
+
+// shortStatus bounds an answer, which quotes what is wrong: whole values that the client has sent, once for each fault.
+func shortStatus(in *metav1.Status) *metav1.Status {
+	if in == nil {
+		return nil
+	}
+	out := *in
+	out.Message = cut(in.Message)
+	if d := in.Details; d != nil {
+		short := *d
+		short.Name, short.UID = shorten(d.Name, maxName), types.UID(shorten(string(d.UID), maxName))
+		short.Group, short.Kind = shorten(d.Group, maxName), shorten(d.Kind, maxName)
+		short.Causes = slices.Clone(d.Causes[:min(len(d.Causes), maxCauses)])
+		for i := range short.Causes {
+			c := &short.Causes[i]
+			c.Message, c.Field = shorten(c.Message, maxName), shorten(c.Field, maxName)
+		}
+		out.Details = &short
+	}
 	return &out
 }
 
