@@ -61,6 +61,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
+// SC-22: what is printed to be applied is all that the webhook needs, in the namespace that was asked for.
 func TestManifests(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(context.Background(), []string{"manifests", "-namespace", "team"}, &out); err != nil {

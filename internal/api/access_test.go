@@ -77,6 +77,7 @@ func TestAccessReviews(t *testing.T) {
 	forbidden(t, "about others", err, `cannot create resource "subjectaccessreviews"`)
 }
 
+// A question about rights that cannot be answered is refused, with the field that is wrong.
 func TestAccessReviewRefusals(t *testing.T) {
 	c := client(t).AuthorizationV1()
 	ctx := t.Context()

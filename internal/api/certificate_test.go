@@ -131,6 +131,7 @@ func TestSigningRequest(t *testing.T) {
 	}
 }
 
+// Identity: a request for a certificate that is none, or asks for too much, is refused with the field that is wrong.
 func TestSigningRequestRefusals(t *testing.T) {
 	c := client(t)
 	for name, change := range map[string]func(*certificatesv1.CertificateSigningRequest){

@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// The processors' time is read from a file as the kernel writes it, and from no other.
 func TestParseStat(t *testing.T) {
 	const text = "cpu  100 20 30 9999 500 4 5 77 50 0\ncpu0 1 2 3 4 5 6 7 8 9 0\nintr 1\nbtime 1700000000\n"
 	busy, boot, ok := parseStat(text)
@@ -20,6 +21,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+// So is the memory in use.
 func TestParseMeminfo(t *testing.T) {
 	m, ok := parseMeminfo("MemTotal:  1000 kB\nMemFree:   300 kB\nMemAvailable:  600 kB\nHugePages_Total:  0\n")
 	if !ok || *m.WorkingSetBytes != 400<<10 || *m.UsageBytes != 700<<10 || *m.AvailableBytes != 600<<10 {

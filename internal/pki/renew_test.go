@@ -76,6 +76,7 @@ func TestRenewing(t *testing.T) {
 	})
 }
 
+// Identity: a certificate is renewed when four fifths of its time are over.
 func TestRenewAt(t *testing.T) {
 	made := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	if got := RenewAt(made, made.Add(10*time.Hour)); !got.Equal(made.Add(8 * time.Hour)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
+// What is valid in a pod and hardly meant is told, in Kubernetes' words.
 func TestWarnings(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod  string

@@ -192,6 +192,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
+// A node's agent is known by its name and its group together.
 func TestNodeOf(t *testing.T) {
 	for _, test := range []struct {
 		user, groups, node string

@@ -164,6 +164,7 @@ func TestRestrictToken(t *testing.T) {
 	}
 }
 
+// A node writes its own lease, and asks for certificates of its own name.
 func TestRestrictLeaseAndCSR(t *testing.T) {
 	lease := func(ns, name string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}

@@ -51,6 +51,7 @@ func settled(hard, used corev1.ResourceList) *corev1.ResourceQuota {
 	}
 }
 
+// SC-16: what objects take of a quota together.
 func TestCount(t *testing.T) {
 	small := cpu("main", "1", "2")
 	for _, row := range []struct {
@@ -82,6 +83,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// SC-16: what one object takes, a pod with its sidecars as it is scheduled.
 func TestUsage(t *testing.T) {
 	pod := podOf(nil, using("main", list("cpu", "1", "memory", "1Mi", "ephemeral-storage", "1Gi", "example.com/disk", "2"), list("example.com/disk", "2")))
 	got := Usage(item(pod))
@@ -104,6 +106,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// SC-16: what fits into a quota, and what is said when it does not.
 func TestCharge(t *testing.T) {
 	small := cpu("main", "1", "1")
 	for _, row := range []struct {
@@ -138,6 +141,7 @@ func TestCharge(t *testing.T) {
 	}
 }
 
+// SC-16: a quota's status is relied on when it is that of its spec.
 func TestSettled(t *testing.T) {
 	q := settled(list("pods", "1"), list("pods", "0"))
 	if !Settled(q) {
@@ -152,6 +156,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// SC-16: which pods a quota with scopes is about.
 func TestScopes(t *testing.T) {
 	plain := podOf(nil, using("main", nil, nil))
 	burst := podOf([]corev1.Container{sidecar(cpu("s", "1", "2"))}, using("main", nil, nil))

@@ -35,6 +35,7 @@ func sample(at time.Time, node *statsapi.CPUStats, containers ...statsapi.Contai
 	}}
 }
 
+// What two samples of a container say of its use, and which pairs say nothing.
 func TestBetween(t *testing.T) {
 	old := start.Add(-time.Hour)
 	later := start.Add(10 * time.Second)
@@ -75,6 +76,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// An earlier sample is compared with when it is neither too fresh nor too old.
 func TestKnown(t *testing.T) {
 	s := &usage.Sample{At: start}
 	for after, want := range map[time.Duration]bool{0: false, 500 * time.Millisecond: false, 2 * time.Second: true, time.Minute: true, time.Hour: false} {

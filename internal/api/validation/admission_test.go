@@ -119,6 +119,7 @@ func complaints(list field.ErrorList) string {
 	return strings.Join(all, "\n")
 }
 
+// EC-21: configurations of webhooks are refused for what Kubernetes refuses, with its field paths.
 func TestValidateWebhookConfigurations(t *testing.T) {
 	for _, tc := range []struct {
 		what   string
@@ -233,6 +234,7 @@ func validatingOf(c *admissionv1.MutatingWebhookConfiguration) *admissionv1.Vali
 	return v
 }
 
+// EC-21: validating policies, their expressions too, are refused for what Kubernetes refuses.
 func TestValidateValidatingAdmissionPolicies(t *testing.T) {
 	type spec = admissionv1.ValidatingAdmissionPolicySpec
 	params := &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
@@ -311,6 +313,7 @@ func TestValidateValidatingAdmissionPolicies(t *testing.T) {
 	}
 }
 
+// EC-21: so are mutating policies.
 func TestValidateMutatingAdmissionPolicies(t *testing.T) {
 	type spec = admissionv1.MutatingAdmissionPolicySpec
 	apply := func(x string) admissionv1.Mutation {
@@ -361,6 +364,7 @@ func TestValidateMutatingAdmissionPolicies(t *testing.T) {
 	}
 }
 
+// EC-21: so are the bindings of policies.
 func TestValidatePolicyBindings(t *testing.T) {
 	type spec = admissionv1.ValidatingAdmissionPolicyBindingSpec
 	deny := ptr.To(admissionv1.DenyAction)

@@ -30,6 +30,7 @@ func TestBootstrapFlowControl(t *testing.T) {
 	}
 }
 
+// KEP-1040: flow schemas are refused for what Kubernetes refuses, with its field paths.
 func TestValidateFlowSchema(t *testing.T) {
 	base := func() *flowcontrolv1.FlowSchema {
 		s := bootstrap.SuggestedFlowSchemaServiceAccounts.DeepCopy()
@@ -81,6 +82,7 @@ func TestValidateFlowSchema(t *testing.T) {
 	}
 }
 
+// KEP-1040: so are priority levels.
 func TestValidatePriorityLevelConfiguration(t *testing.T) {
 	type level = flowcontrolv1.PriorityLevelConfiguration
 	base := func() *level {

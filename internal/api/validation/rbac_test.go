@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Roles are refused for what Kubernetes refuses, with its field paths.
 func TestRole(t *testing.T) {
 	type role = rbacv1.Role
 	good := func() *role {
@@ -31,6 +32,7 @@ func TestRole(t *testing.T) {
 	checkUpdate(t, good, ValidateRoleUpdate, nil, rows)
 }
 
+// So are cluster roles, which may also aggregate and name paths.
 func TestClusterRole(t *testing.T) {
 	type role = rbacv1.ClusterRole
 	good := func() *role {
@@ -53,6 +55,7 @@ func TestClusterRole(t *testing.T) {
 	checkUpdate(t, good, ValidateClusterRoleUpdate, nil, rows)
 }
 
+// So are bindings; what a binding refers to never changes.
 func TestRoleBinding(t *testing.T) {
 	type binding = rbacv1.RoleBinding
 	good := func() *binding {
@@ -82,6 +85,7 @@ func TestRoleBinding(t *testing.T) {
 		row[binding]{"another kind of role", func(b *binding) { b.RoleRef.Kind = "ClusterRole" }, "roleRef", "cannot change roleRef"}))
 }
 
+// So are bindings of the cluster.
 func TestClusterRoleBinding(t *testing.T) {
 	type binding = rbacv1.ClusterRoleBinding
 	good := func() *binding {

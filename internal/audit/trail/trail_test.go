@@ -132,6 +132,7 @@ func TestReadLongLine(t *testing.T) {
 	}
 }
 
+// Each way to ask shows the events it is about, and no others.
 func TestFilter(t *testing.T) {
 	jane := event(10)
 	as := func(name string) func(*auditv1.Event) {
