@@ -83,6 +83,11 @@ func (u *nodeUsage) one(ctx context.Context, name string) (usage.Rates, error) {
 	case <-ctx.Done():
 		return usage.Rates{}, ctx.Err()
 	}
+	defer func() {
+		if n.latest == nil { // perhaps there is no such node: pods may name any
+			u.forget(name)
+		}
+	}()
 	if n.latest != nil && time.Since(n.latest.At) < usageFresh && n.rates.Window > 0 {
 		return n.rates, nil
 	}
@@ -115,7 +120,7 @@ func (u *nodeUsage) node(name string) *meteredNode {
 	return u.nodes[name]
 }
 
-// forget lets go of what is known of a node that is gone.
+// forget lets go of what is known of a node that is gone, or has never answered.
 func (u *nodeUsage) forget(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

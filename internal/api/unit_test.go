@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -116,4 +118,15 @@ func TestPersist(t *testing.T) {
 			t.Errorf("it goes on, %v", time.Since(began))
 		}
 	})
+}
+
+// TestNodeUsageForgets: nothing stays in memory of nodes that pods name and nobody has.
+func TestNodeUsageForgets(t *testing.T) {
+	u := newNodeUsage(func(context.Context, string) (*url.URL, http.RoundTripper, error) {
+		return nil, nil, errors.New("not registered")
+	})
+	rates, errs := u.of(t.Context(), []string{"a", "b", "c"})
+	if len(rates) != 0 || len(errs) != 3 || len(u.nodes) != 0 {
+		t.Errorf("%v, %v; remembered: %v", rates, errs, u.nodes)
+	}
 }
