@@ -152,16 +152,34 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageDeep proves PL-05: nobody hides files from the measurement below more folders than a path has room for.
+// TestUsageDeep proves PL-05: nobody hides files from the measurement below more folders than a path has room for; of what is
+// too deep for it, it says so.
 func TestUsageDeep(t *testing.T) {
-	m, _ := manager(t)
-	pod := podWith(emptyDirVolume("disk", ""))
-	prepare(t, m, pod)
-	at, err := os.OpenRoot(filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/disk"))
+	for _, row := range []struct {
+		levels int
+		fault  string
+	}{{60, ""}, {longPath*mostSteps/200 + 50, "nested too deep"}} {
+		m, _ := manager(t)
+		pod := podWith(emptyDirVolume("disk", ""))
+		prepare(t, m, pod)
+		bury(t, filepath.Join(m.cfg.Root, "uid-1/volumes/kubernetes.io~empty-dir/disk"), row.levels)
+		u, err := m.Usage(pod.UID)
+		switch got := u["disk"]; {
+		case row.fault == "" && (err != nil || got.Bytes < 1<<20 || got.Inodes != int64(row.levels)+2):
+			t.Error(u, err)
+		case row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault) || got.Inodes < longPath*mostSteps/210):
+			t.Error(u, err)
+		}
+	}
+}
+
+// bury writes a file of 1 MiB below many folders with long names.
+func bury(t *testing.T, dir string, levels int) {
+	t.Helper()
+	at, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const levels = 60
 	for range levels {
 		name := strings.Repeat("d", 200)
 		if err := at.Mkdir(name, 0o755); err != nil {
@@ -177,10 +195,6 @@ func TestUsageDeep(t *testing.T) {
 	defer at.Close()
 	if err := at.WriteFile("hidden", make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	u, err := m.Usage(pod.UID)
-	if got := u["disk"]; err != nil || got.Bytes < 1<<20 || got.Inodes != levels+2 {
-		t.Error(u, err)
 	}
 }
 

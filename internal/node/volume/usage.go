@@ -52,8 +52,9 @@ func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 			continue
 		}
 		w := walk{seen: map[uint64]bool{}}
-		if err := w.count(at, mostSteps); err != nil {
-			errs = append(errs, fmt.Errorf("measuring emptyDir %s: %w", e.Name(), err))
+		w.count(at, mostSteps)
+		if w.failed != nil {
+			errs = append(errs, fmt.Errorf("measuring emptyDir %s: %w", e.Name(), w.failed))
 		}
 		out[e.Name()] = w.used
 	}
@@ -65,11 +66,12 @@ type walk struct {
 	used   Used
 	device uint64
 	seen   map[uint64]bool // inodes that have several links
+	failed error           // the first fault: a program in a pod may make as many as it likes
 }
 
-func (w *walk) count(root string, steps int) error {
-	var errs []error
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// count goes through a folder. Its faults end nothing.
+func (w *walk) count(root string, steps int) {
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		var info fs.FileInfo
 		if err == nil {
 			info, err = d.Info()
@@ -78,7 +80,7 @@ func (w *walk) count(root string, steps int) error {
 		case errors.Is(err, fs.ErrNotExist): // files come and go while we look
 			return nil
 		case err != nil:
-			errs = append(errs, err)
+			w.fail(err)
 			return nil
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
@@ -96,12 +98,15 @@ func (w *walk) count(root string, steps int) error {
 		if !d.IsDir() || len(path) < longPath {
 			return nil
 		}
-		if err := w.deeper(path, steps-1); err != nil {
-			errs = append(errs, err)
-		}
+		w.deeper(path, steps-1)
 		return fs.SkipDir
 	})
-	return errors.Join(append(errs, err)...)
+}
+
+func (w *walk) fail(err error) {
+	if w.failed == nil {
+		w.failed = err
+	}
 }
 
 func (w *walk) add(st *syscall.Stat_t, dir bool) {
@@ -116,17 +121,18 @@ func (w *walk) add(st *syscall.Stat_t, dir bool) {
 }
 
 // deeper goes on from a folder whose path is long, by a short one to the same folder.
-func (w *walk) deeper(path string, steps int) error {
+func (w *walk) deeper(path string, steps int) {
 	if steps == 0 {
-		return errors.New("folders are nested too deep: what lies below is not counted")
+		w.fail(errors.New("folders are nested too deep: what lies below is not counted"))
+		return
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
+	switch {
+	case errors.Is(err, unix.ENOENT):
+	case err != nil:
+		w.fail(&fs.PathError{Op: "open", Path: path[:80] + "…", Err: err})
+	default:
+		defer unix.Close(fd)
+		w.count(fmt.Sprintf("/proc/self/fd/%d/.", fd), steps)
 	}
-	if err != nil {
-		return &fs.PathError{Op: "open", Path: path[:80] + "…", Err: err}
-	}
-	defer unix.Close(fd)
-	return w.count(fmt.Sprintf("/proc/self/fd/%d/.", fd), steps)
 }
