@@ -44,7 +44,7 @@ func (s *Server) newFlowControl(c *genericapiserver.Config) error {
 // run makes what is missing and watches what there is, until ctx is done.
 func (f *flowControl) run(ctx context.Context) {
 	f.informers.Start(ctx.Done())
-	persist(ctx, f.server.log, "flow schemas and priority levels are not all there, will try again", f.ensureAll)
+	persist(ctx, f.server.log, "making the flow schemas and priority levels", f.ensureAll)
 	<-ctx.Done()
 	f.informers.Shutdown()
 }

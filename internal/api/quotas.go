@@ -107,32 +107,13 @@ func (q *quotas) changed(obj runtime.Object) {
 func (q *quotas) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, q.queue.ShutDown)
 	defer stop()
-	if !persist(ctx, q.log, "quotas cannot be read, will try again", q.ruled.load) {
+	if !persist(ctx, q.log, "reading the quotas", q.ruled.load) {
 		return
 	}
 	for _, namespace := range q.ruled.all() {
 		q.queue.Add(namespace)
 	}
 	for q.next(ctx) {
-	}
-}
-
-// persist does something until it succeeds, ever less often; false: ctx was done before.
-func persist(ctx context.Context, log *slog.Logger, failed string, do func(context.Context) error) bool {
-	for wait := firstRecount; ; wait = min(2*wait, lastRecount) {
-		err := do(ctx)
-		switch {
-		case err == nil:
-			return true
-		case ctx.Err() != nil:
-			return false
-		}
-		log.Warn(failed, "err", err)
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(wait):
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -116,6 +117,25 @@ func (s *Server) watchReady(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+	}
+}
+
+// persist does something until it succeeds, ever less often; false: ctx was done before. What is for the log.
+func persist(ctx context.Context, log *slog.Logger, what string, do func(context.Context) error) bool {
+	for wait := firstRecount; ; wait = min(2*wait, lastRecount) {
+		err := do(ctx)
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		log.Warn("this has failed, will try again", "what", what, "err", err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
 		}
 	}
 }
