@@ -224,6 +224,10 @@ func (n *debugNode) serve(w http.ResponseWriter, r *http.Request) {
 		special(w, r)
 		return
 	}
+	if len(parts) > 4 { // as a node that knows no runs
+		http.NotFound(w, r)
+		return
+	}
 	opts, err := remotecommand.NewOptions(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

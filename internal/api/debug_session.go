@@ -27,8 +27,8 @@ import (
 )
 
 // Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights, rules,
-// admission and record, and then the wait that the client would do (DC-03).
-func (d *debugger) Debug(ctx context.Context, name string, session connect.Session) (*corev1.Pod, error) {
+// admission and record, and the wait that the client would do (DC-03).
+func (d *debugger) Debug(ctx context.Context, name string, session connect.Session) (*connect.Made, error) {
 	if err := d.debugOn(name); err != nil {
 		return nil, err
 	}
@@ -43,15 +43,14 @@ func (d *debugger) Debug(ctx context.Context, name string, session connect.Sessi
 	}
 	noteRun(ctx, run)
 	recorded := d.added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
-	pod, err = d.begun(ctx, pod, session.Name, run)
-	select {
-	case <-recorded: // nobody is let in before it is on record
-	case <-ctx.Done():
+	begun := func(ctx context.Context) (*corev1.Pod, error) {
+		now, err := d.begun(ctx, pod, session.Name, run)
+		if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) { // not when it is this server that stops
+			d.giveUp(ctx, now, session.Name, run)
+		}
+		return now, err
 	}
-	if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) { // not when it is this server that stops
-		d.giveUp(ctx, pod, session.Name, run)
-	}
-	return pod, err
+	return &connect.Made{Pod: pod, Run: run, Recorded: recorded, Begun: begun}, nil
 }
 
 func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {

@@ -25,8 +25,8 @@ import (
 type Debugging interface {
 	// Entered puts on record that somebody is about to enter a container by exec (IX-08).
 	Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error
-	// Debug makes a debug container and returns when it runs or has ended, with the pod it is in (DC-03).
-	Debug(ctx context.Context, pod string, session Session) (*corev1.Pod, error)
+	// Debug makes a debug container (DC-03), which is on its way then.
+	Debug(ctx context.Context, pod string, session Session) (*Made, error)
 	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07), and what is run: admission may have
 	// changed the image.
 	ImageAllowed(ctx context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error)
@@ -39,6 +39,17 @@ type Session struct {
 	podspec.DebugContainer
 	TTL        time.Duration // 0: it is not stopped
 	UnlessDead bool          // refuse when what is to be looked at is over (podspec.IsDead)
+}
+
+// Made is a debug container that was added to its pod.
+type Made struct {
+	Pod *corev1.Pod
+	Run int // of its name (podspec.DebugRun)
+	// Recorded is closed when it is on record: nobody is let in before.
+	Recorded <-chan struct{}
+	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it does not start
+	// later either. It is called once. When ctx is done, nobody wants to know any more.
+	Begun func(ctx context.Context) (*corev1.Pod, error)
 }
 
 // debugParams are the parameters of exec++.
@@ -108,13 +119,13 @@ func (o *ExecOptions) someStream() error {
 }
 
 // upgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is made.
-func upgradeFirst(r rest.Responder, open func() (http.Handler, error)) http.Handler {
+func upgradeFirst(r rest.Responder, open func(*http.Request) (http.Handler, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !asksForStreams(req) {
 			r.Error(apierrors.NewBadRequest("Upgrade request required"))
 			return
 		}
-		h, err := open()
+		h, err := open(req)
 		if err != nil {
 			r.Error(err)
 			return
@@ -125,20 +136,4 @@ func upgradeFirst(r rest.Responder, open func() (http.Handler, error)) http.Hand
 
 func asksForStreams(req *http.Request) bool {
 	return httpstream.IsUpgradeRequest(req) || wsstream.IsWebSocketRequest(req)
-}
-
-// debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
-func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r rest.Responder) (http.Handler, error) {
-	session, err := o.session()
-	if err != nil {
-		return nil, err
-	}
-	if err := o.someStream(); err != nil {
-		return nil, err
-	}
-	pod, err := e.debugging.Debug(ctx, name, session)
-	if err != nil {
-		return nil, err
-	}
-	return e.hand(ctx, pod, command{verb: "attach", pod: name, container: session.Name, streams: o.Streams(), session: true}, r)
 }

@@ -21,6 +21,7 @@ type debugging struct {
 	ended chan ImageEnd
 	cases map[string]error // refusals, by pod
 	pods  map[string]*corev1.Pod
+	made  func(*Made) // changes what Debug returns; may be nil
 }
 
 func (d *debugging) tell(format string, args ...any) {
@@ -40,16 +41,23 @@ func (d *debugging) Entered(_ context.Context, pod *corev1.Pod, container string
 	return nil
 }
 
-func (d *debugging) Debug(_ context.Context, name string, s Session) (*corev1.Pod, error) {
+func (d *debugging) Debug(_ context.Context, name string, s Session) (*Made, error) {
 	d.tell("debug %s %+v", name, s)
 	if err := d.cases[name]; err != nil {
 		return nil, err
 	}
 	pod := d.pods[name].DeepCopy()
+	pod.UID = "uid-1"
 	pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, corev1.EphemeralContainer{
 		EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: s.Name},
 	})
-	return pod, nil
+	recorded := make(chan struct{})
+	close(recorded)
+	made := &Made{Pod: pod, Recorded: recorded, Begun: func(context.Context) (*corev1.Pod, error) { return pod, nil }}
+	if d.made != nil {
+		d.made(made)
+	}
+	return made, nil
 }
 
 func (d *debugging) ImageAllowed(_ context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error) {

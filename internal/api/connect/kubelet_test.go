@@ -42,7 +42,9 @@ func TestMain(m *testing.M) {
 // kubelet is a small one: it serves streams as the real one does, of containers that are Go functions.
 type kubelet struct {
 	server *httptest.Server
-	v5     atomic.Bool // it speaks the newest WebSocket protocol
+	// started answers who asks for the streams of a run as soon as it has started; nil: it does not know the request.
+	started http.HandlerFunc
+	v5      atomic.Bool // it speaks the newest WebSocket protocol
 	// logs of containers, by path.
 	logs func(w http.ResponseWriter, r *http.Request)
 }
@@ -81,6 +83,13 @@ func newKubelet(t *testing.T) *kubelet {
 			return
 		}
 		remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+	})
+	mux.HandleFunc("/attach/default/{pod}/{uid}/{container}/{run}", func(w http.ResponseWriter, r *http.Request) {
+		if k.started == nil {
+			http.NotFound(w, r) // as one that does not know it
+			return
+		}
+		k.started(w, r)
 	})
 	mux.HandleFunc("/portForward/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
 		opts, err := portforward.NewV4Options(r)

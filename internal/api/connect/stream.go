@@ -76,9 +76,9 @@ func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object,
 	case !ok:
 		return nil, fmt.Errorf("invalid options object: %T", options)
 	case opts.wants(debugParams()):
-		return upgradeFirst(r, func() (http.Handler, error) { return e.debugSession(ctx, name, opts, r) }), nil
+		return upgradeFirst(r, func(req *http.Request) (http.Handler, error) { return e.debugSession(ctx, name, opts, r, req) }), nil
 	case opts.wants(imageParams()):
-		return upgradeFirst(r, func() (http.Handler, error) { return e.imageExec(ctx, name, opts, r) }), nil
+		return upgradeFirst(r, func(*http.Request) (http.Handler, error) { return e.imageExec(ctx, name, opts, r) }), nil
 	case len(opts.Command) == 0:
 		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
 	}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/runtime/tap"
@@ -103,5 +105,84 @@ func TestAttachKeptEnds(t *testing.T) {
 				t.Errorf("the client reads %v", err)
 			}
 		})
+	}
+}
+
+// DC-03: who asks for the streams of one run of a debug container waits until that run has started, by both protocols, and has them then;
+// only that run of that very pod, and no longer than the client is there.
+func TestAttachStarted(t *testing.T) {
+	for how := range executors {
+		t.Run(how, func(t *testing.T) {
+			w := keeperWorld(t, func(_ context.Context, o tap.Options) error {
+				_, err := io.WriteString(o.Stdout, "hello")
+				return err
+			})
+			asked, start, left := make(chan string, 1), make(chan struct{}), make(chan struct{})
+			w.host.started = func(ctx context.Context, name string, run uint32) (string, error) {
+				asked <- fmt.Sprint(name, run)
+				if run == 9 {
+					<-ctx.Done()
+					close(left)
+					return "", ctx.Err()
+				}
+				<-start
+				return w.host.containers[name], nil
+			}
+			done := make(chan string, 1)
+			go func() {
+				var out bytes.Buffer
+				err := w.executor(how, "/attach/default/web/uid-1/debug/3?output=1").StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
+				done <- fmt.Sprint(out.String(), err)
+			}()
+			if got := <-asked; got != "debug3" {
+				t.Errorf("waits for %s", got)
+			}
+			select {
+			case got := <-done:
+				t.Errorf("%s before the start", got)
+			default:
+			}
+			close(start)
+			if got := <-done; got != "hello<nil>" {
+				t.Errorf("the client reads %s", got)
+			}
+
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.addr+"/attach/default/web/uid-1/debug/9?output=1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport, err := rest.TransportFor(w.masters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { <-asked; cancel() }()
+			if _, err := transport.RoundTrip(req); err == nil {
+				t.Error("there was an answer")
+			}
+			<-left
+		})
+	}
+}
+
+func TestAttachStartedRefused(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]struct {
+		status int
+		words  string
+	}{
+		"/attach/default/web/uid-1/debug/3?output=1":  {409, "it was replaced"},
+		"/attach/default/web/uid-2/debug/3?output=1":  {404, `pod "web" does not exist`},
+		"/attach/default/web/uid-1/debug/x?output=1":  {400, `"x" is not the number of a run`},
+		"/attach/default/web/uid-1/debug/-1?output=1": {400, "is not the number of a run"},
+		"/attach/default/web/uid-1/debug/3":           {400, "at least 1 of"},
+	} {
+		if code, body := w.do(w.masters, http.MethodPost, path); code != want.status || !strings.Contains(body, want.words) {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, _ := w.do(w.client("nobody", "nothing"), http.MethodPost, "/attach/default/web/uid-1/debug/3?output=1"); code != 403 {
+		t.Errorf("somebody without rights: %d", code)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Host is the agent, as far as this API needs it. All methods are safe for concurrent use and do not block; pods they
-// give are not to be changed.
+// Host is the agent, as far as this API needs it. All methods are safe for concurrent use, and but for Started do not block;
+// pods they give are not to be changed.
 type Host interface {
 	// Pods gives the pods of this node with their newest status.
 	Pods() []*corev1.Pod
@@ -20,6 +20,10 @@ type Host interface {
 	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error tells the user
 	// which container of which pod has none, and why.
 	ContainerID(podUID types.UID, container string) (string, error)
+	// Started waits until one run of a debug container has started, and gives the runtime's id of it, also when it has ended since.
+	// Runs count as podspec.DebugRun has it. It waits for one that nobody has asked for yet, until ctx is done; an error tells the user
+	// which container of which pod will not start any more, and why.
+	Started(ctx context.Context, podUID types.UID, container string, run uint32) (string, error)
 	// SandboxID gives the runtime's id of the pod's ready sandbox. An error tells the user which pod has
 	// none, and why.
 	SandboxID(podUID types.UID) (string, error)

@@ -21,6 +21,7 @@ func (s *Server) routes() http.Handler {
 	stream("/exec/{namespace}/{pod}/{uid}/{container}", s.exec)
 	stream("/attach/{namespace}/{pod}/{container}", s.attach)
 	stream("/attach/{namespace}/{pod}/{uid}/{container}", s.attach)
+	stream("/attach/{namespace}/{pod}/{uid}/{container}/{run}", s.attachStarted)
 	stream("/portForward/{namespace}/{pod}", s.portForward)
 	stream("/portForward/{namespace}/{pod}/{uid}", s.portForward)
 	stream("/imageExec/{namespace}/{pod}", s.imageExec)

@@ -74,6 +74,7 @@ type host struct {
 	containers         map[string]string
 	logPath            string
 	logErr, sandboxErr error
+	started            func(ctx context.Context, name string, run uint32) (string, error)
 }
 
 func (h *host) Pods() []*corev1.Pod { return []*corev1.Pod{h.pod} }
@@ -87,6 +88,14 @@ func (h *host) ContainerID(_ types.UID, name string) (string, error) {
 		return id, nil
 	}
 	return "", errors.New("it was not started yet")
+}
+
+// Started is told of starts by the test.
+func (h *host) Started(ctx context.Context, _ types.UID, name string, run uint32) (string, error) {
+	if h.started == nil {
+		return "", errors.New("it was replaced")
+	}
+	return h.started(ctx, name, run)
 }
 
 func (h *host) SandboxID(types.UID) (string, error) { return h.sandbox, h.sandboxErr }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -63,6 +64,40 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	s.attachTo(w, r, id, opts)
+}
+
+// attachStarted is attach to one run of a debug container, as soon as that has started: who made it need not wait until its status is
+// stored (DC-03). The run is in the path, for no other run is meant, and so that a node without this answers 404 and attaches to nothing.
+func (s *Server) attachStarted(w http.ResponseWriter, r *http.Request) {
+	opts, err := parseStreams(r.URL.Query())
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))
+		return
+	}
+	run, err := strconv.ParseUint(r.PathValue("run"), 10, 31)
+	if err != nil {
+		s.refuse(w, r, fail(http.StatusBadRequest, "%q is not the number of a run", r.PathValue("run")))
+		return
+	}
+	pod, err := s.podOf(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	id, err := s.config.Host.Started(r.Context(), pod.UID, r.PathValue("container"), uint32(run))
+	switch {
+	case r.Context().Err() != nil:
+		s.refuse(w, r, fail(http.StatusServiceUnavailable, "%w", errStopped)) // or the client is gone
+	case err != nil:
+		s.refuse(w, r, fail(http.StatusConflict, "%w", err))
+	default:
+		s.attachTo(w, r, id, opts)
+	}
+}
+
+// attachTo joins the streams of a container.
+func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opts streams) {
 	if s.config.Attach != nil {
 		kept, err := s.config.Attach.KeepsOutput(r.Context(), id)
 		if err != nil {

@@ -72,6 +72,9 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 		}
 		return &fail{reasonRun, errors.New(cri.Message(err))}
 	}
+	if r.Started != nil {
+		r.Started(t.Pod, t.Container, t.Attempt, id)
+	}
 	tell(corev1.EventTypeNormal, "Started", "Container started")
 	r.Logs.link(t.Pod, t.Container, id, t.Attempt)
 	return nil

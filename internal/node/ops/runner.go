@@ -31,7 +31,7 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Services, HandlerOf and Cgroups are required.
+// Config is what a Runner works with. All fields but Services, HandlerOf, Cgroups and Started are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
@@ -44,7 +44,9 @@ type Config struct {
 	HandlerOf func(ctx context.Context, class string) (string, error)
 	Cgroups   cgroup.Driver // nil: the runtime's default parent
 	Events    Recorder
-	Logs      LogFolders
+	// Started is called when the runtime has started an attempt of a container; nil: nobody is told. It must not block.
+	Started func(pod *corev1.Pod, container string, attempt uint32, id string)
+	Logs    LogFolders
 	// PodsFolder holds one folder per pod, as Volumes has it.
 	PodsFolder string
 	Node       Node

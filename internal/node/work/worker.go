@@ -162,8 +162,10 @@ func (w *Worker) decide() plan.Decision {
 		d := plan.Next(in)
 		w.meter.decided(began)
 		if !equality.Semantic.DeepEqual(&w.status, &d.Status) {
-			w.node.Tell(w.pod, &w.status, &d.Status)
+			was := w.status
 			w.status = d.Status
+			w.show() // who is told looks at what there is
+			w.node.Tell(w.pod, &was, &d.Status)
 		}
 		if in.Saved || !w.isSaved() {
 			return d
