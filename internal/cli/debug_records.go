@@ -37,7 +37,7 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name string) (*cor
 		return nil, err
 	}
 	state := podspec.DebugStateOf(p, name)
-	if state.Phase != podspec.DebugRunning {
+	if !mayEnd(state.Phase) {
 		return state.Terminated, nil
 	}
 	lw := watchOf(c, namespace, pod)
@@ -45,12 +45,17 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name string) (*cor
 		if p, ok := e.Object.(*corev1.Pod); ok {
 			state = podspec.DebugStateOf(p, name)
 		}
-		return state.Phase != podspec.DebugRunning || e.Type == watch.Deleted, nil
+		return !mayEnd(state.Phase) || e.Type == watch.Deleted, nil
 	})
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	return state.Terminated, nil
+}
+
+// mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as its beginning is.
+func mayEnd(p podspec.DebugPhase) bool {
+	return p == podspec.DebugRunning || p == podspec.DebugPending
 }
 
 // podWatch watches one pod.
