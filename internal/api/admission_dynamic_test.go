@@ -126,23 +126,39 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 
 // EC-21: a rule that another server on the same etcd has stored holds here too.
 func TestWebhooksOfAnotherServer(t *testing.T) {
+	here, there, stop := twoServers(t)
+	defer stop()
+	if _, err := there.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), unreachableHook(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	comesToHold(t, func(ctx context.Context) bool {
+		_, err := here.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+		return apierrors.IsInternalError(err)
+	})
+}
+
+// twoServers runs two servers on one etcd, until stop.
+func twoServers(t *testing.T) (here, there kubernetes.Interface, stop func()) {
+	t.Helper()
 	dir := t.TempDir()
 	e, err := store.Start(t.Context(), store.Config{Dir: filepath.Join(dir, "etcd")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	_, here, stop := runServer(t, dir, e.Endpoint())
-	defer stop()
-	_, there, stopOther := runServer(t, dir, e.Endpoint())
-	defer stopOther()
-	if _, err := there.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), unreachableHook(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	_, here, stopHere := runServer(t, dir, e.Endpoint())
+	_, there, stopThere := runServer(t, dir, e.Endpoint())
+	return here, there, func() {
+		stopThere()
+		stopHere()
+		e.Close()
 	}
-	// The server hears of it by a watch of its own, of which clients hear nothing.
-	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, err := here.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
-		return apierrors.IsInternalError(err), nil
+}
+
+// comesToHold waits until a rule of another server holds: the server hears of it by a watch of its own, of which clients hear nothing.
+func comesToHold(t *testing.T, holds func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		return holds(ctx), nil
 	})
 	if err != nil {
 		t.Errorf("the rule does not hold here: %v", err)

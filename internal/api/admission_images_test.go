@@ -5,19 +5,15 @@ package api
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
-	"github.com/wherryproject/wherry/internal/store"
 )
 
 // TestImagePoliciesFailClosed proves EC-21: where it cannot be known what the policies say, no image gets into a pod, and pods that
@@ -67,16 +63,8 @@ func TestImagePoliciesFailClosed(t *testing.T) {
 
 // TestImagePoliciesOfAnotherServer proves EC-21: the first policy that another server on the same etcd has stored holds here too.
 func TestImagePoliciesOfAnotherServer(t *testing.T) {
-	dir := t.TempDir()
-	e, err := store.Start(t.Context(), store.Config{Dir: filepath.Join(dir, "etcd")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	_, here, stop := runServer(t, dir, e.Endpoint())
+	here, there, stop := twoServers(t)
 	defer stop()
-	_, there, stopOther := runServer(t, dir, e.Endpoint())
-	defer stopOther()
 	policy := `{"apiVersion":"` + imagepolicy.GroupVersion().String() + `","kind":"ImagePolicy","metadata":{"name":"none"},"spec":{"deny":["**"]}}`
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "a"}}}}
 	if _, err := here.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -86,12 +74,8 @@ func TestImagePoliciesOfAnotherServer(t *testing.T) {
 		SetHeader("Content-Type", "application/json").Body([]byte(policy)).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	// The server hears of it by a watch of its own, of which clients hear nothing.
-	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	comesToHold(t, func(ctx context.Context) bool {
 		_, err := here.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-		return apierrors.IsForbidden(err), nil
+		return apierrors.IsForbidden(err)
 	})
-	if err != nil {
-		t.Errorf("the policy does not hold here: %v", err)
-	}
 }
