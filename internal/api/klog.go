@@ -71,7 +71,7 @@ func ofGoneClient(r slog.Record) (gone bool) {
 }
 
 func isGone(err error) bool {
-	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, context.Canceled} {
+	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, context.Canceled} {
 		// The libraries put errors into others' texts.
 		if errors.Is(err, is) || strings.HasSuffix(err.Error(), ": "+is.Error()) {
 			return true

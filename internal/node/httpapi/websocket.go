@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,7 +35,6 @@ const (
 	wsStderr
 	wsError
 	wsResize
-	wsChannels
 )
 
 // process is what a client's streams are joined with. Streams that the client did not ask for are nil. It returns when the process has
@@ -109,17 +109,8 @@ func endOf(err error, doing string) metav1.Status {
 			Message: "command terminated with non-zero exit code: " + exit.Error(),
 			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType, Message: strconv.Itoa(exit.ExitStatus())}}}}
 	}
-	return apierrors.NewInternalError(&failedAt{doing, err}).ErrStatus
+	return apierrors.NewInternalError(fmt.Errorf("%s: %w", doing, err)).ErrStatus
 }
-
-// failedAt is an error with what was being done.
-type failedAt struct {
-	doing string
-	err   error
-}
-
-func (f *failedAt) Error() string { return f.doing + ": " + f.err.Error() }
-func (f *failedAt) Unwrap() error { return f.err }
 
 // readSizes hands on the sizes of the client's window until there are no more. Of those that nobody took in time it keeps the last, so
 // that a process without a terminal does not hold up what else the client says.
@@ -128,6 +119,7 @@ func readSizes(from io.Reader, to chan remotecommand.TerminalSize) {
 	for d := json.NewDecoder(from); ; {
 		var size remotecommand.TerminalSize
 		if d.Decode(&size) != nil {
+			_, _ = io.Copy(io.Discard, from) // what is no size holds up nothing either
 			return
 		}
 		select {
