@@ -37,7 +37,8 @@ type webSockets struct {
 func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	asked, err := askForStreams(req.Context(), h.location, h.transport, req)
 	switch {
-	case req.Context().Err() != nil: // the client is gone
+	case req.Context().Err() != nil: // the client is gone; but something has to be on record
+		nodeErrors{h.to, h.node}.Error(w, req, req.Context().Err())
 	case err != nil, asked.knowsNoV5():
 		h.translator(h.location, h.transport).ServeHTTP(w, req)
 	case !asked.granted():
