@@ -66,7 +66,9 @@ func (w *Worker) returned(r returned) {
 		w.tried(c, r)
 		return
 	}
-	w.fresh = false
+	if r.key.Verb != plan.PullImage { // which changes nothing of the pod's
+		w.fresh = false
+	}
 	if r.err != nil {
 		w.failed(c, r)
 		return
