@@ -64,8 +64,8 @@ func (b *bench) debugSessions(ctx context.Context) ([]result, error) {
 // side is one side of a comparison, measured once.
 type side = func(context.Context) (map[string]time.Duration, error)
 
-// settling is how long a new pod is left alone before something is measured in it: its own start is being told everywhere.
-const settling = 300 * time.Millisecond
+// settling is how long a new pod is left alone before something is measured in it: nobody debugs a pod while its start is still being told.
+const settling = 1500 * time.Millisecond
 
 // inNewPod measures in a pod that is made for it and deleted afterwards.
 func (b *bench) inNewPod(name string, measure side) side {
