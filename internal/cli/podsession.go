@@ -29,7 +29,10 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	if err != nil {
 		return session.ExitFailed, err
 	}
-	u := s.URL(base, namespace)
+	u, err := s.URL(base, namespace)
+	if err != nil {
+		return exitUsage, err
+	}
 	if o, taken := early.Take(u); taken {
 		return o.Code, asStatus(o.Err)
 	}

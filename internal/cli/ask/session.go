@@ -30,11 +30,16 @@ func newSession(pod, subresource string, q url.Values, stdin, tty bool) Session 
 	return Session{Pod: pod, Subresource: subresource, Query: q, Stdin: stdin, TTY: tty}
 }
 
-// URL is where the session is asked for, at a server whose API is at base.
-func (s Session) URL(base *url.URL, namespace string) *url.URL {
+// URL is where the session is asked for, at a server whose API is at base. It fails for names that would lead elsewhere.
+func (s Session) URL(base *url.URL, namespace string) (*url.URL, error) {
+	for _, n := range []struct{ kind, name string }{{"namespace", namespace}, {"pod", s.Pod}} {
+		if n.name == "" || n.name == "." || n.name == ".." || strings.ContainsAny(n.name, "/%") {
+			return nil, fmt.Errorf("%q is no name of a %s: give the name alone, as in kubectl get %ss", n.name, n.kind, n.kind)
+		}
+	}
 	u := base.JoinPath("api/v1/namespaces", namespace, "pods", s.Pod, s.Subresource)
 	u.RawQuery = s.Query.Encode()
-	return u
+	return u, nil
 }
 
 // PodAndCommand splits the arguments of command: POD [-- COMMAND], or -- COMMAND if the pod is given already. dash is how many

@@ -56,7 +56,8 @@ type world struct {
 // plan is a session that can be asked for.
 type plan struct {
 	ask.Session
-	target       *kubeconf.Target
+	server       session.Server
+	url          *url.URL
 	announcement string // for the user, when the server is there
 	whole        bool   // nothing is left to do when it has ended
 }
@@ -148,7 +149,10 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	if where.Namespace != "" {
 		target.Namespace = where.Namespace
 	}
-	p.target = target
+	p.server = target.Server
+	if p.url, err = p.URL(target.Base, target.Namespace); err != nil {
+		return nil, false
+	}
 	return p, true
 }
 
@@ -164,10 +168,9 @@ func (w world) proxied() bool {
 
 // carry carries the session; nil if the server could not be reached.
 func (w world) carry(ctx context.Context, p *plan) *outcome {
-	u := p.URL(p.target.Base, p.target.Namespace)
-	server := p.target.Server
+	server := p.server
 	server.Connected = func() { w.say(p) }
-	r := session.Request{Dial: server.Dial, URL: u, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
+	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
 	if p.Stdin {
 		r.Stdin = w.in
 	}
@@ -175,7 +178,7 @@ func (w world) carry(ctx context.Context, p *plan) *outcome {
 	if err != nil && !session.Reached(err) || errors.Is(err, session.ErrNoWebSocket) {
 		return nil
 	}
-	return &outcome{u.String(), Outcome{code, err}}
+	return &outcome{p.url.String(), Outcome{code, err}}
 }
 
 // say announces a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.

@@ -59,6 +59,9 @@ func TestPlan(t *testing.T) {
 		"wherry exec web -- true":                       "work" + exec + "command=true&stderr=true&stdout=true",
 		"wherry exec -it web -m i --writable -c main":   "work" + exec + "container=main&image=i&stderr=true&stdin=true&stdout=true&writable=true", // no terminal here
 		"wherry exec web -m i -- sh -c -x":              "work" + exec + "command=sh&command=-c&command=-x&image=i&stderr=true&stdout=true",
+		"wherry exec ../services -- true":               "",
+		"wherry debug a/b":                              "",
+		"wherry debug web -n ..":                        "",
 		"wherry debug -c debug web":                     "",
 		"wherry debug ls":                               "",
 		"wherry debug ls web":                           "",
@@ -87,7 +90,7 @@ func TestPlan(t *testing.T) {
 		p, ok := of(env, strings.Fields(line)...).plan()
 		got := ""
 		if ok {
-			got = strings.TrimPrefix(p.URL(p.target.Base, p.target.Namespace).String(), srv.URL+"/api/v1/namespaces/")
+			got = strings.TrimPrefix(p.url.String(), srv.URL+"/api/v1/namespaces/")
 		}
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", line, got, want)
@@ -242,7 +245,7 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		args := append([]string{"wherry"}, strings.Split(line, "\x00")...)
 		p, ok := of(map[string]string{"KUBECONFIG": path}, args...).plan()
-		if ok && (p.target == nil || p.Subresource != "exec" || p.whole != (args[1] == "exec")) {
+		if ok && (p.url == nil || p.Subresource != "exec" || p.whole != (args[1] == "exec")) {
 			t.Errorf("%q: %+v", args, p)
 		}
 	})
