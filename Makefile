@@ -28,14 +28,13 @@ RACE := ./internal/node/work/... ./internal/node/probe/... ./internal/node/hook/
 ##@ Build
 
 .PHONY: build
-build: helpers bin/wherry ## Build bin/wherry with the helper programs in it
+build: bin/wherry ## Build bin/wherry with the helper programs in it
 
 .PHONY: bin/wherry
-bin/wherry:
+bin/wherry: helpers
 	go build -ldflags '$(LDFLAGS)' -o $@ ./cmd/wherry
 
 include internal/runtime/helpers.mk
-helpers: setup
 
 .PHONY: setup
 setup: ## See to it that this machine can build (as root on Debian: install what is missing)

@@ -64,22 +64,6 @@ for part in "$@"; do
 		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||
 			missing "Debian's busybox-static could not be had; the tests that use it cannot run"
 		;;
-	busybox)
-		if [ -x bin/debian/bin/busybox ] || ! ldd /bin/busybox >/dev/null 2>&1 && [ -x /bin/busybox ]; then
-			continue
-		fi
-		if ! command -v apt-get >/dev/null; then
-			missing "this is not Debian and has no static busybox; the tests that need a shell will be skipped"
-			continue
-		fi
-		mkdir -p bin/debian/packages
-		[ -n "$apt_updated" ] || [ "$(id -u)" -ne 0 ] || { apt-get update -qq; apt_updated=1; }
-		if (cd bin/debian/packages && apt-get download -qq busybox-static); then
-			dpkg -x bin/debian/packages/busybox-static*.deb bin/debian
-		else
-			missing "Debian's busybox-static could not be had; the tests that need a shell will be skipped"
-		fi
-		;;
 	*)
 		missing "unknown part $part"
 		exit 2

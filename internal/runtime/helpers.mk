@@ -9,22 +9,21 @@ HELPERS_DIR := internal/runtime/bundle/bin
 HELPERS_OBJ := bin/.helpers
 HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-cni pause.tar toolbox.tar)
 
-# runc is C in part: static, and with seccomp when libseccomp's static library is there (libseccomp-dev).
-RUNC_TAGS := $(shell echo 'int main(void){return 0;}' | gcc -static -x c -o /dev/null - -lseccomp 2>/dev/null && echo seccomp)
 HELPER_LDFLAGS := -s -w
 
 .PHONY: helpers clean-helpers
 helpers: $(HELPERS_DIR)/SHA256SUMS ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image, debug image
 
-# Versions come from go.mod, so a change there rebuilds; whether libseccomp was found is kept in a stamp.
-$(HELPERS_OBJ)/runc-tags: FORCE-runc-tags
+# runc is C in part: static, and with seccomp when libseccomp's static library is there (libseccomp-dev), which setup sees to first: a
+# runc without it starts no ordinary pod. Versions come from go.mod, so a change there rebuilds; what was found is kept in a stamp.
+$(HELPERS_OBJ)/runc-tags: setup
 	@mkdir -p $(@D)
-	@echo '$(RUNC_TAGS)' | cmp -s - $@ || echo '$(RUNC_TAGS)' > $@
-.PHONY: FORCE-runc-tags
+	@tags=$$(echo 'int main(void){return 0;}' | gcc -static -x c -o /dev/null - -lseccomp 2>/dev/null && echo seccomp); \
+	test -n "$$tags" || echo "note: libseccomp.a not found (apt install libseccomp-dev): seccomp profiles will not work"; \
+	echo "$$tags" | cmp -s - $@ || echo "$$tags" > $@
 
 $(HELPERS_DIR)/runc: go.mod internal/runtime/helpers.mk $(HELPERS_OBJ)/runc-tags
-	@test -n '$(RUNC_TAGS)' || echo "note: libseccomp.a not found (apt install libseccomp-dev): seccomp profiles will not work"
-	CGO_ENABLED=1 go build -o $@ -trimpath -tags '$(RUNC_TAGS) netgo osusergo urfave_cli_no_docs' \
+	CGO_ENABLED=1 go build -o $@ -trimpath -tags "$$(cat $(HELPERS_OBJ)/runc-tags) netgo osusergo urfave_cli_no_docs" \
 		-ldflags '$(HELPER_LDFLAGS) -extldflags -static' github.com/opencontainers/runc
 	@touch $@
 
