@@ -4,6 +4,9 @@ package check
 
 import (
 	"bytes"
+	"debug/elf"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,5 +81,22 @@ func TestBinaryKeepsItsSizeBudget(t *testing.T) {
 	}
 	if info.Size() > budget {
 		t.Errorf("bin/wherry has %d MiB; its budget is %d: see docs/dependencies.txt for what grew", info.Size()>>20, budget>>20)
+	}
+}
+
+// bin/wherry is two programs and what chooses between them (docs/decisions/018): the main one alone would do the same, and nobody
+// would notice but by the time it takes.
+func TestBinaryHoldsBothPrograms(t *testing.T) {
+	f, err := elf.Open(filepath.Join(root, "bin/wherry"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("bin/wherry is not built; make test builds it first")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	entry, short := f.Section(".entry.0"), f.Section(".short.0")
+	if entry == nil || short == nil || f.Entry < entry.Addr || f.Entry >= entry.Addr+entry.Size {
+		t.Errorf("bin/wherry does not begin in its entry (%v), or has no short program (%v)", entry, short)
 	}
 }

@@ -82,7 +82,7 @@ func TestAuditCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code := run(Terminal{nil, &out, &errs}, append([]string{"audit", "--data-dir", dir, "--utc"}, tc.args...))
+			code := run(Terminal{Out: &out, Err: &errs}, append([]string{"audit", "--data-dir", dir, "--utc"}, tc.args...))
 			var lines []string
 			for line := range strings.Lines(out.String()) {
 				lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -94,7 +94,7 @@ func TestAuditCommand(t *testing.T) {
 	}
 	t.Run("json", func(t *testing.T) {
 		var out bytes.Buffer
-		if code := run(Terminal{nil, &out, &out}, []string{"audit", "--data-dir", dir, "web", "-o", "json"}); code != 0 {
+		if code := run(Terminal{Out: &out, Err: &out}, []string{"audit", "--data-dir", dir, "web", "-o", "json"}); code != 0 {
 			t.Fatal(out.String())
 		}
 		in := json.NewDecoder(&out)
@@ -107,7 +107,7 @@ func TestAuditCommand(t *testing.T) {
 	})
 	t.Run("yaml", func(t *testing.T) {
 		var out bytes.Buffer
-		if code := run(Terminal{nil, &out, &out}, []string{"audit", "--data-dir", dir, "web", "-o", "yaml"}); code != 0 || strings.Count(out.String(), "---\napiVersion: audit.k8s.io/v1\nauditID:") != 2 {
+		if code := run(Terminal{Out: &out, Err: &out}, []string{"audit", "--data-dir", dir, "web", "-o", "yaml"}); code != 0 || strings.Count(out.String(), "---\napiVersion: audit.k8s.io/v1\nauditID:") != 2 {
 			t.Error(out.String())
 		}
 	})

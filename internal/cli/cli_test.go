@@ -19,7 +19,7 @@ import (
 func call(t *testing.T, stdin string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = run(Terminal{strings.NewReader(stdin), &o, &e}, args)
+	code = run(Terminal{In: strings.NewReader(stdin), Out: &o, Err: &e}, args)
 	return code, o.String(), e.String()
 }
 

@@ -28,7 +28,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 	for _, command := range []string{"server", "agent"} {
 		var out bytes.Buffer
-		if code := run(Terminal{strings.NewReader(""), &out, &out}, []string{command, "--help"}); code != 0 {
+		if code := run(Terminal{In: strings.NewReader(""), Out: &out, Err: &out}, []string{command, "--help"}); code != 0 {
 			t.Errorf("%s --help: exit code %d", command, code)
 		}
 		for _, want := range []string{"--feature-gates", "SidecarContainers=true|false (default true)"} {
@@ -37,7 +37,7 @@ func TestFeatureGates(t *testing.T) {
 			}
 		}
 		out.Reset()
-		if code := run(Terminal{strings.NewReader(""), &out, &out}, []string{command, "--feature-gates", "Sidecars"}); code != exitUsage || !strings.Contains(out.String(), "Name=true") {
+		if code := run(Terminal{In: strings.NewReader(""), Out: &out, Err: &out}, []string{command, "--feature-gates", "Sidecars"}); code != exitUsage || !strings.Contains(out.String(), "Name=true") {
 			t.Errorf("%s: exit code %d: %s", command, code, out.String())
 		}
 	}

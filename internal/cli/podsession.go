@@ -18,7 +18,6 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/cli/early"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
@@ -33,8 +32,8 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	if err != nil {
 		return exitUsage, err
 	}
-	if o, taken := early.Take(u); taken {
-		return o.Code, asStatus(o.Err)
+	if code, err, had := t.Had.Take(u); had {
+		return code, asStatus(err)
 	}
 	if say != nil {
 		say()

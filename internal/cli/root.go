@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/short"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -22,6 +23,8 @@ type Terminal struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+	// Had is what came of a session that the short program has carried already; nil if there was none.
+	Had *short.Outcome
 }
 
 // Exit is an error with an exit code. Without Err nothing is printed.
@@ -46,11 +49,15 @@ const (
 
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
+	had, err := short.Received()
+	if err != nil {
+		return codeOf(os.Stderr, err)
+	}
 	switch filepath.Base(args[0]) {
 	case "kubectl", "wherry-kubectl":
 		return kubectl(args[1:])
 	}
-	return run(Terminal{os.Stdin, os.Stdout, os.Stderr}, args[1:])
+	return run(Terminal{os.Stdin, os.Stdout, os.Stderr, had}, args[1:])
 }
 
 func run(t Terminal, args []string) int {

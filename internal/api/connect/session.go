@@ -42,7 +42,7 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	}
 	noteEntry(ctx, c, c.container)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if err := joined.join(w); err != nil {
+		if err := joined.join(w, earlyReader(req)); err != nil {
 			nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)
 		}
 	}), nil

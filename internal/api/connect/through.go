@@ -44,7 +44,7 @@ func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case !asked.granted():
 		h.refused(asked).ServeHTTP(w, req)
 	default:
-		if err := asked.join(w); err != nil {
+		if err := asked.join(w, earlyReader(req)); err != nil {
 			nodeErrors{h.to, h.node}.Error(w, req, err)
 		}
 		return
@@ -145,8 +145,9 @@ func (n *askedNode) close() {
 const lingering = 5 * time.Second
 
 // join connects the client with the node, until one of them is gone; an error says that the client could not be had. What one side does
-// not take the other cannot send: no more is held than the sockets do.
-func (n *askedNode) join(w http.ResponseWriter) error {
+// not take the other cannot send: no more is held than the sockets do. The node's first word waits for the client's, but not longer than
+// hold.
+func (n *askedNode) join(w http.ResponseWriter, hold time.Duration) error {
 	defer n.close()
 	client, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -160,12 +161,12 @@ func (n *askedNode) join(w http.ResponseWriter) error {
 	if _, err := client.Write(head.Bytes()); err != nil {
 		return nil // it is gone
 	}
-	gone := make(chan struct{})
+	gone, heard := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		var from io.Reader = client
+		from := &told{Reader: client, first: heard}
 		if rw != nil && rw.Reader.Buffered() > 0 { // what it did not wait to say
-			from = io.MultiReader(io.LimitReader(rw.Reader, int64(rw.Reader.Buffered())), client)
+			from.Reader = io.MultiReader(io.LimitReader(rw.Reader, int64(rw.Reader.Buffered())), client)
 		}
 		_, err := io.Copy(n.conn, from)
 		n.close()
@@ -173,6 +174,12 @@ func (n *askedNode) join(w http.ResponseWriter) error {
 			_, _ = io.Copy(io.Discard, from)
 		}
 	}()
+	if hold > 0 {
+		select {
+		case <-heard:
+		case <-time.After(hold):
+		}
+	}
 	early := io.LimitReader(n.from, int64(n.from.Buffered())) // it said so with its answer; what follows is not to go through so small a buffer
 	if _, err = io.Copy(client, early); err == nil {
 		_, err = io.Copy(client, n.conn)

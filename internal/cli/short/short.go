@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package early
+package short
 
 import (
 	"context"
@@ -19,33 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debugask"
 )
 
-// Outcome is what Run of a session returned.
-type Outcome struct {
-	Code int
-	Err  error
-}
-
-// outcome is that of the session that was asked for by a URL.
-type outcome struct {
-	url string
-	Outcome
-}
-
-// Take returns what came of the session that was carried already, if that was the one asked for by u. It is given once.
-func Take(u *url.URL) (Outcome, bool) {
-	if had == nil {
-		return Outcome{}, false
-	}
-	o := had
-	had = nil
-	if o.url != u.String() {
-		// The two ways to a request differ: a defect. To ask again could run a command twice.
-		return Outcome{session.ExitFailed, errors.New("the session was asked for in two ways: report this as a defect of wherry, with the command")}, true
-	}
-	return o.Outcome, true
-}
-
-// world is what decides about a session before main.
+// world is what the program sees.
 type world struct {
 	args     []string
 	getenv   func(string) string
@@ -62,7 +36,7 @@ type plan struct {
 	whole        bool   // nothing is left to do when it has ended
 }
 
-// plan is the session that the arguments ask for; false if main is to see to them.
+// plan is the session that the arguments ask for; false if the main program is to see to them.
 func (w world) plan() (*plan, bool) {
 	if len(w.args) < 3 || strings.HasSuffix(filepath.Base(w.args[0]), "kubectl") || w.proxied() {
 		return nil, false
@@ -167,7 +141,7 @@ func (w world) proxied() bool {
 }
 
 // carry carries the session; nil if the server could not be reached.
-func (w world) carry(ctx context.Context, p *plan) *outcome {
+func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	server := p.server
 	server.Connected = func() { w.say(p) }
 	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
@@ -178,7 +152,7 @@ func (w world) carry(ctx context.Context, p *plan) *outcome {
 	if err != nil && !session.Reached(err) || errors.Is(err, session.ErrNoWebSocket) {
 		return nil
 	}
-	return &outcome{p.url.String(), Outcome{code, err}}
+	return &Outcome{url: p.url.String(), code: code, err: err}
 }
 
 // say announces a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.

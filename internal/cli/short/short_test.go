@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package early
+package short
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,11 +178,11 @@ func TestCarry(t *testing.T) {
 			if o == nil {
 				return
 			}
-			if o.Code != c.code || (o.Err == nil) != (c.says == "") || o.Err != nil && !strings.Contains(o.Err.Error(), c.says) {
+			if o.code != c.code || (o.err == nil) != (c.says == "") || o.err != nil && !strings.Contains(o.err.Error(), c.says) {
 				t.Errorf("%+v", o)
 			}
-			if refusal, ok := errors.AsType[*session.Refusal](o.Err); name == "refused" && (!ok || string(refusal.Raw) != status) {
-				t.Errorf("%#v", o.Err)
+			if refusal, ok := errors.AsType[*session.Refusal](o.err); name == "refused" && (!ok || string(refusal.Raw) != status) {
+				t.Errorf("%#v", o.err)
 			}
 			if name == "well" && out.String() != "hello" {
 				t.Errorf("out %q", out.String())
@@ -209,26 +208,6 @@ func TestUnreached(t *testing.T) {
 	p.announcement = "here we go"
 	if o := w.carry(t.Context(), p); o != nil || errs.Len() > 0 {
 		t.Errorf("%+v, said %q", o, errs.String())
-	}
-}
-
-// What was had is given once, and only to who asks for the same.
-func TestTake(t *testing.T) {
-	defer func(was *outcome) { had = was }(had)
-	u, other := &url.URL{Scheme: "https", Host: "a"}, &url.URL{Scheme: "https", Host: "b"}
-	if _, taken := Take(u); taken {
-		t.Error("something from nothing")
-	}
-	had = &outcome{u.String(), Outcome{Code: 7}}
-	if o, taken := Take(u); !taken || o.Code != 7 || o.Err != nil {
-		t.Errorf("%+v", o)
-	}
-	if _, taken := Take(u); taken {
-		t.Error("given twice")
-	}
-	had = &outcome{u.String(), Outcome{Code: 7}}
-	if o, taken := Take(other); !taken || o.Err == nil || o.Code != session.ExitFailed {
-		t.Errorf("%+v", o)
 	}
 }
 
