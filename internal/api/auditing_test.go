@@ -141,6 +141,17 @@ func TestAuditOfDebugging(t *testing.T) {
 				wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`, "target", "main",
 					"added", `[{"name":"`+name+`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
 			}
+			wantNotes(t, end, "end", "left: the container goes on")
+		})
+		t.Run("DC-03 how it ended, by "+way, func(t *testing.T) {
+			name := "f-" + way
+			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=flash:1"); err != nil {
+				t.Fatal(err)
+			}
+			e, _ := onRecord(t, log, ns, func(e *auditv1.Event) bool {
+				return ended("exec", 101)(e) && e.Annotations["debug.wherry.dev/container"] == name
+			})
+			wantNotes(t, e, "image", "flash:1", "exit-code", "3")
 		})
 		t.Run("IX-07 image exec by "+way, func(t *testing.T) {
 			_, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&image=kit-"+way+"&container=main&writable=true&command=exit&command=7")

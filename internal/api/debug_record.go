@@ -74,7 +74,7 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 }
 
 // ImageExec implements connect.Debugging: record and condition are stored before the command can start.
-func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.ImageEnd), error) {
+func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.End), error) {
 	noteImageExec(ctx, run)
 	tainted := make(chan error, 1)
 	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Container)) }()
@@ -84,7 +84,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 	}, &began)
 	if terr := <-tainted; err == nil && terr != nil {
 		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-			return d.finish(ctx, kept, connect.ImageEnd{Reason: debugrun.Refused, Message: terr.Error()}, time.Now())
+			return d.finish(ctx, kept, connect.End{Reason: debugrun.Refused, Message: terr.Error()}, time.Now())
 		})
 		return nil, terr
 	}
@@ -94,7 +94,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 	d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
 		return d.tell(ctx, pod, "", debugrun.EventImageExec, fmt.Sprintf("%s runs %s with image %s in the pod", userName(ctx), shown(run.Command), run.Image))
 	})
-	return func(end connect.ImageEnd) {
+	return func(end connect.End) {
 		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
 			return d.finish(ctx, kept, end, time.Now())
 		})
@@ -102,7 +102,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 }
 
 // finish completes the record of an image exec.
-func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.ImageEnd, now time.Time) error {
+func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.End, now time.Time) error {
 	ctx = d.records.within(ctx, run.Namespace)
 	key, err := d.records.KeyFunc(ctx, run.Name)
 	if err != nil {

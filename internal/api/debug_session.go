@@ -50,7 +50,8 @@ func (d *debugger) Debug(ctx context.Context, name string, session connect.Sessi
 		}
 		return now, err
 	}
-	return &connect.Made{Pod: pod, Run: run, Recorded: recorded, Begun: begun}, nil
+	ended := func(ctx context.Context) connect.End { return d.ended(ctx, pod, session.Name, run) }
+	return &connect.Made{Pod: pod, Run: run, Recorded: recorded, Begun: begun, Ended: ended}, nil
 }
 
 func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {

@@ -151,3 +151,40 @@ func TestJudge(t *testing.T) {
 		t.Errorf("a pull that failed is taken for a command: %d", got)
 	}
 }
+
+// DC-03: what the record says of the end of a session is about its own run of the container.
+func TestEndOfRun(t *testing.T) {
+	pod := func(restarts int32, state corev1.ContainerState) *corev1.Pod {
+		p := &corev1.Pod{}
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "d"}}}
+		p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "d", RestartCount: restarts, State: state}}
+		if err := podspec.SetDebugRuns(p, podspec.DebugRuns{"d": {Run: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 5, Reason: "Error"}}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		run  int
+		code int32 // -1: none
+		says string
+		done bool
+	}{
+		"runs":               {pod(1, running), 1, -1, "left", false},
+		"has ended":          {pod(1, ended), 1, 5, "", true},
+		"an earlier run":     {pod(0, ended), 1, -1, "left", false},
+		"a later run":        {pod(1, ended), 0, -1, "another container", true},
+		"not there any more": {&corev1.Pod{}, 0, -1, "another container", true},
+	} {
+		end, done := endOfRun(test.pod, "d", test.run)
+		code := int32(-1)
+		if end.ExitCode != nil {
+			code = *end.ExitCode
+		}
+		if done != test.done || code != test.code || code < 0 && !strings.Contains(end.Reason, test.says) {
+			t.Errorf("%s: %+v, exit code %d, %t", name, end, code, done)
+		}
+	}
+}

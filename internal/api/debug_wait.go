@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -111,6 +112,42 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 			"pod %s has ended (%s) before debug container %q could start", pod.Name, pod.Status.Phase, name)
 	}
 	return false, nil
+}
+
+// endPatience is how long a node may take to say that a debug container has ended, after its streams have.
+const endPatience = time.Second
+
+// ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether the client is still
+// there or not.
+func (d *debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) connect.End {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer cancel()
+	var end connect.End
+	obj, err := d.pods.Get(d.pods.within(ctx, pod.Namespace), pod.Name, &metav1.GetOptions{})
+	if now, ok := obj.(*corev1.Pod); err == nil && ok && now.UID == pod.UID {
+		_, err = d.follow(ctx, now, func(p *corev1.Pod) (done, heard bool, _ error) {
+			end, done = endOfRun(p, name, run)
+			return done, true, nil
+		})
+	} else {
+		err = errUntold
+	}
+	if err != nil && ctx.Err() == nil {
+		end = connect.End{Reason: "unknown: the pod is gone, or the server stopped"}
+	}
+	return end
+}
+
+// endOfRun tells how a run of a debug container has ended, if it has; until then, what is to be said of one that goes on. (Pure.)
+func endOfRun(pod *corev1.Pod, name string, run int) (end connect.End, done bool) {
+	s := podspec.DebugStateOf(pod, name)
+	switch {
+	case s.Phase == podspec.DebugAbsent || s.Run != run:
+		return connect.End{Reason: "unknown: another container has its name"}, true
+	case s.Phase == podspec.DebugEnded:
+		return connect.End{ExitCode: &s.Terminated.ExitCode, Reason: s.Reason}, true
+	}
+	return connect.End{Reason: "left: the container goes on"}, false
 }
 
 // isStartError: the runtime made the container, and its command could not be run.

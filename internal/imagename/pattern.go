@@ -12,7 +12,7 @@ import (
 // Patterns stand for images.
 //
 // A pattern is held against an image's name as it was given and with registry, library/ and tag spelled out; a pattern without a
-// registry is one of Docker's, as a name is. In it * stands for any characters but /, ? for one, [a-z] for one of these; at its
+// registry is one of Docker's, as a name is, unless it begins with a wildcard. In it * stands for any characters but /, ? for one, [a-z] for one of these; at its
 // end, /** stands for all that lies below, and ** alone for everything. A pattern without a tag or digest does not stand for those
 // with one: end it with * for these.
 type Patterns []string
@@ -43,7 +43,13 @@ func Check(pattern string) error {
 
 // Match returns the first pattern that stands for an image.
 func (l Patterns) Match(image Reference, given string) (pattern string, ok bool) {
-	return l.first(func(p string) []string { return []string{p, spelledOut(p)} }, given, image.Given, image.Full)
+	return l.first(func(p string) []string {
+		full := spelledOut(p)
+		if full != p && image.Registry != dockerHub {
+			return nil // one of Docker's, even where a wildcard could stand for the dots of a registry: tools*/app, and tools.evil.example/app
+		}
+		return []string{p, full}
+	}, given, image.Given, image.Full)
 }
 
 // Touch is Match for patterns that are to keep images out: more is kept out rather than less. A pattern without a tag or digest
@@ -90,22 +96,25 @@ func (l Patterns) first(forms func(string) []string, names ...string) (string, b
 func plain(registry string) string {
 	switch registry = strings.TrimSuffix(strings.ToLower(registry), ":443"); registry {
 	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
-		return "docker.io"
+		return dockerHub
 	}
 	return registry
 }
 
+// dockerHub is the registry of names that have none.
+const dockerHub = "docker.io"
+
 // spelledOut writes the registry of a pattern out that has none, as it is done with names: the first part is a registry if it has
-// a dot or a port, or is localhost. One that begins with a wildcard is left as it is: it may stand for registries too.
+// a dot or a port, or is localhost. One that begins with a wildcard is left as it is: it stands for registries too.
 func spelledOut(pattern string) string {
 	first, _, deeper := strings.Cut(pattern, "/")
 	switch {
 	case !deeper:
-		return "docker.io/library/" + pattern
-	case strings.ContainsAny(first, ".:*?[") || first == "localhost":
+		return dockerHub + "/library/" + pattern
+	case strings.ContainsAny(first, ".:") || strings.IndexAny(first, "*?[") == 0 || first == "localhost":
 		return pattern
 	}
-	return "docker.io/" + pattern
+	return dockerHub + "/" + pattern
 }
 
 // stands tells whether a pattern stands for a name.

@@ -32,12 +32,15 @@ func TestAuditCommand(t *testing.T) {
 	if r := s.wherry(strings.NewReader(""), "exec", "-m", images.BusyboxRef, "web", "--", "ls", "/c/main"); r.Code != 0 {
 		t.Errorf("image exec: %d %s", r.Code, r.Err)
 	}
+	if r := s.wherry(strings.NewReader(""), "debug", "web", "--", "sh", "-c", "exit 4"); r.Code != 4 {
+		t.Errorf("debug: %d %s", r.Code, r.Err)
+	}
 	s.KubectlFails("--as", "eve", "exec", "web", "--", "id")
 	s.KubectlFails("--as", "eve", "get", "secrets")
 
 	s.audit("web").Has("create pods/web", "exec in pods/web -c main: sh -c 'exit 0'", "exit 3",
 		"add debug container to pods/web: dbg of image "+images.BusyboxRef+", target main: sleep 1",
-		"image exec in pods/web: image "+images.BusyboxRef+": ls /c/main", "exit 0", "as eve", "403 Forbidden")
+		"image exec in pods/web: image "+images.BusyboxRef+": ls /c/main", "exit 0", "101 exit 4", "as eve", "403 Forbidden")
 	s.audit("web", "--user", "eve").Has("get pods/web", "403 Forbidden").HasNot("exit 3") // kubectl looks at the pod first
 	s.audit("--refused", "-o", "wide").Has("list secrets", "cannot list resource")
 	s.audit("web", "-o", "json").Has(`"kind":"Event"`, `"debug.wherry.dev/image":"`+images.BusyboxRef+`"`)

@@ -31,7 +31,7 @@ type Debugging interface {
 	// changed the image.
 	ImageAllowed(ctx context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error)
 	// ImageExec puts on record that somebody is about to do so; finish, called once, that it is over.
-	ImageExec(ctx context.Context, pod *corev1.Pod, run ImageRun) (finish func(ImageEnd), err error)
+	ImageExec(ctx context.Context, pod *corev1.Pod, run ImageRun) (finish func(End), err error)
 }
 
 // Session is a debug container to be made.
@@ -50,6 +50,8 @@ type Made struct {
 	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it does not start
 	// later either. It is called once. When ctx is done, nobody wants to know any more.
 	Begun func(ctx context.Context) (*corev1.Pod, error)
+	// Ended says how it has ended, or that it goes on, once the client's streams are over.
+	Ended func(ctx context.Context) End
 }
 
 // debugParams are the parameters of exec++.

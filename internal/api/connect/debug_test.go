@@ -18,7 +18,7 @@ import (
 type debugging struct {
 	mu    sync.Mutex
 	told  []string
-	ended chan ImageEnd
+	ended chan End
 	cases map[string]error // refusals, by pod
 	pods  map[string]*corev1.Pod
 	made  func(*Made) // changes what Debug returns; may be nil
@@ -53,7 +53,8 @@ func (d *debugging) Debug(_ context.Context, name string, s Session) (*Made, err
 	})
 	recorded := make(chan struct{})
 	close(recorded)
-	made := &Made{Pod: pod, Recorded: recorded, Begun: func(context.Context) (*corev1.Pod, error) { return pod, nil }}
+	made := &Made{Pod: pod, Recorded: recorded, Begun: func(context.Context) (*corev1.Pod, error) { return pod, nil },
+		Ended: func(context.Context) End { return End{Reason: "left"} }}
 	if d.made != nil {
 		d.made(made)
 	}
@@ -64,9 +65,9 @@ func (d *debugging) ImageAllowed(_ context.Context, pod *corev1.Pod, run ImageRu
 	return run, d.cases[pod.Name]
 }
 
-func (d *debugging) ImageExec(_ context.Context, pod *corev1.Pod, run ImageRun) (func(ImageEnd), error) {
+func (d *debugging) ImageExec(_ context.Context, pod *corev1.Pod, run ImageRun) (func(End), error) {
 	d.tell("image %s %+v", pod.Name, run)
-	return func(end ImageEnd) { d.ended <- end }, nil
+	return func(end End) { d.ended <- end }, nil
 }
 
 // IX-08: an exec is told before it is handed over, and only then; an attach and a refused exec are not.

@@ -30,8 +30,8 @@ type ImageRun struct {
 	PullPolicy string
 }
 
-// ImageEnd is how such a command ended.
-type ImageEnd struct {
+// End is how a command ended.
+type End struct {
 	ExitCode        *int32 // nil: not known
 	Reason, Message string
 }
@@ -97,7 +97,7 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{next: handOver(pod, location, transport, o.Streams(), r), finish: func(end ImageEnd) {
+	return &recorded{next: handOver(pod, location, transport, o.Streams(), r), finish: func(end End) {
 		noteEnd(ctx, end)
 		finish(end)
 	}}, nil
@@ -142,7 +142,7 @@ func notImplemented(pod *corev1.Pod, what string) error {
 // recorded is a stream with a record, which is finished when the stream is over.
 type recorded struct {
 	next   http.Handler
-	finish func(ImageEnd)
+	finish func(End)
 }
 
 // ServeHTTP implements http.Handler.

@@ -172,7 +172,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{kubelet: newKubelet(t), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
-	c.debugging = &debugging{ended: make(chan ImageEnd, 1), cases: map[string]error{}, pods: c.pods}
+	c.debugging = &debugging{ended: make(chan End, 1), cases: map[string]error{}, pods: c.pods}
 	c.nodes["one"] = c.kubelet.node("one")
 	dead := c.kubelet.node("dead")
 	dead.Status.DaemonEndpoints.KubeletEndpoint.Port = closedPort(t)

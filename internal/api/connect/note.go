@@ -43,7 +43,7 @@ func noteEntry(ctx context.Context, c command, container string) {
 }
 
 // noteEnd puts on the audit event how a command ended.
-func noteEnd(ctx context.Context, end ImageEnd) {
+func noteEnd(ctx context.Context, end End) {
 	if end.ExitCode != nil {
 		note(ctx, debugrun.AuditExitCode, strconv.Itoa(int(*end.ExitCode)))
 		return

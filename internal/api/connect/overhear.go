@@ -56,27 +56,27 @@ func (o *overheard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (o *overheard) Flush() { _ = http.NewResponseController(o.ResponseWriter).Flush() }
 
 // end is how the command ended, as far as it was heard.
-func (o *overheard) end() ImageEnd {
+func (o *overheard) end() End {
 	switch {
 	case o.conn == nil && o.code >= http.StatusBadRequest:
-		return ImageEnd{Reason: debugrun.Refused, Message: strings.TrimSpace(string(o.said))}
+		return End{Reason: debugrun.Refused, Message: strings.TrimSpace(string(o.said))}
 	case o.conn == nil:
-		return ImageEnd{}
+		return End{}
 	}
 	if refused := o.conn.frames.refused; len(refused) > 0 {
 		return endOfRefused(refused)
 	}
 	var status metav1.Status
 	if json.Unmarshal(o.conn.frames.word, &status) != nil {
-		return ImageEnd{}
+		return End{}
 	}
 	return endOf(&status)
 }
 
 // endOf reads an exit code from the status that ends a stream.
-func endOf(status *metav1.Status) ImageEnd {
+func endOf(status *metav1.Status) End {
 	if status.Status == metav1.StatusSuccess {
-		return ImageEnd{ExitCode: new(int32)}
+		return End{ExitCode: new(int32)}
 	}
 	if status.Reason == remotecommand.NonZeroExitCodeReason && status.Details != nil {
 		for _, c := range status.Details.Causes {
@@ -84,16 +84,16 @@ func endOf(status *metav1.Status) ImageEnd {
 				continue
 			}
 			if code, err := strconv.ParseInt(c.Message, 10, 32); err == nil {
-				return ImageEnd{ExitCode: new(int32(code))}
+				return End{ExitCode: new(int32(code))}
 			}
 		}
 	}
-	return ImageEnd{Reason: string(status.Reason), Message: status.Message}
+	return End{Reason: string(status.Reason), Message: status.Message}
 }
 
 // endOfRefused reads the words of an answer that is no upgrade.
-func endOfRefused(answer []byte) ImageEnd {
-	end := ImageEnd{Reason: debugrun.Refused}
+func endOfRefused(answer []byte) End {
+	end := End{Reason: debugrun.Refused}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil)
 	if err != nil {
 		return end

@@ -33,18 +33,26 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	if err == nil {
 		err = ctx.Err()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		joined.close()
 		return nil, err
-	case joined == nil:
-		return e.hand(ctx, pod, c, r)
 	}
-	noteEntry(ctx, c, c.container)
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if err := joined.join(w, earlyReader(req)); err != nil {
-			nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)
+	var h http.Handler
+	if joined == nil {
+		if h, err = e.hand(ctx, pod, c, r); err != nil {
+			return nil, err
 		}
+	} else {
+		noteEntry(ctx, c, c.container)
+		h = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if err := joined.join(w, earlyReader(req)); err != nil {
+				nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)
+			}
+		})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		h.ServeHTTP(w, req)
+		noteEnd(ctx, made.Ended(ctx)) // attach says that the container has ended, and not how
 	}), nil
 }
 

@@ -89,7 +89,7 @@ func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object,
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{next: h, finish: func(end ImageEnd) { noteEnd(ctx, end) }}, nil
+	return &recorded{next: h, finish: func(end End) { noteEnd(ctx, end) }}, nil
 }
 
 // Attach serves pods/attach.

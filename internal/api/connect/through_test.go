@@ -69,7 +69,7 @@ func (k *kubelet) execV5(w http.ResponseWriter, r *http.Request, o *serverremote
 }
 
 // frontOf is an API server of nothing but a hand over to one node; ended is told how each stream ended.
-func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended <-chan ImageEnd) {
+func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended <-chan End) {
 	t.Helper()
 	back := httptest.NewServer(node)
 	t.Cleanup(back.Close)
@@ -78,11 +78,11 @@ func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	ends := make(chan ImageEnd, 1)
+	ends := make(chan End, 1)
 	front = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pod := newPod("plain", "one", nil, "main")
 		over := handOver(pod, location, transport, proxy.Options{Stdin: true, Stdout: true}, responder{w})
-		(&recorded{next: over, finish: func(end ImageEnd) { ends <- end }}).ServeHTTP(w, r)
+		(&recorded{next: over, finish: func(end End) { ends <- end }}).ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	return front, ends
