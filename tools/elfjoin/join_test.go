@@ -163,7 +163,7 @@ func loadsOf(t *testing.T, path string) []any {
 
 func TestRefused(t *testing.T) {
 	b := newBuilder(t)
-	main, short, entry := b.goProgram("main", ""), b.goProgram("short", "-T 0x40001000"), b.entry(entryC)
+	main, short := b.goProgram("main", ""), b.goProgram("short", "-T 0x40001000")
 	beside := b.goProgram("beside", "")
 	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
 	foreign := filepath.Join(b.dir, "foreign")
@@ -174,7 +174,7 @@ func TestRefused(t *testing.T) {
 	if err := os.Rename(b.entry(strings.ReplaceAll(entryC, "programs", "elsewhere")), ignorant); err != nil {
 		t.Fatal(err)
 	}
-	entry = b.entry(entryC)
+	entry := b.entry(entryC)
 	for _, c := range []struct {
 		entry, main, short, says string
 	}{
