@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,10 +76,10 @@ func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Opt
 		in = held
 	}
 	if o.Stdout {
-		out = channels[wsStdout]
+		out = &output{conn: guarded.conn, channel: wsStdout}
 	}
 	if o.Stderr {
-		errOut = channels[wsStderr]
+		errOut = &output{conn: guarded.conn, channel: wsStderr}
 	}
 	sizes := make(chan remotecommand.TerminalSize, 1)
 	go readSizes(channels[wsResize], sizes)
@@ -128,6 +129,46 @@ func readSizes(from io.Reader, to chan remotecommand.TerminalSize) {
 		}
 		to <- size
 	}
+}
+
+// output is a channel to the client. The library makes every message anew, which for much output is much garbage, and a collection in the
+// middle of it; here one piece of memory is used again.
+type output struct {
+	conn    *guardedConn
+	channel byte
+
+	mu      sync.Mutex
+	message []byte
+}
+
+// Write implements io.Writer: p is a message of its own.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.message = append(append(frameHead(o.message[:0], len(p)+1), o.channel), p...)
+	// As the library does: it takes a connection without messages for one that is forgotten.
+	if err := o.conn.SetDeadline(time.Now().Add(streamIdle)); err != nil {
+		return 0, err
+	}
+	if _, err := o.conn.Write(o.message); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close implements io.Closer. A channel to the client has no end of its own.
+func (*output) Close() error { return nil }
+
+// frameHead appends the head of an unmasked binary message in one frame (RFC 6455, 5.2).
+func frameHead(to []byte, size int) []byte {
+	const finalBinary = 0x82
+	switch {
+	case size < 126:
+		return append(to, finalBinary, byte(size))
+	case size < 1<<16:
+		return binary.BigEndian.AppendUint16(append(to, finalBinary, 126), uint16(size))
+	}
+	return binary.BigEndian.AppendUint64(append(to, finalBinary, 127), uint64(size))
 }
 
 // maxInbox bounds what is held of a client's input.
@@ -221,6 +262,8 @@ func (g *endGuard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 type guardedConn struct {
 	net.Conn
 	told   *atomic.Bool
+	said   atomic.Bool // the half that the client hears is closed
+	write  sync.Mutex  // a message goes out in one piece: the library answers pings meanwhile
 	closed chan struct{}
 	half   sync.Once
 	whole  sync.Once
@@ -229,7 +272,12 @@ type guardedConn struct {
 // Close implements io.Closer. The first time, it closes the half that the client hears.
 func (c *guardedConn) Close() (err error) {
 	wait := false
-	c.half.Do(func() { wait = c.told.Load() && closeWrite(c.Conn) == nil })
+	c.half.Do(func() {
+		if c.told.Load() {
+			c.said.Store(true)
+			wait = closeWrite(c.Conn) == nil
+		}
+	})
 	if wait {
 		time.AfterFunc(lingering, func() { _ = c.close() })
 		return nil
@@ -259,10 +307,16 @@ var (
 	closedInError  = []byte{0x88, 2, 0x03, 0xf3}
 )
 
-// Write implements io.Writer.
+// Write implements io.Writer. When all is said, the library still answers pings; that it cannot is no reason to close the other half: what
+// the client has not read yet would go with it.
 func (c *guardedConn) Write(p []byte) (int, error) {
+	if c.said.Load() {
+		return len(p), nil
+	}
 	if !c.told.Load() && bytes.Equal(p, closedNormally) {
 		p = closedInError
 	}
+	c.write.Lock()
+	defer c.write.Unlock()
 	return c.Conn.Write(p)
 }
