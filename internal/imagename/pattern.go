@@ -12,9 +12,9 @@ import (
 // Patterns stand for images.
 //
 // A pattern is held against an image's name as it was given and with registry, library/ and tag spelled out; a pattern without a
-// registry is one of Docker's, as a name is, unless it begins with a wildcard. In it * stands for any characters but /, ? for one, [a-z] for one of these; at its
-// end, /** stands for all that lies below, and ** alone for everything. A pattern without a tag or digest does not stand for those
-// with one: end it with * for these.
+// registry is one of Docker's, as a name is, unless it begins with a wildcard. In it * stands for any characters but /, ? for one, [a-z]
+// for one of these; at its end, /** stands for all that lies below, and ** alone for everything. A pattern without a tag or digest does
+// not stand for those with one: end it with * for these.
 type Patterns []string
 
 // below is the end of a pattern that stands for all names below it.

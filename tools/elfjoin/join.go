@@ -60,6 +60,9 @@ func join(main, short, entry *program) ([]byte, error) {
 			return nil, fmt.Errorf("programs for %s and %s cannot be joined", main.elf.Machine, p.elf.Machine)
 		}
 	}
+	if err := apart(main, short, entry); err != nil {
+		return nil, err
+	}
 	if err := entry.learn(main.elf.Entry, short.elf.Entry); err != nil {
 		return nil, err
 	}
@@ -72,9 +75,6 @@ func join(main, short, entry *program) ([]byte, error) {
 	}
 	j.add(".short", short)
 	j.add(".entry", entry)
-	if err := j.apart(); err != nil {
-		return nil, err
-	}
 	if err := j.writeSegments(main.elf); err != nil {
 		return nil, err
 	}
@@ -165,18 +165,26 @@ func (j *joined) pad(to int) {
 	j.data = append(j.data, make([]byte, (to-len(j.data)%to)%to)...)
 }
 
-// apart fails if two segments would share a page.
-func (j *joined) apart() error {
-	loads := slices.DeleteFunc(slices.Clone(j.segments), func(s elf.ProgHeader) bool { return s.Type != elf.PT_LOAD })
-	slices.SortFunc(loads, byAddress)
-	for i, s := range loads[1:] {
-		// Those of one program may be as close as its linker has put them.
-		before := loads[i]
-		if end := before.Vaddr + before.Memsz; end > s.Vaddr {
-			return fmt.Errorf("the programs overlap: one has %#x to %#x, another begins at %#x", before.Vaddr, end, s.Vaddr)
+// apart fails if two programs would share a page.
+func apart(programs ...*program) error {
+	for i, p := range programs {
+		from, to := p.span()
+		for _, other := range programs[:i] {
+			if begin, end := other.span(); from < end && begin < to {
+				return fmt.Errorf("the programs overlap: one has the pages from %#x to %#x, another those from %#x to %#x", begin, end, from, to)
+			}
 		}
 	}
 	return nil
+}
+
+// span is where a program's pages begin and end.
+func (p *program) span() (from, to uint64) {
+	from = ^uint64(0)
+	for _, s := range p.loads() {
+		from, to = min(from, s.Vaddr), max(to, s.Vaddr+s.Memsz)
+	}
+	return from &^ (pageSize - 1), (to + pageSize - 1) &^ (pageSize - 1)
 }
 
 func byAddress(a, b elf.ProgHeader) int { return cmp.Compare(a.Vaddr, b.Vaddr) }

@@ -30,12 +30,6 @@ type ImageRun struct {
 	PullPolicy string
 }
 
-// End is how a command ended.
-type End struct {
-	ExitCode        *int32 // nil: not known
-	Reason, Message string
-}
-
 // imageRun reads what is asked for (IX-01).
 func (o *ExecOptions) imageRun() (ImageRun, error) {
 	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy}

@@ -42,6 +42,12 @@ func noteEntry(ctx context.Context, c command, container string) {
 	note(ctx, debugrun.AuditContainer, container, debugrun.AuditCommand, noteCommand(c.argv))
 }
 
+// End is how a command ended.
+type End struct {
+	ExitCode        *int32 // nil: not known
+	Reason, Message string
+}
+
 // noteEnd puts on the audit event how a command ended.
 func noteEnd(ctx context.Context, end End) {
 	if end.ExitCode != nil {

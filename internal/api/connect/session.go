@@ -50,10 +50,12 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 			}
 		})
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		h.ServeHTTP(w, req)
-		noteEnd(ctx, made.Ended(ctx)) // attach says that the container has ended, and not how
-	}), nil
+	return &recorded{next: h, finish: func(end End) {
+		if end.ExitCode != nil || end == (End{}) { // attach says that the container has ended, and not how; a client that leaves hears nothing
+			end = made.Ended(ctx)
+		}
+		noteEnd(ctx, end)
+	}}, nil
 }
 
 // begun is a pod whose debug container runs or has ended, or why it cannot start.

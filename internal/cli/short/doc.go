@@ -6,7 +6,7 @@
 //
 // [Main] looks at the arguments. If they are plain it carries the session; a command that simply ended ends the program. Everything else
 // it hands over: it begins the file once more, with what has come of the session in the environment, and the main program takes it from
-// there ([Received], [Outcome.Of]) in the place where it would have asked the server.
+// there ([Received], [Outcome.Take]) in the place where it would have asked the server.
 //
 // Its law: what a user sees does not change. Arguments become a request in package ask only, in both programs; whatever is not plain (a
 // flag unknown, an unusual kubeconfig, a server that cannot be reached) is the main program's; and a request that was sent is never sent

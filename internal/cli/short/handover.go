@@ -44,13 +44,14 @@ func Main(args []string, in io.Reader, out, err io.Writer) int {
 // handOver makes this process the main program. It returns only if that fails.
 func (w world) handOver(o *Outcome) error {
 	if w.getenv(handedOver) != "" {
-		return errors.New("this is the short program alone, and not bin/wherry as make builds it")
+		return errors.New("this is the short program alone: run bin/wherry, as make build makes it")
 	}
 	text, err := o.encode()
 	if err != nil {
 		return err
 	}
-	return unix.Exec(self(), w.args, append(os.Environ(), handedOver+"="+text))
+	path := self()
+	return fmt.Errorf("start %s again: %w (is /proc mounted?)", path, unix.Exec(path, w.args, append(os.Environ(), handedOver+"="+text)))
 }
 
 // self is the path of this program's file: the one that it was started by, so that its name stays, unless there is another one now.
@@ -104,7 +105,7 @@ func Received() (*Outcome, error) {
 	}
 	o, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("the environment has %s, which is for wherry's own use, with a value that is not of wherry: %w", handedOver, err)
+		return nil, fmt.Errorf("the environment has %s, which is for wherry's own use, with a value that is not of wherry: %w; unset it", handedOver, err)
 	}
 	return o, nil
 }
