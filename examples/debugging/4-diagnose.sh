@@ -10,6 +10,7 @@ pod=${1:-broken}
 "$wherry" debug -n "${NAMESPACE:-default}" -q "$pod" <<'CHECKS'
 if [ -d /c ]; then
 	for c in /c/.wherry/*; do
+		[ -f "$c/status.json" ] || continue # notes, for example
 		echo "== container $(basename "$c") is dead: $(grep exitCode "$c/status.json")"
 		tail -n 5 "$c/log"
 	done

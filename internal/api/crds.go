@@ -35,10 +35,15 @@ const groupPriority = 17000
 // for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one discovery.
 func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions.CustomResourceDefinitions, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
+	s.late = &lateCustom{log: s.log, documents: customDocuments{
+		handler: func() http.Handler { return s.generic.Handler.Director }, own: s.ownGroups(),
+	}}
 	own := *c
 	own.Serializer = apiextensions.Codecs
 	own.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
-	own.RESTOptionsGetter = extensionStorage{b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion}
+	own.RESTOptionsGetter = extensionStorage{
+		b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion, s.late.open,
+	}
 	// What the outer server does once for both.
 	own.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	own.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
@@ -49,7 +54,7 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions
 	config := apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
 		ExtraConfig: apiextensions.ExtraConfig{
-			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme},
+			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: openStorage},
 			MasterCount:          1,
 			ServiceResolver:      serviceResolver{s.stores},
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),
@@ -126,6 +131,7 @@ type extensionStorage struct {
 	b     *backend
 	codec runtime.Codec
 	as    runtime.GroupVersioner // nil: the library decides, by the definition
+	open  generic.StorageDecorator
 }
 
 var _ generic.RESTOptionsGetter = extensionStorage{}
@@ -137,7 +143,7 @@ func (e extensionStorage) GetRESTOptions(resource schema.GroupResource, _ runtim
 	c.EncodeVersioner = e.as
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(resource),
-		Decorator:               openStorage,
+		Decorator:               e.open,
 		EnableGarbageCollection: false, // as in backend.options
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resource.Group + "/" + resource.Resource,

@@ -3,14 +3,17 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/yaml"
 )
 
 // Discovery, plain and aggregated, and both OpenAPI documents have custom resources as they come and go, after the server's own.
@@ -60,6 +63,47 @@ func TestCustomResourceDocuments(t *testing.T) {
 		}
 	}
 	testCustomKubectl(t, e)
+}
+
+// A definition that is Established is in every document from that moment on: many are made at once, and who sees the condition
+// asks for a document at once.
+func TestCustomResourcesAreInDocumentsAtOnce(t *testing.T) {
+	c := client(t).Discovery().RESTClient()
+	crds := extensionsOf(t, adminConfig(t)).ApiextensionsV1().CustomResourceDefinitions()
+	documents := []struct{ path, as, want string }{
+		{"/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", `"name":"%[1]s"`},
+		{"/apis", "application/json", `"name":"%[1]s"`},
+		{"/apis/%[1]s", "application/json", `"preferredVersion":{"groupVersion":"%[1]s/v1"`},
+		{"/apis/%[1]s/v1", "application/json", `"name":"widgets"`},
+		{"/apis/%[1]s/v1beta1", "application/json", `"name":"widgets"`},
+		{"/openapi/v3", "application/json", `"apis/%[1]s/v1"`},
+		{"/openapi/v3/apis/%[1]s/v1", "application/json", `/namespaces/{namespace}/widgets/{name}`},
+		{"/openapi/v2", "application/json", `/apis/%[1]s/v1/namespaces/{namespace}/widgets/{name}`},
+	}
+	for i := range 4 * len(documents) {
+		doc := documents[i%len(documents)]
+		t.Run(fmt.Sprint(i, doc.path), func(t *testing.T) {
+			t.Parallel()
+			group := fmt.Sprintf("g%d.documents.example.com", i)
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := yaml.UnmarshalStrict(fmt.Appendf(nil, widgets, group), crd); err != nil {
+				t.Fatal(err)
+			}
+			crd, err := crds.Create(t.Context(), crd, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = crds.Delete(context.WithoutCancel(t.Context()), crd.Name, metav1.DeleteOptions{})
+			})
+			extension{crds: extensionsOf(t, adminConfig(t))}.await(t, crd, apiextensionsv1.Established)
+			text := func(format string) string { return strings.ReplaceAll(format, "%[1]s", group) }
+			got, err := c.Get().AbsPath(text(doc.path)).SetHeader("Accept", doc.as).DoRaw(t.Context())
+			if err != nil || !strings.Contains(string(got), text(doc.want)) {
+				t.Errorf("%s as %s has no %s (%d bytes, %v)", text(doc.path), doc.as, text(doc.want), len(got), err)
+			}
+		})
+	}
 }
 
 // testCustomKubectl uses a custom resource with kubectl's commands.

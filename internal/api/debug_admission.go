@@ -31,6 +31,7 @@ func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connec
 	}
 	asked := podspec.NewImageExecContainer(pod, podspec.ImageExec{
 		Image: run.Image, Command: run.Command, Target: run.Container, PullPolicy: corev1.PullPolicy(run.PullPolicy),
+		User: run.User, UserOf: userOf(run),
 	})
 	if m, ok := d.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
 		now := withEphemeral(pod, asked)
@@ -53,6 +54,14 @@ func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connec
 		}
 	}
 	return run, nil
+}
+
+// userOf is the container whose user an image exec takes where it may not be root.
+func userOf(run connect.ImageRun) string {
+	if run.UserOf != "" {
+		return run.UserOf
+	}
+	return run.Container
 }
 
 // objects is how admission converts what it is shown.

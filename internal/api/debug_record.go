@@ -5,10 +5,13 @@ package api
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -32,19 +35,64 @@ func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.De
 	return obj.(*debugrun.DebugRun), nil
 }
 
-// tell makes an event of the pod.
-func (d *debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) error {
-	now := metav1.Now()
-	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", pod.Name, now.UnixNano()), Namespace: pod.Namespace},
+// tellTries bounds how often an event is written anew when others write it too.
+const tellTries = 5
+
+// tell makes an event of the pod, or counts one up that says the same: who debugs all day does not flood them.
+func (d *debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
+	event := debugEvent(pod, path, reason, message, metav1.Now())
+	ctx = d.events.within(ctx, pod.Namespace)
+	for range tellTries {
+		_, err = d.events.Create(ctx, event.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		_, _, err = d.events.Update(ctx, event.Name, onceMore{event}, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// debugEvent is an event of a pod. One that says the same has the same name.
+func debugEvent(pod *corev1.Pod, path, reason, message string, now metav1.Time) *corev1.Event {
+	sum := fnv.New64a()
+	for _, text := range []string{string(pod.UID), path, reason, message} {
+		_, _ = io.WriteString(sum, text+"\x00") // a hash takes everything
+	}
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", pod.Name, sum.Sum64()), Namespace: pod.Namespace},
 		InvolvedObject: corev1.ObjectReference{
 			Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path,
 		},
 		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: corev1.EventSource{Component: "wherry-apiserver"}, ReportingController: "wherry-apiserver",
 	}
-	_, err := d.events.Create(d.events.within(ctx, pod.Namespace), event, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
-	return err
+}
+
+// onceMore is the change of an event that has happened once more.
+type onceMore struct{ event *corev1.Event }
+
+var _ rest.UpdatedObjectInfo = onceMore{}
+
+// Preconditions implements rest.UpdatedObjectInfo.
+func (onceMore) Preconditions() *metav1.Preconditions { return nil }
+
+// UpdatedObject implements rest.UpdatedObjectInfo.
+func (a onceMore) UpdatedObject(_ context.Context, old runtime.Object) (runtime.Object, error) {
+	kept, ok := old.(*corev1.Event)
+	if !ok {
+		return nil, fmt.Errorf("the store holds a %T where an event should be", old)
+	}
+	if kept.UID == "" { // it has gone meanwhile
+		return nil, apierrors.NewNotFound(corev1.Resource("events"), a.event.Name)
+	}
+	now := kept.DeepCopy()
+	now.Count++
+	now.LastTimestamp = a.event.LastTimestamp
+	now.InvolvedObject.ResourceVersion = a.event.InvolvedObject.ResourceVersion
+	return now, nil
 }
 
 // added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is stored.

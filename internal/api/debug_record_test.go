@@ -327,3 +327,49 @@ func TestDebugRuns(t *testing.T) {
 		t.Errorf("%d records after the delete", len(runs))
 	}
 }
+
+// EC-23: what is done again and again is one event that counts, and is kept as long as any; what is another pod's or another container's is
+// its own.
+func TestDebugEventsCount(t *testing.T) {
+	c, n := client(t), newDebugNode(t)
+	ns := namespace(t, c)
+	n.pod(t, ns, pod("p"))
+	n.pod(t, ns, pod("other"))
+	const again = 3
+	for range again {
+		if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", session); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CoreV1().RESTClient().Delete().AbsPath("/api/v1/namespaces/" + ns + "/pods/p/debug/debug").Do(t.Context()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := execInto(t, adminConfig(t), "spdy", ns, "other", session); err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.CoreV1().Events(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + debugrun.EventDebugContainerAdded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	counts := map[string]int32{}
+	for counts["p"] < again || counts["other"] < 1 {
+		select {
+		case e := <-w.ResultChan():
+			if ev, ok := e.Object.(*corev1.Event); ok {
+				counts[ev.InvolvedObject.Name] = ev.Count
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("counted %v", counts)
+		}
+	}
+	list, err := c.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + debugrun.EventDebugContainerAdded})
+	if err != nil || len(list.Items) != 2 {
+		t.Fatalf("%d events, %v", len(list.Items), err)
+	}
+	for _, e := range list.Items {
+		if e.LastTimestamp.Before(&e.FirstTimestamp) {
+			t.Errorf("%+v", e)
+		}
+	}
+}

@@ -53,6 +53,7 @@ func TestDebugRefusals(t *testing.T) {
 		{"DC-14 profile", "p", name + "=a&" + image + "=tools:1&ephemeralContainerProfile=root", 400, "BadRequest", "choose one of general, baseline", ""},
 		{"pull policy", "p", name + "=a&" + image + "=tools:1&ephemeralContainerPullPolicy=Maybe", 400, "BadRequest", "Always, IfNotPresent, Never", ""},
 		{"time", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTTL=soon", 400, "BadRequest", "not a duration", ""},
+		{"a long word", "p", name + "=a&" + image + "=tools:1&ephemeralContainerRequest=" + strings.Repeat("x", 65), 400, "BadRequest", "at most 64", ""},
 		{"no time", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTTL=0s", 400, "BadRequest", "not a duration above zero", ""},
 		{"no pod", "none", name + "=a&" + image + "=tools:1", 404, "NotFound", `pods "none" not found`, ""},
 		{"bad name", "p", name + "=A_b&" + image + "=tools:1", 422, "Invalid", "spec.ephemeralContainers[0].name", ""},

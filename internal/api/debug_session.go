@@ -51,7 +51,7 @@ func (d *debugger) Debug(ctx context.Context, name string, session connect.Sessi
 		return now, err
 	}
 	ended := func(ctx context.Context) connect.End { return d.ended(ctx, pod, session.Name, run) }
-	return &connect.Made{Pod: pod, Run: run, Recorded: recorded, Begun: begun, Ended: ended}, nil
+	return &connect.Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded, Begun: begun, Ended: ended}, nil
 }
 
 func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
@@ -113,7 +113,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	now := time.Now()
-	var want podspec.DebugRun
+	want := podspec.DebugRun{Request: a.session.Request}
 	if a.session.TTL > 0 {
 		want.StopAt = &metav1.Time{Time: now.Add(a.session.TTL)}
 	}
@@ -188,13 +188,13 @@ func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run
 		return
 	}
 	d.beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-		_, err := d.setStop(ctx, pod, name, run, time.Now())
+		_, err := d.setStop(ctx, pod, name, run, time.Now(), "")
 		return err
 	})
 }
 
 // setStop has a run of a debug container stopped at a time, unless it is to be stopped before. It returns the pod as stored.
-func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time) (*corev1.Pod, error) {
+func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
 	err := updatePod(d.pods.within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
@@ -207,7 +207,7 @@ func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, ru
 		if want.Run != run || want.StopAt != nil && want.StopAt.Time.Before(at) {
 			return nil
 		}
-		want.StopAt = &metav1.Time{Time: at}
+		want.StopAt, want.StoppedBy = &metav1.Time{Time: at}, by
 		runs[name] = want
 		return podspec.SetDebugRuns(p, runs)
 	})

@@ -38,6 +38,9 @@ func TestDebugStop(t *testing.T) {
 	if s := podspec.DebugStateOf(podNow(t, c, ns, "p"), "debug"); s.Phase != podspec.DebugEnded || s.Terminated.ExitCode != 143 {
 		t.Errorf("answered before it was stopped: %+v", s)
 	}
+	if by := podspec.DebugRunsOf(podNow(t, c, ns, "p"))["debug"].StoppedBy; by != "wherry-admin" {
+		t.Errorf("stopped by %q", by)
+	}
 	if err := remove(path + "/debug"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "has ended already: exit code 143") {
 		t.Errorf("again: %v", err)
 	}

@@ -96,7 +96,7 @@ func TestDebugSession(t *testing.T) {
 	for _, way := range []string{"websocket", "spdy"} {
 		t.Run(way, func(t *testing.T) {
 			p := n.pod(t, ns, pod("p-"+way))
-			out, err := execInto(t, adminConfig(t), way, ns, p.Name, session+"&tty=true&stdin=true&command=sh&command=-i&ephemeralContainerTTL=30m&ephemeralContainerPullPolicy=Never")
+			out, err := execInto(t, adminConfig(t), way, ns, p.Name, session+"&tty=true&stdin=true&command=sh&command=-i&ephemeralContainerRequest=mine&ephemeralContainerTTL=30m&ephemeralContainerPullPolicy=Never")
 			if err != nil || out != "debug in "+p.Name+" tty=true" {
 				t.Fatalf("%q, %v", out, err)
 			}
@@ -110,6 +110,9 @@ func TestDebugSession(t *testing.T) {
 			}
 			if stop := podspec.DebugRunsOf(now)["debug"].StopAt; stop == nil || time.Until(stop.Time) < 25*time.Minute {
 				t.Errorf("to be stopped at %v", stop)
+			}
+			if own := podspec.DebugRunsOf(now)["debug"].Request; own != "mine" {
+				t.Errorf("DC-06 asked for as %q", own)
 			}
 			if now.Generation != p.Generation+1 {
 				t.Errorf("generation %d after %d", now.Generation, p.Generation)

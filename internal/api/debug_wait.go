@@ -160,7 +160,7 @@ func isStartError(s podspec.DebugState) bool {
 func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
 	words := s.Reason
 	if s.Message != "" {
-		words = fmt.Sprintf("%s: %s", s.Reason, s.Message)
+		words = fmt.Sprintf("%s: %s", s.Reason, exitcode.Plain(s.Message))
 	}
 	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name, "debug container %q of pod %s cannot start: %s", name, pod.Name, words)
 	if code := commandCode(s); code != 0 {

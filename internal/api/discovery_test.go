@@ -120,7 +120,7 @@ func TestVersionAndHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.GitVersion != api.KubernetesVersion+"-wherry" || v.Major != "1" {
+	if v.GitVersion != api.KubernetesVersion+"+wherry" || v.Major != "1" {
 		t.Errorf("version %+v", v)
 	}
 	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))

@@ -148,7 +148,7 @@ func (d *debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, podName, "debug container %q of pod %s has ended already: %s",
 			name, podName, endWords(state))
 	}
-	if pod, err = d.setStop(ctx, pod, name, state.Run, time.Now()); err != nil {
+	if pod, err = d.setStop(ctx, pod, name, state.Run, time.Now(), userName(ctx)); err != nil {
 		return nil, err
 	}
 	if deadline, ok := ctx.Deadline(); ok {

@@ -64,6 +64,7 @@ type Server struct {
 	loopback *loopback
 	generic  *genericapiserver.GenericAPIServer
 	crds     *apiextensions.CustomResourceDefinitions
+	late     *lateCustom
 	ready    chan struct{}
 
 	insiders    *insiders

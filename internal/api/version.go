@@ -27,7 +27,7 @@ func (v effectiveVersion) Info() *version.Info {
 	info := *v.EffectiveVersion.Info()
 	parts := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
 	info.Major, info.Minor = parts[0], parts[1]
-	info.GitVersion = KubernetesVersion + "-wherry"
+	info.GitVersion = KubernetesVersion + "+wherry"
 	if strings.HasPrefix(info.GitCommit, "$") { // the linker wrote none
 		info.GitCommit = ""
 	}

@@ -39,6 +39,10 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 		all = append(all, "spec.type: nothing here gives a LoadBalancer service an address; "+instead)
 	case corev1.ServiceTypeNodePort:
 		all = append(all, "spec.type: nothing here listens on the node ports of services; "+instead)
+	case corev1.ServiceTypeClusterIP:
+		if s.Spec.ClusterIP != corev1.ClusterIPNone {
+			all = append(all, "spec.clusterIP: nothing here forwards the addresses of services, and no name leads to them; "+instead)
+		}
 	}
 	if len(s.Spec.ExternalIPs) > 0 {
 		all = append(all, "spec.externalIPs: nothing here forwards them; "+instead)

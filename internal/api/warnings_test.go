@@ -39,7 +39,19 @@ func TestWarnings(t *testing.T) {
 			p.Annotations = map[string]string{"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}
 			createPod(t, c, ns, p)
 		}, []string{"non-functional in v1.27+"}},
-		"service": {do: func() { must(c.CoreV1().Services(ns).Create(t.Context(), service("plain"), metav1.CreateOptions{})) }},
+		"service": {func() {
+			must(c.CoreV1().Services(ns).Create(t.Context(), service("plain"), metav1.CreateOptions{}))
+		}, []string{"nothing here forwards the addresses of services"}},
+		"headless service": {do: func() {
+			s := service("headless")
+			s.Spec.ClusterIP = corev1.ClusterIPNone
+			must(c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}))
+		}},
+		"service elsewhere": {do: func() {
+			s := service("elsewhere")
+			s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "db.example.com"
+			must(c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}))
+		}},
 		"load balancer": {func() {
 			s := service("balanced")
 			s.Spec.Type = corev1.ServiceTypeLoadBalancer

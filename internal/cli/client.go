@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -94,3 +95,36 @@ func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) 
 	}
 	return names
 }
+
+// completeContainers completes a flag that names a container of the pod that is the first argument; which says which containers fit.
+func (f *clientFlags) completeContainers(which func(podspec.ContainerRef) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		if len(args) == 0 {
+			return nil, none
+		}
+		c, err := f.connect()
+		if err != nil {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+		defer cancel()
+		name, _, _ := strings.Cut(podName(args[0]), ":") // wherry cp POD:PATH
+		pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, none
+		}
+		var names []string
+		for ref := range podspec.Containers(&pod.Spec) {
+			if which(ref) && strings.HasPrefix(ref.Container.Name, prefix) {
+				names = append(names, ref.Container.Name)
+			}
+		}
+		return names, none
+	}
+}
+
+// Which containers a flag may name.
+func anyContainer(podspec.ContainerRef) bool      { return true }
+func ephemeralOnes(ref podspec.ContainerRef) bool { return ref.Kind == podspec.Ephemeral }
+func ownContainers(ref podspec.ContainerRef) bool { return ref.Kind != podspec.Ephemeral }

@@ -10,9 +10,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +24,9 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
+	"github.com/wherryproject/wherry/internal/cli/poddebug"
+	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -27,33 +34,45 @@ import (
 type cpFlags struct {
 	clientFlags
 	container string
+	user      string
 	quiet     bool
 }
 
 func newCp(t Terminal) *cobra.Command {
 	f := &cpFlags{}
 	cmd := &cobra.Command{
-		Use:   "cp SOURCE DESTINATION",
+		Use:   "cp SOURCE... DESTINATION",
 		Short: "Copy files out of and into containers, also dead ones, and such without tar",
 		Long: `Copy a file or a folder out of a container, or into one. One of the two is POD:PATH, or NAMESPACE/POD:PATH.
 
 Nothing is needed in the container: no tar, no shell, and it need not run. It is the filesystem of its last run that is read, with
-its volumes. An existing folder as the destination is copied into; else the destination is the copy's name. With - as the
-destination a tar archive goes to standard output.
+its volumes. An existing folder as the destination is copied into; else the destination is the copy's name. The last part of a path in
+a pod may be a pattern (*.log); what matches goes into an existing folder, as several sources do. With - as the destination a tar
+archive goes to standard output; with - as the source one comes from standard input, and is unpacked in an existing folder.
 
 Modes, times and links are kept; owners are the user's own on this machine, root in the container. Files of the same name are
-replaced. Symbolic links are not followed out of the container.`,
+replaced when the copy is whole: a copy that is interrupted leaves those that were there. Symbolic links are not followed out of the
+container.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
   wherry cp ./fixed.conf web:/etc/app/app.conf
   wherry cp crashed:/tmp/core.1 .                        # a container in a crash loop
-  wherry cp web:/srv - | tar -tv`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args[0], args[1]) },
+  wherry cp 'web:/var/log/*.log' ./logs
+  wherry cp web:/srv - | tar -tv
+  tar -c conf.d | wherry cp - web:/etc/app`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return f.all(ctx, t, args[:len(args)-1], args[len(args)-1])
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&f.container, "container", "c", "", "the container; default: the pod's default one, or its first")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "read and write as this user, UID or UID:GID; default: root, or the container's user where the pod allows no root")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
+	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -82,7 +101,26 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
+// all copies several sources one after the other. They go into a folder, which is refused where it is not one.
+func (f *cpFlags) all(ctx context.Context, t Terminal, sources []string, destination string) error {
+	if len(sources) > 1 && destination != "-" && !strings.HasSuffix(destination, "/") {
+		destination += "/"
+	}
+	if len(sources) > 1 && (destination == "-" || slices.Contains(sources, "-")) {
+		return &Exit{exitUsage, errors.New("- stands for one archive: give one source and one destination with it")}
+	}
+	for _, source := range sources {
+		if err := f.run(ctx, t, source, destination); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination string) error {
+	if _, err := debugask.ParseUser(f.user); err != nil {
+		return &Exit{exitUsage, fmt.Errorf("--user: %w", err)}
+	}
 	from, err := parsePlace(source)
 	if err != nil {
 		return &Exit{exitUsage, err}
@@ -113,28 +151,57 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 		return err
 	}
 	if from.pod != "" {
-		return f.out(ctx, t, c, from, to.path)
+		return f.interrupted(ctx, f.out(ctx, t, c, from, to.path), from.path)
 	}
-	return f.in(ctx, t, c, from.path, to)
+	if err := f.in(ctx, t, c, from.path, to); err != nil {
+		return f.interrupted(ctx, err, from.path)
+	}
+	if !podRuns(pod, f.container) {
+		fmt.Fprintf(t.Err, "container %s of pod %s does not run: when it is started again, what was copied is gone, unless it is in a volume\n", f.container, pod.Name)
+	}
+	return nil
 }
 
-// chosenContainer is the container that is named, else the pod's default one, as kubectl has it, else its first.
+// interrupted says that a copy was called off by the user, whatever came of that.
+func (f *cpFlags) interrupted(ctx context.Context, err error, what string) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return &Exit{session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied whole", what)}
+}
+
+// podRuns tells whether a container of a pod runs.
+func podRuns(pod *corev1.Pod, container string) bool {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+		for i := range list {
+			if list[i].Name == container {
+				return list[i].State.Running != nil
+			}
+		}
+	}
+	return false
+}
+
+// chosenContainer is the container that is named, else the one that kubectl takes.
 func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 	if name == "" {
-		name = pod.Annotations["kubectl.kubernetes.io/default-container"]
-	}
-	if name == "" {
-		return pod.Spec.Containers[0].Name, nil
+		name, _ = poddebug.Default(pod)
+		return name, nil
 	}
 	if _, ok := podspec.FindContainer(&pod.Spec, name); !ok {
-		return "", fmt.Errorf("pod %s has no container %s", pod.Name, name)
+		var names []string
+		for ref := range podspec.Containers(&pod.Spec) {
+			names = append(names, ref.Container.Name)
+		}
+		return "", fmt.Errorf("pod %s has no container %s: it has %s", pod.Name, name, strings.Join(names, ", "))
 	}
 	return name, nil
 }
 
 // toolbox is a request for one of the toolbox's commands on the container's files.
 func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool, command ...string) (code int, err error) {
-	return c.stream(ctx, t, f.Namespace, ask.Toolbox(pod, writable, t.In != nil, command...), nil)
+	return c.stream(ctx, t, f.Namespace, ask.Toolbox{
+		Pod: pod, User: f.user, UserOf: f.container, Writable: writable, Stdin: t.In != nil, Command: command}.Session(), teller{})
 }
 
 // said is the outcome of a command that has told its troubles by itself.
@@ -151,9 +218,14 @@ func (f *cpFlags) root() string { return "/c/" + f.container }
 func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to string) error {
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
-	command := []string{"/bin/toolbox", "cp-pack", "--root", f.root(), from.path}
+	told := newRelay(t.Err, f.container, from.pod, meter)
+	command := []string{"/bin/toolbox", "cp-pack", "--root", f.root()}
+	if meter.shows {
+		command = append(command, "--total")
+	}
+	command = append(command, from.path)
 	if to == "-" {
-		return said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: t.Err}, c, from.pod, false, command...))
+		return told.end(said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false, command...)))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
 	if err != nil {
@@ -171,9 +243,9 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err = said(f.toolbox(ctx, Terminal{Out: meter.writer(w), Err: t.Err}, c, from.pod, false, command...))
+	err = said(f.toolbox(ctx, Terminal{Out: meter.writer(w), Err: told}, c, from.pod, false, command...))
 	_ = w.CloseWithError(err) // a pipe's Close does not fail
-	return errors.Join(err, ignore(<-unpacked, err))
+	return told.end(errors.Join(err, ignore(<-unpacked, err)))
 }
 
 // ignore drops an error that only follows from another.
@@ -188,13 +260,13 @@ func ignore(err, cause error) error {
 func localTarget(to, base string) (folder, name string, err error) {
 	info, err := os.Stat(to)
 	switch {
-	case err == nil && info.IsDir() && base == "/":
-		return to, ".", nil
+	case err == nil && info.IsDir() && (base == "/" || strings.ContainsAny(base, "*?[")):
+		return to, ".", nil // all of a folder, or what matches
 	case err == nil && info.IsDir():
 		return to, base, nil
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", "", err
-	case strings.HasSuffix(to, "/"):
+	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):
 		return "", "", fmt.Errorf("there is no folder %s", to)
 	}
 	abs, err := filepath.Abs(to)
@@ -206,11 +278,16 @@ func localTarget(to, base string) (folder, name string, err error) {
 
 // in copies into the container.
 func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to place) error {
+	told := newRelay(t.Err, f.container, to.pod, nil)
+	if from == "-" {
+		return told.end(said(f.unpack(ctx, t.In, told, c, to.pod, to.path)))
+	}
 	abs, err := filepath.Abs(from)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(abs); err != nil {
+	total, err := copyfiles.Size(abs)
+	if err != nil {
 		return err
 	}
 	folder, name, err := f.remoteTarget(ctx, c, to, filepath.Base(abs))
@@ -218,6 +295,7 @@ func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to
 		return err
 	}
 	meter := newMeter(t, f.quiet)
+	meter.total.Store(total)
 	defer meter.stop()
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
@@ -226,12 +304,40 @@ func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to
 		_ = w.CloseWithError(err) // a pipe's Close does not fail
 		packed <- err
 	}()
-	err = said(f.toolbox(ctx, Terminal{In: r, Out: t.Out, Err: t.Err}, c, to.pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), folder))
+	err = told.end(said(f.unpack(ctx, r, told, c, to.pod, folder)))
 	_ = r.CloseWithError(io.ErrClosedPipe) // ends the packing if the other side gave up
 	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
 		return errors.Join(perr, err)
 	}
 	return err
+}
+
+// partingTime is how long the other side may take to clean up after an archive that was cut off.
+const partingTime = 5 * time.Second
+
+// unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes away what is not whole;
+// only if it does not is the line cut.
+func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *client, pod, folder string) (int, error) {
+	line, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
+	defer stop()
+	in := &calledOff{ctx: ctx, from: archive}
+	return f.toolbox(line, Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), folder)
+}
+
+// calledOff reads until the user calls it off.
+type calledOff struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (c *calledOff) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return c.from.Read(p)
 }
 
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
@@ -255,7 +361,11 @@ func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base st
 	case code == notThere:
 		return path.Dir(to.path), path.Base(to.path), nil
 	}
-	return "", "", errors.New(strings.TrimSpace(trouble.String()))
+	var text bytes.Buffer
+	told := newRelay(&text, f.container, to.pod, nil)
+	_, _ = told.Write(trouble.Bytes())
+	_ = told.end(&Exit{Code: 1})
+	return "", "", errors.New(strings.TrimSpace(text.String()))
 }
 
 func (f *cpFlags) skipped(t Terminal) func(path, why string) {

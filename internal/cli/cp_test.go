@@ -3,8 +3,12 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,4 +87,52 @@ func TestChosenContainer(t *testing.T) {
 	choose("none", "")
 	pod.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "b"}
 	choose("", "b")
+}
+
+// What the other side says names pod and container; what the node says of the rest of the pod is told only if the copy fails, and then only
+// what is about the container.
+func TestRelay(t *testing.T) {
+	const words = "wherry: the pod's sandbox is gone: the command runs in a network of its own\nwherry: container app is left out: it has not run yet\n" +
+		"wherry: container other is left out: x\ntotal 2097152\ncp-pack: /no does not exist\n"
+	m := &meter{}
+	for _, err := range []error{nil, &Exit{Code: 1}} {
+		var out bytes.Buffer
+		r := newRelay(&out, "app", "web", m)
+		for _, part := range []string{words[:70], words[70:150], words[150:]} {
+			if _, werr := io.WriteString(r, part); werr != nil {
+				t.Fatal(werr)
+			}
+		}
+		want := "container app of pod web: /no does not exist\n"
+		if r.end(err) != err {
+			t.Error("another end")
+		}
+		if err != nil {
+			want += "container app is left out: it has not run yet\n"
+		}
+		if out.String() != want {
+			t.Errorf("after %v:\n%s", err, out.String())
+		}
+	}
+	m.bytes.Store(1 << 20)
+	if got := m.text(); got != "1.0 of 2.0 MiB (50%)" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Several sources, and what a pattern matches, go into a folder that is there; - stands alone.
+func TestCpManySources(t *testing.T) {
+	dir := t.TempDir()
+	if folder, name, err := localTarget(dir, "*.log"); err != nil || folder != dir || name != "." {
+		t.Errorf("%s %s %v", folder, name, err)
+	}
+	if _, _, err := localTarget(filepath.Join(dir, "none"), "*.log"); err == nil || !strings.Contains(err.Error(), "there is no folder") {
+		t.Errorf("%v", err)
+	}
+	for _, args := range [][]string{{"a", "-", "web:/x"}, {"web:/a", "web:/b", "-"}} {
+		err := (&cpFlags{}).all(t.Context(), Terminal{}, args[:2], args[2])
+		if exit, ok := errors.AsType[*Exit](err); !ok || exit.Code != exitUsage {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
 }

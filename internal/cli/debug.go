@@ -18,7 +18,6 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debugask"
-	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // debugFlags are what `wherry debug` is told.
@@ -42,8 +41,11 @@ Where nothing runs any more (the pod has ended, the container is in a crash loop
 container's last filesystem, with its volumes, is under /c/NAME; environment, exit evidence and last log lines are under
 /c/.wherry/NAME. That shell leaves nothing in the pod, and lives when the container is started again.
 
-Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD comes back to it. Every run is on record: wherry debug history.
-A pod that is named like one of the commands below is given with -p.
+It runs as root; in a pod that must run without root, as the user of the container that it looks at; with --user, as whom you say.
+
+Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD comes back to it, and makes none. With an image or a command, -c
+names a new one. Every run is on record: wherry debug history. A pod that is named like one of the commands below is given with -p.
+With node/NAME in the place of the pod, the shell is on the node itself, whose files are under /host.
 
 The exit code is the command's; 125 if the session failed, 126 and 127 if the command could not be run or was not found, 1 if the
 server refused.`,
@@ -53,6 +55,7 @@ server refused.`,
   wherry debug web -m registry.example.com/tools:1 --profile sysadmin
   wherry debug web --ttl 30m                         # stopped after half an hour, whatever happens
   wherry debug -c debug web                          # back to a running one
+  wherry debug node/vm                               # the node itself; its files are under /host
   wherry debug ls                                    # who debugs what now
   wherry debug history web                           # who did, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -62,10 +65,16 @@ server refused.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Settle(cmd.Flags(), t.In)
+			f.Request = t.Had.Param(debugask.ParamRequest) // what the short program has asked for is this command's
+			if err := f.Settle(cmd.Flags(), t.In); err != nil {
+				return &Exit{exitUsage, err}
+			}
 			pod, command, err := podAndCommand(cmd, f.Pod, args)
 			if err != nil {
 				return err
+			}
+			if node := nodeMeant(pod); node != "" {
+				return f.node(cmd.Context(), t, node, command)
 			}
 			return f.run(cmd.Context(), t, pod, command)
 		},
@@ -74,6 +83,9 @@ server refused.`,
 	f.add(cmd)
 	f.Debug.AddFlags(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(ephemeralOnes))
+	_ = cmd.RegisterFlagCompletionFunc("target", f.completeContainers(ownContainers))
+	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
 	return cmd
 }
@@ -109,7 +121,7 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 		if err != nil {
 			return err
 		}
-		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target, Command: len(command) > 0})
+		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target, Command: len(command) > 0, Made: f.Makes()})
 		if err != nil {
 			return err
 		}
@@ -129,7 +141,15 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 
 // request makes a debug container and attaches to it (DC-03).
 func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name string, s ask.Session) (code int, err error) {
-	return c.stream(ctx, t, f.Namespace, s, func() { f.say(t, "%s", f.Announcement(s.Pod, name)) })
+	end := "\n"
+	if s.TTY { // the terminal is in raw mode when the server answers
+		end = "\r\n"
+	}
+	tell := teller{before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
+	if f.Talks(t.Err) {
+		tell.note = func(text string) { fmt.Fprint(t.Err, text+end) }
+	}
+	return c.stream(ctx, t, f.Namespace, s, tell)
 }
 
 // isDead tells whether the server refused because what is to be looked at is over.
@@ -149,25 +169,48 @@ func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *cor
 		}
 	}
 	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
-	code, err := c.stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), nil)
+	code, err := c.stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), teller{})
+	f.Request = "" // the run is somebody else's, or one from before
 	return f.over(ctx, t, c, pod.Name, name, code, err)
 }
 
 // visit runs the command beside the pod's containers, which need not run (IX-09).
 func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
 	f.say(t, "nothing runs in pod %s that a debug container could join: files are under /c/NAME, evidence under /c/.wherry/NAME", pod.Name)
-	for _, line := range poddebug.Evidence(pod, time.Now()) {
-		f.say(t, "  %s", line)
+	if f.Talks(t.Err) {
+		for _, line := range poddebug.Evidence(pod, time.Now(), lastWords(ctx, c, pod)) {
+			f.say(t, "  %s", line)
+		}
 	}
-	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), nil))
+	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), teller{}))
+}
+
+// wordsTime bounds the wait for last words, which are an extra.
+const wordsTime = 2 * time.Second
+
+// lastWords are the last lines of the logs of those who died without a message.
+func lastWords(ctx context.Context, c *client, pod *corev1.Pod) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, wordsTime)
+	defer cancel()
+	said := map[string]string{}
+	for _, name := range poddebug.Dead(pod) {
+		text, err := c.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: name, TailLines: new(int64(3))}).DoRaw(ctx)
+		if err == nil { // else there is nothing to say
+			said[name] = string(text)
+		}
+	}
+	return said
 }
 
 // over ends a session with a debug container: with its exit code, or the way back to it.
 func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name string, code int, err error) error {
 	left := errors.Is(err, session.ErrDetached)
 	if err != nil && !left {
-		if end := f.toldByLog(ctx, t, c, pod, name, err); end != nil {
+		if end := f.toldByLog(ctx, t, c, pod, name); end != nil {
 			return exitWith(int(end.ExitCode), nil)
+		}
+		if advice := poddebug.SecurityAdvice(err.Error(), f.Profile, pod); advice != "" {
+			err = fmt.Errorf("%w\n%s", err, advice)
 		}
 		return exitWith(code, err)
 	}
@@ -185,9 +228,12 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		}
 		return nil
 	}
-	end, err := awaitEnd(ctx, c, f.Namespace, pod, name)
+	end, why, err := awaitEnd(ctx, c, f.Namespace, pod, name, f.Request)
 	if err != nil {
 		return &Exit{session.ExitFailed, err}
+	}
+	if why != "" && !f.Quiet {
+		f.reason(t, why)
 	}
 	if end == nil { // the line was lost, or somebody's EOF ended this session only
 		f.say(t, "the session has ended, the debug container runs; back: %s", f.wayBack(pod, name))
@@ -197,25 +243,31 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 }
 
 // toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has it in the
-// log all the same. It returns nil if the error is about something else.
-func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, name string, err error) *corev1.ContainerStateTerminated {
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
-		return nil // nothing was made: what has ended is an earlier run of the name
-	}
-	p, gerr := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
-	if gerr != nil {
+// log all the same. It is decided by the run, whatever the error is: one that did not begin with this command's word is somebody
+// else's, and this command has made none. It returns nil then.
+func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, name string) *corev1.ContainerStateTerminated {
+	p, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
+	if err != nil {
 		return nil
 	}
-	end := podspec.DebugStateOf(p, name).Terminated
+	end := poddebug.EndOf(p, name, f.Request)
 	if end == nil || end.StartedAt.IsZero() {
-		return nil // it never ran
+		return nil // it is not this command's, or it never ran
 	}
-	log, lerr := c.CoreV1().Pods(f.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(ctx)
-	if lerr != nil {
+	log, err := c.CoreV1().Pods(f.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(ctx)
+	if err != nil {
 		return nil
 	}
 	_, _ = t.Out.Write(log)
 	return end
+}
+
+// reason says why a session has ended that its user did not end, on a line of its own: the cursor stands behind a prompt.
+func (f *debugFlags) reason(t Terminal, why string) {
+	if f.TTY {
+		fmt.Fprintln(t.Err)
+	}
+	fmt.Fprintf(t.Err, "the session has ended: %s\n", why)
 }
 
 func (f *debugFlags) wayBack(pod, name string) string {

@@ -4,53 +4,68 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
-	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // endPatience is how long a debug container that was heard to end may take to be shown so.
 const endPatience = 5 * time.Second
 
-// awaitEnd returns how a debug container ended; nil if it still runs.
-func awaitEnd(ctx context.Context, c *client, namespace, pod, name string) (*corev1.ContainerStateTerminated, error) {
+// awaitEnd returns how the run of a debug container ended that was asked for with the word request, or any run of it if there was none,
+// and why if it was ended from outside; nil if it still runs.
+func awaitEnd(ctx context.Context, c *client, namespace, pod, name, request string) (end *corev1.ContainerStateTerminated, why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	pods := c.CoreV1().Pods(namespace)
-	p, err := pods.Get(ctx, pod, metav1.GetOptions{})
+	p, err := c.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, "", fmt.Errorf("the session has ended: pod %s was deleted", pod)
+	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	state := podspec.DebugStateOf(p, name)
-	if !mayEnd(state.Phase) {
-		return state.Terminated, nil
-	}
-	lw := watchOf(c, namespace, pod)
-	_, err = watchtools.Until(ctx, p.ResourceVersion, lw, func(e watch.Event) (bool, error) {
-		if p, ok := e.Object.(*corev1.Pod); ok {
-			state = podspec.DebugStateOf(p, name)
+	uid, gone := p.UID, false
+	look := func() (done bool, err error) {
+		switch {
+		case gone || p.UID != uid:
+			return true, fmt.Errorf("the session has ended: pod %s was deleted", pod)
+		case poddebug.Replaced(p, name, request):
+			return true, replaced(pod, name)
 		}
-		return !mayEnd(state.Phase) || e.Type == watch.Deleted, nil
+		return !mayEnd(podspec.DebugStateOf(p, name).Phase), nil
+	}
+	if done, err := look(); done {
+		return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), err
+	}
+	_, err = watchtools.Until(ctx, p.ResourceVersion, watchOf(c, namespace, pod), func(e watch.Event) (bool, error) {
+		if now, ok := e.Object.(*corev1.Pod); ok {
+			p, gone = now, e.Type == watch.Deleted
+		}
+		return look()
 	})
 	if err != nil && ctx.Err() == nil {
-		return nil, err
+		return nil, "", err
 	}
-	return state.Terminated, nil
+	return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), nil
+}
+
+func replaced(pod, name string) error {
+	return fmt.Errorf("how this session ended is not known: debug container %s of pod %s was started again meanwhile; see wherry debug history %s", name, pod, pod)
 }
 
 // mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as its beginning is.
@@ -77,91 +92,6 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return w.WatchWithContext(context.Background(), o)
 }
 
-func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
-	all := false
-	cmd := &cobra.Command{
-		Use:     "ls [POD]",
-		Aliases: []string{"list"},
-		Short:   "List the debug containers of a pod, or of all pods",
-		Example: `  wherry debug ls
-  wherry debug ls web
-  wherry debug ls -A`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.connect()
-			if err != nil {
-				return err
-			}
-			namespace, o := f.Namespace, metav1.ListOptions{}
-			if all {
-				namespace = metav1.NamespaceAll
-			}
-			if len(args) == 1 {
-				if _, err := c.CoreV1().Pods(namespace).Get(cmd.Context(), args[0], metav1.GetOptions{}); err != nil {
-					return err
-				}
-				o.FieldSelector = fields.OneTermEqualSelector("metadata.name", args[0]).String()
-			}
-			pods, err := c.CoreV1().Pods(namespace).List(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return printDebugContainers(t, pods.Items, all, time.Now())
-		},
-		ValidArgsFunction: f.completePods,
-	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
-	return cmd
-}
-
-func printDebugContainers(t Terminal, pods []corev1.Pod, all bool, now time.Time) error {
-	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	row := func(cells ...string) {
-		if !all {
-			cells = cells[1:]
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
-	}
-	found := false
-	for i := range pods {
-		p := &pods[i]
-		for j := range p.Spec.EphemeralContainers {
-			e := &p.Spec.EphemeralContainers[j]
-			if !found {
-				row("NAMESPACE", "POD", "NAME", "IMAGE", "TARGET", "STATUS", "AGE")
-				found = true
-			}
-			status, age := debugStatus(p, e.Name, now)
-			row(p.Namespace, p.Name, e.Name, e.Image, dashIfNone(e.TargetContainerName), status, age)
-		}
-	}
-	if !found {
-		fmt.Fprintln(t.Err, "No debug containers found.")
-	}
-	return w.Flush()
-}
-
-// debugStatus words the state of a debug container, and since when.
-func debugStatus(p *corev1.Pod, name string, now time.Time) (status, age string) {
-	state := podspec.DebugStateOf(p, name)
-	since := func(at metav1.Time) string {
-		if at.IsZero() {
-			return "-"
-		}
-		return duration.HumanDuration(now.Sub(at.Time))
-	}
-	switch state.Phase {
-	case podspec.DebugRunning:
-		i := slices.IndexFunc(p.Status.EphemeralContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
-		return "Running", since(p.Status.EphemeralContainerStatuses[i].State.Running.StartedAt)
-	case podspec.DebugEnded:
-		return fmt.Sprintf("Exited (%d)", state.Terminated.ExitCode), since(state.Terminated.FinishedAt)
-	case podspec.DebugFailing:
-		return state.Reason, "-"
-	}
-	return "Waiting", "-"
-}
-
 func newDebugStop(t Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stop POD NAME...",
@@ -174,10 +104,10 @@ func newDebugStop(t Terminal, f *debugFlags) *cobra.Command {
 				return err
 			}
 			for _, name := range args[1:] {
-				if err := stopDebug(cmd.Context(), c, f.Namespace, args[0], name); err != nil {
+				if err := stopDebug(cmd.Context(), c, f.Namespace, podName(args[0]), name); err != nil {
 					return err
 				}
-				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, args[0])
+				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, podName(args[0]))
 			}
 			return nil
 		},
@@ -209,7 +139,7 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 			}
 			which := metav1.ListOptions{}
 			if len(args) == 1 {
-				which = debugrun.OfPod(args[0])
+				which = debugrun.OfPod(podName(args[0]))
 			}
 			list, err := records.List(cmd.Context(), f.Namespace, which)
 			if err != nil {
@@ -220,42 +150,48 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 		},
 		ValidArgsFunction: f.completePods,
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	outputFlag(cmd, &output)
 	return cmd
 }
 
 func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) error {
-	switch output {
-	case "":
-	case "json":
-		out := json.NewEncoder(t.Out)
-		out.SetIndent("", "  ")
-		return out.Encode(list)
-	case "yaml":
-		text, err := yaml.Marshal(list)
-		if err != nil {
-			return err
+	if output != "" {
+		for i := range list.Items { // in a list of the API the items say no kind; read one by one they should
+			list.Items[i].SetGroupVersionKind(debugrun.GroupVersion().WithKind("DebugRun"))
 		}
-		_, err = t.Out.Write(text)
-		return err
-	default:
-		return &Exit{exitUsage, fmt.Errorf("-o %s: use json or yaml", output)}
+		return printAs(t, output, list)
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintln(t.Err, "No debug runs found.")
 		return nil
 	}
 	w := tabwriter.NewWriter(t.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "WHEN\tUSER\tPOD\tKIND\tCONTAINER\tIMAGE\tTARGET\tTOOK\tEXIT")
+	fmt.Fprintln(w, "WHEN\tUSER\tPOD\tKIND\tCONTAINER\tIMAGE\tTARGET\tCOMMAND\tTOOK\tEXIT")
 	for i := range list.Items {
 		r := &list.Items[i]
 		fmt.Fprintln(w, strings.Join([]string{
 			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind), dashIfNone(r.Spec.Container),
-			r.Spec.Image, dashIfNone(r.Spec.Target), took(r.Status), exitOf(r.Status),
+			r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(append(slices.Clone(r.Spec.Command), r.Spec.Args...)), took(r.Status), exitOf(r.Status),
 		}, "\t"))
 	}
 	return w.Flush()
+}
+
+// maxShown bounds a command in a table; -o json has all of it.
+const maxShown = 40
+
+// shownCommand is a command as a table has it.
+func shownCommand(command []string) string {
+	line := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.Join(command, " ")))
+	if len(line) > maxShown {
+		return string(line[:maxShown]) + "…"
+	}
+	return dashIfNone(string(line))
 }
 
 func took(s debugrun.DebugRunStatus) string {

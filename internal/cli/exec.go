@@ -4,10 +4,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/poddebug"
 )
 
 // execFlags are what `wherry exec` is told.
@@ -47,6 +50,8 @@ refused.`,
 	}
 	f.add(cmd)
 	f.Exec.AddFlags(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
+	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -59,5 +64,30 @@ func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []s
 	if err != nil {
 		return err
 	}
-	return exitWith(c.stream(ctx, t, f.Namespace, s, nil))
+	code, err := c.stream(ctx, t, f.Namespace, s, teller{})
+	if err != nil && f.Image == "" && f.Container == "" && poddebug.WantsContainer(err.Error()) {
+		if s, err = f.defaulted(ctx, t, c, s.Pod, command); err != nil {
+			return err
+		}
+		code, err = c.stream(ctx, t, f.Namespace, s, teller{})
+	}
+	if err != nil && f.Image == "" {
+		if advice := poddebug.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {
+			err = fmt.Errorf("%w\n%s", err, advice)
+		}
+	}
+	return exitWith(code, err)
+}
+
+// defaulted is the request for the container that kubectl would take, of a pod that has several: the server does not choose.
+func (f *execFlags) defaulted(ctx context.Context, t Terminal, c *client, name string, command []string) (ask.Session, error) {
+	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return ask.Session{}, err
+	}
+	var note string
+	if f.Container, note = poddebug.Default(pod); note != "" && !f.Quiet {
+		fmt.Fprintln(t.Err, note)
+	}
+	return f.Session(name, command, t.In)
 }

@@ -45,17 +45,21 @@ func host(cmd *cobra.Command) func() *hostapi.Client {
 
 func newImageList(t Terminal) *cobra.Command {
 	var output string
-	var quiet bool
+	var quiet, all bool
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the node's images",
+		Long:    "List the node's images. Those that are built into wherry (the toolbox, and the first process of each pod) are shown with --all only.",
 		Example: "  sudo wherry image ls\n  sudo wherry image ls -o json",
 		Args:    cobra.NoArgs,
 	}
 	client := host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		images, err := client().List(cmd.Context())
+		if !all {
+			images = slices.DeleteFunc(images, func(i hostapi.Image) bool { return i.BuiltIn })
+		}
 		switch {
 		case err != nil:
 			return err
@@ -66,6 +70,7 @@ func newImageList(t Terminal) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "names only")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also the images that are built into wherry")
 	return cmd
 }
 

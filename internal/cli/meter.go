@@ -10,8 +10,10 @@ import (
 	"time"
 )
 
-// meter shows on a terminal how much has been copied, once that takes longer than a second.
+// meter shows on a terminal how much has been copied, and of how much, once that takes longer than a second.
 type meter struct {
+	shows bool
+	total atomic.Int64 // 0: not known
 	out   io.Writer
 	bytes atomic.Int64
 	done  chan struct{}
@@ -23,6 +25,7 @@ func newMeter(t Terminal, quiet bool) *meter {
 	if quiet || !isTerminal(t.Err) {
 		return m
 	}
+	m.shows = true
 	m.wg.Go(m.show)
 	return m
 }
@@ -39,10 +42,21 @@ func (m *meter) show() {
 			}
 			return
 		case <-tick.C:
-			fmt.Fprintf(m.out, "\r\x1b[K%.1f MiB", float64(m.bytes.Load())/(1<<20))
+			fmt.Fprint(m.out, "\r\x1b[K"+m.text())
 			shown = true
 		}
 	}
+}
+
+// text is how far the copy is. An archive is a little larger than the files in it.
+func (m *meter) text() string {
+	const mib = 1 << 20
+	now, total := m.bytes.Load(), m.total.Load()
+	if total == 0 {
+		return fmt.Sprintf("%.1f MiB", float64(now)/mib)
+	}
+	now = min(now, total)
+	return fmt.Sprintf("%.1f of %.1f MiB (%d%%)", float64(now)/mib, float64(total)/mib, 100*now/total)
 }
 
 func (m *meter) stop() {

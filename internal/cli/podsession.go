@@ -21,9 +21,14 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError. say is called before the server
-// is asked; it may be nil.
-func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask.Session, say func()) (int, error) {
+// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may be nil.
+type teller struct {
+	before func()
+	note   func(text string)
+}
+
+// stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError.
+func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask.Session, tell teller) (int, error) {
 	base, _, err := rest.DefaultServerUrlFor(c.config)
 	if err != nil {
 		return session.ExitFailed, err
@@ -35,10 +40,10 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	if code, err, had := t.Had.Take(u); had {
 		return code, asStatus(err)
 	}
-	if say != nil {
-		say()
+	if tell.before != nil {
+		tell.before()
 	}
-	r := session.Request{Dial: dialer(c.config), URL: u, Otherwise: overSPDY(c.config, u), Stdout: t.Out, Stderr: t.Err, TTY: s.TTY, DetachKeys: s.DetachKeys}
+	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: t.Out, Stderr: t.Err, TTY: s.TTY, DetachKeys: s.DetachKeys}
 	if s.Stdin {
 		r.Stdin = t.In
 	}
@@ -62,9 +67,9 @@ func asStatus(err error) error {
 }
 
 // dialer connects as a kubeconfig says, whatever that is: programs that give credentials, proxies, impersonation.
-func dialer(config *rest.Config) session.Dial {
+func dialer(config *rest.Config, note func(string)) session.Dial {
 	return func(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
-		h := &handshake{server: session.Server{Proxy: config.Proxy}}
+		h := &handshake{server: session.Server{Proxy: config.Proxy, Note: note}}
 		if h.server.Proxy == nil {
 			h.server.Proxy = http.ProxyFromEnvironment
 		}

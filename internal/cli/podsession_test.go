@@ -35,7 +35,7 @@ func TestStreamAsConfigured(t *testing.T) {
 	defer srv.Close()
 	c := &client{config: &rest.Config{Host: srv.URL, BearerToken: "secret", UserAgent: "me", Impersonate: rest.ImpersonationConfig{UserName: "jane"}}}
 	said := 0
-	code, err := c.stream(t.Context(), Terminal{Out: io.Discard, Err: io.Discard}, "shop", ask.Toolbox("web", false, false, "true"), func() { said++ })
+	code, err := c.stream(t.Context(), Terminal{Out: io.Discard, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), teller{before: func() { said++ }})
 	if code != 1 || !apierrors.IsAlreadyExists(err) || err.Error() != "taken" || said != 1 {
 		t.Errorf("code %d, %v, said %d times", code, err, said)
 	}
@@ -59,7 +59,7 @@ func TestStreamToAnOlderServer(t *testing.T) {
 	defer srv.Close()
 	c := &client{config: &rest.Config{Host: srv.URL}}
 	var out bytes.Buffer
-	code, err := c.stream(t.Context(), Terminal{Out: &out, Err: io.Discard}, "shop", ask.Toolbox("web", false, false, "true"), nil)
+	code, err := c.stream(t.Context(), Terminal{Out: &out, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), teller{})
 	if fmt.Sprint(asked) != "[websocket spdy]" || err == nil || !strings.Contains(err.Error(), "no such container") || code != session.ExitRefused {
 		t.Errorf("asked by %v: code %d, %v", asked, code, err)
 	}
@@ -67,7 +67,8 @@ func TestStreamToAnOlderServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u, err := ask.Toolbox("web", true, true, "true").URL(base.JoinPath("below"), "shop"); err != nil || !strings.HasPrefix(u.String(), srv.URL+"/below/api/v1/namespaces/shop/pods/web/exec?") || u.Query().Get("writable") != "true" {
+	u, err := ask.Toolbox{Pod: "web", Writable: true, Stdin: true, Command: []string{"true"}}.Session().URL(base.JoinPath("below"), "shop")
+	if err != nil || !strings.HasPrefix(u.String(), srv.URL+"/below/api/v1/namespaces/shop/pods/web/exec?") || u.Query().Get("writable") != "true" {
 		t.Errorf("%s", u)
 	}
 }
@@ -79,7 +80,8 @@ func TestStreamNames(t *testing.T) {
 	defer srv.Close()
 	c := &client{config: &rest.Config{Host: srv.URL}}
 	for _, n := range []struct{ namespace, pod string }{{"shop", "../services"}, {"shop", ".."}, {"shop", "a%2fb"}, {"shop", "deploy/web"}, {"a/b", "web"}, {"..", "web"}} {
-		if code, err := c.stream(t.Context(), Terminal{}, n.namespace, ask.Toolbox(n.pod, false, false, "true"), nil); err == nil || code != exitUsage || !strings.Contains(err.Error(), "is no name of a") {
+		code, err := c.stream(t.Context(), Terminal{}, n.namespace, ask.Toolbox{Pod: n.pod, Command: []string{"true"}}.Session(), teller{})
+		if err == nil || code != exitUsage || !strings.Contains(err.Error(), "is no name of a") {
 			t.Errorf("%v: code %d, %v", n, code, err)
 		}
 	}

@@ -13,6 +13,8 @@ const (
 	ParamTTL        = "ephemeralContainerTTL"        // a duration (30m), after which it is stopped
 	ParamPullPolicy = "ephemeralContainerPullPolicy" // Always, IfNotPresent, Never; default: by the image's tag
 	ParamUnlessDead = "ephemeralContainerUnlessDead" // true: refuse with [CauseDead] when what is to be looked at is over
+	ParamUser       = "ephemeralContainerUser"       // whom it runs as, UID[:GID]; default: the image's, or the target's where that may not be
+	ParamRequest    = "ephemeralContainerRequest"    // a word of the client's own, by which it knows the run that this request made
 )
 
 // Query parameters of pods/exec that run a command from an image inside the pod (IX-01), besides those of exec. The parameter
@@ -21,7 +23,12 @@ const (
 	ParamExecImage      = "image"
 	ParamExecWritable   = "writable"
 	ParamExecPullPolicy = "pullPolicy"
+	ParamExecUser       = "user"   // whom it runs as, UID[:GID]; default: root, or in a pod that must run without root the user of userOf
+	ParamExecUserOf     = "userOf" // a container; default: the one whose processes the command sees, else the first main one that has a user
 )
+
+// HeaderNote is the header of a granted request for a debug container that tells the user what is not to be seen in it, and what to do.
+const HeaderNote = "Wherry-Note"
 
 // CauseDead is the type of the cause in a refusal that [ParamUnlessDead] asked for.
 const CauseDead = "Dead"

@@ -37,6 +37,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestOwn proves PL-03: which names are wherry's, never asked of a registry, and which of them the program makes.
+func TestOwn(t *testing.T) {
+	for name, want := range map[string]struct{ own, builtIn bool }{
+		"wherry.dev/toolbox":            {true, true},
+		"wherry.dev/toolbox:v2":         {true, true},
+		"wherry.dev/pause:0d344da86b14": {true, true},
+		"WHERRY.DEV/toolbox":            {true, true},
+		"wherry.dev:443/toolbox":        {true, true},
+		"wherry.dev/pause/more":         {true, false},
+		"wherry.dev/app:1":              {true, false},
+		"toolbox":                       {false, false},
+		"wherry.dev.example/toolbox":    {false, false},
+		"example.com/wherry.dev/pause":  {false, false},
+		"Not/A:Name!":                   {false, false},
+	} {
+		ref, _ := Parse(name)
+		if ref.Own() != want.own || BuiltIn(name) != want.builtIn {
+			t.Errorf("PL-03 %s: own %v, built in %v; want %v", name, ref.Own(), BuiltIn(name), want)
+		}
+	}
+}
+
 // FuzzParse proves PL-03: whatever the text, no panic, and what is accepted reads the same again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "nginx", "a/b:c", "localhost:5000/a@sha256:00", "[::1]:5000/x", "A", "a..b", "docker.io/library/x", "http://x"} {

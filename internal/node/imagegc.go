@@ -95,7 +95,7 @@ func remember(was evict.Image, i *runtimeapi.Image, used map[string]bool, now ti
 	}
 	is := func(name string) bool { return used[name] }
 	out.InUse = used[i.GetId()] || slices.ContainsFunc(i.GetRepoTags(), is) || slices.ContainsFunc(i.GetRepoDigests(), is)
-	out.Kept = i.GetPinned() || len(i.GetRepoDigests()) == 0 || slices.ContainsFunc(i.GetRepoTags(), podspec.IsToolbox)
+	out.Kept = i.GetPinned() || len(i.GetRepoDigests()) == 0 || slices.ContainsFunc(i.GetRepoTags(), imagename.BuiltIn)
 	if out.InUse {
 		out.LastUsed = now
 	}

@@ -153,16 +153,30 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	now, seconds, name := metav1.NewMicroTime(time.Now()), int32(leaseSeconds), a.cfg.NodeName
 	have, err := leases.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
+		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: a.leaseOwner(ctx)},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now}}, metav1.CreateOptions{})
 		return err
 	}
 	if err != nil {
 		return err
 	}
+	if len(have.OwnerReferences) == 0 {
+		have.OwnerReferences = a.leaseOwner(ctx)
+	}
 	have.Spec.HolderIdentity, have.Spec.LeaseDurationSeconds, have.Spec.RenewTime = &name, &seconds, &now
 	_, err = leases.Update(ctx, have, metav1.UpdateOptions{})
 	return err
+}
+
+// leaseOwner is the node's object, so that the lease goes with it; none while the node is not known, and then the next renewal asks
+// again: a lease without an owner says as well that the agent lives.
+func (a *Agent) leaseOwner(ctx context.Context) []metav1.OwnerReference {
+	node, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 }
 
 // nodeStatus is the whole status of the node as this agent knows it.

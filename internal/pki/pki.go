@@ -3,6 +3,7 @@
 package pki
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -71,12 +72,8 @@ func Load(dir string) (*CA, error) {
 	switch {
 	case errors.Is(certErr, fs.ErrNotExist) && errors.Is(keyErr, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w in %s", errNone, dir)
-	case certErr != nil:
-		return nil, fmt.Errorf("certificate authority in %s: %w (restore it, or remove ca.key to make a new authority)", dir, certErr)
-	case errors.Is(keyErr, fs.ErrPermission):
-		return nil, fmt.Errorf("certificate authority in %s: %w (run as root)", dir, keyErr)
-	case keyErr != nil:
-		return nil, fmt.Errorf("certificate authority in %s: %w (restore it, or remove ca.crt to make a new authority)", dir, keyErr)
+	case certErr != nil, keyErr != nil:
+		return nil, unreadable(dir, cmp.Or(certErr, keyErr))
 	}
 	cert, err := parseCert(certPEM)
 	if err != nil {
@@ -90,6 +87,15 @@ func Load(dir string) (*CA, error) {
 	}
 	ca := &CA{cert: cert, pem: certPEM, key: key}
 	return ca, ca.loadFormer(dir)
+}
+
+// unreadable says what to do about a file of the CA that cannot be read. It never advises to remove the other one: whoever only lacks
+// the right to read would destroy the authority that signed everything.
+func unreadable(dir string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("certificate authority in %s: %w: only root may read it; run the command with sudo", dir, err)
+	}
+	return fmt.Errorf("certificate authority in %s: %w: put the file back from a backup", dir, err)
 }
 
 // loadFormer reads what a rotation that is not finished has left beside the CA.

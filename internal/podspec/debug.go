@@ -30,6 +30,10 @@ type DebugRun struct {
 	Run int `json:"run,omitempty"`
 	// StopAt is when it is to be stopped, if ever (DC-08, --ttl).
 	StopAt *metav1.Time `json:"stopAt,omitempty"`
+	// StoppedBy is who asked for it to be stopped (DC-08); empty where StopAt is its time limit.
+	StoppedBy string `json:"stoppedBy,omitempty"`
+	// Request is the word by which the client that asked for this run knows it, if it gave one.
+	Request string `json:"request,omitempty"`
 }
 
 // DebugRuns is what is wanted of a pod's debug containers, by their names. One that is not in it runs once, as in Kubernetes.

@@ -22,6 +22,8 @@ type DebugContainer struct {
 	Profile    string
 	PullPolicy corev1.PullPolicy
 	Stdin, TTY bool
+	// User is whom it runs as; nil means its image's user, or its target's where that may not be.
+	User *debugask.User
 }
 
 // NewDebugContainer makes the ephemeral container that is asked for (DC-03, DC-14, DC-15). It fails for an unknown profile only;
@@ -30,6 +32,12 @@ func NewDebugContainer(pod *corev1.Pod, d DebugContainer) (corev1.EphemeralConta
 	security, err := debugSecurity(d.Profile)
 	if err != nil {
 		return corev1.EphemeralContainer{}, err
+	}
+	if d.User != nil {
+		if security == nil {
+			security = &corev1.SecurityContext{}
+		}
+		security.RunAsUser, security.RunAsGroup = &d.User.UID, d.User.GID
 	}
 	target := d.Target
 	if target == "" {

@@ -132,6 +132,9 @@ func (e *External) Close() error {
 // Intercept sees to calls of the CRI; it is a [grpc.UnaryClientInterceptor].
 func (e *External) Intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	call := func() error { return invoke(ctx, method, req, reply, conn, opts...) }
+	if err := refusePull(req); err != nil {
+		return err
+	}
 	if !e.up.Load() {
 		return call()
 	}

@@ -29,6 +29,9 @@ func pauseImage() (pause, error) {
 	return pause{ref: "wherry.dev/pause:" + hash, open: open}, nil
 }
 
+// name is what the CRI calls it.
+func (p pause) name() string { return p.ref }
+
 // ensure imports the image if it is not there, unpacked.
 func (p pause) ensure(ctx context.Context, c *containerd.Client, snapshotter string) error {
 	ctx = namespaces.WithNamespace(ctx, Namespace)

@@ -180,10 +180,8 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.updater, err = updaterOf(r.daemon); err != nil {
 		return err
 	}
-	if err := pause.ensure(run, r.client, r.config.Snapshotter); err != nil {
-		return err
-	}
-	if err := toolbox.ensure(run, r.client, r.config.Snapshotter); err != nil {
+	own := &ownImages{client: r.client, snapshotter: r.config.Snapshotter, updater: r.updater, pause: pause, toolbox: toolbox}
+	if err := own.ensure(run); err != nil {
 		return err
 	}
 	r.ends.settle()
@@ -191,7 +189,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
-	if r.served, err = serveCRI(r.daemon, r.taps); err != nil {
+	if r.served, err = serveCRI(r.daemon, r.taps, own); err != nil {
 		return err
 	}
 	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)

@@ -76,7 +76,7 @@ type criServer struct {
 	calls  *sync.RWMutex // read-locked by every call under way
 }
 
-func serveCRI(d *daemon, taps *tap.Taps) (*criServer, error) {
+func serveCRI(d *daemon, taps *tap.Taps, own *ownImages) (*criServer, error) {
 	cri, err := instance[interface{ Register(*grpc.Server) error }](d, plugins.GRPCPlugin, "cri")
 	if err != nil {
 		return nil, err
@@ -86,6 +86,9 @@ func serveCRI(d *daemon, taps *tap.Taps) (*criServer, error) {
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			calls.RLock()
 			defer calls.RUnlock()
+			if err := own.before(ctx, req); err != nil {
+				return nil, err
+			}
 			return aroundTaps(ctx, req, handle, taps)
 		}))
 	if err := cri.Register(server); err != nil {

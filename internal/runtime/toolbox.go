@@ -42,6 +42,9 @@ func toolboxImage() (toolbox, error) {
 	return toolbox{hash: hash, open: open}, err
 }
 
+// name is what the CRI calls it.
+func (t toolbox) name() string { return toolboxRef }
+
 // ensure imports the image if it is not there, unpacked, or is another wherry's. The CRI, which is to be started after
 // this, pins it, as it is named in its settings.
 func (t toolbox) ensure(ctx context.Context, c *containerd.Client, snapshotter string) error {

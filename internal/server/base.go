@@ -43,7 +43,7 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 		return s.awaitEtcd(ctx)
 	}
 	s.parts.etcd, err = store.Start(ctx, store.Config{
-		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log.With("component", "etcd"), Failed: s.storeFailed,
+		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Failed: s.storeFailed,
 	})
 	return storeRefusal(err)
 }

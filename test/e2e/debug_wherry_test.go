@@ -265,11 +265,47 @@ func TestWherryCp(t *testing.T) {
 	same("out/tree/sub/b", strings.Repeat("beta", 1<<20))
 	s.wherry(nil, "cp", "web:/new/sub/b", dir).exits(0)
 	same("b", strings.Repeat("beta", 1<<20))
-	s.wherry(nil, "cp", "web:/none", dir).exits(1)
+	s.wherry(nil, "cp", "web:/none", dir).exits(1).Says("container main of pod web: /none does not exist")
+	if err := os.Mkdir(filepath.Join(dir, "matches"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.wherry(nil, "cp", "web:/new/[ar]*", filepath.Join(dir, "matches")).exits(0)
+	same("matches/a", "alpha")
+	same("matches/renamed", "alpha")
+	archive := s.wherry(nil, "cp", "web:/new/sub", "-").exits(0).Out
+	s.wherry(strings.NewReader(archive), "cp", "-", "web:/tmp").exits(0)
+	s.wherry(nil, "cp", "web:/tmp/sub/b", filepath.Join(dir, "through")).exits(0)
+	same("through", strings.Repeat("beta", 1<<20))
+	s.wherry(strings.NewReader(strings.Replace(archive[:len(archive)/2], "sub/b", "sub/c", 1)), "cp", "-", "web:/tmp").exits(1)
+	s.wherry(nil, "exec", "web", "-m", "wherry.dev/toolbox", "--", "ls", "-A", "/c/main/tmp/sub").exits(0).Is("b")
 	s.wherry(nil, "cp", tree, "web:/none/").exits(1)
 	s.wherry(nil, "cp", filepath.Join(dir, "none"), "web:/").exits(1)
 	s.wherry(nil, "cp", "web:/a", "web:/b").exits(2)
 	s.wherry(nil, "cp", "-c", "x", "web:/a", dir).exits(1)
+}
+
+// TestWherryExec: the container is kubectl's default, and where a command cannot be run the user is told what to do; so it is after a copy
+// into a container that does not run.
+func TestWherryExec(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	s.Create(NewPod("two", Named("app", Tool("sleep")), Named("helper", Tool("sleep"))))
+	s.WaitReady("two")
+	s.wherry(nil, "exec", "two", "--", "no-such").exits(127).Says(`Defaulted container "app" out of: app, helper`,
+		`error: exec: "no-such": executable file not found in $PATH`, "wherry debug --target app two")
+	s.Create(Never("over", Tool("exit", "0")))
+	s.WaitPhase("over", corev1.PodSucceeded)
+	if r := s.wherry(nil, "exec", "over", "--", "true"); r.Code == 0 || !strings.Contains(r.Err, "wherry debug over") && !strings.Contains(r.Err, "wherry debug --target main over") {
+		t.Errorf("exit code %d: %s", r.Code, r.Err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.wherry(nil, "cp", file, "over:/tmp/file").exits(0).Says("container main of pod over does not run")
+	if strings.Contains(r.Err, "sandbox") {
+		t.Errorf("it speaks of sandboxes: %s", r.Err)
+	}
 }
 
 // TestDebugRace: of twenty clients that add a debug container of one name one gets it, and of twenty names all get in (DC-05, EC-08).

@@ -119,7 +119,7 @@ func TestExternalDebugShell(t *testing.T) {
 			t.Errorf("EC-16 run %d said %q and %q", i, r.Out, r.Err)
 		}
 	}
-	k.wherry(strings.NewReader("echo from a pipe; exit 3\n"), "debug", "web", "-c", "piped").exits(3).Has("from a pipe")
+	k.wherry(strings.NewReader("echo from a pipe; exit 3\n"), "debug", "web", "-c", "piped", "-m", "wherry.dev/toolbox").exits(3).Has("from a pipe")
 	k.wherry(nil, "debug", "web", "-c", "none", "--", "no-such-command").exits(127)
 	if list := d.ctr(t, "images", "ls", "name=="+debugask.ToolboxImage+":latest"); !strings.Contains(list, "io.cri-containerd.pinned=pinned") {
 		t.Errorf("the toolbox is not pinned:\n%s", list)

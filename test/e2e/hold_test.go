@@ -31,6 +31,8 @@ func TestHoldOnFailure(t *testing.T) {
 	s.WaitEvent("once", "HeldOnFailure", "exit code 7")
 	s.Kubectl("exec", "once", "-c", "second", "--", "/tool", "exit", "0") // its neighbour goes on
 	p := s.Wait("once", "say that it is held", func(p *corev1.Pod) bool { return p.Status.Reason == "HeldOnFailure" })
+	s.Kubectl("get", "pod", "once").Has("HeldOnFailure")
+	s.Kubectl("describe", "pod", "once").Has("HeldOnFailure", "held for debugging until")
 	if p.Status.Phase != corev1.PodRunning || !strings.Contains(p.Status.Message, "[main]") || Ended(p, "main").ExitCode != 7 {
 		t.Errorf("held, it is %s", summary(p))
 	}

@@ -23,29 +23,33 @@ func TestHooks(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	st := s.NewStage(t)
+	// Who is asked by HTTP is a pod that serves already: a hook may come before its own container's program listens, which fails it.
+	s.Create(st.Pod("ear", Serving(st.Act("ear", "-serve", "http:7001"), &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt(7001)}}})))
+	ear := s.WaitReady("ear").Status.PodIP
 	get := func(what string) *corev1.LifecycleHandler {
-		return &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/tell/" + what, Port: intstr.FromInt(7001)}}
+		return &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/tell/" + what, Host: ear, Port: intstr.FromInt(7001)}}
 	}
 	sleeps := &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 2}}
 	pod := s.Create(graceful(st.Pod("p",
 		PreStop(PostStart(st.Act("exec"), Tells("exec", "post", "-for", "1s")), Tells("exec", "pre", "-for", "1s")),
-		PreStop(PostStart(st.Act("http", "-serve", "http:7001"), get("post")), get("pre")),
+		PreStop(PostStart(st.Act("http"), get("post")), get("pre")),
 		PreStop(PostStart(st.Act("sleep"), sleeps), sleeps),
 		PreStop(st.Act("fails"), Tells("fails", "pre", "-code", "3"))), 30))
 	p := s.WaitReady("p")
 	st.Note("ready")
 	for _, c := range p.Status.ContainerStatuses {
-		if c.Name != "http" && c.RestartCount != 0 { // its hook may come before it listens, which is its author's fault
+		if c.RestartCount != 0 {
 			t.Errorf("PL-04 %s was restarted: %+v", c.Name, c)
 		}
 	}
 	play := st.Play()
 	play.InOrder("PL-04 postStart exec", "exec post", "exec post-done", "test ready")
-	play.InOrder("PL-04 postStart HTTP", "http up", "http post", "test ready")
-	play.Gap("PL-04 postStart sleep", play.At("sleep", "start"), play.At("test", "ready"), 1900*time.Millisecond, soon)
+	play.InOrder("PL-04 postStart HTTP", "ear post", "test ready")
+	play.Gap("PL-04 postStart sleep", play.At("sleep", "start"), play.At("test", "ready"), time.Second, soon) // its program begins some time after the hook
 	play = s.ended(st, pod)
 	play.InOrder("PL-04 preStop exec", "exec pre", "exec pre-done", "exec TERM", "exec end")
-	play.InOrder("PL-04 preStop HTTP", "http pre", "http TERM")
+	play.InOrder("PL-04 preStop HTTP", "ear pre", "http TERM")
 	play.InOrder("PL-04 a preStop that fails", "fails pre", "fails TERM")
 	play.Gap("PL-04 preStop sleep", play.At("test", "delete"), play.At("sleep", "TERM"), 1900*time.Millisecond, soon)
 	s.WaitEvent("p", "FailedPreStopHook", "exited with 3")

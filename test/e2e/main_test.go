@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -116,5 +117,31 @@ func TestImagesAreThere(t *testing.T) {
 	r.Has("wherry.test/tool")
 	if world(t).NoBusy == nil {
 		r.Has("wherry.test/busybox")
+	}
+}
+
+// TestBuiltInImages: the images that are built into wherry are not in the list unless asked for, and are not removed (PL-03, DC-01).
+func TestBuiltInImages(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	wherry := func(args ...string) (string, error) {
+		out, err := s.Wherry(s.Context(), args...).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := wherry("image", "ls"); err != nil || strings.Contains(out, "wherry.dev/pause") || strings.Contains(out, "wherry.dev/toolbox") {
+		t.Errorf("wherry image ls: %v: %s", err, out)
+	}
+	out, err := wherry("image", "ls", "--all")
+	if err != nil || !strings.Contains(out, "wherry.dev/toolbox") {
+		t.Errorf("wherry image ls --all: %v: %s", err, out)
+	}
+	pause := regexp.MustCompile(`wherry\.dev/pause:\w+ +(\w+)`).FindStringSubmatch(out)
+	if pause == nil {
+		t.Fatalf("no pause image: %s", out)
+	}
+	for _, ref := range []string{pause[1], "wherry.dev/toolbox"} {
+		if out, err := wherry("image", "rm", "--force", ref); err == nil || !strings.Contains(out, "is built into wherry") {
+			t.Errorf("wherry image rm --force %s: %v: %s", ref, err, out)
+		}
 	}
 }

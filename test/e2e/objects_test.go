@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,4 +78,14 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("with token %q: %v", token, err)
 		}
 	}
+}
+
+// TestNodeLease: the node's lease belongs to the node's object, as the kubelet's does, so that it goes with it (PL-13).
+func TestNodeLease(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	node := s.Kubectl("get", "nodes", "-o", "jsonpath={.items[0].metadata.name} {.items[0].metadata.uid}").Out
+	name, _, _ := strings.Cut(node, " ")
+	s.Kubectl("get", "lease", name, "-n", "kube-node-lease", "-o",
+		"jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].uid}").Is("Node " + node)
 }

@@ -83,10 +83,12 @@ func (s *Space) podWatch(name string) cache.ListerWatcher {
 	return cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "pods", s.Namespace, fields.OneTermEqualSelector("metadata.name", name))
 }
 
-// WaitReady waits until all of a pod's containers run and are ready.
+// WaitReady waits until all of a pod's containers run and are ready, and until the programs of the test's own in them have begun.
 func (s *Space) WaitReady(name string) *corev1.Pod {
 	s.T.Helper()
-	return s.Wait(name, "be Ready", func(p *corev1.Pod) bool { return Condition(p, corev1.PodReady) == corev1.ConditionTrue })
+	pod := s.Wait(name, "be Ready", func(p *corev1.Pod) bool { return Condition(p, corev1.PodReady) == corev1.ConditionTrue })
+	s.awaitBegun(pod)
+	return pod
 }
 
 // WaitPhase waits for a phase.

@@ -75,7 +75,8 @@ func readExec(q *query, o *ExecOptions) {
 	o.Command = q.values["command"]
 	for name, to := range map[string]*string{
 		debugask.ParamName: &o.DebugName, debugask.ParamImage: &o.DebugImage, debugask.ParamTarget: &o.DebugTarget,
-		debugask.ParamProfile: &o.DebugProfile, debugask.ParamTTL: &o.DebugTTL, debugask.ParamPullPolicy: &o.DebugPullPolicy,
+		debugask.ParamProfile: &o.DebugProfile, debugask.ParamTTL: &o.DebugTTL, debugask.ParamPullPolicy: &o.DebugPullPolicy, debugask.ParamRequest: &o.DebugRequest,
+		debugask.ParamUser: &o.DebugUser, debugask.ParamExecUser: &o.User, debugask.ParamExecUserOf: &o.UserOf,
 		debugask.ParamExecImage: &o.Image, debugask.ParamExecPullPolicy: &o.PullPolicy,
 	} {
 		q.text(name, to)

@@ -39,12 +39,15 @@ type Session struct {
 	podspec.DebugContainer
 	TTL        time.Duration // 0: it is not stopped
 	UnlessDead bool          // refuse when what is to be looked at is over (podspec.IsDead)
+	Request    string        // the client's own word for what it asks for
 }
 
 // Made is a debug container that was added to its pod.
 type Made struct {
 	Pod *corev1.Pod
 	Run int // of its name (podspec.DebugRun)
+	// Note tells the user what is not to be seen in it; "" for nothing.
+	Note string
 	// Recorded is closed when it is on record: nobody is let in before.
 	Recorded <-chan struct{}
 	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it does not start
@@ -58,13 +61,13 @@ type Made struct {
 func debugParams() []string {
 	return []string{
 		debugask.ParamName, debugask.ParamImage, debugask.ParamTarget, debugask.ParamProfile, debugask.ParamTTL, debugask.ParamPullPolicy,
-		debugask.ParamUnlessDead,
+		debugask.ParamUnlessDead, debugask.ParamUser, debugask.ParamRequest,
 	}
 }
 
 // imageParams are the parameters of image exec.
 func imageParams() []string {
-	return []string{debugask.ParamExecImage, debugask.ParamExecWritable, debugask.ParamExecPullPolicy}
+	return []string{debugask.ParamExecImage, debugask.ParamExecWritable, debugask.ParamExecPullPolicy, debugask.ParamExecUser, debugask.ParamExecUserOf}
 }
 
 // wants tells whether a request has one of the parameters.
@@ -77,7 +80,7 @@ func (o *ExecOptions) session() (Session, error) {
 	s := Session{DebugContainer: podspec.DebugContainer{
 		Name: o.DebugName, Image: o.DebugImage, Command: o.Command, Target: o.DebugTarget, Profile: o.DebugProfile,
 		PullPolicy: corev1.PullPolicy(o.DebugPullPolicy), Stdin: o.Stdin, TTY: o.TTY,
-	}, UnlessDead: o.UnlessDead}
+	}, UnlessDead: o.UnlessDead, Request: o.DebugRequest}
 	switch {
 	case o.wants(imageParams()):
 		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugask.ParamImage, debugask.ParamExecImage))
@@ -93,6 +96,13 @@ func (o *ExecOptions) session() (Session, error) {
 	if err := pullPolicy(debugask.ParamPullPolicy, o.DebugPullPolicy); err != nil {
 		return s, err
 	}
+	if len(o.DebugRequest) > maxRequest {
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: at most %d are kept", debugask.ParamRequest, len(o.DebugRequest), maxRequest))
+	}
+	var err error
+	if s.User, err = user(debugask.ParamUser, o.DebugUser); err != nil {
+		return s, err
+	}
 	if o.DebugTTL == "" {
 		return s, nil
 	}
@@ -102,6 +112,17 @@ func (o *ExecOptions) session() (Session, error) {
 	}
 	s.TTL = ttl
 	return s, nil
+}
+
+// maxRequest bounds a client's own word, which the pod keeps.
+const maxRequest = 64
+
+func user(param, text string) (*debugask.User, error) {
+	u, err := debugask.ParseUser(text)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s: %v", param, err))
+	}
+	return u, nil
 }
 
 func pullPolicy(param, value string) error {

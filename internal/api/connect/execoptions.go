@@ -30,10 +30,14 @@ type ExecOptions struct {
 	DebugTTL        string `json:"ephemeralContainerTTL,omitempty"`
 	DebugPullPolicy string `json:"ephemeralContainerPullPolicy,omitempty"`
 	UnlessDead      bool   `json:"ephemeralContainerUnlessDead,omitempty"`
+	DebugUser       string `json:"ephemeralContainerUser,omitempty"`
+	DebugRequest    string `json:"ephemeralContainerRequest,omitempty"`
 
 	Image      string `json:"image,omitempty"`
 	Writable   bool   `json:"writable,omitempty"`
 	PullPolicy string `json:"pullPolicy,omitempty"`
+	User       string `json:"user,omitempty"`
+	UserOf     string `json:"userOf,omitempty"`
 
 	// Given are the names of the parameters of a debug session that the request has.
 	Given []string
@@ -56,8 +60,12 @@ func (*ExecOptions) SwaggerDoc() map[string]string {
 		"ephemeralContainerTTL":        "Duration after which the ephemeral container is stopped.",
 		"ephemeralContainerPullPolicy": "When the ephemeral container's image is pulled: Always, IfNotPresent or Never.",
 		"ephemeralContainerUnlessDead": "Refuse with a cause of type Dead when the pod, the target or all that ran in it has ended.",
+		"ephemeralContainerRequest":    "A word of the client's own, at most 64 bytes, that the pod keeps for the ephemeral container that this request made.",
 		"image":                        "Image in which the command is run, inside the pod, with the containers' files under /c.",
 		"writable":                     "Whether the command may write to the containers' files. Defaults to false.",
+		"ephemeralContainerUser":       "User, and after a colon the group, that the ephemeral container runs as, by number.",
+		"user":                         "User, and after a colon the group, that the command runs as, by number. Defaults to root where the pod allows it.",
+		"userOf":                       "Container whose user the command runs as where the pod allows no root and no user is given.",
 		"pullPolicy":                   "When the image is pulled: Always, IfNotPresent or Never.",
 	}
 	for name, text := range (corev1.PodExecOptions{}).SwaggerDoc() {

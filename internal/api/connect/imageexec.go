@@ -28,14 +28,19 @@ type ImageRun struct {
 	Writable  bool
 	// PullPolicy is when the node pulls the image; none: by the image's tag.
 	PullPolicy string
+	User       *debugask.User // nil: the node decides
+	UserOf     string         // whose user the node takes where root may not be
 }
 
 // imageRun reads what is asked for (IX-01).
 func (o *ExecOptions) imageRun() (ImageRun, error) {
-	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy}
+	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy, UserOf: o.UserOf}
 	if o.Image == "" {
-		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s and %s are about it", debugask.ParamExecImage,
-			debugask.ParamExecWritable, debugask.ParamExecPullPolicy))
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s are about it", debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
+	}
+	var err error
+	if run.User, err = user(debugask.ParamExecUser, o.User); err != nil {
+		return run, err
 	}
 	if _, err := reference.ParseAnyReference(o.Image); err != nil {
 		return run, apierrors.NewBadRequest(fmt.Sprintf("image %q is not the name of an image: %v", o.Image, err))
@@ -56,6 +61,12 @@ func (run ImageRun) query(streams url.Values) url.Values {
 	if run.PullPolicy != "" {
 		q.Set("pullPolicy", run.PullPolicy)
 	}
+	if run.User != nil {
+		q.Set("user", run.User.String())
+	}
+	if run.UserOf != "" {
+		q.Set("userOf", run.UserOf)
+	}
 	return q
 }
 
@@ -73,8 +84,10 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	if err != nil {
 		return nil, err
 	}
-	if run.Container != "" && !slices.Contains(containerNames(pod), run.Container) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", run.Container, pod.Name))
+	for _, name := range []string{run.Container, run.UserOf} {
+		if name != "" && !slices.Contains(containerNames(pod), name) {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+		}
 	}
 	if run, err = e.debugging.ImageAllowed(ctx, pod, run); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/generic/rest"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
@@ -87,7 +88,7 @@ func (l *Log) Get(ctx context.Context, name string, options runtime.Object) (run
 	}
 	u := *location
 	u.Path = fmt.Sprintf("/containerLogs/%s/%s/%s", pod.Namespace, pod.Name, container)
-	u.RawQuery = logQuery(opts).Encode()
+	u.RawQuery = withReader(ctx, logQuery(opts)).Encode()
 	return &logStream{node: pod.Spec.NodeName, LocationStreamer: &genericrest.LocationStreamer{
 		Location:        &u,
 		Transport:       transport,
@@ -96,6 +97,17 @@ func (l *Log) Get(ctx context.Context, name string, options runtime.Object) (run
 		ResponseChecker: genericrest.NewGenericHttpResponseChecker(corev1.Resource("pods/log"), name),
 		RedirectChecker: genericrest.PreventRedirects,
 	}}, nil
+}
+
+// paramReader tells the node who reads a log or attaches: it shows who attaches what was printed before, but not what they have just read.
+const paramReader = "reader"
+
+// withReader adds who asks to a query.
+func withReader(ctx context.Context, q url.Values) url.Values {
+	if u, ok := request.UserFrom(ctx); ok {
+		q.Set(paramReader, u.GetName())
+	}
+	return q
 }
 
 // logStream is a LocationStreamer that says which node could not be reached.

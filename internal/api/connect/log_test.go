@@ -3,11 +3,17 @@
 package connect
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	authnuser "k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 func fetch(t *testing.T, url string) (int, string) {
@@ -82,4 +88,31 @@ func TestLog(t *testing.T) {
 		resp.Body.Close()
 		<-left
 	})
+}
+
+// EC-16: the node is told who reads a log, and who attaches, so that nobody is shown a log twice.
+func TestReaderIsTold(t *testing.T) {
+	ctx := request.WithUser(t.Context(), &authnuser.DefaultInfo{Name: "jane"})
+	if got := withReader(ctx, url.Values{"tty": {"1"}}).Encode(); got != "reader=jane&tty=1" {
+		t.Errorf("%q", got)
+	}
+	if got := withReader(t.Context(), url.Values{}).Encode(); got != "" {
+		t.Errorf("of nobody: %q", got)
+	}
+	node, err := url.Parse("https://node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main"}}}}
+	l := NewLog(func(context.Context, string) (*corev1.Pod, error) { return pod, nil },
+		func(context.Context, string) (*url.URL, http.RoundTripper, error) {
+			return node, http.DefaultTransport, nil
+		})
+	out, err := l.Get(ctx, "web", &corev1.PodLogOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := out.(*logStream); !ok || s.Location.Query().Get("reader") != "jane" {
+		t.Errorf("%+v", out)
+	}
 }

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
@@ -44,6 +46,9 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 		}
 	} else {
 		noteEntry(ctx, c, c.container)
+		if made.Note != "" {
+			joined.answer.Header.Set(debugask.HeaderNote, made.Note)
+		}
 		h = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if err := joined.join(w, earlyReader(req)); err != nil {
 				nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	serverremote "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 const debugQuery = "/api/v1/namespaces/default/pods/plain/exec?stdin=true&stdout=true&ephemeralContainerName=debug&ephemeralContainerImage=tools"
@@ -88,6 +90,22 @@ func TestDebugEntersWhenStarted(t *testing.T) {
 			}
 			<-over
 		})
+	}
+}
+
+// DC-15: what is not to be seen in a debug container is told with the streams.
+func TestDebugNote(t *testing.T) {
+	c := newCluster(t)
+	c.kubelet.started = c.kubelet.serve
+	c.debugging.made = func(m *Made) { m.Note = "you see the processes of none" }
+	u := "ws" + strings.TrimPrefix(c.URL, "http") + debugQuery
+	conn, resp, err := (&websocket.Dialer{Subprotocols: []string{v5}}).DialContext(testContext(t), u, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got := resp.Header.Get(debugask.HeaderNote); got != "you see the processes of none" {
+		t.Errorf("%q", got)
 	}
 }
 

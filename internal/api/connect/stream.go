@@ -144,7 +144,11 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 	}
 	noteEntry(ctx, c, container)
 	path := fmt.Sprintf("/%s/%s/%s/%s", c.verb, pod.Namespace, pod.Name, container)
-	location, transport, err := s.kubelet(ctx, pod, path, c.query())
+	query := c.query()
+	if c.verb == "attach" {
+		query = withReader(ctx, query)
+	}
+	location, transport, err := s.kubelet(ctx, pod, path, query)
 	if err != nil {
 		return nil, err
 	}

@@ -57,9 +57,15 @@ func summarise(pod *corev1.Pod) podSummary {
 		sum.restarts = ofSidecars
 		sum.passMains(pod)
 	}
+	if pod.Status.Reason == heldOnFailure {
+		sum.status = heldOnFailure // its containers say that they have ended, which is not all
+	}
 	sum.status = deletionStatus(pod, sum.status)
 	return sum
 }
+
+// heldOnFailure is the reason of a pod whose containers would not be started again, and that is kept for somebody to look at.
+const heldOnFailure = "HeldOnFailure"
 
 // passInits walks the init containers up to the one that holds up the start, if one does, and describes that.
 func (p *podSummary) passInits(pod *corev1.Pod, sidecars map[string]bool) (blocked bool, ofSidecars restarts) {

@@ -3,6 +3,7 @@
 package ask
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/url"
@@ -23,8 +24,12 @@ type Debug struct {
 	Profile   string
 	TTL       time.Duration
 	TTY       bool
+	User      string
 	Remove    bool
 	Quiet     bool
+	Stdin     bool // said as kubectl's users do; it is handed on always
+	// Request is this command's own word, by which it knows a run that it asked for from those before (DC-03).
+	Request string
 }
 
 // AddFlags adds the flags of the command itself.
@@ -36,17 +41,37 @@ func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&d.Profile, "profile", "", "rights: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
 	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this time, for example 30m; default: never")
 	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "give it a terminal; default: if standard input is one")
+	fl.StringVarP(&d.User, "user", "u", "", "run it as this user: UID or UID:GID; default: root, or the target's user where the pod allows no root")
+	fl.BoolVarP(&d.Stdin, "stdin", "i", false, "hand standard input on; always so, and taken as kubectl debug and docker exec take it")
 	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, also when left by Ctrl-P Ctrl-Q")
 	fl.BoolVarP(&d.Quiet, "quiet", "q", false, "say nothing but what the command says")
 }
 
 const flagTTY = "tty"
 
-// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
-func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) {
-	if !fl.Changed(flagTTY) {
+// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one. It makes the
+// command's own word, unless there is one. The error is about what was given.
+func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) error {
+	if d.Request == "" {
+		d.Request = rand.Text()
+	}
+	if !fl.Changed(flagTTY) || d.TTY && d.Stdin { // -it is what everybody types, in scripts too
 		d.TTY = IsTerminal(in)
 	}
+	return checkUser(d.User)
+}
+
+// checkUser refuses what --user cannot mean.
+func checkUser(text string) error {
+	if _, err := debugask.ParseUser(text); err != nil {
+		return fmt.Errorf("--user: %w", err)
+	}
+	return nil
+}
+
+// Makes tells whether anything was said that is about a new debug container only.
+func (d *Debug) Makes() bool {
+	return d.Profile != "" || d.User != "" || d.TTL != 0
 }
 
 // First is the request for a debug container that nobody named. Most pods live and have nobody by that name, so it is made without
@@ -62,6 +87,8 @@ func (d *Debug) Add(pod, name string, command []string) Session {
 	q := url.Values{debugask.ParamName: {name}, debugask.ParamImage: {d.ImageOrToolbox()}}
 	set(q, debugask.ParamTarget, d.Target)
 	set(q, debugask.ParamProfile, d.Profile)
+	set(q, debugask.ParamUser, d.User)
+	set(q, debugask.ParamRequest, d.Request)
 	if d.TTL != 0 {
 		q.Set(debugask.ParamTTL, d.TTL.String())
 	}
@@ -83,6 +110,8 @@ func (d *Debug) Attach(pod, name string, tty bool) Session {
 // Visit is the request for a command beside the pod's containers, which need not run (IX-09).
 func (d *Debug) Visit(pod string, command []string) Session {
 	q := url.Values{debugask.ParamExecImage: {d.ImageOrToolbox()}}
+	set(q, debugask.ParamExecUser, d.User)
+	set(q, debugask.ParamExecUserOf, d.Target)
 	if len(command) > 0 {
 		q["command"] = command
 	}

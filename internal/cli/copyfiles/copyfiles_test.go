@@ -201,3 +201,34 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+// IX-04: a copy that is cut off leaves the file that was there, and nothing else.
+func TestCutOff(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "file"), bytes.Repeat([]byte("new!"), 1<<18), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "file"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	none := func(path, why string) { t.Errorf("%s is left out: %s", path, why) }
+	if err := Pack(&stream, filepath.Join(from, "file"), "file", none); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{700, stream.Len() / 2} {
+		if _, err := Unpack(bytes.NewReader(stream.Bytes()[:part]), to, "file", none); err == nil {
+			t.Error("a stream that ends in the middle is well")
+		}
+	}
+	entries, err := os.ReadDir(to)
+	if text, rerr := os.ReadFile(filepath.Join(to, "file")); err != nil || rerr != nil || string(text) != "old" || len(entries) != 1 {
+		t.Errorf("%q, %v, %v, %v", text, entries, err, rerr)
+	}
+	if _, err := Unpack(&stream, to, "file", none); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(to, "file")); err != nil || len(text) != 1<<20 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}

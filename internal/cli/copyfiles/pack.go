@@ -74,3 +74,19 @@ func packOne(t *tar.Writer, file, name string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// Size is how many bytes the files of a tree have that Pack would write.
+func Size(local string) (total int64, err error) {
+	err = filepath.WalkDir(local, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		total += info.Size()
+		return nil
+	})
+	return total, err
+}

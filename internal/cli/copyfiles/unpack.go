@@ -4,6 +4,7 @@ package copyfiles
 
 import (
 	"archive/tar"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,8 @@ import (
 )
 
 // Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are the user's
-// own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped. An existing file is replaced; an existing
-// folder is added to. It returns how many entries were made.
+// own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped. An existing file is replaced when the new
+// one is whole; an existing folder is added to. It returns how many entries were made.
 func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -125,17 +126,34 @@ func (u *unpacker) replace(to string) error {
 	return u.root.Remove(to)
 }
 
+// file writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
 func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
-	if err := u.replace(to); err != nil {
+	if info, err := u.root.Lstat(to); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder: it is not replaced by a file", path.Join(u.root.Name(), to))
+	}
+	part := path.Join(path.Dir(to), partPrefix+rand.Text())
+	if err := u.write(part, mode, h, content); err != nil {
+		_ = u.root.Remove(part) // it may not have come about
+		return fmt.Errorf("%s: %w", path.Join(u.root.Name(), to), err)
+	}
+	if err := u.root.Rename(part, to); err != nil {
+		_ = u.root.Remove(part)
 		return err
 	}
+	return nil
+}
+
+// partPrefix begins the names of files that are not whole yet.
+const partPrefix = ".wherry-cp-"
+
+func (u *unpacker) write(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
 	f, err := u.root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, content)
 	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path.Join(u.root.Name(), to), err)
+		return err
 	}
 	return u.root.Chtimes(to, h.ModTime, h.ModTime)
 }

@@ -4,6 +4,7 @@ package poddebug
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,6 +31,13 @@ type Wish struct {
 	Target string
 	// Command is set when the user gave one: that is not for a container that runs already.
 	Command bool
+	// Made is set when anything else was said of how a new one is to be made.
+	Made bool
+}
+
+// makes tells whether the user said what to make. A name alone means one that is there.
+func (w Wish) makes() bool {
+	return w.Name == "" || w.Image != "" || w.Target != "" || w.Command || w.Made
 }
 
 // Choice is the way, and for Add and Attach the container's name.
@@ -45,6 +53,9 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 			return Choice{}, fmt.Errorf("debug container %q of pod %s is running: leave image, target and command out to attach to it, or choose another name", w.Name, pod.Name)
 		}
 		return Choice{Attach, w.Name}, nil
+	}
+	if !w.makes() {
+		return Choice{}, notThere(pod, w.Name)
 	}
 	if podspec.IsDead(pod, w.Target) {
 		return Choice{Way: Visit}, nil
@@ -67,4 +78,39 @@ func freeName(pod *corev1.Pod) string {
 			return name
 		}
 	}
+}
+
+// notThere says why there is no debug container of a name to come back to, and how to make one.
+func notThere(pod *corev1.Pod, name string) error {
+	make := fmt.Sprintf("to make one of that name: wherry debug -c %s -m %s %s", name, debugask.ToolboxImage, pod.Name)
+	state := podspec.DebugStateOf(pod, name)
+	switch state.Phase {
+	case podspec.DebugEnded:
+		return fmt.Errorf("debug container %s of pod %s has ended (exit code %d): what it printed is in kubectl logs %s -c %s; %s",
+			name, pod.Name, state.Terminated.ExitCode, pod.Name, name, make)
+	case podspec.DebugPending, podspec.DebugFailing:
+		return fmt.Errorf("debug container %s of pod %s has not started%s: wait for it, or stop it with wherry debug stop %s %s",
+			name, pod.Name, inBrackets(state.Reason), pod.Name, name)
+	}
+	if ref, ok := podspec.FindContainer(&pod.Spec, name); ok {
+		return fmt.Errorf("%s is a container of pod %s and not a debug container: to see its processes, wherry debug --target %s %s", ref.Container.Name, pod.Name, name, pod.Name)
+	}
+	var run []string
+	for i := range pod.Spec.EphemeralContainers {
+		if e := pod.Spec.EphemeralContainers[i].Name; podspec.DebugStateOf(pod, e).Phase == podspec.DebugRunning {
+			run = append(run, e)
+		}
+	}
+	there := "none runs in it"
+	if len(run) > 0 {
+		there = "running in it: " + strings.Join(run, ", ")
+	}
+	return fmt.Errorf("pod %s has no debug container %s (%s); %s", pod.Name, name, there, make)
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }

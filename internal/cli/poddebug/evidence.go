@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -14,11 +15,25 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended.
-func Evidence(pod *corev1.Pod, now time.Time) (lines []string) {
+// Dead are the containers of a pod that have ended and do not run, and that left no message: what they printed last says more.
+func Dead(pod *corev1.Pod) (names []string) {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			end := podspec.LastEnd(&list[i])
+			if end != nil && list[i].State.Running == nil && strings.TrimSpace(end.Message) == "" && (end.ExitCode != 0 || list[i].State.Waiting != nil) {
+				names = append(names, list[i].Name)
+			}
+		}
+	}
+	return names
+}
+
+// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended. said is what
+// containers printed last, by their names.
+func Evidence(pod *corev1.Pod, now time.Time, said map[string]string) (lines []string) {
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
 		for i := range list {
-			if line := obituary(&list[i], now); line != "" {
+			if line := obituary(&list[i], now, said[list[i].Name]); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -26,7 +41,7 @@ func Evidence(pod *corev1.Pod, now time.Time) (lines []string) {
 	return lines
 }
 
-func obituary(s *corev1.ContainerStatus, now time.Time) string {
+func obituary(s *corev1.ContainerStatus, now time.Time, said string) string {
 	end := podspec.LastEnd(s)
 	if end == nil {
 		return ""
@@ -36,7 +51,10 @@ func obituary(s *corev1.ContainerStatus, now time.Time) string {
 	if !end.FinishedAt.IsZero() {
 		fmt.Fprintf(&b, " %s ago", duration.HumanDuration(now.Sub(end.FinishedAt.Time)))
 	}
-	if s.RestartCount > 0 {
+	switch {
+	case s.RestartCount == 1:
+		b.WriteString(", restarted once")
+	case s.RestartCount > 1:
 		fmt.Fprintf(&b, ", restarted %d times", s.RestartCount)
 	}
 	switch {
@@ -45,11 +63,30 @@ func obituary(s *corev1.ContainerStatus, now time.Time) string {
 	case s.State.Waiting != nil && s.State.Waiting.Reason != "":
 		fmt.Fprintf(&b, ", now %s", s.State.Waiting.Reason)
 	}
-	if m := strings.TrimSpace(end.Message); m != "" {
-		lines := strings.Split(m, "\n")
-		fmt.Fprintf(&b, ": %s", lines[len(lines)-1])
+	if last := lastLine(end.Message); last != "" {
+		fmt.Fprintf(&b, ": %s", last)
+	} else if last := lastLine(said); last != "" {
+		fmt.Fprintf(&b, ", last log line: %s", last)
 	}
 	return b.String()
+}
+
+// maxLine bounds a container's own words.
+const maxLine = 200
+
+// lastLine is the last line of a container's words, without what a terminal would obey.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	line := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text[strings.LastIndexByte(text, '\n')+1:]))
+	if len(line) > maxLine {
+		return string(line[:maxLine]) + "…"
+	}
+	return string(line)
 }
 
 // cause is what ended it.

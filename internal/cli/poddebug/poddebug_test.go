@@ -54,10 +54,18 @@ func TestChoose(t *testing.T) {
 		"DC-01 the next one":                   {podOf(up, running("debug")), Wish{}, Choice{Add, "debug-2"}, ""},
 		"DC-01 a main container has the name":  {podOf([]corev1.ContainerStatus{running("debug")}), Wish{}, Choice{Add, "debug-2"}, ""},
 		"DC-06 the name of one that has ended": {podOf(up, ended("debug", 0)), Wish{}, Choice{Add, "debug"}, ""},
-		"DC-02 the user's name":                {podOf(up), Wish{Name: "mine"}, Choice{Add, "mine"}, ""},
+		"DC-02 the user's name":                {podOf(up), Wish{Name: "mine", Command: true}, Choice{Add, "mine"}, ""},
 		"DC-07 one that runs":                  {podOf(up, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
 		"DC-07 also in a pod that crashes":     {podOf(crash, running("mine")), Wish{Name: "mine"}, Choice{Attach, "mine"}, ""},
 		"DC-06 one that runs is not replaced":  {podOf(up, running("mine")), Wish{Name: "mine", Image: "x"}, Choice{}, "choose another name"},
+		"DC-07 one that has ended":             {podOf(up, ended("mine", 3)), Wish{Name: "mine"}, Choice{}, "has ended (exit code 3)"},
+		"DC-07 how to make it again":           {podOf(up, ended("mine", 3)), Wish{Name: "mine"}, Choice{}, "wherry debug -c mine -m wherry.dev/toolbox p"},
+		"DC-07 a name misspelt":                {podOf(up, running("mine"), ended("old", 0)), Wish{Name: "mime"}, Choice{}, "no debug container mime (running in it: mine)"},
+		"DC-07 a name that nobody has":         {podOf(up), Wish{Name: "mine"}, Choice{}, "(none runs in it); to make one of that name"},
+		"DC-07 one that cannot start":          {podOf(up, waiting("mine", "ErrImagePull", nil)), Wish{Name: "mine"}, Choice{}, "has not started (ErrImagePull)"},
+		"DC-07 a main container's name":        {podOf(up), Wish{Name: "main"}, Choice{}, "wherry debug --target main p"},
+		"DC-07 of a pod that has ended":        {podOf(crash), Wish{Name: "mine"}, Choice{}, "no debug container mine"},
+		"DC-06 said how to make it":            {podOf(up, ended("mine", 3)), Wish{Name: "mine", Made: true}, Choice{Add, "mine"}, ""},
 		"not started yet":                      {podOf(starting), Wish{}, Choice{Add, "debug"}, ""},
 		"IX-09 crash loop":                     {podOf(crash), Wish{}, Choice{Way: Visit}, ""},
 		"IX-09 crash loop of the target":       {podOf(append(slices.Clone(up), crash[0])), Wish{Target: "main"}, Choice{Add, "debug"}, ""},
@@ -98,14 +106,19 @@ func TestEvidence(t *testing.T) {
 		{Name: "bad", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError"}}},
 	})
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended("init", 0)}
+	p.Status.ContainerStatuses[2].RestartCount = 1
+	if got := Dead(p); !slices.Equal(got, []string{"oom", "segv", "bad"}) {
+		t.Errorf("whose last words are looked for: %v", got)
+	}
+	said := map[string]string{"main": "not asked for\n", "segv": "loading\n\x1b[31mbad\tpointer\r\n"}
 	want := []string{
 		"init: completed",
 		"main: exit code 1 90s ago, restarted 4 times, now CrashLoopBackOff: no such table: users",
-		"oom: out of memory (OOMKilled)",
-		"segv: killed by signal 11 (segmentation fault)",
+		"oom: out of memory (OOMKilled), restarted once",
+		"segv: killed by signal 11 (segmentation fault), last log line:  [31mbad pointer",
 		"bad: exit code 128 (StartError)",
 	}
-	if got := Evidence(p, now); !slices.Equal(got, want) {
+	if got := Evidence(p, now, said); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -14,9 +14,13 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // protocol is the WebSocket protocol for streams that can be closed one by one (KEP-4006).
@@ -39,6 +43,8 @@ type Server struct {
 	Proxy  func(*http.Request) (*url.URL, error) // may be nil: none
 	// Connected is called when the server is there and before it is asked; it may be nil.
 	Connected func()
+	// Note is called with what the server tells the user beside the streams it has granted; it may be nil.
+	Note func(text string)
 }
 
 // UserAgent is what the server knows these requests by.
@@ -86,7 +92,22 @@ func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
 	if line != nil {
 		line.settled(err == nil)
 	}
+	if err == nil && s.Note != nil {
+		for _, text := range resp.Header.Values(debugask.HeaderNote) {
+			s.Note(printable(text))
+		}
+	}
 	return conn, err
+}
+
+// printable is a text without what a terminal would obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // direct connects, unless there is a proxy to connect through, and has d use that connection.

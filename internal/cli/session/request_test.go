@@ -19,6 +19,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
+
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -288,6 +290,25 @@ func TestCancelled(t *testing.T) {
 	code, err := Request{Dial: Server{}.Dial, URL: u, Stdout: io.Discard}.Run(ctx)
 	if code != ExitInterrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("code %d, %v", code, err)
+	}
+}
+
+// DC-15 RS-13: what the server tells beside the streams reaches the user, and nothing in it is obeyed by a terminal.
+func TestNotes(t *testing.T) {
+	up := websocket.Upgrader{Subprotocols: []string{protocol}}
+	u := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		c, err := up.Upgrade(w, r, http.Header{debugask.HeaderNote: {"none is joined\x1b[2J"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		tell(t, c, channelStatus, success)
+	})
+	var notes []string
+	code, err := Request{Dial: Server{Note: func(text string) { notes = append(notes, text) }}.Dial, URL: u, Stdout: io.Discard}.Run(t.Context())
+	if code != 0 || err != nil || len(notes) != 1 || notes[0] != "none is joined [2J" {
+		t.Errorf("code %d, %v, %q", code, err, notes)
 	}
 }
 

@@ -108,30 +108,19 @@ const refusedByNode = "unable to upgrade connection: "
 
 // Failure is the exit code for a failure told in words only, and the words as the user should read them.
 func Failure(text string) (int, error) {
-	text = plain(text)
-	if said, ok := strings.CutPrefix(text, refusedByNode); ok {
-		return ExitRefused, errors.New(said)
+	said := exitcode.Plain(text)
+	if refused, ok := strings.CutPrefix(said, refusedByNode); ok {
+		return ExitRefused, errors.New(exitcode.Plain(refused))
 	}
 	if aboutStart(text) {
 		if code := exitcode.Of(text); code != 0 {
-			return code, errors.New(text)
+			return code, errors.New(said)
 		}
 	}
-	if text == "" {
-		text = "the session failed, and the server did not say why"
+	if said == "" {
+		said = "the session failed, and the server did not say why"
 	}
-	return ExitFailed, errors.New(text)
-}
-
-// plain takes the API's word "Internal error occurred" away, which a runtime's error gets at each of the places it comes through.
-func plain(text string) string {
-	for {
-		rest, cut := strings.CutPrefix(text, "Internal error occurred: ")
-		if !cut {
-			return text
-		}
-		text = rest
-	}
+	return ExitFailed, errors.New(said)
 }
 
 // aboutStart tells whether an error is about starting the command, in the runtime's words.

@@ -93,6 +93,18 @@ func (o *Outcome) Take(u *url.URL) (code int, err error, had bool) {
 	return o.code, o.err, true
 }
 
+// Param is a parameter of the request that the session was; empty without one. The main program asks for the same.
+func (o *Outcome) Param(name string) string {
+	if o == nil {
+		return ""
+	}
+	u, err := url.Parse(o.url)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get(name)
+}
+
 // Received is what the short program has handed over to this process; nil if it has not, or had carried no session.
 func Received() (*Outcome, error) {
 	text, ok := os.LookupEnv(handedOver)

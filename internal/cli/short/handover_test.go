@@ -120,3 +120,12 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// DC-03: the main program asks for what the short one has asked for, with the same word.
+func TestParam(t *testing.T) {
+	var none *Outcome
+	o := &Outcome{url: "https://x/exec?ephemeralContainerRequest=mine"}
+	if none.Param("ephemeralContainerRequest") != "" || o.Param("ephemeralContainerRequest") != "mine" || o.Param("other") != "" {
+		t.Error("not what was asked for")
+	}
+}

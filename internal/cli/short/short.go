@@ -33,6 +33,7 @@ type plan struct {
 	server       session.Server
 	url          *url.URL
 	announcement string // for the user, when the server is there
+	talks        bool   // the user wants to know more than what the command says
 	whole        bool   // nothing is left to do when it has ended
 }
 
@@ -65,9 +66,11 @@ func (w world) debug(args []string) (*plan, bool) {
 	if err != nil {
 		return nil, false
 	}
-	d.Settle(fl, w.in)
+	if d.Settle(fl, w.in) != nil {
+		return nil, false
+	}
 	p := &plan{Session: d.First(pod, command)}
-	if d.Talks(w.err) {
+	if p.talks = d.Talks(w.err); p.talks {
 		p.announcement = d.Announcement(pod, debugask.FirstName)
 	}
 	return w.at(where, p)
@@ -143,7 +146,10 @@ func (w world) proxied() bool {
 // carry carries the session; nil if the server could not be reached.
 func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	server := p.server
-	server.Connected = func() { w.say(p) }
+	server.Connected = func() { w.say(p, p.announcement) }
+	if p.talks {
+		server.Note = func(text string) { w.say(p, text) }
+	}
 	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
 	if p.Stdin {
 		r.Stdin = w.in
@@ -155,13 +161,13 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	return &Outcome{url: p.url.String(), code: code, err: err}
 }
 
-// say announces a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.
-func (w world) say(p *plan) {
+// say tells the user of a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.
+func (w world) say(p *plan, text string) {
 	end := "\n"
 	if p.TTY {
 		end = "\r\n"
 	}
-	if p.announcement != "" {
-		_, _ = io.WriteString(w.err, p.announcement+end)
+	if text != "" {
+		_, _ = io.WriteString(w.err, text+end)
 	}
 }

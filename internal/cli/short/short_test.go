@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,11 +55,18 @@ func TestPlan(t *testing.T) {
 		"/usr/bin/wherry debug pod/web -n x -- ls -l":   "x" + exec + "command=ls&command=-l&ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
 		"wherry debug -qt -m i --target main -p web":    "work" + exec + "ephemeralContainerImage=i&ephemeralContainerName=debug&ephemeralContainerTarget=main&ephemeralContainerUnlessDead=true&stdin=true&stdout=true&tty=true",
 		"wherry debug --ttl 30m --profile=netadmin web": "work" + exec + "ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerProfile=netadmin&ephemeralContainerTTL=30m0s&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
+		"wherry debug -it web":                          "work" + exec + "ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true", // no terminal here
 		"wherry debug -p ls":                            "work/pods/ls/exec?ephemeralContainerImage=wherry.dev%2Ftoolbox&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&stderr=true&stdin=true&stdout=true",
 		"wherry exec web -- true":                       "work" + exec + "command=true&stderr=true&stdout=true",
 		"wherry exec -it web -m i --writable -c main":   "work" + exec + "container=main&image=i&stderr=true&stdin=true&stdout=true&writable=true", // no terminal here
 		"wherry exec web -m i -- sh -c -x":              "work" + exec + "command=sh&command=-c&command=-x&image=i&stderr=true&stdout=true",
+		"wherry debug web --user 7:8 -m i":              "work" + exec + "ephemeralContainerImage=i&ephemeralContainerName=debug&ephemeralContainerUnlessDead=true&ephemeralContainerUser=7%3A8&stderr=true&stdin=true&stdout=true",
+		"wherry exec web -m i -u 7 -- id":               "work" + exec + "command=id&image=i&stderr=true&stdout=true&user=7",
+		"wherry debug web --user root":                  "",
+		"wherry exec web --user 7 -- id":                "",
+		"wherry exec web -m i --user root -- id":        "",
 		"wherry exec ../services -- true":               "",
+		"wherry debug node/vm":                          "",
 		"wherry debug a/b":                              "",
 		"wherry debug web -n ..":                        "",
 		"wherry debug -c debug web":                     "",
@@ -90,6 +98,11 @@ func TestPlan(t *testing.T) {
 		got := ""
 		if ok {
 			got = strings.TrimPrefix(p.url.String(), srv.URL+"/api/v1/namespaces/")
+			if own := p.url.Query().Get(debugask.ParamRequest); own != "" {
+				got = strings.Replace(got, "&"+debugask.ParamRequest+"="+own, "", 1)
+			} else if !p.whole {
+				t.Errorf("%s: the run is asked for without a word of its own", line)
+			}
 		}
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", line, got, want)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -30,6 +31,9 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.refuse(w, r, fail(http.StatusBadRequest, "%w", whyNoLog(pod, name, opts.Previous, err)))
 		return
+	}
+	if !opts.Follow && !opts.Previous {
+		s.read.note(r.URL.Query().Get("reader"), path, time.Now())
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &sender{w: w}

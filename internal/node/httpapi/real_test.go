@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -65,6 +66,8 @@ func TestOnEmbeddedContainerd(t *testing.T) {
 	for how := range executors {
 		t.Run("EC-14 exec "+how, func(t *testing.T) { w.realExec(t, how) })
 		t.Run("EC-15 attach "+how, func(t *testing.T) { w.realAttach(t, how) })
+		t.Run("EC-16 attach to an ordinary container "+how, func(t *testing.T) { w.realReplay(t, pod, how) })
+		t.Run("EC-16 attach to a short command "+how, func(t *testing.T) { w.realShort(t, pod, how) })
 		t.Run("exec with a terminal "+how, func(t *testing.T) { w.realTerminal(t, how) })
 	}
 	t.Run("EC-14 port-forward", func(t *testing.T) { w.realForward(t, port) })
@@ -126,7 +129,10 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-type realPod struct{ sandbox, main, logs string }
+type realPod struct {
+	sandbox, main, logs string
+	box                 *runtimeapi.PodSandboxConfig
+}
 
 // runRealPod runs a pod on the node's network whose main echoes its standard input and on a port.
 func runRealPod(t *testing.T, c *cri.Client, parent string, port int) realPod {
@@ -158,7 +164,7 @@ func runRealPod(t *testing.T, c *cri.Client, parent string, port int) realPod {
 	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: ctr.GetContainerId()}); err != nil {
 		t.Fatal(err)
 	}
-	return realPod{sandbox: s.GetPodSandboxId(), main: ctr.GetContainerId(), logs: box.GetLogDirectory()}
+	return realPod{sandbox: s.GetPodSandboxId(), main: ctr.GetContainerId(), logs: box.GetLogDirectory(), box: box}
 }
 
 func (w *world) realExec(t *testing.T, how string) {
@@ -268,5 +274,99 @@ func (w *world) realLogs(t *testing.T, pod realPod) {
 	}
 	if code, text := w.do(w.masters, http.MethodPost, "/exec/default/web/main?output=1&"+command("/prog")); code != 500 || !strings.Contains(text, "CONTAINER_EXITED") {
 		t.Errorf("exec in an ended container: %d %q", code, text)
+	}
+}
+
+// ordinary runs a container of the pod that is none of debugging's, under its own name.
+func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string) (id string) {
+	t.Helper()
+	c := w.server.config.CRI
+	if err := os.Mkdir(filepath.Join(pod.logs, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	host := &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_CONTAINER}
+	labels := maps.Clone(pod.box.GetLabels())
+	labels[cri.LabelContainerType], labels[cri.LabelContainerName] = string(cri.TypeRegular), name
+	made, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: pod.sandbox, SandboxConfig: pod.box,
+		Config: &runtimeapi.ContainerConfig{
+			Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: progimage.Ref}, Labels: labels, Args: args,
+			Stdin: true, LogPath: filepath.Join(name, "main"), Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: host}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.Runtime.RemoveContainer(context.Background(), &runtimeapi.RemoveContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: made.GetContainerId()}); err != nil {
+		t.Fatal(err)
+	}
+	return made.GetContainerId()
+}
+
+// Who attaches to an ordinary container sees what was printed before, once; who has read the log just before does not see it again.
+func (w *world) realReplay(t *testing.T, pod realPod, how string) {
+	name := "echo-" + how
+	was, wasLog := w.host.containers["main"], w.host.logPath
+	defer func() { w.host.containers["main"], w.host.logPath = was, wasLog }()
+	w.host.containers["main"] = w.ordinary(t, pod, name, "stdout=started", "echo=true")
+	w.host.logPath = filepath.Join(pod.logs, name)
+	for i, reads := range []bool{false, true, false} {
+		reader := fmt.Sprintf("reader=%d", i)
+		if reads {
+			if code, text := w.get(w.masters, "/containerLogs/default/web/main?"+reader); code != 200 || !strings.HasPrefix(text, "started\n") {
+				t.Errorf("the log: %d %q", code, text)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		e := w.executor(how, "/attach/default/web/main?input=1&output=1&"+reader)
+		out, outEnd := io.Pipe()
+		in, inEnd := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: outEnd}) }()
+		words := fmt.Sprintf("%s %d\n", how, i)
+		go func() { _, _ = io.WriteString(inEnd, words) }()
+		lines := bufio.NewReader(out)
+		var seen []string
+		for line, err := lines.ReadString('\n'); ; line, err = lines.ReadString('\n') {
+			if err != nil {
+				t.Fatalf("client %d: %q, %v", i, seen, err)
+			}
+			if seen = append(seen, line); line == words {
+				break
+			}
+		}
+		want := i + 2 // started, and the words of all up to it
+		if reads {
+			want = 1
+		}
+		if len(seen) != want || !reads && seen[0] != "started\n" {
+			t.Errorf("client %d sees %q, want %d lines", i, seen, want)
+		}
+		cancel()
+		<-done
+		_ = inEnd.Close()
+		_ = out.Close()
+	}
+}
+
+// A command that has printed and ended before its client was joined has lost nothing.
+func (w *world) realShort(t *testing.T, pod realPod, how string) {
+	was, wasLog := w.host.containers["main"], w.host.logPath
+	defer func() { w.host.containers["main"], w.host.logPath = was, wasLog }()
+	for i := range 5 {
+		name := fmt.Sprintf("short-%s-%d", how, i)
+		w.host.containers["main"] = w.ordinary(t, pod, name, "stdout=hi", fmt.Sprintf("run_for=%dms", 5*i), "exit_code=3")
+		w.host.logPath = filepath.Join(pod.logs, name)
+		var out bytes.Buffer
+		err := w.executor(how, "/attach/default/web/main?output=1").StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
+		if err != nil && strings.Contains(err.Error(), "CONTAINER_EXITED") {
+			continue // it is told so, and clients read the log then
+		}
+		if err != nil || out.String() != "hi\n" {
+			t.Errorf("%d: %q, %v", i, out.String(), err)
+		}
 	}
 }

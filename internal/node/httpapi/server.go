@@ -68,6 +68,7 @@ type Server struct {
 	config   Config
 	authn    authenticator.Request
 	logs     *os.Root // nil without LogDir
+	read     readLogs
 	logger   *slog.Logger
 	http     *http.Server
 	local    *http.Server // nil until StartLocal

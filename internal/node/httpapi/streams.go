@@ -116,7 +116,16 @@ func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opt
 		s.refuse(w, r, inContainer(r, err))
 		return
 	}
-	s.remoteCommand(w, r, resp.GetUrl(), opts)
+	location, err := runtimeURL(resp.GetUrl())
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	path := ""
+	if pod, name, perr := s.containerOf(r); perr == nil {
+		path, _ = s.config.Host.LogPath(pod.UID, name, false) // without a log there is nothing to show
+	}
+	s.serveReplayed(w, r, id, path, location, opts)
 }
 
 // portForward connects to ports in the pod's network (EC-14).

@@ -80,9 +80,9 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
 	}
 	policy := PolicyOf(c.ImagePullPolicy, ref)
-	builtIn := podspec.IsToolbox(c.Image)
-	if builtIn {
-		policy = corev1.PullNever // no registry has it
+	toolbox := podspec.IsToolbox(c.Image)
+	if ref.Own() {
+		policy = corev1.PullNever // whatever was asked for: nobody knows who answers by that name
 	}
 	if policy != corev1.PullAlways {
 		id, _, err := p.inspect(ctx, ref)
@@ -100,8 +100,11 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 	if policy == corev1.PullNever {
 		message := fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image)
-		if builtIn {
+		switch {
+		case toolbox:
 			message = fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", c.Image)
+		case ref.Own():
+			message = fmt.Sprintf("Container image %q is not here: %s", c.Image, imagename.NotPulled(c.Image))
 		}
 		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
 		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}

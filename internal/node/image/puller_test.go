@@ -142,6 +142,8 @@ func TestEnsure(t *testing.T) {
 			events: []string{`Normal Pulling Pulling image "a:v1"`, `Warning Failed Failed to pull image "a:v1": image docker.io/library/a:v1 not found in registry docker.io`}},
 		"Never, there": {image: "a:v1", policy: corev1.PullNever, present: true, want: "id-of-a:v1",
 			events: []string{`Normal Pulled Container image "a:v1" already present on machine and can be accessed by the pod`}},
+		"PL-03 a name of wherry's own": {image: "wherry.dev/app:1", policy: corev1.PullAlways, want: ErrImageNeverPull,
+			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/app:1" is not here: wherry.dev/app:1 is never fetched from a registry, as its name is one of wherry's own: import it (wherry image import), or give it another name`}},
 		"DC-01 the built-in image, not there": {image: "wherry.dev/toolbox", policy: corev1.PullAlways, want: ErrImageNeverPull,
 			events: []string{`Warning ErrImageNeverPull Container image "wherry.dev/toolbox" is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image`}},
 		"Never, not there": {image: "a:v1", policy: corev1.PullNever, want: ErrImageNeverPull,

@@ -3,6 +3,9 @@
 package imageexec
 
 import (
+	"fmt"
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -19,13 +22,12 @@ const filesAt = "/c"
 
 // containerConfig makes the config of the command's container. pod is the pod, or what stands in for it; files and hosts
 // are the session's, on the node.
-func containerConfig(r Request, session string, pod *corev1.Pod, p place, node ops.Node, image *runtimeapi.Image, files, hosts string) (*runtimeapi.ContainerConfig, error) {
-	security, _ := podspec.ImageExecSecurity(pod)
+func containerConfig(r Request, session string, pod *corev1.Pod, p place, node ops.Node, image *runtimeapi.Image, user *ops.User, files, hosts string) (*runtimeapi.ContainerConfig, error) {
 	c, err := ops.ContainerConfig(ops.ContainerInput{
-		Pod:  pod,
-		Kind: podspec.Ephemeral,
-		Container: &corev1.Container{Name: "exec-" + session[:8], Image: r.Image, Command: r.Command,
-			Stdin: r.Stdin, StdinOnce: r.Stdin, TTY: r.TTY, SecurityContext: security},
+		Pod:       pod,
+		Kind:      podspec.Ephemeral,
+		Container: container(r, session, pod),
+		User:      user,
 		Node:      node,
 		Image:     image,
 		TargetID:  p.Target,
@@ -40,6 +42,26 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 	c.LogPath = ""        // its output is the client's
 	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = string(cri.TypeExec), session
 	return c, nil
+}
+
+// container is the command's container as a spec would have it.
+func container(r Request, session string, pod *corev1.Pod) *corev1.Container {
+	security, _ := podspec.ImageExecSecurity(pod, r.User, r.likeWhom())
+	return &corev1.Container{Name: "exec-" + session[:8], Image: r.Image, Command: r.Command,
+		Stdin: r.Stdin, StdinOnce: r.Stdin, TTY: r.TTY, SecurityContext: security}
+}
+
+// userNote tells the client whom its command runs as, where that is not root because the pod does not allow it; nothing if the client
+// has named a user itself.
+func userNote(r Request, pod *corev1.Pod, config *runtimeapi.ContainerConfig) string {
+	if _, forced := podspec.ImageExecSecurity(pod, r.User, r.likeWhom()); !forced || r.User != nil {
+		return ""
+	}
+	who := config.GetLinux().GetSecurityContext().GetRunAsUsername()
+	if who == "" {
+		who = strconv.FormatInt(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue(), 10)
+	}
+	return fmt.Sprintf("the pod has runAsNonRoot: the command runs as user %s and cannot read what that user may not", who)
 }
 
 // sandboxConfig makes the config of a temporary sandbox.

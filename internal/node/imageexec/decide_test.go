@@ -4,6 +4,7 @@ package imageexec
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -168,7 +170,7 @@ func TestConfig(t *testing.T) {
 	command := []string{"sh", "-c", "echo $$ $(HOME)"}
 	image := &runtimeapi.Image{Id: "sha256:1", Uid: &runtimeapi.Int64Value{Value: 7}}
 	make := func(p *corev1.Pod, pl place) (*runtimeapi.ContainerConfig, error) {
-		return containerConfig(Request{Image: "tools", Command: command, Stdin: true}, "0123456789abcdef", p, pl, ops.Node{}, image, "/s/c", "/s/hosts")
+		return containerConfig(Request{Image: "tools", Command: command, Stdin: true}, "0123456789abcdef", p, pl, ops.Node{}, image, nil, "/s/c", "/s/hosts")
 	}
 	c, err := make(testPod(), place{Target: "m0"})
 	if err != nil {
@@ -220,23 +222,72 @@ func TestSecurity(t *testing.T) {
 		"one container does not":            {testPod(each(&no)), false, nil},
 		"the pod says so, and names nobody": {testPod(func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &yes} }), true, nil},
 	} {
-		sc, note := podspec.ImageExecSecurity(c.pod)
+		sc, forced := podspec.ImageExecSecurity(c.pod, nil, "")
+		if forced != c.forced {
+			t.Errorf("%s: forced %t", name, forced)
+		}
 		if !c.forced {
-			if *sc.RunAsUser != 0 || sc.Capabilities != nil || note != "" {
-				t.Errorf("%s: %+v, %q", name, sc, note)
+			if *sc.RunAsUser != 0 || sc.Capabilities != nil {
+				t.Errorf("%s: %+v", name, sc)
 			}
 			continue
 		}
 		if !reflect.DeepEqual(sc.RunAsUser, c.user) || !*sc.RunAsNonRoot || *sc.AllowPrivilegeEscalation || sc.Capabilities.Drop[0] != "ALL" ||
-			sc.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || note == "" {
-			t.Errorf("%s: %+v, %q", name, sc, note)
+			sc.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("%s: %+v", name, sc)
 		}
 	}
-	_, err := containerConfig(Request{Image: "tools"}, "0123456789", testPod(func(p *corev1.Pod) {
-		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &yes}
-	}), place{}, ops.Node{}, &runtimeapi.Image{}, "", "")
-	if err == nil || !strings.Contains(err.Error(), "runAsNonRoot") {
-		t.Errorf("an image of root's in a pod without root: %v", err)
+}
+
+// IX-03: in a pod without root the command is whom the client names, or the user that its container was found to have; the client is
+// told of the latter. Root is refused whoever names it.
+func TestUser(t *testing.T) {
+	yes, other := true, int64(1234)
+	rootless := testPod(func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &yes} })
+	rootless.Spec.Containers = append(rootless.Spec.Containers, corev1.Container{Name: "other", SecurityContext: &corev1.SecurityContext{RunAsUser: &other}})
+	for name, c := range map[string]struct {
+		pod    *corev1.Pod
+		asked  string
+		userOf string
+		found  *ops.User
+		user   int64
+		group  int64 // -1: none
+		note   bool
+		fails  string
+	}{
+		"root":                          {pod: testPod(), user: 0},
+		"somebody":                      {pod: testPod(), asked: "7:8", user: 7, group: 8},
+		"no group":                      {pod: testPod(), asked: "7", user: 7, group: -1},
+		"without root, nobody is known": {pod: rootless, userOf: "main", fails: "image will run as root"},
+		"the advice":                    {pod: rootless, userOf: "main", fails: "--user 65534"},
+		"without root, found":           {pod: rootless, userOf: "main", found: &ops.User{ID: 65532, Group: new(int64(3))}, user: 65532, group: 3, note: true},
+		"without root, by the spec":     {pod: rootless, userOf: "other", found: &ops.User{ID: 65532}, user: other, group: -1, note: true},
+		"without root, asked":           {pod: rootless, asked: "7", found: &ops.User{ID: 65532}, user: 7, group: -1},
+		"root is asked for":             {pod: rootless, asked: "0", found: &ops.User{ID: 65532}, fails: "breaks non-root policy"},
+	} {
+		asked, err := debugask.ParseUser(c.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Image: "tools", User: asked, UserOf: c.userOf}
+		config, err := containerConfig(r, "0123456789", c.pod, place{}, ops.Node{}, &runtimeapi.Image{}, c.found, "", "")
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		sc := config.GetLinux().GetSecurityContext()
+		group := int64(-1)
+		if sc.GetRunAsGroup() != nil {
+			group = sc.GetRunAsGroup().GetValue()
+		}
+		if err != nil || sc.GetRunAsUser().GetValue() != c.user || group != c.group {
+			t.Errorf("%s: user %v, group %v, %v", name, sc.GetRunAsUser(), sc.GetRunAsGroup(), err)
+		}
+		if note := userNote(r, c.pod, config); (note != "") != c.note || c.note && !strings.Contains(note, fmt.Sprintf("user %d ", c.user)) {
+			t.Errorf("%s: note %q", name, note)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -160,15 +161,15 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	s.notes = append(s.notes, p.Notes...)
-	if _, note := podspec.ImageExecSecurity(pod); note != "" {
-		s.notes = append(s.notes, note)
-	}
 	if s.tree, err = makeTree(filepath.Join(s.e.Folder, s.id)); err != nil {
 		return err
 	}
-	config, err := s.config(ctx, pod, p)
+	config, err := s.config(ctx, pod, seen, p)
 	if err != nil {
 		return err
+	}
+	if note := userNote(s.req, pod, config); note != "" {
+		s.notes = append(s.notes, note)
 	}
 	show, left := choose(pod, seen)
 	s.notes = append(s.notes, left...)
@@ -183,7 +184,7 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // config decides the container's config.
-func (s *Session) config(ctx context.Context, pod *corev1.Pod, p place) (*runtimeapi.ContainerConfig, error) {
+func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p place) (*runtimeapi.ContainerConfig, error) {
 	as := pod
 	if p.Box == nil {
 		as = standIn(pod, s.id)
@@ -195,7 +196,11 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, p place) (*runtim
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %s", s.req.Image, cri.Message(err))
 	}
-	c, err := containerConfig(s.req, s.id, as, p, s.e.Ops.Node, got.GetImage(), s.tree.files(), s.tree.hosts())
+	var user *ops.User
+	if ops.NeedsUser(as, container(s.req, s.id, as), podspec.Ephemeral, got.GetImage()) {
+		user = s.e.Ops.DebugUser(ctx, pod, seen, s.req.likeWhom(), s.req.Image)
+	}
+	c, err := containerConfig(s.req, s.id, as, p, s.e.Ops.Node, got.GetImage(), user, s.tree.files(), s.tree.hosts())
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "image %s cannot run in pod %q: %v", s.req.Image, pod.Name, err)
 	}

@@ -19,6 +19,8 @@ type Request struct {
 	Command   []string          // nil: the image's own
 	Container string            // whose processes the command is to see; "": nobody's
 	Writable  bool              // the containers' files may be changed
+	User      *debugask.User    // whom the command runs as; nil: it is decided here
+	UserOf    string            // the container whose user it is then, where root may not be; "": that of Container
 
 	Stdin, Stdout, Stderr, TTY bool
 }
@@ -27,11 +29,15 @@ type Request struct {
 // them. A terminal has no stderr of its own, so that is not asked for then. Every error is the client's.
 func Parse(q url.Values) (Request, error) {
 	r := Request{
-		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1",
+		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1", UserOf: q.Get("userOf"),
 		Stdin: q.Get("input") == "1", Stdout: q.Get("output") == "1", Stderr: q.Get("error") == "1", TTY: q.Get("tty") == "1",
 		Policy: corev1.PullPolicy(q.Get("pullPolicy")),
 	}
 	r.Stderr = r.Stderr && !r.TTY
+	var err error
+	if r.User, err = debugask.ParseUser(q.Get("user")); err != nil {
+		return r, fmt.Errorf("user: %w", err)
+	}
 	switch {
 	case r.Image == "":
 		return r, errors.New("image: you must specify the image whose command is to run")
@@ -57,4 +63,12 @@ func Parse(q url.Values) (Request, error) {
 		}
 	}
 	return r, nil
+}
+
+// likeWhom is the container whose user the command takes in a pod that must run without root; "" for the first that has one.
+func (r Request) likeWhom() string {
+	if r.UserOf != "" {
+		return r.UserOf
+	}
+	return r.Container
 }

@@ -37,6 +37,7 @@ type ContainerInput struct {
 	HostsFile      string // on the node
 	TerminationLog string // on the node
 	TargetID       string // of the container whose PID namespace is joined; "" for none
+	User           *User  // of a debugger that needs one (NeedsUser); nil where none is known
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)

@@ -111,6 +111,9 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	if err != nil {
 		return "", &fail{reasonConfig, err}
 	}
+	if NeedsUser(t.Pod, c.spec, c.kind, in.Image) {
+		in.User = r.DebugUser(ctx, t.Pod, t.Seen, c.target, c.spec.Image)
+	}
 	if in.TargetID, err = targetOf(t, c); err != nil {
 		return "", &fail{reasonCreate, err}
 	}

@@ -5,6 +5,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
+	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -139,26 +141,91 @@ func TestDebugCap(t *testing.T) {
 	}
 }
 
-// TestDebugUserAdvice: a debug container that may not run as root is told as whom it could.
-func TestDebugUserAdvice(t *testing.T) {
+// DC-14 IX-07: a debugger that may not be root is whom it would look at: by the runtime's word, by the spec's, else another container of
+// the pod; never root.
+func TestDebugUser(t *testing.T) {
+	group := ptr(int64(5))
+	p := basePod(func(p *corev1.Pod) {
+		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr(true)}
+		p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "named", SecurityContext: &corev1.SecurityContext{RunAsUser: ptr(int64(1234)), RunAsGroup: group}},
+			corev1.Container{Name: "last"})
+	})
 	for name, c := range map[string]struct {
-		change func(*corev1.Pod)
-		want   string
+		target string
+		known  map[string]User
+		image  string
+		want   *User
 	}{
-		"nobody when the pod's containers name no user": {func(*corev1.Pod) {}, "runAsUser 65534"},
-		"the user of a container that does": {func(p *corev1.Pod) {
-			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{RunAsUser: ptr(int64(1234))}
-		}, "runAsUser 1234"},
+		"the target's":              {"last", map[string]User{"main": {ID: 1}, "last": {65532, group}}, "i", &User{65532, group}},
+		"the target's by the spec":  {"named", map[string]User{"main": {ID: 1}}, "i", &User{1234, group}},
+		"no target":                 {"", map[string]User{"main": {ID: 1}, "last": {ID: 2}}, "i", &User{ID: 1}},
+		"the target's is not known": {"last", nil, "i", &User{1234, group}},
+		"the target is root":        {"last", map[string]User{"last": {ID: 0}, "main": {ID: 9}}, "i", &User{ID: 9}},
+		"an init's before nobody's": {"", map[string]User{"init": {ID: 3}}, "i", &User{1234, group}},
+	} {
+		if got := ofUser(p, c.target, c.known, c.image); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	plain := basePod(func(*corev1.Pod) {})
+	if got := ofUser(plain, "", nil, "tools"); got != nil {
+		t.Errorf("of nothing: %+v", got)
+	}
+	if got := ofUser(plain, "", nil, "wherry.dev/toolbox"); got == nil || got.ID != anyUser {
+		t.Errorf("the toolbox, of nothing: %+v", got)
+	}
+}
+
+// DC-14: a debug container without a user of its own runs as its target where the pod allows no root, whatever its profile is; one whose
+// image names a user by number, or that names one itself, is left alone.
+func TestDebugRunsAsTarget(t *testing.T) {
+	root, numbered, named := &runtimeapi.Image{}, &runtimeapi.Image{Uid: &runtimeapi.Int64Value{Value: 7}}, &runtimeapi.Image{Username: "tool"}
+	for name, c := range map[string]struct {
+		profile  string
+		asked    string
+		image    *runtimeapi.Image
+		rootless bool
+		user     int64
+		fails    string
+	}{
+		"general":                      {"", "", root, true, 65532, ""},
+		"restricted":                   {"restricted", "", root, true, 65532, ""},
+		"sysadmin":                     {"sysadmin", "", root, true, 65532, ""},
+		"an image with a name":         {"baseline", "", named, true, 65532, ""},
+		"an image with a number":       {"", "", numbered, true, 7, ""},
+		"asked for":                    {"", "1000", root, true, 1000, ""},
+		"asked for, restricted":        {"restricted", "1000", root, true, 1000, ""},
+		"root asked for":               {"", "0", root, true, 0, "breaks non-root policy"},
+		"a pod that allows root":       {"", "", root, false, 0, ""},
+		"restricted where root may be": {"restricted", "", root, false, 65532, ""},
 	} {
 		p := basePod(func(p *corev1.Pod) {
-			withDebug(func(e *corev1.EphemeralContainer) {
-				e.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: ptr(true)}
-			})(p)
-			c.change(p)
+			if c.rootless {
+				p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr(true)}
+			}
 		})
-		_, err := containerSecurity(ContainerInput{Pod: p, Container: podspec.AsContainer(&p.Spec.EphemeralContainers[0]), Kind: podspec.Ephemeral, Image: &runtimeapi.Image{}})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "image will run as root") {
-			t.Errorf("%s: %v", name, err)
+		asked, err := debugask.ParseUser(c.asked)
+		if err != nil {
+			t.Fatal(err)
 		}
+		e, err := podspec.NewDebugContainer(p, podspec.DebugContainer{Name: "d", Image: "i", Profile: c.profile, User: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := containerSecurity(ContainerInput{Pod: p, Container: podspec.AsContainer(&e), Kind: podspec.Ephemeral, Image: c.image, User: &User{ID: 65532}})
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || got.GetRunAsUser().GetValue() != c.user {
+			t.Errorf("%s: %v, %v", name, got.GetRunAsUser(), err)
+		}
+	}
+	p := basePod(func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr(true)} })
+	if _, err := containerSecurity(ContainerInput{Pod: p, Container: &p.Spec.Containers[0], Image: root, User: &User{ID: 65532}}); err == nil {
+		t.Error("a main container is given a user")
 	}
 }

@@ -116,8 +116,11 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 	if !out.Privileged {
 		out.MaskedPaths, out.ReadonlyPaths = maskedPaths(), readonlyPaths()
 	}
-	return out, setUser(out, in, first(sc.RunAsUser, ps.RunAsUser), first(sc.RunAsGroup, ps.RunAsGroup),
-		isTrue(first(sc.RunAsNonRoot, ps.RunAsNonRoot)))
+	user, group := first(sc.RunAsUser, ps.RunAsUser), first(sc.RunAsGroup, ps.RunAsGroup)
+	if in.User != nil && NeedsUser(in.Pod, in.Container, in.Kind, in.Image) {
+		user, group = &in.User.ID, first(group, in.User.Group)
+	}
+	return out, setUser(out, in, user, group, isTrue(first(sc.RunAsNonRoot, ps.RunAsNonRoot)))
 }
 
 // setUser decides whom the container runs as, and refuses root where the pod forbids it.
@@ -155,21 +158,12 @@ func setUser(out *runtimeapi.LinuxContainerSecurityContext, in ContainerInput, u
 // anyUser is the number of nobody in most images.
 const anyUser = 65534
 
-// userAdvice says what to do about a container that may not run as root. A debug container is best run as the user of those that
-// it is to look at, who may read their files and memory.
+// userAdvice says what to do about a container that may not run as root.
 func userAdvice(in ContainerInput) string {
 	if in.Kind != podspec.Ephemeral {
 		return "set securityContext.runAsUser to a number above 0, or use an image with a numeric USER"
 	}
-	user := int64(anyUser)
-	for ref := range podspec.Containers(&in.Pod.Spec) {
-		sc := ref.Container.SecurityContext
-		if ref.Kind != podspec.Ephemeral && sc != nil && sc.RunAsUser != nil && *sc.RunAsUser > 0 {
-			user = *sc.RunAsUser
-			break
-		}
-	}
-	return fmt.Sprintf("run it as another user, say securityContext.runAsUser %d (kubectl debug: in the file of --custom), or with an image that has a numeric USER", user)
+	return fmt.Sprintf("say as whom to run it, for example --user %d (kubectl debug: securityContext.runAsUser %d in the file of --custom), or use an image with a numeric USER", anyUser, anyUser)
 }
 
 func seccomp(p *corev1.SeccompProfile, dir string) *runtimeapi.SecurityProfile {

@@ -333,6 +333,8 @@ func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
 	if t.stopped {
 		return nil, false, false
 	}
+	// What a former process has logged already is let go by whoever makes room, also before this cursor has come past it.
+	t.ring.catchUp(c)
 	buf := t.logs.buffer()
 	for len(buf) > 0 && t.ring.more(c) {
 		n, s, at := t.ring.next(c, buf, false)

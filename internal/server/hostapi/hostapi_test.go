@@ -28,13 +28,18 @@ type node struct {
 	breaks   bool
 }
 
+var pause = &runtimeapi.Image{Id: "sha256:2", RepoTags: []string{"wherry.dev/pause:1"}, Size: 1, Pinned: true}
+
 var web = &runtimeapi.Image{Id: "sha256:1", RepoTags: []string{"example/web:1"}, Size: 5}
 
 func (n *node) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
-	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{web}}, nil
+	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{web, pause}}, nil
 }
 
 func (n *node) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest, _ ...grpc.CallOption) (*runtimeapi.ImageStatusResponse, error) {
+	if r.Image.Image == pause.Id {
+		return &runtimeapi.ImageStatusResponse{Image: pause}, nil
+	}
 	if r.Image.Image == "example/web:1" {
 		return &runtimeapi.ImageStatusResponse{Image: web}, nil
 	}
@@ -103,7 +108,7 @@ func TestRoundTrip(t *testing.T) {
 		if info, err := c.Info(ctx); err != nil || info.PID != 7 || info.URL != "https://x" {
 			t.Errorf("info: %+v, %v", info, err)
 		}
-		if l, err := c.List(ctx); err != nil || len(l) != 1 || l[0].Tags[0] != "example/web:1" {
+		if l, err := c.List(ctx); err != nil || len(l) != 2 || l[0].Tags[0] != "example/web:1" || l[0].BuiltIn || !l[1].BuiltIn {
 			t.Errorf("list: %+v, %v", l, err)
 		}
 		if names, err := c.Import(ctx, strings.NewReader("tar")); err != nil || n.imported != "tar" || len(names) != 1 {
@@ -127,6 +132,7 @@ func TestErrorsAreSentences(t *testing.T) {
 	c := serve(t, n, false)
 	ctx := t.Context()
 	_, inUse := c.Remove(ctx, "example/web:1", false)
+	_, builtIn := c.Remove(ctx, "sha256:2", true)
 	_, unknown := c.Remove(ctx, "example/none:1", false)
 	_, noServer := NewClient(filepath.Join(t.TempDir(), "wherry.sock")).List(ctx)
 	cases := map[string]struct {
@@ -134,6 +140,7 @@ func TestErrorsAreSentences(t *testing.T) {
 		want string
 	}{
 		"image in use":       {inUse, "example/web:1 is used by container main of pod default/web; delete that pod first, or use --force"},
+		"PL-03 built in":     {builtIn, "sha256:2 is built into wherry and is needed to run or debug pods: it can not be removed"},
 		"unknown image":      {unknown, "example/none:1: no such image on this node; see wherry image ls"},
 		"export unknown":     {c.Export(ctx, io.Discard, []string{"example/none:1"}), "no such image on this node"},
 		"export breaks":      {c.Export(ctx, io.Discard, []string{"example/web:1"}), "disk read error"},

@@ -13,6 +13,8 @@ import (
 
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // Archives reads and writes image archives. Only the embedded runtime can: the CRI has no call for it.
@@ -47,6 +49,7 @@ type Image struct {
 	Digests []string `json:"digests,omitempty"`
 	Size    uint64   `json:"size"`
 	Pinned  bool     `json:"pinned,omitempty"`
+	BuiltIn bool     `json:"builtIn,omitempty"` // made from the program; it can not be removed
 }
 
 // errorTrailer carries the error of an export that broke after its first byte.
@@ -100,7 +103,7 @@ func (s *Server) list(r *http.Request) (any, error) {
 	}
 	out := []Image{}
 	for _, i := range got.Images {
-		out = append(out, Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned})
+		out = append(out, Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, BuiltIn: builtIn(i)})
 	}
 	return out, nil
 }
@@ -139,12 +142,21 @@ func (s *Server) find(ctx context.Context, ref string) (*runtimeapi.Image, error
 	return got.Image, nil
 }
 
-// remove refuses an image that a container uses: its next restart would fail.
+// builtIn tells whether an image is made from the program: the pods' first process, or the toolbox.
+func builtIn(i *runtimeapi.Image) bool {
+	return slices.ContainsFunc(i.GetRepoTags(), imagename.BuiltIn)
+}
+
+// remove refuses an image that is built in, as no pod or no debugger would start, and one that a container uses: its next restart
+// would fail.
 func (s *Server) remove(r *http.Request) (any, error) {
 	ref := r.FormValue("ref")
 	image, err := s.find(r.Context(), ref)
 	if err != nil {
 		return nil, err
+	}
+	if builtIn(image) {
+		return nil, fmt.Errorf("%s is built into wherry and is needed to run or debug pods: it can not be removed", ref)
 	}
 	if r.FormValue("force") != "true" {
 		users, err := s.users(r.Context(), image)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -23,7 +22,7 @@ const notThere = 3
 func Applets() []applet.Applet {
 	return []applet.Applet{
 		{Name: "cp-pack", Usage: "--root FOLDER PATH", Short: "Write a tar archive of PATH, as seen with FOLDER as root, to standard output; " +
-			"exit code 3: PATH does not exist", Run: pack},
+			"its last part may be a pattern (*.log); exit code 3: PATH does not exist", Run: pack},
 		{Name: "cp-unpack", Usage: "--root FOLDER PATH", Short: "Read a tar archive from standard input into PATH, as seen with FOLDER as root; " +
 			"exit code 3: PATH does not exist", Run: unpack},
 	}
@@ -42,6 +41,7 @@ func exists(path string, err error) error {
 
 func pack(c *applet.Call) error {
 	rootPath := c.String(",root", "FOLDER", "/", "what to take for /")
+	total := c.Bool(",total", "say first on standard error how many bytes the files have: total N")
 	if err := c.Parse(1, 1); err != nil {
 		return err
 	}
@@ -53,27 +53,22 @@ func pack(c *applet.Call) error {
 		return err
 	}
 	defer r.close()
-	dir, base, err := r.parent(c.Args[0])
+	dir, found, err := r.find(c.Args[0])
 	if err != nil {
-		return exists(c.Args[0], err)
+		return err
 	}
 	defer unix.Close(dir)
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return exists(c.Args[0], err)
-	}
-	name := base
-	if trimmed := strings.TrimRight(c.Args[0], "/"); base == "." && trimmed != "" { // a link to a folder has the link's name
-		if last := trimmed[strings.LastIndexByte(trimmed, '/')+1:]; last != "." && last != ".." {
-			name = last
-		}
+	if *total {
+		fmt.Fprintf(c.Err, "total %d\n", sizeOf(dir, found))
 	}
 	out := bufio.NewWriterSize(c.Out, 1<<20)
 	p := NewPacker(out)
 	p.Problem = c.Warn
 	p.Note = func(note string) { fmt.Fprintf(c.Err, "%s: %s\n", c.Name, note) }
-	if err := p.add(dir, base, name); err != nil {
-		return fmt.Errorf("write the archive: %w", err)
+	for _, f := range found {
+		if err := p.add(dir, f.base, f.name); err != nil {
+			return fmt.Errorf("write the archive: %w", err)
+		}
 	}
 	return errors.Join(p.Close(), out.Flush())
 }

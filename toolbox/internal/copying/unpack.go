@@ -4,6 +4,7 @@ package copying
 
 import (
 	"archive/tar"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -207,36 +208,78 @@ func (u *Unpacker) settle(name string) error {
 // Finish sets what can only be set at the end. Call it after the last entry.
 func (u *Unpacker) Finish() error { return u.settle("") }
 
-func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Reader) error {
-	flags := unix.O_WRONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
-	err := unix.Unlinkat(dir, base, 0)
-	switch {
-	case err == nil, err == unix.ENOENT:
-		flags |= unix.O_CREAT | unix.O_EXCL
-	case err == unix.EBUSY: // a file that is mounted: a volume's, which can be written to and not replaced
-		flags |= unix.O_TRUNC
-	case err == unix.EISDIR:
-		return err
-	default:
-		return err
+// partPrefix begins the names of files that are not whole yet.
+const partPrefix = ".wherry-cp-"
+
+// makeFile writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
+func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Reader) (err error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.EISDIR
 	}
-	fd, err := unix.Openat(dir, base, flags, 0o600)
+	part := partPrefix + rand.Text()
+	f, err := openIn(dir, part, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), h.Name)
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(errors.New("it is no regular file"), err)
-	}
+	defer func() {
+		if err != nil {
+			_ = unix.Unlinkat(dir, part, 0)
+		}
+	}()
 	if holed(h) {
 		err = copyHoles(f, content, h.Size, u.buffer)
 	} else {
 		_, err = io.CopyBuffer(struct{ io.Writer }{f}, content, u.buffer)
 	}
+	if err == nil {
+		err = u.fileAttributes(dir, part, f, h)
+	}
 	if err != nil {
 		return err
 	}
+	err = unix.Renameat(dir, part, dir, base)
+	if err == unix.EBUSY { // a file that is mounted: a volume's, which can be written to and not replaced
+		return u.rewrite(dir, base, part, f, h)
+	}
+	return err
+}
+
+// rewrite gives an existing file the content of one that was made to replace it and could not.
+func (u *Unpacker) rewrite(dir int, base, part string, from *os.File, h *tar.Header) error {
+	defer func() { _ = unix.Unlinkat(dir, part, 0) }()
+	to, err := openIn(dir, base, unix.O_WRONLY|unix.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, u.buffer); err != nil {
+		return err
+	}
+	return errors.Join(u.fileAttributes(dir, base, to, h), to.Close())
+}
+
+// openIn opens a regular file of a folder, whatever stands there.
+func openIn(dir int, base string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(dir, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), base)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(errors.New("it is no regular file"), err)
+	}
+	return f, nil
+}
+
+// fileAttributes sets a file's extended attributes besides what every entry has.
+func (u *Unpacker) fileAttributes(dir int, base string, f *os.File, h *tar.Header) error {
+	fd := int(f.Fd())
 	for key, value := range h.PAXRecords {
 		if name, ok := strings.CutPrefix(key, xattrPrefix); ok && name != "security.capability" {
 			_ = unix.Fsetxattr(fd, name, []byte(value), 0) // as far as the file system has them
@@ -248,7 +291,7 @@ func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Read
 	if value, ok := h.PAXRecords[xattrPrefix+"security.capability"]; ok { // a change of owner takes it away, so last
 		_ = unix.Fsetxattr(fd, "security.capability", []byte(value), 0)
 	}
-	return f.Close()
+	return nil
 }
 
 // makeLink makes a hard link to a file that is below dir too.

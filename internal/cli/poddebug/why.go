@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poddebug
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// together is how far apart two ends may be stored that were one: times are stored in whole seconds.
+const together = 2 * time.Second
+
+// WhyEnded says why the last run of a debug container was ended from outside, or nothing if its command ended by itself.
+func WhyEnded(pod *corev1.Pod, name string) string {
+	end := podspec.DebugStateOf(pod, name).Terminated
+	if end == nil || end.ExitCode <= 128 { // nobody killed it
+		return ""
+	}
+	if pod.DeletionTimestamp != nil {
+		return fmt.Sprintf("pod %s is being deleted", pod.Name)
+	}
+	if want := podspec.DebugRunsOf(pod)[name]; want.StopAt != nil && !end.FinishedAt.Add(together).Before(want.StopAt.Time) {
+		if want.StoppedBy != "" {
+			return fmt.Sprintf("%s stopped debug container %s", want.StoppedBy, name)
+		}
+		return fmt.Sprintf("the time limit of debug container %s was over", name)
+	}
+	if end.Reason == "OOMKilled" {
+		return fmt.Sprintf("debug container %s was ended for want of memory (OOMKilled)", name)
+	}
+	return targetEnded(pod, name, end)
+}
+
+// targetEnded: the kernel ends everything in a PID namespace with its first process.
+func targetEnded(pod *corev1.Pod, name string, end *corev1.ContainerStateTerminated) string {
+	ref, ok := podspec.FindContainer(&pod.Spec, name)
+	if !ok || ref.Target == "" || end.ExitCode != 137 {
+		return ""
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			last := podspec.LastEnd(&list[i])
+			if list[i].Name != ref.Target || last == nil || last.FinishedAt.Sub(end.FinishedAt.Time).Abs() > together {
+				continue
+			}
+			return fmt.Sprintf("container %s has ended, and with it everything that had joined its processes", ref.Target)
+		}
+	}
+	return ""
+}

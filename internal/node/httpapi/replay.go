@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	client "k8s.io/client-go/tools/remotecommand"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"github.com/wherryproject/wherry/internal/node/logs"
+)
+
+const (
+	// replayMost is how much of a log is shown to who attaches, as much as is kept of a debug container.
+	replayMost = 1 << 20
+	// justRead is for how long somebody who has read a log is taken to know it: kubectl run reads it and attaches then.
+	justRead = 10 * time.Second
+	// endTime bounds the wait for the end of a container whose streams have ended.
+	endTime = time.Second
+	endTick = 10 * time.Millisecond
+)
+
+// readLogs remembers how far somebody has read a log, so that it is not shown again to them when they attach.
+type readLogs struct {
+	mu   sync.Mutex
+	last map[readLog]position
+}
+
+type readLog struct{ reader, path string }
+
+type position struct {
+	offset int64
+	at     time.Time
+}
+
+// note remembers that a log is about to be read to its end. Other API servers do not say by whom: then all are the reader "". What is written to it meanwhile is shown twice rather than never.
+func (l *readLogs) note(reader, path string, now time.Time) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, p := range l.last {
+		if now.Sub(p.at) > justRead {
+			delete(l.last, k)
+		}
+	}
+	if l.last == nil {
+		l.last = map[readLog]position{}
+	}
+	l.last[readLog{reader, path}] = position{info.Size(), now}
+}
+
+// known is how much of a log somebody knows.
+func (l *readLogs) known(reader, path string, now time.Time) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.last[readLog{reader, path}]
+	if !ok || now.Sub(p.at) > justRead {
+		return 0
+	}
+	return p.offset
+}
+
+// serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and what the runtime
+// streams from then on. location is the runtime's stream.
+func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL, o streams) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	r = r.WithContext(ctx)
+	watched := &lossWatcher{ResponseWriter: w, lost: func() { cancel(errLost) }}
+	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
+	to := &replayed{s: s, o: o, path: path, location: location, from: s.read.known(r.URL.Query().Get("reader"), path, time.Now())}
+	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+		serveWebSocket(watched, r, options, "error attaching to container",
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
+			})
+		return
+	}
+	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
+}
+
+// replayed attaches one client through the runtime.
+type replayed struct {
+	s        *Server
+	o        streams
+	path     string
+	location *url.URL
+	from     int64 // of the log
+}
+
+// AttachContainer implements remotecommand.Attacher. The log is read before the runtime is asked for its stream, so nothing comes twice. What
+// the container prints in between is lost, unless it prints nothing after that: then the rest of the log is what was missed.
+func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser, tty bool,
+	resize <-chan remotecommand.TerminalSize) error {
+	var stdout, stderr io.Writer
+	if a.o.Stdout {
+		stdout = out
+	}
+	if a.o.Stderr && !tty {
+		stderr = errOut
+	}
+	at, err := logs.Replay(a.path, a.from, replayMost, stdout, stderr)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	live := &atomic.Int64{}
+	o := client.StreamOptions{Tty: tty}
+	if a.o.Stdin {
+		o.Stdin = in
+	}
+	if stdout != nil {
+		o.Stdout = counted{stdout, live}
+	}
+	if stderr != nil {
+		o.Stderr = counted{stderr, live}
+	}
+	if tty {
+		o.TerminalSizeQueue = sizeQueue{ctx, resize}
+	}
+	executor, err := client.NewSPDYExecutor(&rest.Config{}, http.MethodPost, a.location)
+	if err != nil {
+		return err
+	}
+	err = executor.StreamWithContext(ctx, o)
+	switch {
+	case errors.Is(context.Cause(ctx), errLost):
+		return nil
+	case ctx.Err() != nil:
+		return errStopped
+	}
+	if live.Load() == 0 && a.ended(ctx, id) {
+		_, rerr := logs.Replay(a.path, at, replayMost, stdout, stderr)
+		if rerr == nil {
+			return nil // it had ended before it could be joined, which is no failure
+		}
+	}
+	return err
+}
+
+// ended waits for the end of a container whose streams are over: its log is whole then.
+func (a *replayed) ended(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	tick := time.NewTicker(endTick)
+	defer tick.Stop()
+	for {
+		st, err := a.s.config.CRI.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
+		if err == nil && st.GetStatus().GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// counted counts what is written.
+type counted struct {
+	to io.Writer
+	n  *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// sizeQueue implements client.TerminalSizeQueue.
+type sizeQueue struct {
+	ctx  context.Context
+	from <-chan remotecommand.TerminalSize
+}
+
+// Next is part of client.TerminalSizeQueue.
+func (q sizeQueue) Next() *client.TerminalSize {
+	select {
+	case <-q.ctx.Done():
+		return nil
+	case size, ok := <-q.from:
+		if !ok {
+			return nil
+		}
+		return &client.TerminalSize{Width: size.Width, Height: size.Height}
+	}
+}
