@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/wherryproject/wherry/internal/filelock"
 )
 
 // maxSocketDir is how long a folder for shim sockets may be: containerd puts a name of 64 hex digits into it, and a
@@ -82,12 +82,12 @@ func (d dirs) lock() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = filelock.Take(f, filelock.Patience, filelock.Nobody)
 	if err == nil {
 		return f, nil
 	}
 	f.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("%s: %w", d.data, ErrInUse)
 	}
 	return nil, fmt.Errorf("lock of %s: %w", d.data, err)

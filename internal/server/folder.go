@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/wherryproject/wherry/internal/filelock"
 )
 
 // format is the version of the data folder's layout. Raise it when an older program can no longer use the folder.
@@ -43,12 +45,15 @@ func lockFolder(dir string) (*lock, error) {
 	if err != nil {
 		return nil, folderRefusal(dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Take(f, filelock.Patience, func() bool { return holderLives(dir) }); err != nil {
+		f.Close()
+		if !errors.Is(err, filelock.ErrHeld) {
+			return nil, folderRefusal(dir, err)
+		}
 		holder := "another process"
 		if pid, ok := LockHolder(dir); ok {
 			holder = fmt.Sprintf("another wherry server (pid %d)", pid)
 		}
-		f.Close()
 		return nil, &Refusal{Code: ExitFolderLocked,
 			What: fmt.Sprintf("the data folder %s is in use by %s", dir, holder),
 			Do:   "stop that one first, or give this one its own --data-dir, --secure-port and --kubelet-port"}
@@ -58,6 +63,13 @@ func lockFolder(dir string) (*lock, error) {
 		return nil, folderRefusal(dir, err)
 	}
 	return &lock{f}, nil
+}
+
+// holderLives reports whether the process that the lock file names lives. It does not after a kill, when the lock may be held for a moment
+// by a child that has not yet executed its program.
+func holderLives(dir string) bool {
+	pid, ok := LockHolder(dir)
+	return ok && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 func writeAt(f *os.File, text string) error {

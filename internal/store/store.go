@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/filelock"
 )
 
 const (
@@ -227,9 +229,9 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, explain(dir, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := filelock.Take(f, filelock.Patience, filelock.Nobody); err != nil {
 		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fmt.Errorf("store %s: %w: stop that server, or choose another data folder", dir, ErrLocked)
 		}
 		return nil, explain(dir, err)

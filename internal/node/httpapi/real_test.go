@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
@@ -306,6 +307,32 @@ func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string)
 	return made.GetContainerId()
 }
 
+// logged waits for a line of a container's log: a container that was started may not have printed yet, and a runtime without our tap
+// loses for a client what is printed while the client is joined.
+func logged(t *testing.T, path, line string) {
+	t.Helper()
+	files, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	if err := files.Add(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.After(time.Minute); ; {
+		if text, _ := os.ReadFile(path); strings.Contains(string(text), line) {
+			return
+		}
+		select {
+		case <-files.Events:
+		case err := <-files.Errors:
+			t.Fatal(err)
+		case <-end:
+			t.Fatalf("%s is not in %s", line, path)
+		}
+	}
+}
+
 // Who attaches to an ordinary container sees what was printed before, once; who has read the log just before does not see it again.
 func (w *world) realReplay(t *testing.T, pod realPod, how string) {
 	name := "echo-" + how
@@ -313,6 +340,7 @@ func (w *world) realReplay(t *testing.T, pod realPod, how string) {
 	defer func() { w.host.containers["main"], w.host.logPath = was, wasLog }()
 	w.host.containers["main"] = w.ordinary(t, pod, name, "stdout=started", "echo=true")
 	w.host.logPath = filepath.Join(pod.logs, name)
+	logged(t, filepath.Join(pod.logs, name, "main"), "started")
 	for i, reads := range []bool{false, true, false} {
 		reader := fmt.Sprintf("reader=%d", i)
 		if reads {
