@@ -22,6 +22,9 @@ LDFLAGS    := -s -w \
 	-X $(STAMP).gitTreeState=clean
 PREFIX     ?= /usr/local
 
+# Packages whose tests run real servers and containers. They take their turns: a linker beside them takes the time that their clients wait.
+SERVERS := internal/api internal/cri/critest internal/node/httpapi internal/runtime internal/server internal/store
+
 # Packages with goroutines of their own whose race builds are small.
 RACE := ./internal/node/work/... ./internal/node/probe/... ./internal/node/hook/...
 
@@ -81,7 +84,8 @@ test: build test-unit test-race test-e2e ## Run every test (root for those with 
 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
-	go test $$(go list ./... | grep -v '/wherry/test')
+	go test $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
+	go test -p 1 $(SERVERS:%=./%)
 	cd toolbox && go test ./...
 
 .PHONY: test-race

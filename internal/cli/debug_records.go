@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
+	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -182,16 +182,7 @@ const maxShown = 40
 
 // shownCommand is a command as a table has it.
 func shownCommand(command []string) string {
-	line := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.Join(command, " ")))
-	if len(line) > maxShown {
-		return string(line[:maxShown]) + "…"
-	}
-	return dashIfNone(string(line))
+	return dashIfNone(oneline.Cut(strings.Join(command, " "), maxShown))
 }
 
 func took(s debugrun.DebugRunStatus) string {

@@ -5,9 +5,10 @@ package podspec
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // maxNote bounds a word of a container's status in a note.
@@ -22,7 +23,7 @@ func DebugNote(pod *corev1.Pod, name string) string {
 	}
 	if len(pod.Spec.Containers) == 1 {
 		main := pod.Spec.Containers[0].Name
-		return printable(fmt.Sprintf("container %s does not run%s: there are no processes of it to see", main, why(containerStatus(&pod.Status, main))))
+		return oneline.Cut(fmt.Sprintf("container %s does not run%s: there are no processes of it to see", main, why(containerStatus(&pod.Status, main))), maxNote)
 	}
 	var up []string
 	for ref := range Containers(&pod.Spec) {
@@ -46,18 +47,4 @@ func why(s *corev1.ContainerStatus) string {
 		text += ": " + s.State.Waiting.Message
 	}
 	return " (" + text + ")"
-}
-
-// printable is a text on one line, without what a terminal would obey, and not too long.
-func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-	if runes := []rune(text); len(runes) > maxNote {
-		return string(runes[:maxNote]) + "…"
-	}
-	return text
 }

@@ -32,7 +32,7 @@ func TestDebugNote(t *testing.T) {
 		"one that has ended": {with(add(live("app"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = hasEnded }), "does not run (exit code 2, Error)"},
 		"RS-13 a message with more in it": {with(add(live("app"), ""), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "R", Message: "a\r\nSet-Cookie: b\x1b[2J"}}
-		}), "(R: a  Set-Cookie: b [2J)"},
+		}), "(R: a Set-Cookie: b [2J)"},
 		"nobody of that name": {live("main"), ""},
 	} {
 		if got := DebugNote(c.pod, "d"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -77,16 +77,7 @@ const maxLine = 200
 // lastLine is the last line of a container's words, without what a terminal would obey.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	line := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text[strings.LastIndexByte(text, '\n')+1:]))
-	if len(line) > maxLine {
-		return string(line[:maxLine]) + "…"
-	}
-	return string(line)
+	return oneline.Cut(text[strings.LastIndexByte(text, '\n')+1:], maxLine)
 }
 
 // cause is what ended it.

@@ -115,7 +115,7 @@ func TestEvidence(t *testing.T) {
 		"init: completed",
 		"main: exit code 1 90s ago, restarted 4 times, now CrashLoopBackOff: no such table: users",
 		"oom: out of memory (OOMKilled), restarted once",
-		"segv: killed by signal 11 (segmentation fault), last log line:  [31mbad pointer",
+		"segv: killed by signal 11 (segmentation fault), last log line: [31mbad pointer",
 		"bad: exit code 128 (StartError)",
 	}
 	if got := Evidence(p, now, said); !slices.Equal(got, want) {

@@ -14,13 +14,12 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // protocol is the WebSocket protocol for streams that can be closed one by one (KEP-4006).
@@ -94,20 +93,10 @@ func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
 	}
 	if err == nil && s.Note != nil {
 		for _, text := range resp.Header.Values(debugask.HeaderNote) {
-			s.Note(printable(text))
+			s.Note(oneline.Of(text))
 		}
 	}
 	return conn, err
-}
-
-// printable is a text without what a terminal would obey.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
 }
 
 // direct connects, unless there is a proxy to connect through, and has d use that connection.
