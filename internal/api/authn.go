@@ -129,7 +129,7 @@ func adminToken(file string) (string, error) {
 	if err == nil {
 		token := strings.TrimSpace(string(data))
 		if token == "" {
-			return "", fmt.Errorf("admin token %s: the file is empty; remove it to get a new token", file)
+			return "", fmt.Errorf("admin token %s: the file is empty: put the token back from a backup, or write a new one into it", file)
 		}
 		return token, nil
 	}

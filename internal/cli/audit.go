@@ -249,7 +249,7 @@ func (f *auditCommand) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("only root may read the audit log %s: run with sudo", f.path())
+		return fmt.Errorf("only root may read the audit log %s: run it with sudo", f.path())
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no audit log %s: is %s the server's data folder (--data-dir), does it run with another --audit-log-path, "+
 			"or without a log?", f.path(), filepath.Dir(filepath.Dir(f.path())))

@@ -77,7 +77,7 @@ func TestAuditCommand(t *testing.T) {
 		"both":        {[]string{"-n", "a", "-A"}, 2, "", "contradict one another"},
 		"no object":   {[]string{"pod/"}, 2, "", "give POD or TYPE/NAME"},
 		"two objects": {[]string{"pod/a", "pod/b"}, 2, "", "give TYPE/NAME or TYPE NAME"},
-		"three":       {[]string{"a", "b", "c"}, 2, "", "accepts at most 2 arg(s)"},
+		"three":       {[]string{"a", "b", "c"}, 2, "", `unexpected argument "c"`},
 		"no log":      {[]string{"--audit-log-path", dir + "/none/audit.log"}, 1, "", "there is no audit log " + dir + "/none/audit.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAuditCommand(t *testing.T) {
 func TestAuditNotRoot(t *testing.T) {
 	f := &auditCommand{}
 	f.DataDir = "/data"
-	if err := f.explain(os.ErrPermission); !strings.Contains(err.Error(), "only root may read the audit log /data/audit/audit.log: run with sudo") {
+	if err := f.explain(os.ErrPermission); !strings.Contains(err.Error(), "only root may read the audit log /data/audit/audit.log: run it with sudo") {
 		t.Error(err)
 	}
 	other := errors.New("other")

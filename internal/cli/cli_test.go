@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +55,7 @@ func TestWrongUse(t *testing.T) {
 		code int
 		want string
 	}{
-		{"rnu", 2, `unknown command "rnu"; did you mean run?`},
+		{"rnu", 2, `unknown command "rnu"; did you mean wherry run?`},
 		{"image lss", 2, `unknown command "lss"`},
 		{"run", 2, "no manifest: name one with -f pod.yaml"},
 		{"run -f x --nope", 2, "unknown flag: --nope\n       see wherry run --help"},
@@ -65,19 +66,39 @@ func TestWrongUse(t *testing.T) {
 		{"run -o table -f " + good, 2, "use json, yaml or name"},
 		{"run --timeout -1s -f " + good, 2, "must not be negative"},
 		{"run --detach -f " + good, 125, "--detach needs a server that stays"},
-		{"run --kubeconfig /no/such -f " + good, 125, "/no/such"},
-		{"server extra", 2, "unknown command"},
+		{"run --kubeconfig /no/such -f " + good, 125, "--kubeconfig names /no/such, and there is no such file"},
+		{"get pods -n x", 2, `unknown command "get"; did you mean wherry kubectl get?`},
+		{"apply -f x", 2, "did you mean wherry kubectl apply?"},
+		{"logs web", 2, "did you mean wherry kubectl logs?"},
+		{"po", 2, `unknown command "po"` + "\n       see wherry --help"},
+		{"ps -a", 2, "did you mean wherry kubectl get pods?"},
+		{"top pods", 2, "did you mean wherry kubectl top?"},
+		{"rn -f x", 2, "did you mean wherry run?"},
+		{"image pul x", 2, "did you mean wherry image pull?"},
+		{"certs rotat --finish", 2, "did you mean wherry certs rotate?"},
+		{"--nope", 2, "unknown flag: --nope\n       see wherry --help"},
+		{"server -z", 2, "unknown flag: -z"},
+		{"server --bridge x", 2, "unknown flag: --bridge; did you mean --bridge-name?"},
+		{"server --data-dir", 2, "--data-dir needs a value"},
+		{"server --secure-port web", 2, `--secure-port: "web" is not a whole number`},
+		{"run --timeout soon", 2, `--timeout: "soon" is not a duration, for example 90s`},
+		{"purge --yes=maybe", 2, `--yes: "maybe" is neither true nor false`},
+		{"timeline", 2, "POD is missing: wherry timeline POD\n       see wherry timeline --help"},
+		{"timeline web db", 2, `unexpected argument "db": wherry timeline POD`},
+		{"cp web:/x", 2, "DESTINATION is missing: wherry cp SOURCE... DESTINATION"},
+		{"debug stop web", 2, "NAME is missing: wherry debug stop POD NAME..."},
+		{"server extra", 2, `unexpected argument "extra": wherry server takes only flags`},
 		{"server --bind-address x", 2, "--bind-address"},
 		{"server --log-level loud", 2, "use debug, info, warn or error"},
 		{"server --log-format xml", 2, "use text or json"},
 		{"server --feature-gates A", 2, "A"},
 		{"server --feature-gates NoSuchGate=true", 2, "NoSuchGate"},
 		{"agent", 2, "--kubeconfig is missing"},
-		{"image import", 2, "requires at least 1 arg"},
+		{"image import", 2, "FILE is missing: wherry image import FILE..."},
 		{"image import /no/such", 1, "/no/such: no such file"},
 		{"image ls", 1, "no server listens on " + filepath.Join(dir, "wherry.sock")},
 		{"version -o xml", 2, "use json or yaml"},
-		{"version extra", 2, "unknown command"},
+		{"version extra", 2, "unexpected argument"},
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
@@ -96,6 +117,9 @@ func TestWrongUse(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	if code, out, _ := call(t, "", "--version"); code != 0 || !strings.HasPrefix(out, "wherry ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("--version: %d, %q", code, out)
+	}
 	for output, want := range map[string]string{"": "Kubernetes  ", "json": `"kubernetes": `, "yaml": "kubernetes: "} {
 		args := []string{"version"}
 		if output != "" {
@@ -107,6 +131,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// Nobody is asked whether to remove what would not be removed; y and yes are a yes.
 func TestPurgeAsks(t *testing.T) {
 	dir := alone(t)
 	if code, _, errs := call(t, "", "purge"); code != 0 || !strings.Contains(errs, "nothing to do") {
@@ -115,17 +140,32 @@ func TestPurgeAsks(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, answer := range []string{"", "no\n", "y\n"} {
+	if os.Geteuid() != 0 {
+		code, _, errs := call(t, "y\n", "purge")
+		if code != server.ExitNotRoot || !strings.Contains(errs, "only root may end the pods of a data folder and remove it: run it with sudo") {
+			t.Errorf("not root: %d, %q", code, errs)
+		}
+		return
+	}
+	code, _, errs := call(t, "y\n", "purge")
+	if code != server.ExitFolder || !strings.Contains(errs, "is not the data folder of a wherry server") || strings.Contains(errs, "[y/N]") {
+		t.Errorf("a folder that is not ours: %d, %q", code, errs)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(`{"format":1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"", "no\n", "yellow\n"} {
 		if code, _, errs := call(t, answer, "purge"); code != 1 || !strings.Contains(errs, "nothing was removed") {
 			t.Errorf("answer %q: %d, %q", answer, code, errs)
 		}
 	}
-	code, _, errs := call(t, "yes\n", "purge")
-	if os.Geteuid() == 0 && (code != server.ExitFolder || !strings.Contains(errs, "is not the data folder of a wherry server")) {
-		t.Errorf("a folder that is not ours: %d, %q", code, errs)
-	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("it is gone: %v", err)
+	}
+	for answer, want := range map[string]bool{"y\n": true, "Y\n": true, "yes": true, "n\n": false} {
+		if got := confirmed(Terminal{In: strings.NewReader(answer), Err: io.Discard}, dir); got != want {
+			t.Errorf("answer %q: %v", answer, got)
+		}
 	}
 }
 
@@ -156,11 +196,11 @@ func TestEveryCommandHelps(t *testing.T) {
 
 func TestKubectlFindsTheServer(t *testing.T) {
 	dir := alone(t)
-	if err := chooseKubeconfig([]string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "sudo wherry server") {
+	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "start one with sudo wherry server --data-dir "+dir) {
 		t.Errorf("without a server: %v", err)
 	}
 	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"}, {"get", "pods", "--server=https://x"}} {
-		if err := chooseKubeconfig(args); err != nil || os.Getenv("KUBECONFIG") != "" {
+		if from, err := chooseKubeconfig(dir, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.dataDir != "" {
 			t.Errorf("%v: %v, KUBECONFIG %q", args, err, os.Getenv("KUBECONFIG"))
 		}
 	}
@@ -170,13 +210,52 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := chooseKubeconfig([]string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) {
+	if from, err := chooseKubeconfig(dir, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
-	t.Setenv("KUBECONFIG", "mine")
-	if err := chooseKubeconfig([]string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != "mine" {
-		t.Errorf("the user's own: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
+	t.Setenv("KUBECONFIG", "/no/such")
+	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG names /no/such, and there is no such file" {
+		t.Errorf("the user's own, mistyped: %v", err)
 	}
+	if _, err := chooseKubeconfig(dir, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
+		t.Errorf("the user's own, to be made: %v", err)
+	}
+}
+
+// --data-dir is wherry's own and kubectl does not see it; what is for a container stays.
+func TestKubectlDataDir(t *testing.T) {
+	t.Setenv("WHERRY_DATA_DIR", "/usual")
+	for typed, want := range map[string]string{
+		"get pods":                                "/usual: get pods",
+		"--data-dir /x get pods":                  "/x: get pods",
+		"get --data-dir=/x pods":                  "/x: get pods",
+		"exec web --data-dir /x -- ls":            "/x: exec web -- ls",
+		"exec web -- server --data-dir /x":        "/usual: exec web -- server --data-dir /x",
+		"run web --image i -- --data-dir=/x -- y": "/usual: run web --image i -- --data-dir=/x -- y",
+	} {
+		dir, rest := cutDataDir(strings.Fields(typed))
+		if got := dir + ": " + strings.Join(rest, " "); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// Every command that looks for a server, or is one, takes --data-dir.
+func TestEveryCommandTakesDataDir(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		switch c.CommandPath() {
+		case "wherry version", "wherry kubectl": // kubectl's flags are not cobra's: TestKubectlDataDir
+			return
+		}
+		if !c.HasSubCommands() && c.Flag("data-dir") == nil {
+			t.Errorf("%s has no --data-dir", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(New(Terminal{}))
 }
 
 func TestRefusalsKeepTheirCodes(t *testing.T) {

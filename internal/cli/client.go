@@ -37,20 +37,25 @@ type client struct {
 
 // connect makes a client and settles the namespace.
 func (f *clientFlags) connect() (*client, error) {
+	if err := checkKubeconfig(f.Kubeconfig, os.Getenv("KUBECONFIG")); err != nil {
+		return nil, err
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
+	var from source
 	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
 		if file, err := os.Open(local); err == nil {
 			file.Close()
 			rules.ExplicitPath = local
+			from.dataDir = f.DataDir
 		} else if errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", local)
+			return nil, onlyRoot(local)
 		}
 	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", server.Kubeconfig(f.DataDir))
+		return nil, neverStarted(f.DataDir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -61,6 +66,7 @@ func (f *clientFlags) connect() (*client, error) {
 		}
 	}
 	config.QPS = -1 // one person's requests need no limit
+	from.guard(config)
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

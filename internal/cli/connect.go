@@ -27,6 +27,9 @@ const patience = 60 * time.Second
 // connect finds the server for a run: the one that --kubeconfig or KUBECONFIG names, else this machine's, else one brought up
 // for the run.
 func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+	if err := checkKubeconfig(f.kubeconfig, os.Getenv("KUBECONFIG")); err != nil {
+		return nil, err
+	}
 	path := f.kubeconfig
 	if path == "" {
 		path = os.Getenv("KUBECONFIG")
@@ -114,13 +117,14 @@ func clientOf(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", kubeconfig)
+		return nil, onlyRoot(kubeconfig)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = -1, 0 // one person's requests need no limit
+	source{}.guard(config)
 	return kubernetes.NewForConfig(config)
 }
 

@@ -133,7 +133,7 @@ func TestKubeconfig(t *testing.T) {
 		"kubeconfig --user jane --ttl 10s":              "--ttl 10s",
 		"kubeconfig --user jane --group=":               "a group must have a name",
 		"kubeconfig --user jane --server x":             "--server",
-		"kubeconfig jane":                               "unknown command",
+		"kubeconfig jane":                               "unexpected argument",
 	} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
@@ -285,12 +285,12 @@ func TestToken(t *testing.T) {
 		"token create --ttl -1h":               "--ttl must not be negative",
 		"token create --groups system:nodes":   "--groups",
 		"token create --server https://x":      "is for --print-join-command",
-		"token delete":                         "requires at least 1 arg",
+		"token delete":                         "TOKEN is missing",
 		"token delete X":                       "is no token ID",
 		"token list -o xml":                    "use json or yaml",
-		"token lst":                            "unknown command",
+		"token lst":                            "did you mean wherry token list?",
 		"certs -o xml":                         "use json or yaml",
-		"certs rotate x":                       "unknown command",
+		"certs rotate x":                       "unexpected argument",
 		"server --oidc-client-id x":            "--oidc-issuer-url and --oidc-client-id belong together",
 		"server --authentication-config /no":   "--authentication-config",
 		"server --cluster-signing-duration 1m": "--cluster-signing-duration: 1m0s is too short",

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	componentcli "k8s.io/component-base/cli"
 	kubectlcmd "k8s.io/kubectl/pkg/cmd"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -26,7 +28,7 @@ func newKubectl() *cobra.Command {
 		Long: `kubectl, whole and unchanged, without installing it.
 
 Without --kubeconfig and KUBECONFIG it talks to the server of this machine: the kubeconfig in its data folder
-(/var/lib/wherry, or $WHERRY_DATA_DIR).`,
+(/var/lib/wherry, or $WHERRY_DATA_DIR, or --data-dir, the one flag that is not kubectl's own).`,
 		Example: `  wherry kubectl get pods -o wide
   wherry kubectl exec -it web -- sh
   wherry kubectl apply -f pod.yaml`,
@@ -46,10 +48,13 @@ func silent(code int) error {
 
 // kubectl runs kubectl with its arguments. It ends the process by itself on most errors, as kubectl does.
 func kubectl(args []string) int {
-	if err := chooseKubeconfig(args); err != nil {
+	dataDir, args := cutDataDir(args)
+	from, err := chooseKubeconfig(dataDir, args)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return exitFailure
 	}
+	from.quietKubectl()
 	os.Args = append([]string{"kubectl"}, args...) // kubectl and its completion look there
 	if err := componentcli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
 		cmdutil.CheckErr(err)
@@ -57,31 +62,76 @@ func kubectl(args []string) int {
 	return 0
 }
 
+// quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of discovery before.
+func (s source) quietKubectl() {
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string, keysAndValues ...any) {
+		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error())) {
+			return // the command fails with it in a moment, and says so
+		}
+		for _, handle := range handlers {
+			handle(ctx, err, msg, keysAndValues...)
+		}
+	}}
+	cmdutil.BehaviorOnFatal(func(text string, code int) {
+		if text = s.kubectlWords(text); text != "" {
+			fmt.Fprintln(os.Stderr, strings.TrimSuffix(text, "\n"))
+		}
+		os.Exit(code)
+	})
+}
+
+// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments. What comes after -- is for others.
+func cutDataDir(args []string) (dir string, rest []string) {
+	dir = ask.DataDir()
+	for i := 0; i < len(args); i++ {
+		value, given := strings.CutPrefix(args[i], "--data-dir=")
+		switch {
+		case args[i] == "--":
+			return dir, append(rest, args[i:]...)
+		case given:
+			dir = value
+		case args[i] == "--data-dir" && i+1 < len(args):
+			i++
+			dir = args[i]
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return dir, rest
+}
+
 // chooseKubeconfig points kubectl at this machine's server when the user points nowhere.
-func chooseKubeconfig(args []string) error {
-	if os.Getenv("KUBECONFIG") != "" || slices.ContainsFunc(args, func(a string) bool {
+func chooseKubeconfig(dataDir string, args []string) (source, error) {
+	if slices.ContainsFunc(args, func(a string) bool {
 		return a == "--kubeconfig" || strings.HasPrefix(a, "--kubeconfig=") || a == "--server" || strings.HasPrefix(a, "--server=") || a == "-s"
 	}) {
-		return nil
+		return source{}, nil
 	}
-	path := server.Kubeconfig(ask.DataDir())
+	if variable := os.Getenv("KUBECONFIG"); variable != "" {
+		if !needsServer(args) {
+			return source{}, nil // kubectl config makes the file
+		}
+		return source{}, checkKubeconfig("", variable)
+	}
+	path := server.Kubeconfig(dataDir)
 	f, err := os.Open(path)
 	switch {
 	case err == nil:
 		f.Close()
-		return os.Setenv("KUBECONFIG", path)
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("only root may read %s: run with sudo, or copy it and set KUBECONFIG", path)
+		return source{dataDir}, os.Setenv("KUBECONFIG", path)
+	case errors.Is(err, os.ErrPermission) && needsServer(args):
+		return source{}, onlyRoot(path)
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if _, err := os.Stat(filepath.Join(home, ".kube", "config")); err == nil {
-			return nil
+			return source{}, nil
 		}
 	}
 	if !needsServer(args) {
-		return nil
+		return source{}, nil
 	}
-	return fmt.Errorf("no server has been started on this machine (there is no %s): start one with sudo wherry server, or set KUBECONFIG", path)
+	return source{}, neverStarted(dataDir)
 }
 
 // needsServer is false for what kubectl does without a server.

@@ -35,10 +35,17 @@ network, images, logs, the stored objects. The server must not be running. There
 				fmt.Fprintf(t.Err, "nothing to do: there is no %s\n", abs)
 				return nil
 			}
-			if !yes && !confirmed(t, abs) {
-				return &Exit{exitFailure, errors.New("nothing was removed; answer yes, or give --yes")}
+			if err := server.MayPurge(abs); err != nil {
+				return err
 			}
-			return server.Purge(cmd.Context(), abs)
+			if !yes && !confirmed(t, abs) {
+				return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or give --yes")}
+			}
+			if err := server.Purge(cmd.Context(), abs); err != nil {
+				return err
+			}
+			fmt.Fprintf(t.Err, "removed %s, its pods, and what they had on this machine\n", abs)
+			return nil
 		},
 	}
 	dataDirFlag(cmd, &dir)
@@ -47,10 +54,11 @@ network, images, logs, the stored objects. The server must not be running. There
 }
 
 func confirmed(t Terminal, dir string) bool {
-	fmt.Fprintf(t.Err, "End all pods of %s and remove it with all images and objects? [yes/no] ", dir)
+	fmt.Fprintf(t.Err, "End all pods of %s and remove it with all images and objects? [y/N] ", dir)
 	answer, err := bufio.NewReader(t.In).ReadString('\n')
 	if err != nil && answer == "" {
 		fmt.Fprintln(t.Err)
 	}
-	return strings.TrimSpace(strings.ToLower(answer)) == "yes"
+	answer = strings.TrimSpace(strings.ToLower(answer))
+	return answer == "y" || answer == "yes"
 }

@@ -63,6 +63,12 @@ func Main(args []string) int {
 func run(t Terminal, args []string) int {
 	root := New(t)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown := unknownFirst(root, args); unknown != nil {
+			return unknown
+		}
+		return wrongFlag(cmd, err)
+	})
 	return codeOf(t.Err, root.ExecuteContext(context.Background()))
 }
 
@@ -74,16 +80,24 @@ func codeOf(w io.Writer, err error) int {
 	var exit *Exit
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
-			fmt.Fprintln(w, "error:", indent(exit.Err.Error()))
+			fmt.Fprintln(w, "error:", indent(wordsOf(exit.Err)))
 		}
 		return exit.Code
 	}
-	fmt.Fprintln(w, "error:", indent(err.Error()))
+	fmt.Fprintln(w, "error:", indent(wordsOf(err)))
 	var refusal *server.Refusal
 	if errors.As(err, &refusal) {
 		return refusal.Code
 	}
 	return exitFailure
+}
+
+// wordsOf is an error for the user. That a server does not answer says all; which request it was says nothing more.
+func wordsOf(err error) string {
+	if a, ok := errors.AsType[*away](err); ok {
+		return a.Error()
+	}
+	return err.Error()
 }
 
 // indent keeps several lines of one message together.
@@ -107,16 +121,14 @@ Or run a pod in the foreground, without a server of its own:
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
-		SuggestionsMinimumDistance: 2,
-		Args:                       noSuchCommand,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(t.In)
 	root.SetOut(t.Out)
 	root.SetErr(t.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &Exit{exitUsage, fmt.Errorf("%w\nsee %s --help", err, cmd.CommandPath())}
-	})
+	root.Version = versionsNow().Wherry
+	root.SetVersionTemplate("wherry {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(), newImage(t)} {
 		c.GroupID = "use"
@@ -135,27 +147,14 @@ Or run a pod in the foreground, without a server of its own:
 	return root
 }
 
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("unknown command %q", args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return &Exit{exitUsage, fmt.Errorf("%s\nsee %s --help", text, cmd.CommandPath())}
-}
-
 // usageErrors makes wrong arguments of every command below exit with the code for that.
 func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			err := check(c, args)
-			var exit *Exit
-			if err == nil || errors.As(err, &exit) {
-				return err
+			if err := check(c, args); err != nil {
+				return wrongArguments(c, args, err)
 			}
-			return &Exit{exitUsage, fmt.Errorf("%w\nsee %s --help", err, c.CommandPath())}
+			return nil
 		}
 	}
 	for _, c := range cmd.Commands() {

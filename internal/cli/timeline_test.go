@@ -83,7 +83,7 @@ func TestTimeline(t *testing.T) {
 func TestTimelineWrongUse(t *testing.T) {
 	alone(t)
 	for args, want := range map[string]string{
-		"timeline":                            "accepts 1 arg(s)",
+		"timeline":                            "POD is missing",
 		"timeline web -o table":               "use wide, json, svg or html",
 		"timeline web -w -o svg":              "choose one",
 		"timeline web":                        "no server has been started on this machine",

@@ -156,7 +156,7 @@ func checkSocket(endpoint, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("no container runtime at %s: there is no such socket; start the runtime or correct the endpoint", endpoint)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("container runtime endpoint %s: permission denied; run as root", endpoint)
+		return fmt.Errorf("container runtime endpoint %s: permission denied: run it with sudo", endpoint)
 	case err != nil:
 		return fmt.Errorf("container runtime endpoint %s: %w", endpoint, err)
 	case info.Mode().Type() != fs.ModeSocket:

@@ -53,6 +53,9 @@ func Inventory(dataDir string) (items []Item, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, onlyRoot(dir) // nor any of the others
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
 			continue
@@ -75,7 +78,7 @@ func kubeconfigItem(path string) ([]Item, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%w (run as root)", err)
+		return nil, onlyRoot(path)
 	}
 	if err != nil {
 		return nil, err
@@ -89,6 +92,11 @@ func kubeconfigItem(path string) ([]Item, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return []Item{Describe("administrator's kubeconfig", path, byServer, certs[0])}, nil
+}
+
+// onlyRoot says what to do about certificates and keys that the user may not read.
+func onlyRoot(path string) error {
+	return fmt.Errorf("only root may read %s: run it with sudo (%w)", path, fs.ErrPermission)
 }
 
 func exists(path string) bool {

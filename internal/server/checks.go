@@ -16,11 +16,11 @@ import (
 // minFree is the free space without which a server does not start: etcd's log alone takes 64 MiB ahead of time.
 const minFree = 256 << 20
 
-func checkRoot(euid int) error {
+func checkRoot(euid int, why string) error {
 	if euid == 0 {
 		return nil
 	}
-	return &Refusal{Code: ExitNotRoot, What: "wherry needs root to make containers", Do: "run it with sudo"}
+	return &Refusal{Code: ExitNotRoot, What: why, Do: "run it with sudo"}
 }
 
 func checkFree(dir string) error {

@@ -32,7 +32,7 @@ func folderRefusal(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return &Refusal{Code: ExitDiskFull, What: fmt.Sprintf("no space left for the data folder %s", dir), Do: "free some space or choose another --data-dir", Err: err}
 	case errors.Is(err, os.ErrPermission):
-		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be written", dir), Do: "run as root or choose another --data-dir", Err: err}
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be written", dir), Do: "run it with sudo, or choose another --data-dir", Err: err}
 	}
 	return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be used", dir), Do: "choose another --data-dir", Err: err}
 }
@@ -50,19 +50,24 @@ func lockFolder(dir string) (*lock, error) {
 		if !errors.Is(err, filelock.ErrHeld) {
 			return nil, folderRefusal(dir, err)
 		}
-		holder := "another process"
-		if pid, ok := LockHolder(dir); ok {
-			holder = fmt.Sprintf("another wherry server (pid %d)", pid)
-		}
-		return nil, &Refusal{Code: ExitFolderLocked,
-			What: fmt.Sprintf("the data folder %s is in use by %s", dir, holder),
-			Do:   "stop that one first, or give this one its own --data-dir, --secure-port and --kubelet-port"}
+		return nil, inUse(dir)
 	}
 	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
 		f.Close()
 		return nil, folderRefusal(dir, err)
 	}
 	return &lock{f}, nil
+}
+
+// inUse is the refusal of a folder that another process holds.
+func inUse(dir string) *Refusal {
+	holder := "another process"
+	if pid, ok := LockHolder(dir); ok {
+		holder = fmt.Sprintf("a wherry server (pid %d)", pid)
+	}
+	return &Refusal{Code: ExitFolderLocked,
+		What: fmt.Sprintf("the data folder %s is in use by %s", dir, holder),
+		Do:   "stop that one first, or start this one beside it with a --data-dir, --secure-port and --kubelet-port of its own"}
 }
 
 // holderLives reports whether the process that the lock file names lives. It does not after a kill, when the lock may be held for a moment

@@ -19,15 +19,12 @@ import (
 // Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers, mounts,
 // network, logs, and the folder. No server may run on it. It can be repeated after an error.
 func Purge(ctx context.Context, dataDir string) error {
-	if err := checkRoot(os.Geteuid()); err != nil {
+	if err := MayPurge(dataDir); err != nil {
 		return err
-	}
-	if !ours(dataDir) {
-		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was removed"}
 	}
 	held, err := lockFolder(dataDir)
 	if err != nil {
-		return err
+		return beforePurge(err)
 	}
 	defer held.release()
 	if err := endForeign(ctx, dataDir); err != nil {
@@ -46,6 +43,28 @@ func Purge(ctx context.Context, dataDir string) error {
 		return err
 	}
 	return os.RemoveAll(dataDir)
+}
+
+// MayPurge refuses what Purge would refuse, and touches nothing: before somebody is asked whether to go on.
+func MayPurge(dataDir string) error {
+	if err := checkRoot(os.Geteuid(), "only root may end the pods of a data folder and remove it"); err != nil {
+		return err
+	}
+	if !ours(dataDir) {
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was removed"}
+	}
+	if Locked(dataDir) && holderLives(dataDir) {
+		return beforePurge(inUse(dataDir))
+	}
+	return nil
+}
+
+// beforePurge says what to do about a folder that is in use.
+func beforePurge(err error) error {
+	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Code == ExitFolderLocked {
+		refusal.Do = "stop it first, then purge; nothing was removed"
+	}
+	return err
 }
 
 // ours guards against a mistyped folder: only one with our version file is removed.

@@ -33,8 +33,8 @@ func ServerURL(dataDir string) (string, error) {
 // before still good, or, to finish, ends that; see pki.Rotate. No server may run on the folder. The administrator's kubeconfig is
 // written anew. It tells whether anything changed.
 func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
-	if os.Geteuid() != 0 {
-		return false, &Refusal{Code: ExitNotRoot, What: "only root may change keys", Do: "run it with sudo"}
+	if err := checkRoot(os.Geteuid(), "only root may change keys"); err != nil {
+		return false, err
 	}
 	if !ours(dataDir) {
 		return false, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was changed"}

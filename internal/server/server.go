@@ -20,6 +20,9 @@ const stopTimeout = 30 * time.Second
 // goneTimeout is that of a server without its store: most parts cannot end in order.
 const goneTimeout = 2 * time.Second
 
+// needsRoot says why a server cannot be anybody's.
+const needsRoot = "wherry needs root to make containers"
+
 // Server is one wherry server. Make it with New, use it for one Run.
 type Server struct {
 	opts     Options
@@ -61,7 +64,7 @@ func (s *Server) URL() string { return s.parts.url() }
 // Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
 // a *Refusal when the start cannot be, and otherwise the error of the part that failed first.
 func (s *Server) Run(ctx context.Context) error {
-	if err := checkRoot(os.Geteuid()); err != nil {
+	if err := checkRoot(os.Geteuid(), needsRoot); err != nil {
 		return err
 	}
 	manager, err := takeNotifier()

@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 		code int
 		want []string
 	}{
-		"not root":       {checkRoot(1000), ExitNotRoot, []string{"needs root", "sudo"}},
+		"not root":       {checkRoot(1000, needsRoot), ExitNotRoot, []string{"needs root", "sudo"}},
 		"folder locked":  {locked, ExitFolderLocked, []string{dir, fmt.Sprintf("pid %d", os.Getpid()), "--data-dir"}},
 		"newer version":  {checkVersion(newer, stamp{Format: format, Wherry: "v0.1.0"}), ExitNewerVersion, []string{newer, "v9.9.9", "v0.1.0"}},
 		"garbled stamp":  {checkVersion(garbled, stamp{Format: format}), ExitFolder, []string{"cannot be read"}},

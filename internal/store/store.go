@@ -258,7 +258,7 @@ func explain(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("store %s: %w: %w", dir, ErrDiskFull, err)
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("store %s: %w (run as root, or choose a data folder you may write)", dir, err)
+		return fmt.Errorf("store %s: %w: run it with sudo, or choose a data folder that you may write to with --data-dir", dir, err)
 	}
 	return fmt.Errorf("store %s: %w", dir, err)
 }

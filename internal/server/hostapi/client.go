@@ -96,9 +96,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	resp, err := c.http.Do(req)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("only root may talk to the server's socket %s: run with sudo", c.socket)
+		return nil, fmt.Errorf("only root may talk to the server's socket %s: run it with sudo", c.socket)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no server listens on %s: start one (sudo wherry server), or name its folder with --data-dir", c.socket)
+		return nil, fmt.Errorf("no server listens on %s: start one with sudo wherry server, or name its folder with --data-dir", c.socket)
 	case err != nil:
 		return nil, err
 	case resp.StatusCode >= 300:

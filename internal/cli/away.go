@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// away says that nobody answers where a kubeconfig says that a server is.
+type away struct {
+	text string
+	err  error
+}
+
+func (a *away) Error() string { return a.text }
+func (a *away) Unwrap() error { return a.err }
+
+// source is where a command has its kubeconfig from.
+type source struct {
+	dataDir string // "" unless the kubeconfig is the one of this folder
+}
+
+// guard makes config's connections that do not come about fail with an *away.
+func (s source) guard(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			if err == nil {
+				return resp, nil
+			}
+			if why := unreached(err); why != "" {
+				err = &away{s.words(req.URL.Host, why), err}
+			}
+			return nil, err
+		})
+	})
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// unreached is why a connection did not come about; "" if err is about anything else.
+func unreached(err error) string {
+	dial, ok := errors.AsType[*net.OpError](err)
+	if !ok || dial.Op != "dial" || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	for _, errno := range []syscall.Errno{syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
+		if errors.Is(err, errno) {
+			return errno.Error()
+		}
+	}
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Sprintf("the name %s is not known", name.Name)
+	}
+	if dial.Timeout() {
+		return "timed out"
+	}
+	return dial.Err.Error()
+}
+
+// words say that the server at an address does not answer, and what to do.
+func (s source) words(address, why string) string {
+	switch {
+	case s.dataDir != "" && server.Locked(s.dataDir):
+		return fmt.Sprintf("the wherry server on %s does not answer yet (%s): it is starting or stopping; try again in a moment", address, why)
+	case s.dataDir != "":
+		return fmt.Sprintf("the wherry server on %s does not answer (%s): start it with %s", address, why, startCommand(s.dataDir))
+	case onThisMachine(address):
+		return fmt.Sprintf("the server on %s does not answer (%s): if it is this machine's, start it with sudo wherry server", address, why)
+	}
+	return fmt.Sprintf("the server on %s does not answer (%s): see that it runs, and that the kubeconfig has its address", address, why)
+}
+
+// startCommand is the command that starts the server of a data folder.
+func startCommand(dataDir string) string {
+	if dataDir == server.DefaultDataDir {
+		return "sudo wherry server"
+	}
+	return "sudo wherry server --data-dir " + dataDir
+}
+
+func onThisMachine(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Words of kubectl and of client-go about a server that they could not connect to.
+var (
+	kubectlRefused = regexp.MustCompile(`^The connection to the server (\S+) was refused`)
+	clientRefused  = regexp.MustCompile(`\w+ "https?://([^/"]+)[^"]*": dial tcp \S+ connect: (connection refused|no route to host|network is unreachable)`)
+)
+
+// kubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not answer. What the
+// server said itself, which may be about others that do not answer, stays as it is.
+func (s source) kubectlWords(text string) string {
+	if strings.Contains(text, "Error from server") {
+		return text
+	}
+	if m := kubectlRefused.FindStringSubmatch(text); m != nil {
+		return "error: " + s.words(m[1], syscall.ECONNREFUSED.Error())
+	}
+	if m := clientRefused.FindStringSubmatch(text); m != nil {
+		return "error: " + s.words(m[1], m[2])
+	}
+	return text
+}
+
+// checkKubeconfig refuses a kubeconfig that the user names, by --kubeconfig or in the environment, and that cannot be read: client-go
+// passes over files that are not there.
+func checkKubeconfig(flag, variable string) error {
+	if flag != "" {
+		return readable("--kubeconfig", flag)
+	}
+	var first error
+	for _, path := range filepath.SplitList(variable) {
+		if path == "" {
+			continue
+		}
+		err := readable("KUBECONFIG", path)
+		if err == nil {
+			return nil // the others may be for later
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func readable(by, path string) error {
+	f, err := os.Open(path)
+	switch {
+	case err == nil:
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return fmt.Errorf("%s names %s, which is a folder", by, path)
+		}
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s names %s, and there is no such file", by, path)
+	case errors.Is(err, fs.ErrPermission):
+		return onlyRoot(path)
+	}
+	return fmt.Errorf("%s: %w", by, err)
+}
+
+// onlyRoot says what to do about a kubeconfig that the user may not read.
+func onlyRoot(path string) error {
+	return fmt.Errorf("only root may read %s: run it with sudo, or copy the file and set KUBECONFIG to the copy", path)
+}
+
+// neverStarted says that there is no server that a command could mean.
+func neverStarted(dataDir string) error {
+	return fmt.Errorf("no server has been started on this machine (there is no %s): start one with %s, or set KUBECONFIG",
+		server.Kubeconfig(dataDir), startCommand(dataDir))
+}

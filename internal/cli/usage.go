@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	kubectlcmd "k8s.io/kubectl/pkg/cmd"
+)
+
+// wrongUse is an error about a command line, with the way to the command's help and the exit code for that.
+func wrongUse(cmd *cobra.Command, text string) error {
+	return &Exit{exitUsage, fmt.Errorf("%s\nsee %s --help", text, cmd.CommandPath())}
+}
+
+// noSuchCommand is the check of the arguments of a command that only groups others.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if near := instead(cmd, args[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return wrongUse(cmd, text)
+}
+
+// instead are the commands that somebody may have meant by name: kubectl's and docker's users come with their habits.
+func instead(cmd *cobra.Command, name string) []string {
+	cmd.SuggestionsMinimumDistance = min(2, (len(name)+1)/2) // any two letters are two changes away from any others
+	if cmd.HasParent() {
+		near := cmd.SuggestionsFor(name)
+		for i := range near {
+			near[i] = cmd.CommandPath() + " " + near[i]
+		}
+		return near
+	}
+	if of, ok := map[string]string{
+		"ps": "kubectl get pods", "inspect": "kubectl describe pod", "rm": "kubectl delete pod", "stop": "kubectl delete pod", "kill": "kubectl delete pod",
+		"pull": "image pull", "load": "image import", "save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug", "sh": "debug",
+		"start": "server", "serve": "server", "up": "server", "join": "agent", "install": "service install", "uninstall": "service remove",
+	}[name]; ok {
+		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd && (found.Name() == "kubectl" || !found.HasSubCommands()) {
+			return []string{"wherry " + of}
+		}
+	}
+	if slices.ContainsFunc(kubectlcmd.NewDefaultKubectlCommand().Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }) {
+		return []string{"wherry kubectl " + name}
+	}
+	near := cmd.SuggestionsFor(name)
+	for i := range near {
+		near[i] = "wherry " + near[i]
+	}
+	return near
+}
+
+// unknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the flags first, which
+// are those of a command it does not know.
+func unknownFirst(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || cmd.HasParent() && !groupsOnly(cmd) {
+		return nil
+	}
+	return noSuchCommand(cmd, rest)
+}
+
+// groupsOnly tells a command that does nothing itself.
+func groupsOnly(cmd *cobra.Command) bool {
+	return cmd.HasSubCommands() && cmd.Args != nil && cmd.Args(cmd, []string{""}) != nil
+}
+
+// wrongFlag says what is wrong with a command's flags.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		text = unknownFlag(cmd, unknown)
+	}
+	if lacks, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		text = fmt.Sprintf("--%s needs a value", lacks.GetFlag().Name)
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		text = fmt.Sprintf("--%s: %s", invalid.GetFlag().Name, invalidValue(invalid))
+	}
+	return wrongUse(cmd, text)
+}
+
+func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
+	name := err.GetSpecifiedName()
+	if err.GetSpecifiedShortnames() != "" {
+		return "unknown flag: -" + name
+	}
+	var near []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && (strings.HasPrefix(f.Name, name) || strings.HasPrefix(name, f.Name)) {
+			near = append(near, "--"+f.Name)
+		}
+	})
+	text := "unknown flag: --" + name
+	if len(near) > 0 && len(near) <= 3 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text
+}
+
+func invalidValue(err *pflag.InvalidValueError) string {
+	switch err.GetFlag().Value.Type() {
+	case "int", "int32", "int64", "uint":
+		return fmt.Sprintf("%q is not a whole number", err.GetValue())
+	case "duration":
+		return fmt.Sprintf("%q is not a duration, for example 90s, 30m or 8h", err.GetValue())
+	case "bool":
+		return fmt.Sprintf("%q is neither true nor false", err.GetValue())
+	}
+	return err.Unwrap().Error()
+}
+
+// wrongArguments says in our words what cobra's checks of a number of arguments found.
+func wrongArguments(cmd *cobra.Command, args []string, err error) error {
+	var exit *Exit
+	if errors.As(err, &exit) {
+		return err
+	}
+	want := strings.Fields(cmd.Use)[1:]
+	most, few := 0, false
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "requires at least"):
+		few = true
+	case scanned(text, "accepts at most %d arg(s)", &most):
+	case scanned(text, "accepts %d arg(s)", &most):
+		few = len(args) < most
+	case !strings.HasPrefix(text, "unknown command"):
+		return wrongUse(cmd, text)
+	}
+	if few && len(args) < len(want) {
+		return wrongUse(cmd, fmt.Sprintf("%s is missing: %s %s", strings.TrimSuffix(want[len(args)], "..."), cmd.CommandPath(), strings.Join(want, " ")))
+	}
+	if most == 0 {
+		return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath()))
+	}
+	return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s %s", args[most], cmd.CommandPath(), strings.Join(want, " ")))
+}
+
+func scanned(text, format string, n *int) bool {
+	_, err := fmt.Sscanf(text, format, n)
+	return err == nil
+}
