@@ -4,6 +4,8 @@ go 1.26.0
 
 require (
 	github.com/benhoyt/goawk v1.31.0
+	github.com/creack/pty v1.1.24
+	github.com/itchyny/gojq v0.12.20
 	github.com/pmezard/go-difflib v1.0.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
@@ -11,6 +13,6 @@ require (
 )
 
 require (
-	github.com/creack/pty v1.1.24 // indirect
+	github.com/itchyny/timefmt-go v0.1.9 // indirect
 	golang.org/x/term v0.47.0 // indirect
 )

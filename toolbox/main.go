@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,9 +43,7 @@ func own(args []string) int {
 		return install(args[1])
 	case len(args) == 0 || args[0] == "--help":
 		fmt.Print("Usage: toolbox COMMAND [ARG]...\n       toolbox --list | --install FOLDER\n\nCommands (each has --help):\n\n")
-		for _, a := range applets() {
-			fmt.Printf("  %-10s %s\n", a.Name, a.Short)
-		}
+		overview(os.Stdout)
 		return 0
 	}
 	a, ok := find(args[0])
@@ -81,10 +80,43 @@ func find(name string) (applet.Applet, bool) {
 	return applet.Applet{}, false
 }
 
+// overview lists the commands in words.
+func overview(w io.Writer) {
+	for _, a := range applets() {
+		fmt.Fprintf(w, "  %-10s %s\n", a.Name, a.Short)
+	}
+}
+
+// help is the command help: all commands, or one's flags.
+func help(c *applet.Call) error {
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	if len(c.Args) == 1 {
+		a, ok := find(c.Args[0])
+		if !ok {
+			return applet.Fail(1, "there is no command %q in the toolbox (help lists them)", c.Args[0])
+		}
+		if code := a.Main([]string{"--help"}); code != 0 {
+			return applet.Exit(code)
+		}
+		return nil
+	}
+	c.Println("The toolbox's commands. Each has --help: flags and what they do.")
+	c.Println()
+	overview(c.Out)
+	c.Println("\nFirst looks:\n  ps aux; ss -tlnp; ip addr        what runs, what listens, which addresses\n" +
+		"  ls /proc/1/root; cat /c/NAME/... a container's files, where processes or /c are shared\n" +
+		"  curl -v URL; nslookup NAME       does it answer, is the name known\n" +
+		"  openssl s_client -connect H:443  which certificate, until when\n" +
+		"  strace -f -p 1                   what it does")
+	return nil
+}
+
 // applets lists all commands by name.
 func applets() []applet.Applet {
 	all := slices.Concat(copying.Applets(), edit.Applets(), files.Applets(), network.Applets(), procs.Applets(known), shell.Applets(known),
-		text.Applets(), trace.Applets())
+		text.Applets(), trace.Applets(), []applet.Applet{{Name: "help", Usage: "[COMMAND]", Short: "List the commands, or a command's flags", Run: help}})
 	slices.SortFunc(all, func(a, b applet.Applet) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }

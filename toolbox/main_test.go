@@ -87,6 +87,15 @@ func TestHelpAndUnknownFlags(t *testing.T) {
 			t.Errorf("%s --no-such-flag: code %d, %q, %q; want 2 and a message", a.Name, code, out, errs)
 		}
 	}
+	if out, _, code := do(t, "/", "", "help"); code != 0 || !strings.Contains(out, "\n  jq ") || !strings.Contains(out, "\n  sh ") {
+		t.Errorf("help: code %d, %q", code, out)
+	}
+	if out, _, code := do(t, "/", "", "sh", "-c", "help ss"); code != 0 || !strings.HasPrefix(out, "Usage: ss ") {
+		t.Errorf("help ss: code %d, %q", code, out)
+	}
+	if _, errs, code := do(t, "/", "", "help", "nothing"); code != 1 || !strings.Contains(errs, "there is no command") {
+		t.Errorf("help nothing: code %d, %q", code, errs)
+	}
 	if _, errs, code := do(t, "/", "", "toolbox", "nothing"); code != 127 || !strings.Contains(errs, "there is no command") {
 		t.Errorf("toolbox nothing: code %d, %q", code, errs)
 	}

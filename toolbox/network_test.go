@@ -144,6 +144,31 @@ func TestSS(t *testing.T) {
 	says(t, t.TempDir(), "ss -ltnpH | grep "+l.Addr().String(), `tcp +LISTEN .*pid=`+strconv.Itoa(os.Getpid())+`,.*`, 0)
 	says(t, t.TempDir(), "netstat -ltn", `.*LISTEN +\d+ +\d+ `+at+` .*`, 0)
 	says(t, t.TempDir(), "ss -uln | grep -c "+l.Addr().String(), "0\n", 1)
+
+	to, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	near := regexp.QuoteMeta(to.LocalAddr().String())
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"ss -tnH state established dport = :" + port, `tcp +ESTAB +0 +0 ` + near + ` ` + at + `\n`, 0},
+		{"ss -tnH state established '( sport = :1 or dport = :" + port + " )' and dst 127.0.0.0/8", `tcp +ESTAB +0 +0 ` + near + ` .*`, 0},
+		{"ss -tnH state listening sport = " + port, `tcp +LISTEN .*`, 0},
+		{"ss -tnH state connected exclude established dport = :" + port, ``, 0},
+		{"ss -tnHa not src 127.0.0.1 sport = :" + port, ``, 0},
+		{"ss -tnHa src " + l.Addr().String() + " sport != :1 | wc -l", `[12]\n`, 0}, // the other end may not be accepted yet
+		{"ss -s", `Total: \d+\nTCP: +\d+ \(estab [1-9]\d*, listen [1-9]\d*, .*\nTransport .*`, 0},
+		{"ss state open", `ss: state "open" is not known: .*`, 2},
+		{"ss -t sport", `ss: sport wants a value.*`, 2},
+		{"ss -t '( sport = :1'", `ss: a \) is missing.*`, 2},
+	} {
+		says(t, t.TempDir(), c.line, c.want, c.code)
+	}
 }
 
 // nsenter runs a command where another process is.

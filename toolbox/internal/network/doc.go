@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network has the commands about the network: ip, ss, ping, nslookup, wget, nc, httpd and their kind.
+// Package network has the commands about the network: ip, ss, ping, nslookup, wget, nc, openssl, httpd and their kind.
 //
 // Its law: nothing is changed, only looked at and talked to; numbers stay numbers, as names would need a server that may
 // be what is broken; a command that may not do something says which capability it lacks. [Applets] lists them.
@@ -20,9 +20,10 @@ func Applets() []applet.Applet {
 		{Name: "nc", Usage: "HOST PORT | -l PORT", Short: "Connect standard input and output to a port", Run: nc},
 		{Name: "netstat", Short: "List sockets, or with -r routes", Run: netstat},
 		{Name: "nslookup", Usage: "NAME [SERVER]", Short: "Find addresses of a name, or the name of an address", Run: nslookup},
+		{Name: "openssl", Usage: "s_client | x509 | version", Short: "Look at the TLS of a server, or at a certificate", Run: openssl},
 		{Name: "ping", Usage: "HOST", Short: "Ask a machine for a sign of life", Run: ping},
 		{Name: "route", Short: "Show the routes: as ip route", Run: routes},
-		{Name: "ss", Short: "List sockets", Run: ss},
+		{Name: "ss", Usage: "[state STATE] [FILTER]", Short: "List sockets, or with -s count them", Run: ss},
 		{Name: "telnet", Usage: "HOST PORT", Short: "Connect to a port: as nc", Run: nc},
 		{Name: "wget", Usage: "URL...", Short: "Get files by HTTP", Run: wget},
 	}

@@ -3,6 +3,7 @@
 package network
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -13,11 +14,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
@@ -30,6 +28,9 @@ type fetch struct {
 	timeout, connect       float64
 	unix                   string
 	resolve                []string
+	family                 string         // "", "4" or "6"
+	trace                  *exchangeTrace // may be nil
+	compressed             bool
 }
 
 // client makes an HTTP client. This image has no certificates of authorities: the machine's own are used if they are
@@ -46,11 +47,15 @@ func (f *fetch) client() (*http.Client, error) {
 		}
 	}
 	dialer := &net.Dialer{Timeout: time.Duration(f.connect * 1e9)}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, DialContext: dialer.DialContext, ForceAttemptHTTP2: true}
-	if f.unix != "" || len(f.resolve) > 0 {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		DisableCompression: !f.compressed}
+	if f.unix != "" || len(f.resolve) > 0 || f.family != "" {
 		transport.DialContext = f.dial(dialer)
 	}
 	c := &http.Client{Transport: transport, Timeout: time.Duration(f.timeout * 1e9)}
+	if f.trace != nil {
+		c.Transport = traced{transport, f.trace}
+	}
 	if !f.follow {
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
@@ -77,7 +82,7 @@ func (f *fetch) do(url string) (*http.Response, error) {
 	} else if f.data != "" {
 		body = strings.NewReader(f.data)
 	}
-	req, err := http.NewRequest(f.method, url, body)
+	req, err := http.NewRequestWithContext(f.trace.context(context.Background()), f.method, url, body)
 	if err != nil {
 		return nil, applet.Usage("%v", err)
 	}
@@ -189,104 +194,6 @@ func save(c *applet.Call, name string, body io.ReadCloser, stream bool) (n int64
 		w = os.Stdout
 	}
 	return io.Copy(w, body)
-}
-
-func curl(c *applet.Call) error {
-	f := &fetch{}
-	c.Do("s,silent", "no messages but failures' with -S", func() {})
-	c.Do("S,show-error", "does nothing", func() {})
-	c.Do("N,no-buffer", "does nothing", func() {})
-	c.Do("g,globoff", "does nothing", func() {})
-	method := c.String("X,request", "METHOD", "", "method")
-	head, with := c.Bool("I,head", "headers only"), c.Bool("i,include", "headers too")
-	verbose := c.Bool("v,verbose", "say what goes on")
-	headers := c.Strings("H,header", "HEADER", "send this too, as 'Name: value'")
-	data := c.Strings("d,data", "TEXT", "send this; @FILE is a file's content")
-	binary := c.Strings(",data-binary", "TEXT", "as -d")
-	raw := c.Strings(",data-raw", "TEXT", "as -d, without @")
-	upload := c.String("T,upload-file", "FILE", "", "send a file by PUT")
-	out := c.String("o,output", "FILE", "-", "where to write")
-	remote := c.Bool("O,remote-name", "write to a file of that name")
-	fail := c.Bool("f,fail", "an answer of 400 or more is a failure, exit code 22")
-	follow, insecure := c.Bool("L,location", "follow redirects"), c.Bool("k,insecure", "do not check who answers")
-	ca := c.String(",cacert", "FILE", "", "certificates of authorities")
-	user := c.String("u,user", "NAME:PASSWORD", "", "name and password")
-	timeout, connect := c.Float("m,max-time", "SECONDS", 0, "how long it may take"), c.Float(",connect-timeout", "SECONDS", 60, "how long connecting may take")
-	socket := c.String(",unix-socket", "PATH", "", "connect to a unix socket")
-	resolve := c.Strings(",resolve", "HOST:PORT:ADDRESS", "take this address for a name")
-	format := c.String("w,write-out", "FORMAT", "", "print this at the end: %{http_code}, %{time_total}, %{size_download}")
-	agent := c.String("A,user-agent", "TEXT", "", "what to call oneself")
-	if err := c.Parse(1, -1); err != nil {
-		return err
-	}
-	f.headers, f.follow, f.insecure, f.ca, f.user, f.timeout, f.connect, f.unix, f.resolve = *headers, *follow, *insecure, *ca, *user, *timeout, *connect, *socket, *resolve
-	if *agent != "" {
-		f.headers = append(f.headers, "User-Agent: "+*agent)
-	}
-	f.data = strings.Join(slices.Concat(*data, *binary, *raw), "&")
-	switch {
-	case *upload != "":
-		f.data, f.method = "@"+*upload, "PUT"
-	case f.data != "":
-		f.method = "POST"
-	case *head:
-		f.method = "HEAD"
-	}
-	if *method != "" {
-		f.method = *method
-	}
-	for _, url := range c.Args {
-		if err := curlOne(c, f, url, curlOutput{*out, *format, *remote, *head || *with, *head, *verbose, *fail}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// curlOutput says what of an answer goes where.
-type curlOutput struct {
-	file, format                         string
-	remote, headers, only, verbose, fail bool
-}
-
-func curlOne(c *applet.Call, f *fetch, url string, o curlOutput) error {
-	start := time.Now()
-	resp, err := f.do(url)
-	if err != nil {
-		var dns *net.DNSError
-		var op *net.OpError
-		switch {
-		case errors.As(err, &dns):
-			return applet.Fail(6, "%w", err)
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return applet.Fail(28, "%w", err)
-		case errors.As(err, &op) && errors.Is(err, unix.ECONNREFUSED):
-			return applet.Fail(7, "%w", err)
-		}
-		return err
-	}
-	if o.verbose {
-		fmt.Fprintf(c.Err, "> %s %s\n< %s %s\n", resp.Request.Method, resp.Request.URL, resp.Proto, resp.Status)
-		for k, v := range resp.Header {
-			fmt.Fprintf(c.Err, "< %s: %s\n", k, strings.Join(v, ", "))
-		}
-	}
-	if o.fail && resp.StatusCode >= 400 {
-		resp.Body.Close()
-		return applet.Fail(22, "the server answered %s", resp.Status)
-	}
-	if o.headers {
-		c.Printf("%s %s\r\n", resp.Proto, resp.Status)
-		_ = resp.Header.Write(c.Out)
-		c.Printf("\r\n")
-	}
-	if o.remote {
-		o.file = path.Base(resp.Request.URL.Path)
-	}
-	n, err := save(c, o.file, resp.Body, true)
-	c.Printf("%s", strings.NewReplacer("%{http_code}", fmt.Sprint(resp.StatusCode), "%{response_code}", fmt.Sprint(resp.StatusCode),
-		"%{time_total}", fmt.Sprintf("%.6f", time.Since(start).Seconds()), "%{size_download}", fmt.Sprint(n), `\n`, "\n", `\t`, "\t").Replace(o.format))
-	return err
 }
 
 // httpd serves files.

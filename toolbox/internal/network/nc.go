@@ -29,7 +29,7 @@ func (f *fetch) dial(d *net.Dialer) func(context.Context, string, string) (net.C
 				addr = net.JoinHostPort(strings.Trim(p[2], "[]"), p[1])
 			}
 		}
-		return d.DialContext(ctx, network, addr)
+		return d.DialContext(ctx, network+f.family, addr)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // socket is a line of /proc/net.
 type socket struct {
 	kind, state, local, peer string
+	from, to                 netip.AddrPort // of local and peer; zero for unix sockets
 	receive, send            uint64
 	uid                      int
 	inode                    uint64
@@ -35,12 +36,24 @@ func sockets(c *applet.Call, old bool) error {
 	extra := c.Bool("e,extended", "users and inodes too")
 	four, six := c.Bool("4,ipv4", "IPv4 only"), c.Bool("6,ipv6", "IPv6 only")
 	bare := c.Bool("H,no-header", "no title")
+	c.Bool("o,options", "does nothing")
+	summary := c.Bool("s,summary", "only how many there are")
 	var route *bool
 	if old {
 		route = c.Bool("r,route", "the routes")
 	}
-	if err := c.Parse(0, 0); err != nil {
+	if err := c.Parse(0, map[bool]int{false: -1, true: 0}[old]); err != nil {
 		return err
+	}
+	match, err := socketFilter(c.Args)
+	if err != nil {
+		return err
+	}
+	if match.states != nil { // as ss has it: states name what is wanted
+		*all = true
+	}
+	if *summary {
+		return countSockets(c)
 	}
 	if route != nil && *route {
 		return showRoutes(c, "", 0)
@@ -67,28 +80,50 @@ func sockets(c *applet.Call, old bool) error {
 	if *holders {
 		owners = procs.Sockets()
 	}
+	rows := [][]string{}
 	if !*bare {
-		last := ""
+		rows = append(rows, []string{"Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port"})
 		if *holders {
-			last = "Process"
+			rows[0] = append(rows[0], "Process")
 		}
-		c.Println(strings.TrimRight(fmt.Sprintf("%-5s %-11s %6s %6s %-40s %-40s %s", "Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", last), " "))
 	}
 	for _, s := range list {
 		listens := s.state == "LISTEN" || s.state == "UNCONN"
-		if *listening && !listens || !*listening && !*all && listens {
+		if *listening && !listens || !*listening && !*all && listens || !match.has(s) {
 			continue
 		}
-		line := fmt.Sprintf("%-5s %-11s %6d %6d %-40s %-40s", s.kind, s.state, s.receive, s.send, s.local, s.peer)
+		row := []string{s.kind, s.state, fmt.Sprint(s.receive), fmt.Sprint(s.send), s.local, s.peer}
 		if *holders {
-			line += " " + who(owners[s.inode])
+			row = append(row, who(owners[s.inode]))
 		}
 		if *extra {
-			line += fmt.Sprintf(" uid:%d ino:%d", s.uid, s.inode)
+			row = append(row, fmt.Sprintf("uid:%d ino:%d", s.uid, s.inode))
 		}
-		c.Println(strings.TrimRight(line, " "))
+		rows = append(rows, row)
 	}
+	printTable(c, rows)
 	return nil
+}
+
+// printTable makes columns no wider than they must be, so that lines fit on a terminal. The third and fourth are numbers.
+func printTable(c *applet.Call, rows [][]string) {
+	var width [8]int
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			if i == 2 || i == 3 {
+				fmt.Fprintf(&b, "%*s ", width[i], cell)
+			} else {
+				fmt.Fprintf(&b, "%-*s ", width[i], cell)
+			}
+		}
+		c.Println(strings.TrimRight(b.String(), " "))
+	}
 }
 
 func who(list []procs.Holder) string {
@@ -108,13 +143,14 @@ func inet(kind, file string) (out []socket) {
 	if err != nil {
 		return nil
 	}
-	states := []string{"", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN", "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING", "NEW-SYN-RECV"}
+	states := socketStates()
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line)
 		if len(f) < 10 || f[0] == "sl" {
 			continue
 		}
-		s := socket{kind: kind, local: endpoint(f[1]), peer: endpoint(f[2])}
+		s := socket{kind: kind, from: endpoint(f[1]), to: endpoint(f[2])}
+		s.local, s.peer = endpointWord(s.from), endpointWord(s.to)
 		if n, err := strconv.ParseUint(f[3], 16, 8); err == nil && int(n) < len(states) {
 			s.state = states[n]
 		}
@@ -129,25 +165,29 @@ func inet(kind, file string) (out []socket) {
 }
 
 // endpoint reads an address as the kernel prints it: words of four bytes in the machine's order.
-func endpoint(text string) string {
+func endpoint(text string) netip.AddrPort {
 	addr, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(addr)
 	if err != nil || len(b)%4 != 0 {
-		return text
+		return netip.AddrPort{}
 	}
 	for i := 0; i < len(b); i += 4 {
 		b[i], b[i+1], b[i+2], b[i+3] = b[i+3], b[i+2], b[i+1], b[i]
 	}
 	ip, _ := netip.AddrFromSlice(b)
 	n, _ := strconv.ParseUint(port, 16, 16)
-	word := strconv.FormatUint(n, 10)
-	if n == 0 {
+	return netip.AddrPortFrom(ip, uint16(n))
+}
+
+func endpointWord(a netip.AddrPort) string {
+	word := strconv.Itoa(int(a.Port()))
+	if a.Port() == 0 {
 		word = "*"
 	}
-	if ip.Is6() {
-		return "[" + ip.Unmap().String() + "]:" + word
+	if a.Addr().Is6() {
+		return "[" + a.Addr().Unmap().String() + "]:" + word
 	}
-	return ip.String() + ":" + word
+	return a.Addr().String() + ":" + word
 }
 
 func unixSockets() (out []socket) {

@@ -187,8 +187,8 @@ const own = "toolbox:"
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	switch args[0] {
-	case "kill":
-		return append([]string{own + "kill"}, args[1:]...), nil
+	case "kill", "help":
+		return append([]string{own + args[0]}, args[1:]...), nil
 	case "umask":
 		if len(args) == 1 {
 			mask := unix.Umask(0)

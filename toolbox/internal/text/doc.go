@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text has the commands about text and bytes: cat, grep, sed, sort, awk and their kind.
+// Package text has the commands about text and bytes: cat, grep, sed, sort, awk, jq and their kind.
 //
 // Its law: input is a stream of any length, lines may have any length and any bytes. Regular expressions are Go's (RE2)
 // written as POSIX writes them, so they take linear time and know no back-references. [Applets] lists the commands.
@@ -24,6 +24,7 @@ func Applets() []applet.Applet {
 		{Name: "gzip", Usage: "[FILE]...", Short: "Compress files", Run: gzipper},
 		{Name: "head", Usage: "[FILE]...", Short: "Print the first lines", Run: head},
 		{Name: "hexdump", Usage: "[FILE]...", Short: "Print bytes as numbers and text", Run: hexdump},
+		{Name: "jq", Usage: "[QUERY [FILE]...]", Short: "Query JSON", Run: jq},
 		{Name: "md5sum", Usage: "[FILE]...", Short: "Print or check MD5 sums", Run: sums},
 		{Name: "nl", Usage: "[FILE]...", Short: "Number lines", Run: number},
 		{Name: "rev", Usage: "[FILE]...", Short: "Print lines backwards", Run: rev},

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
+)
+
+// openssl has those of openssl's commands that look at something.
+func openssl(c *applet.Call) error {
+	command := ""
+	if len(c.Args) > 0 {
+		command = c.Args[0]
+	}
+	switch command {
+	case "s_client", "x509":
+		c.Name, c.Usage, c.Args = "openssl "+command, "", doubled(c.Args[1:])
+		if command == "x509" {
+			c.Short = "Show a certificate in PEM or DER, by default that of standard input"
+			return x509Show(c)
+		}
+		c.Short = "Connect by TLS and tell about protocol and certificates; then carry standard input and output"
+		return sClient(c)
+	case "version":
+		c.Printf("crypto/tls of %s, as wherry's toolbox has it\n", runtime.Version())
+		return nil
+	}
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	if command == "" {
+		return applet.Usage("a command is wanted: s_client, x509 or version")
+	}
+	return applet.Usage("command %q is not known here: s_client, x509 and version are", command)
+}
+
+// doubled writes openssl's long flags, which have one dash, with two.
+func doubled(args []string) (out []string) {
+	for _, a := range args {
+		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
+			a = "-" + a
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// tlsClient is one run of s_client.
+type tlsClient struct {
+	*applet.Call
+	conf             *tls.Config
+	chain, brief     bool
+	strict, proceeds bool
+	protocols        string
+}
+
+func sClient(c *applet.Call) error {
+	t := &tlsClient{Call: c, conf: &tls.Config{}}
+	connect := c.String(",connect", "HOST:PORT", "", "where to connect to; also as the argument")
+	name := c.String(",servername", "NAME", "", "the name to ask for (SNI); default: the host")
+	plain := c.Bool(",noservername", "ask for no name")
+	verifyName := c.String(",verify_hostname", "NAME", "", "the name that the certificate must have; default: that of -servername, or the host")
+	ca := c.String(",CAfile", "FILE", "", "certificates of authorities; default: those of this file system, and the cluster's")
+	cert, key := c.String(",cert", "FILE", "", "a certificate to show to the server"), c.String(",key", "FILE", "", "its key; default: the same file")
+	show := c.Bool(",showcerts", "print all certificates, not only the server's own")
+	strict := c.Bool(",verify_return_error", "end with 1 if the certificate is not right")
+	brief, quiet := c.Bool(",brief", "a few lines only"), c.Bool(",quiet", "as -brief")
+	proceeds := c.Bool(",ign_eof", "go on after the end of input until the server ends")
+	c.String(",starttls", "PROTOCOL", "", "not known here")
+	c.String(",verify", "DEPTH", "", "does nothing: it is always checked")
+	c.Do("4", "IPv4 only", func() { t.protocols = "4" })
+	c.Do("6", "IPv6 only", func() { t.protocols = "6" })
+	alpn := c.String(",alpn", "LIST", "", "protocols to offer, for example h2,http/1.1")
+	for i, flag := range []string{"tls1", "tls1_1", "tls1_2", "tls1_3"} {
+		version := tls.VersionTLS10 + uint16(i)
+		c.Do(","+flag, "only "+tls.VersionName(version), func() { t.conf.MinVersion, t.conf.MaxVersion = version, version })
+	}
+	c.Do(",no_tls1_3", "at most TLS 1.2", func() { t.conf.MaxVersion = tls.VersionTLS12 })
+	for i, a := range c.Args {
+		if a == "--starttls" || strings.HasPrefix(a, "--starttls=") {
+			return applet.Usage("-starttls is not known here (%q): only servers that begin with TLS", strings.Join(c.Args[i:min(len(c.Args), i+2)], " "))
+		}
+	}
+	if err := c.Parse(0, 1); err != nil {
+		return err
+	}
+	if len(c.Args) == 1 {
+		*connect = c.Args[0]
+	}
+	if *connect == "" {
+		return applet.Usage("-connect HOST:PORT is missing")
+	}
+	host, _, err := net.SplitHostPort(*connect)
+	if err != nil {
+		host = *connect
+		*connect = net.JoinHostPort(strings.Trim(*connect, "[]"), "443")
+	}
+	t.chain, t.brief, t.strict, t.proceeds = *show, *brief || *quiet, *strict, *proceeds
+	if t.conf.ServerName = *name; *name == "" && !*plain {
+		t.conf.ServerName = host
+	}
+	if *alpn != "" {
+		t.conf.NextProtos = strings.Split(*alpn, ",")
+	}
+	if *cert != "" {
+		if *key == "" {
+			key = cert
+		}
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			return err
+		}
+		t.conf.Certificates = []tls.Certificate{pair}
+	}
+	if *verifyName == "" {
+		if *verifyName = *name; *name == "" {
+			*verifyName = host
+		}
+	}
+	return t.run(*connect, *verifyName, *ca)
+}
+
+// run connects, tells, and carries bytes. The certificate is looked at after the handshake, so that a bad one is shown too.
+func (t *tlsClient) run(addr, name, ca string) error {
+	roots, err := authorities(ca)
+	if err != nil {
+		return err
+	}
+	if t.conf.InsecureSkipVerify = true; t.conf.MinVersion == 0 { //nolint:gosec // checked below, and told
+		t.conf.MinVersion = tls.VersionTLS10
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+	defer stop()
+	raw, err := (&net.Dialer{Timeout: time.Minute}).DialContext(ctx, "tcp"+t.protocols, addr)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	t.Printf("CONNECTED to %s\n", raw.RemoteAddr())
+	_ = t.Out.Flush()
+	conn := tls.Client(raw, t.conf)
+	late := time.AfterFunc(time.Minute, func() { raw.Close() })
+	err = conn.HandshakeContext(ctx)
+	late.Stop()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the server closed the connection: does it speak TLS on this port, in this version, with this name?")
+		}
+		return fmt.Errorf("TLS handshake with %s: %w", addr, err)
+	}
+	state := conn.ConnectionState()
+	verdict := check(state.PeerCertificates, roots, name)
+	t.tell(state, verdict, name)
+	if err := t.Out.Flush(); err != nil {
+		return err
+	}
+	if t.strict && verdict != nil {
+		return verdict
+	}
+	return t.carry(ctx, conn)
+}
+
+// carry copies standard input to the server, and its answers to standard output.
+func (t *tlsClient) carry(ctx context.Context, conn *tls.Conn) error {
+	ended := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(conn, os.Stdin)
+		if err == nil && t.proceeds {
+			return
+		}
+		ended <- err
+	}()
+	go func() {
+		_, err := io.Copy(os.Stdout, conn)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return applet.Exit(130)
+	}
+}
+
+// authorities are those of a file, or the ones that this file system and the pod have.
+func authorities(file string) (*x509.CertPool, error) {
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificates", file)
+		}
+		return pool, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"); err == nil {
+		pool.AppendCertsFromPEM(text)
+	}
+	return pool, nil
+}
+
+// check says what is wrong with a server's certificates.
+func check(chain []*x509.Certificate, roots *x509.CertPool, name string) error {
+	if len(chain) == 0 {
+		return errors.New("the server showed no certificate")
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+	return errors.Join(err, chain[0].VerifyHostname(strings.Trim(name, "[]")))
+}
