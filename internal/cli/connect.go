@@ -100,7 +100,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is up")
-	return &connection{client: client, close: stop}, nil
+	return &connection{client: client, own: true, close: stop}, nil
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.

@@ -29,6 +29,7 @@ type runFlags struct {
 	dataDir    string
 	output     string
 	options    podrun.Options
+	prefix     bool
 	logs       logFlags
 }
 
@@ -40,21 +41,31 @@ func newRun(t Terminal) *cobra.Command {
 		Long: `Run the pods of a manifest in the foreground: create them, tell what happens, show their output, wait for their end, and
 exit with the pod's exit code (of the first container that failed).
 
-The manifest may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use. The containers'
-output goes to standard output with the container's name in front, everything else to standard error. Ctrl-C deletes the pods
-and waits for them; a second Ctrl-C kills them.
+The manifest may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
+
+What a container writes to its standard output goes to standard output, everything else to standard error. If several containers
+write, each line has the container's name in front. With -o, standard output has the pods and nothing else.
+
+Ctrl-C deletes the pods and waits for them; a second Ctrl-C kills them. So does the end of the terminal, or of the program that
+reads the output. A run that gives up (--timeout, --fail-fast) leaves the pods, to be looked into, unless --rm is given.
 
 Without a server on this machine one is brought up for the duration, in the same data folder.
 
-Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 130 Ctrl-C, 2 wrong command line.`,
+Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 128 and the signal's number (130 for Ctrl-C), 2 wrong
+command line.`,
 		Example: `  sudo wherry run -f pod.yaml
   sudo wherry run --rm -f pod.yaml -f config.yaml --timeout 10m     # in a CI job
   sudo wherry run --detach -f pod.yaml                              # return when ready
   kustomize build . | sudo wherry run -f -`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), t) },
 	}
 	fl := cmd.Flags()
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if fl.Changed("prefix") {
+			f.options.Prefix = &f.prefix
+		}
+		return f.run(cmd.Context(), t)
+	}
 	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run; - for standard input; may be given more than once")
 	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects that name none")
 	fl.BoolVar(&f.options.Remove, "rm", false, "delete everything that was created when the pods have ended")
@@ -62,7 +73,8 @@ Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 130 Ctr
 	fl.BoolVar(&f.options.FailFast, "fail-fast", false, "give up as soon as a container cannot start or crashes, also where waiting might help")
 	fl.DurationVar(&f.options.Timeout, "timeout", 0, "give up after this time, for example 10m; default: never")
 	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "no progress, only the containers' output and trouble")
-	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name")
+	fl.BoolVar(&f.prefix, "prefix", false, "the container's name in front of each line of output; default: if several containers write")
+	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name; the containers' output goes to standard error then")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
 	f.logs = logFlags{level: "info", format: "text"}
@@ -76,19 +88,15 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		return err
 	}
 	start := time.Now()
-	interrupts := make(chan os.Signal, 2)
-	signal.Notify(interrupts, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(interrupts)
-
-	screen := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: isTerminal(t.Err) && isTerminal(t.Out), Quiet: f.options.Quiet, Start: start}
-	if width, height := sizeOf(t.Err); height > 0 {
-		screen.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv), Zone: time.Local}
-	}
+	interrupts, release := catch()
+	defer release()
+	screen := f.screen(t, start)
+	screen.Lost = func() { offer(interrupts, syscall.SIGPIPE) }
 	server, err := f.connect(ctx, screen, interrupts)
 	if err != nil {
 		return &Exit{podrun.ExitFailure, err}
 	}
-	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts,
+	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts, ServerEnds: server.own,
 		Timeline: podtime.Source{Client: server.client}.Of}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Pods); err == nil {
@@ -104,6 +112,42 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		result.Code = podrun.ExitFailure
 	}
 	return &Exit{result.Code, err}
+}
+
+// catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is told by the write that
+// failed, as sockets break too. A SIGHUP that is ignored (nohup) stays so. The channel holds one of each.
+func catch() (interrupts chan os.Signal, release func()) {
+	interrupts, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signal.Notify(interrupts, ends...)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	return interrupts, func() { signal.Stop(interrupts); signal.Stop(pipes) }
+}
+
+// offer sends a signal unless so many wait that it makes no difference.
+func offer(to chan<- os.Signal, s os.Signal) {
+	select {
+	case to <- s:
+	default:
+	}
+}
+
+// screen is where the run writes.
+func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
+	both := isTerminal(t.Err) && isTerminal(t.Out)
+	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Start: start}
+	if f.output != "" {
+		s.Out = t.Err
+	}
+	if width, height := sizeOf(t.Err); height > 0 {
+		_, out := sizeOf(s.Out)
+		s.OneLine = out > 0
+		s.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv), Zone: time.Local}
+	}
+	return s
 }
 
 // read decodes all files before anything else happens, and checks what the flags say about one another.
@@ -173,5 +217,6 @@ func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
 // connection is the server that a run uses.
 type connection struct {
 	client kubernetes.Interface
-	close  func() error // ends a server that was brought up for the run
+	own    bool         // the server was brought up for the run
+	close  func() error // ends it
 }

@@ -37,16 +37,17 @@ spec:
   - {name: bad, image: BUSYBOX, command: [sh, -c, "echo from bad >&2; printf unfinished; exit 7"]}
 `
 
-// wherry run: the pod's exit code is the command's, output has the container's name in front, progress goes elsewhere.
+// wherry run: the pod's exit code is the command's; output goes where the containers wrote it, with their names in front as there are
+// several; progress goes elsewhere.
 func TestRunExitCodeAndOutput(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
 	s := shared(t)
 	r := runWherry(t, nil, "run", "--rm", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, runTwo)).exits(7)
-	r.Has("prep | preparing\n", "good | from good\n", "bad | from bad\n", "bad | unfinished\n")
-	r.Says("scheduled to node", "prep", "bad failed with exit code 7")
-	if strings.Contains(r.Out, "scheduled") {
-		t.Errorf("progress is in the output:\n%s", r.Out)
+	r.Has("prep | preparing\n", "good | from good\n", "bad | unfinished\n")
+	r.Says("scheduled to node", "prep", "bad failed with exit code 7", "bad | from bad\n")
+	if strings.Contains(r.Out, "scheduled") || strings.Contains(r.Out, "from bad") {
+		t.Errorf("progress or standard error is in the output:\n%s", r.Out)
 	}
 	if pods := s.Kubectl("get", "pods", "-o", "name").Out; pods != "" {
 		t.Errorf("--rm left %s", pods)
@@ -55,9 +56,13 @@ func TestRunExitCodeAndOutput(t *testing.T) {
 		c.Stdin = strings.NewReader(strings.NewReplacer("BUSYBOX", images.BusyboxRef, "exit 7", "exit 0", "two", "fine").Replace(runTwo))
 	},
 		"run", "-q", "-o", "name", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", "-").exits(0)
-	r.Has("pod/fine")
-	if r.Err != "" {
-		t.Errorf("--quiet says %q", r.Err)
+	if r.Out != "pod/fine\n" {
+		t.Errorf("with -o name standard output has %q", r.Out)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(r.Err), "\n") {
+		if !strings.Contains(line, " | ") {
+			t.Errorf("--quiet says %q", line)
+		}
 	}
 	s.Kubectl("get", "pod", "fine") // without --rm it stays
 	again := runWherry(t, nil, "run", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, strings.ReplaceAll(runTwo, "two", "fine"))).exits(125)
@@ -91,7 +96,7 @@ metadata: {name: of-NAME}
 `)
 			cmd := exec.Command(world(t).Wherry, "run", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text))
 			p := (&Cmd{Cmd: cmd, t: t, line: "wherry run", cancel: func() { _ = cmd.Process.Kill() }}).StartProcess()
-			p.Out.Await("c | ")
+			p.Out.Await("\n")
 			began := time.Now()
 			p.Signal(os.Interrupt)
 			p.Err.Await("deleting; press Ctrl-C again")
@@ -113,7 +118,8 @@ metadata: {name: of-NAME}
 	}
 }
 
-// wherry run: --detach returns when the pod is ready and leaves it; --timeout ends with 124 and deletes.
+// wherry run: --detach returns when the pod is ready and leaves it; --timeout ends with 124, and deletes only what --rm
+// promised to delete.
 func TestRunDetachAndTimeout(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
@@ -128,7 +134,12 @@ spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: TOOL, arg
 	pod := s.Get("p")
 	s.Delete("p")
 	s.WaitGone(pod)
-	runWherry(t, nil, "run", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).Says("not done after 2s")
+	runWherry(t, nil, "run", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).
+		Says("not done after 2s", "is left as it is", "wherry debug -n "+s.Namespace+" p")
+	pod = s.Get("p")
+	s.Delete("p")
+	s.WaitGone(pod)
+	runWherry(t, nil, "run", "--rm", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).Says("not done after 2s")
 	if pods := s.Kubectl("get", "pods", "-o", "name").Out; pods != "" {
 		t.Errorf("left: %s", pods)
 	}
@@ -155,10 +166,10 @@ metadata: {name: long}
 spec: {containers: [{name: c, image: TOOL, args: [sleep]}]}
 `))
 	p := (&Cmd{Cmd: cmd, t: t, line: "wherry run", cancel: func() { _ = cmd.Process.Kill() }}).StartProcess()
-	p.Out.Await("c | sleeping")
+	p.Out.Await("sleeping")
 	p.Signal(syscall.SIGTERM)
-	if code := p.Wait(); code != 130 {
-		t.Errorf("exit code %d, want 130\n%s", code, p.Err.Text())
+	if code := p.Wait(); code != 143 {
+		t.Errorf("exit code %d, want 143\n%s", code, p.Err.Text())
 	}
 	// A shim takes a moment to end after its pod has.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {

@@ -4,6 +4,9 @@
 // follows the containers' logs, waits for the pods' end and cleans up.
 //
 // A Runner is one such run; Result says how it ended and with which exit code. What to say about a pod is decided in package
-// progress; this package only does. Its law: whatever ends the run (the pod, Ctrl-C, a timeout, an error half way through
-// creation), what the run promised to remove is removed, and nothing that was there before is touched.
+// progress; this package only does. Screen is where it writes, and decides which names stand in front of lines.
+//
+// Its law: whatever ends the run (the pod, a signal, a timeout, an error half way through creation), what the run promised to remove
+// is removed, and nothing that was there before is touched. What a run gives up stays without that promise: somebody wants to look
+// into it.
 package podrun

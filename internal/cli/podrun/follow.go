@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,16 +33,18 @@ type follower struct {
 	self    *corev1.Pod // as created: who it is; never changes, so all goroutines may read it
 	pod     *corev1.Pod // as last seen
 	told    *corev1.Pod // as last told; nil at first
-	several bool
 	gone    bool
 	wayTold bool // where the time until readiness went
+
+	causes map[progress.Line]bool // causes of a wait that were told
+	placed chan struct{}          // closed when the pod has a node
 
 	logs   sync.WaitGroup
 	opened map[string]int32 // attempts whose logs are being followed: container -> highest
 }
 
-func newFollower(r *Runner, pod *corev1.Pod, several bool) *follower {
-	return &follower{owner: r, self: pod, pod: pod, several: several, opened: map[string]int32{}}
+func newFollower(r *Runner, pod *corev1.Pod) *follower {
+	return &follower{owner: r, self: pod, pod: pod, causes: map[progress.Line]bool{}, placed: make(chan struct{}), opened: map[string]int32{}}
 }
 
 // run follows the pod until it has ended, is ready (detached), is gone, is hopeless, or ctx ends.
@@ -57,11 +60,19 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	stopEvents()
 	f.drain(stopLogs, err)
 	f.draw(ctx)
+	if stuck, ok := errors.AsType[*stuckError](err); ok {
+		return f.pod, stuck.trouble.ExitCode, err
+	}
 	if err != nil {
 		return f.pod, 0, err
 	}
 	return f.end()
 }
+
+// stuckError is why a pod is not waited for any longer.
+type stuckError struct{ trouble progress.Trouble }
+
+func (e *stuckError) Error() string { return e.trouble.String() }
 
 // see looks at the pod's newest version, nil when it is gone. It returns true when there is nothing more to wait for.
 func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
@@ -70,7 +81,16 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 		return true, nil
 	}
 	for _, l := range progress.Diff(f.told, now) {
-		f.owner.Screen.Tell(now.Name, l, f.several)
+		if f.causes[l] {
+			continue
+		}
+		if l.Cause {
+			f.causes[l] = true
+		}
+		f.owner.Screen.Tell(now.Name, l)
+	}
+	if now.Spec.NodeName != "" && (f.told == nil || f.told.Spec.NodeName == "") {
+		close(f.placed)
 	}
 	f.pod, f.told = now, now
 	if progress.Ready(now) && !f.wayTold {
@@ -88,7 +108,7 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 		return true, nil
 	}
 	if t, stuck := progress.Stuck(now); stuck && (t.Hopeless || f.owner.Options.FailFast) {
-		return false, errors.New(t.String())
+		return false, &stuckError{t}
 	}
 	return f.owner.Options.Detach && progress.Ready(now), nil
 }
@@ -96,9 +116,16 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 func (f *follower) end() (*corev1.Pod, int, error) {
 	code, _, ended := progress.Outcome(f.pod) // why has been told as it happened
 	if !ended && f.gone {
-		return f.pod, 1, fmt.Errorf("pod %s/%s was deleted by somebody else before it ended", f.pod.Namespace, f.pod.Name)
+		return f.pod, 1, &goneError{f.pod}
 	}
 	return f.pod, code, nil
+}
+
+// goneError is that somebody else deleted a pod.
+type goneError struct{ pod *corev1.Pod }
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("pod %s/%s was deleted by somebody else before it ended", e.pod.Namespace, e.pod.Name)
 }
 
 // drain lets the logs of an ended pod come in whole. They end by themselves with their containers.
@@ -128,29 +155,32 @@ func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod) {
 				continue
 			}
 			f.opened[s.Name] = s.RestartCount
-			f.logs.Go(func() { f.copyLog(ctx, s.Name) })
+			f.logs.Go(func() { f.copyLog(ctx, s.Name, corev1.LogStreamStdout) })
+			f.logs.Go(func() { f.copyLog(ctx, s.Name, corev1.LogStreamStderr) })
 		}
 	}
 }
 
-func (f *follower) copyLog(ctx context.Context, container string) {
-	opts := &corev1.PodLogOptions{Container: container, Follow: true}
+// copyLog copies one of the two streams of a container's output to where it belongs.
+func (f *follower) copyLog(ctx context.Context, container, which string) {
+	opts := &corev1.PodLogOptions{Container: container, Follow: true, Stream: &which}
 	stream, err := f.owner.Client.CoreV1().Pods(f.self.Namespace).GetLogs(f.self.Name, opts).Stream(ctx)
 	if err == nil {
 		defer stream.Close()
-		w := f.owner.Screen.Log(f.self.Name, container, f.several)
+		w := f.owner.Screen.Log(f.self.Name, container, which == corev1.LogStreamStderr)
 		defer w.Close()
 		_, err = io.Copy(w, stream)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log breaks off: " + err.Error(), Trouble: true}, f.several)
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log breaks off: " + err.Error(), Trouble: true})
 	}
 }
 
 // fieldOfContainer finds the container that an event is about.
 var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
 
-// tellImages tells what is fetched for the pod. Only events say it; when they cannot be had, that is all that is missing.
+// tellImages tells what is fetched for the pod, once it has a node. Only events say it; when they cannot be had, that is all that is
+// missing.
 func (f *follower) tellImages(ctx context.Context) {
 	selector := fields.OneTermEqualSelector("involvedObject.uid", string(f.self.UID)).String()
 	w, err := f.owner.Client.CoreV1().Events(f.self.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
@@ -158,6 +188,11 @@ func (f *follower) tellImages(ctx context.Context) {
 		return
 	}
 	defer w.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-f.placed:
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -167,16 +202,21 @@ func (f *follower) tellImages(ctx context.Context) {
 				return
 			}
 			event, ok := e.Object.(*corev1.Event)
-			if !ok || e.Type != watch.Added || event.Reason != "Pulling" && event.Reason != "Pulled" {
+			if !ok || e.Type != watch.Added || !tellsOfPull(event) {
 				continue
 			}
 			line := progress.Line{Text: event.Message}
 			if m := fieldOfContainer.FindStringSubmatch(event.InvolvedObject.FieldPath); m != nil {
 				line.Container = m[1]
 			}
-			f.owner.Screen.Tell(f.self.Name, line, f.several)
+			f.owner.Screen.Tell(f.self.Name, line)
 		}
 	}
+}
+
+// tellsOfPull reports whether an event is of a pull. That an image was there already is nothing to tell.
+func tellsOfPull(e *corev1.Event) bool {
+	return e.Reason == "Pulling" || e.Reason == "Pulled" && !strings.Contains(e.Message, "already present on machine")
 }
 
 // watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with nil when

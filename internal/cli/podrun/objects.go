@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/manifest"
 )
 
@@ -249,7 +248,7 @@ func (r *Runner) removeOthers(ctx context.Context, made *created) error {
 			errs = append(errs, fmt.Errorf("delete %s %s: %w", o.kind, o.name, err))
 			continue
 		}
-		r.Screen.Tell(o.name, progress.Line{Text: o.kind + " removed"}, true)
+		r.Screen.Say("%s %s removed", o.kind, o.name)
 	}
 	return errors.Join(errs...)
 }

@@ -8,24 +8,22 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
-	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/manifest"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// Exit codes of a run that the pod does not decide.
+// Exit codes of a run that the pod does not decide. One that a signal ended has 128 and the signal's number, as a shell reports it: 130
+// for Ctrl-C.
 const (
-	ExitFailure     = 125 // the run itself failed: bad manifest, no server, hopeless image
-	ExitTimeout     = 124 // as timeout(1)
-	ExitInterrupted = 130 // as a shell reports Ctrl-C
+	ExitFailure = 125 // the run itself failed: bad manifest, no server, hopeless image
+	ExitTimeout = 124 // as timeout(1)
+	exitSignal  = 128
 )
 
 // Options say how to run.
@@ -36,10 +34,11 @@ type Options struct {
 	FailFast  bool          // give up on trouble that time might heal
 	Timeout   time.Duration // 0: none
 	Quiet     bool          // no progress, logs only
+	Prefix    *bool         // the container's name in front of its output; nil: if several containers write
 }
 
-// Runner runs the objects of a manifest. Interrupts carries what a person at the terminal sends: the first one deletes the
-// pods and waits, the second kills them.
+// Runner runs the objects of a manifest. Interrupts carries the signals that end a run: the first one deletes the pods and waits, a
+// second one of a person at the terminal kills them.
 type Runner struct {
 	Client     kubernetes.Interface
 	Screen     *Screen
@@ -47,6 +46,8 @@ type Runner struct {
 	Interrupts <-chan os.Signal
 	// Timeline fetches what a pod's node noted of it; nil: nothing is told of where the time went.
 	Timeline func(context.Context, *corev1.Pod) (timeline.History, error)
+	// ServerEnds says that the server ends with the run, so that a pod that is left has none.
+	ServerEnds bool
 }
 
 // Result is a run's end.
@@ -55,10 +56,22 @@ type Result struct {
 	Pods []*corev1.Pod // as last seen
 }
 
-var (
-	errTimeout     = errors.New("timeout")
-	errInterrupted = errors.New("interrupted")
-)
+var errTimeout = errors.New("timeout")
+
+// interruption is the signal that ended a run.
+type interruption struct{ signal os.Signal }
+
+func (i *interruption) Error() string { return "ended by " + i.signal.String() }
+
+func (i *interruption) code() int {
+	if n, ok := i.signal.(syscall.Signal); ok {
+		return exitSignal + int(n)
+	}
+	return exitSignal + int(syscall.SIGINT)
+}
+
+// hurries reports whether a signal, sent again, asks for haste. A terminal that goes away may say so more than once.
+func hurries(s os.Signal) bool { return s != syscall.SIGHUP && s != syscall.SIGPIPE }
 
 // Run runs the objects. The error, if any, is the run's own failure, not the pods'.
 func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, error) {
@@ -72,27 +85,59 @@ func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, er
 		}
 		return err
 	})
-	var result Result
-	if err == nil {
-		result, err = r.attend(ctx, made.pods)
+	if err != nil { // nothing is half done
+		return Result{Code: codeOf(err)}, errors.Join(unlessInterrupted(err), r.remove(made))
 	}
+	r.Screen.expect(made.pods, r.Options.Prefix)
+	result, err := r.attend(ctx, made.pods)
+	return r.settle(result, err, made)
+}
+
+// settle removes what the run promised to remove, and says what it leaves of a run that did not come to its end.
+func (r *Runner) settle(result Result, err error, made *created) (Result, error) {
+	if err == nil {
+		if !r.Options.Remove || r.Options.Detach && result.Code == 0 {
+			return result, nil
+		}
+		return result, r.remove(made)
+	}
+	_, interrupted := errors.AsType[*interruption](err)
 	switch {
-	case err == nil && (!r.Options.Remove || r.Options.Detach && result.Code == 0):
-		return result, nil
-	case err == nil:
-		return result, r.remove(made)
-	case errors.Is(err, errInterrupted):
-		result.Code = ExitInterrupted
-		return result, r.remove(made)
-	case errors.Is(err, errTimeout) && r.Options.Detach:
-		result.Code = ExitTimeout
-		return result, fmt.Errorf("not ready after %s; the pod is left as it is, look at it with wherry kubectl describe pod", r.Options.Timeout)
+	case interrupted:
+		result.Code = codeOf(err)
 	case errors.Is(err, errTimeout):
 		result.Code = ExitTimeout
-		return result, errors.Join(fmt.Errorf("not done after %s", r.Options.Timeout), r.remove(made))
+		err = fmt.Errorf("%s after %s", notYet(r.Options.Detach), r.Options.Timeout)
+	case result.Code == 0:
+		result.Code = ExitFailure
 	}
-	result.Code = ExitFailure
-	return result, errors.Join(err, r.remove(made))
+	if interrupted || r.Options.Remove {
+		return result, errors.Join(unlessInterrupted(err), r.remove(made))
+	}
+	return result, r.leave(err, result.Pods)
+}
+
+func notYet(detached bool) string {
+	if detached {
+		return "not ready"
+	}
+	return "not done"
+}
+
+// codeOf is the exit code of a run that ended before it had pods to attend to, or by a signal.
+func codeOf(err error) int {
+	if i, ok := errors.AsType[*interruption](err); ok {
+		return i.code()
+	}
+	return ExitFailure
+}
+
+// unlessInterrupted is nil for a signal, which whoever sent it knows of.
+func unlessInterrupted(err error) error {
+	if _, ok := errors.AsType[*interruption](err); ok {
+		return nil
+	}
+	return err
 }
 
 // interruptible runs do with a context that the first interrupt cancels.
@@ -103,9 +148,9 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {
-		case <-r.Interrupts:
+		case s := <-r.Interrupts:
 			r.sayDeleting()
-			cancel(errInterrupted)
+			cancel(&interruption{s})
 		case <-done:
 		}
 	})
@@ -120,16 +165,15 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 
 func (r *Runner) sayDeleting() { r.Screen.Say("deleting; press Ctrl-C again to kill at once") }
 
-// attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code. An
-// interrupt or the timeout deletes the pods, whose ends are then followed as any other.
+// attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code. An interrupt
+// deletes the pods, and so does the timeout of a run that removes them; their ends are then followed as any other.
 func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ends := make(chan end)
 	for i, pod := range pods {
 		go func() {
-			f := newFollower(r, pod, len(pods) > 1)
-			last, code, err := f.run(ctx)
+			last, code, err := newFollower(r, pod).run(ctx)
 			ends <- end{i, last, code, err}
 		}()
 	}
@@ -153,22 +197,16 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 				failed = e.err
 				cancel(e.err)
 			}
-		case <-r.Interrupts:
-			var err error
-			if cut == nil {
-				r.sayDeleting()
-				err = r.deletePods(ctx, pods, nil)
-			} else {
-				r.Screen.Say("killing")
-				err = r.deletePods(ctx, pods, ptr.To[int64](0))
-			}
-			cut = errInterrupted
-			if err != nil {
+		case s := <-r.Interrupts:
+			if err := r.cutShort(ctx, pods, s, cut != nil); err != nil {
 				cancel(err)
+			}
+			if _, again := cut.(*interruption); !again {
+				cut = &interruption{s}
 			}
 		case <-timeout:
 			cut = errTimeout
-			if r.Options.Detach {
+			if r.Options.Detach || !r.Options.Remove {
 				cancel(cut)
 				continue
 			}
@@ -184,65 +222,19 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 	return result, failed
 }
 
+// cutShort deletes the pods on a signal, and kills them on one that hurries when they are being deleted already.
+func (r *Runner) cutShort(ctx context.Context, pods []*corev1.Pod, s os.Signal, already bool) error {
+	if !already {
+		r.sayDeleting()
+		return r.deletePods(ctx, pods, nil)
+	}
+	return r.hurry(ctx, pods, s)
+}
+
 // end is what came of one follower.
 type end struct {
 	index int
 	pod   *corev1.Pod
 	code  int
 	err   error
-}
-
-// remove deletes what the run created, pods first, and waits until they are gone. A second interrupt kills them.
-func (r *Runner) remove(made *created) error {
-	// Not the run's context: that one has ended when we clean up.
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if err := r.deletePods(ctx, made.pods, nil); err != nil {
-		return err
-	}
-	gone := make(chan error, 1)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() { gone <- r.waitGone(ctx, made.pods) })
-	for waiting := true; waiting; {
-		select {
-		case err := <-gone:
-			if err != nil {
-				return err
-			}
-			waiting = false
-		case <-r.Interrupts:
-			r.Screen.Say("killing")
-			if err := r.deletePods(ctx, made.pods, ptr.To[int64](0)); err != nil {
-				return err
-			}
-		}
-	}
-	return r.removeOthers(ctx, made)
-}
-
-func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int64) error {
-	var errs []error
-	for _, p := range pods {
-		err := r.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: grace,
-			Preconditions:      metav1.NewUIDPreconditions(string(p.UID)),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // conflict: another pod of that name
-			errs = append(errs, fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (r *Runner) waitGone(ctx context.Context, pods []*corev1.Pod) error {
-	for _, p := range pods {
-		err := watchPod(ctx, r.Client, p, "", func(now *corev1.Pod) (bool, error) { return now == nil, nil })
-		if err != nil {
-			return err
-		}
-		r.Screen.Tell(p.Name, progress.Line{Text: "is gone"}, len(pods) > 1)
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func (w *world) expect(end <-chan string, want string) {
 		if !strings.Contains(got, want) {
 			w.t.Errorf("ended with %q, want %q", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatalf("did not end; said:\n%s", w.err.String())
 	}
 }
@@ -150,8 +151,8 @@ func TestExitCodeIsThePods(t *testing.T) {
 		w.running()
 		w.status(exits(code, phase))
 		w.expect(end, fmt.Sprintf("%d <nil>", code))
-		if !strings.Contains(w.out.String(), "main | fake logs\n") {
-			t.Errorf("the log is %q", w.out.String())
+		if w.out.String() != "fake logs" || !strings.Contains(w.err.String(), "fake logs") { // of both streams, as it is
+			t.Errorf("the log is %q, %q", w.out.String(), w.err.String())
 		}
 		if !strings.Contains(w.err.String(), "pod default/web created") {
 			t.Errorf("said %q", w.err.String())
@@ -227,44 +228,111 @@ func TestSecondInterruptKills(t *testing.T) {
 	w.expect(end, "130 <nil>")
 }
 
+// Only --rm deletes: what a run gives up is what somebody wants to look into.
 func TestTimeout(t *testing.T) {
-	w := newWorld(t)
-	w.expect(w.run(Options{Timeout: 50 * time.Millisecond}, web), "124 not done after 50ms")
-	if w.pods() != 0 {
-		t.Error("the pod is left")
+	for name, c := range map[string]struct {
+		opts Options
+		want string
+		left int
+	}{
+		"left":     {Options{}, "124 not done after 50ms\npod default/web is left as it is: look into it (wherry debug web), or delete it (wherry kubectl delete pod web)", 1},
+		"detached": {Options{Detach: true}, "124 not ready after 50ms\npod default/web is left as it is", 1},
+		"removed":  {Options{Remove: true}, "124 not done after 50ms", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.opts.Timeout = 50 * time.Millisecond
+			w.expect(w.run(c.opts, web), c.want)
+			if w.pods() != c.left {
+				t.Errorf("%d pods are left, want %d", w.pods(), c.left)
+			}
+		})
 	}
-	w = newWorld(t)
-	w.expect(w.run(Options{Timeout: 50 * time.Millisecond, Detach: true}, web), "124 not ready after 50ms")
-	if w.pods() != 1 {
-		t.Error("the detached pod is gone")
+}
+
+func waits(reason, message string) func(*corev1.PodStatus) {
+	return func(s *corev1.PodStatus) {
+		s.Phase = corev1.PodPending
+		s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	}
 }
 
 // PL-03, PL-15: an image that cannot be had is told; what no time heals ends the run, the rest with --fail-fast.
 func TestImageErrors(t *testing.T) {
-	waits := func(reason string) func(*corev1.PodStatus) {
-		return func(s *corev1.PodStatus) {
-			s.Phase = corev1.PodPending
-			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
-				Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "no such image"}}}}
-		}
-	}
 	for reason, failFast := range map[string]bool{"ErrImageNeverPull": false, "ErrImagePull": true} {
-		w := newWorld(t)
-		end := w.run(Options{FailFast: failFast}, web)
-		w.running()
-		w.status(waits(reason))
-		w.expect(end, "125 container main: "+reason+": no such image")
-		if w.pods() != 0 {
-			t.Error("the pod is left")
+		for _, remove := range []bool{false, true} {
+			w := newWorld(t)
+			end := w.run(Options{FailFast: failFast, Remove: remove}, web)
+			w.running()
+			w.status(waits(reason, "no such image"))
+			w.expect(end, "125 container main: "+reason+": no such image")
+			if left := w.pods() > 0; left == remove {
+				t.Errorf("--rm %v: the pod is left: %v", remove, left)
+			}
 		}
 	}
 	w := newWorld(t)
 	end := w.run(Options{}, web)
 	w.running()
-	w.status(waits("ErrImagePull"))
+	w.status(waits("ErrImagePull", "no such image"))
 	w.status(exits(0, corev1.PodSucceeded)) // the registry is back
 	w.expect(end, "0 <nil>")
+}
+
+// PL-15: what keeps a pod from being begun is told, once, though it is tried again; --fail-fast does not wait for it.
+func TestCannotStart(t *testing.T) {
+	const cause = `MountVolume.SetUp failed for volume "v" : secret "nosuch" not found`
+	w := newWorld(t)
+	end := w.run(Options{}, web)
+	w.running()
+	for range 3 {
+		w.status(waits("ContainerCreating", cause))
+		w.status(waits("ContainerCreating", ""))
+	}
+	w.status(exits(0, corev1.PodSucceeded)) // the secret came
+	w.expect(end, "0 <nil>")
+	if n := strings.Count(w.err.String(), "cannot start yet: "+cause); n != 1 {
+		t.Errorf("told %d times:\n%s", n, w.err.String())
+	}
+	w = newWorld(t)
+	end = w.run(Options{FailFast: true}, web)
+	w.running()
+	w.status(waits("ContainerCreating", cause))
+	w.expect(end, "125 cannot start: "+cause)
+}
+
+// A crash ends a run that fails fast with the container's own exit code.
+func TestCrashKeepsItsCode(t *testing.T) {
+	w := newWorld(t)
+	end := w.run(Options{FailFast: true}, web)
+	w.running()
+	w.status(func(s *corev1.PodStatus) {
+		waits("CrashLoopBackOff", "back-off")(s)
+		s.ContainerStatuses[0].RestartCount = 1
+		s.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 9}
+	})
+	w.expect(end, "9 container main: CrashLoopBackOff")
+	if w.pods() != 1 {
+		t.Error("the pod is gone without --rm")
+	}
+}
+
+// A signal's number makes the exit code, and the end of the terminal or of the output's reader, which may be told twice, does not hurry.
+func TestSignals(t *testing.T) {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGPIPE: 141} {
+		w := newWorld(t)
+		end := w.run(Options{Remove: true}, web)
+		w.running()
+		w.interrupts <- signal
+		w.expect(end, fmt.Sprintf("%d <nil>", code))
+		if w.pods() != 0 {
+			t.Errorf("%s: the pod is left", signal)
+		}
+	}
+	if hurries(syscall.SIGHUP) || hurries(syscall.SIGPIPE) || !hurries(syscall.SIGINT) || !hurries(syscall.SIGTERM) {
+		t.Error("only what a person sends again asks for haste")
+	}
 }
 
 func TestDeletedByAnother(t *testing.T) {
@@ -305,31 +373,5 @@ func TestBadManifestsCreateNothing(t *testing.T) {
 				t.Errorf("created %d secrets and %d pods (%v)", len(l.Items), w.pods(), err)
 			}
 		})
-	}
-}
-
-func TestScreen(t *testing.T) {
-	var out, errs bytes.Buffer
-	s := &Screen{Out: &out, Err: &errs, Start: time.Now()}
-	a, b := s.Log("p", "a", false), s.Log("p", "b", true)
-	fmt.Fprint(a, "one\ntw")
-	fmt.Fprint(b, "other\n")
-	fmt.Fprint(a, "o\nrest")
-	a.Close()
-	b.Close()
-	if want := "a | one\np/b | other\na | two\na | rest\n"; out.String() != want {
-		t.Errorf("wrote %q, want %q", out.String(), want)
-	}
-	out.Reset()
-	s.Colour = true
-	c := s.Log("p", "c", false)
-	fmt.Fprintln(c, "x")
-	if want := palette[2] + "c |" + normal + " x\n"; out.String() != want {
-		t.Errorf("wrote %q, want %q", out.String(), want)
-	}
-	c = s.Log("p", "c", false)
-	c.Write(bytes.Repeat([]byte("y"), 3*maxLine))
-	if strings.Count(out.String(), "\n") < 2 {
-		t.Error("an endless line is never written")
 	}
 }

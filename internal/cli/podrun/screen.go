@@ -3,27 +3,37 @@
 package podrun
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// Screen is where a run writes: progress with the time since the run's start to Err, the containers' own output to Out,
-// so that output can be piped. Lines are written whole and one at a time.
+// Screen is where a run writes: progress with the time since the run's start to Err, and of each container's output what it wrote to
+// its standard output to Out, the rest to Err. Lines of progress are written whole, and so are lines that have a name in front.
 type Screen struct {
 	Out, Err io.Writer
 	Colour   bool
+	OneLine  bool // Out and Err are a person's screen: a line that a container left open is ended before a line of progress
 	Quiet    bool // no progress
 	Start    time.Time
 	Rows     timeline.Options // how timelines are drawn; a width of 0: not at all
+	// Lost is called once when nobody reads what is written any more; nil: nobody needs to know.
+	Lost func()
 
-	mu      sync.Mutex
-	colours map[string]int
+	mu       sync.Mutex
+	pods     bool // there are several: each line says which
+	prefixed bool // containers' lines have the container's name in front
+	open     bool // the last thing written was a part of a line
+	lost     bool
+	colours  map[string]int
 }
 
 // palette are readable on dark and on light grounds.
@@ -35,19 +45,34 @@ const (
 	normal = "\x1b[0m"
 )
 
+// expect settles which names stand in front of lines: the pod's if there are several, and the container's before its output if several
+// containers write, unless prefix says otherwise.
+func (s *Screen) expect(pods []*corev1.Pod, prefix *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	containers := 0
+	for _, p := range pods {
+		containers += len(p.Spec.InitContainers) + len(p.Spec.Containers)
+	}
+	s.pods, s.prefixed = len(pods) > 1, containers > 1
+	if prefix != nil {
+		s.prefixed = *prefix
+	}
+}
+
 // Say writes a line of progress about the run itself.
 func (s *Screen) Say(format string, args ...any) {
-	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...)}, false)
+	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...)})
 }
 
 // Tell writes a line of progress about a pod or its container. The pod is named when there are several.
-func (s *Screen) Tell(pod string, l progress.Line, several bool) {
+func (s *Screen) Tell(pod string, l progress.Line) {
 	if s.Quiet && !l.Trouble {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := label(pod, l.Container, several)
+	name := s.label(pod, l.Container)
 	if name != "" {
 		name = s.paint(s.colour(name), name) + " "
 	}
@@ -55,7 +80,8 @@ func (s *Screen) Tell(pod string, l progress.Line, several bool) {
 	if l.Trouble {
 		text = s.paint(red, text)
 	}
-	fmt.Fprintf(s.Err, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%6.2fs", time.Since(s.Start).Seconds())), name, text)
+	s.endLine()
+	s.write(s.Err, fmt.Appendf(nil, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%5.1fs", time.Since(s.Start).Seconds())), name, text))
 }
 
 // Draw writes a pod's timeline.
@@ -63,12 +89,34 @@ func (s *Screen) Draw(h timeline.History) {
 	text := timeline.Text(h, s.Rows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.Err, "\n%s\n", text)
+	s.endLine()
+	s.write(s.Err, fmt.Appendf(nil, "\n%s\n", text))
 }
 
-func label(pod, container string, several bool) string {
+// endLine ends on a person's screen the line that a container left open.
+func (s *Screen) endLine() {
+	if s.open && s.OneLine {
+		s.write(s.Err, []byte("\n"))
+	}
+	s.open = false
+}
+
+// write writes unless nobody reads any more. That nobody does is told once and is no error of the writer's.
+func (s *Screen) write(w io.Writer, p []byte) {
+	if s.lost {
+		return
+	}
+	if _, err := w.Write(p); errors.Is(err, syscall.EPIPE) {
+		s.lost = true
+		if s.Lost != nil {
+			s.Lost()
+		}
+	}
+}
+
+func (s *Screen) label(pod, container string) string {
 	switch {
-	case !several:
+	case !s.pods || pod == "":
 		return container
 	case container == "":
 		return pod
@@ -94,51 +142,4 @@ func (s *Screen) colour(name string) string {
 		s.colours[name] = n
 	}
 	return palette[n%len(palette)]
-}
-
-// Log returns a writer for one container's output. Close writes what is left of a last line without an end.
-func (s *Screen) Log(pod, container string, several bool) io.WriteCloser {
-	return &logLines{screen: s, name: label(pod, container, several)}
-}
-
-// maxLine is the longest line kept together; a longer one is cut.
-const maxLine = 64 << 10
-
-type logLines struct {
-	screen *Screen
-	name   string
-	rest   []byte
-}
-
-func (w *logLines) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			w.rest = append(w.rest, p...)
-			if len(w.rest) > maxLine {
-				w.flush()
-			}
-			break
-		}
-		w.rest = append(w.rest, p[:i]...)
-		w.flush()
-		p = p[i+1:]
-	}
-	return n, nil
-}
-
-func (w *logLines) flush() {
-	s := w.screen
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fmt.Fprintf(s.Out, "%s %s\n", s.paint(s.colour(w.name), w.name+" |"), w.rest)
-	w.rest = w.rest[:0]
-}
-
-func (w *logLines) Close() error {
-	if len(w.rest) > 0 {
-		w.flush()
-	}
-	return nil
 }

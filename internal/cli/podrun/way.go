@@ -29,7 +29,7 @@ func (f *follower) history(ctx context.Context, pod *corev1.Pod) (timeline.Histo
 // tellWay says where the time until readiness went.
 func (f *follower) tellWay(ctx context.Context, pod *corev1.Pod) {
 	if h, ok := f.history(ctx, pod); ok {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Text: timeline.Summary(h)}, f.several)
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Text: timeline.Summary(h)})
 	}
 }
 

@@ -47,7 +47,7 @@ func TestTimelineOfARun(t *testing.T) {
 				return past, c.err
 			}
 			screen := &Screen{Out: &w.out, Err: &w.err, Start: time.Now(), Quiet: c.quiet, Rows: timeline.Options{Width: c.width}}
-			f := newFollower(&Runner{Client: w.client, Screen: screen, Timeline: asked, Options: Options{Quiet: c.quiet, Detach: true}}, &corev1.Pod{}, false)
+			f := newFollower(&Runner{Client: w.client, Screen: screen, Timeline: asked, Options: Options{Quiet: c.quiet, Detach: true}}, &corev1.Pod{})
 			for range 2 {
 				if _, err := f.see(t.Context(), ready); err != nil {
 					t.Fatal(err)

@@ -4,6 +4,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -62,6 +63,7 @@ type Trouble struct {
 	Reason    string
 	Message   string
 	Hopeless  bool // waiting does not help: somebody must change the pod or the node
+	ExitCode  int  // of the container that crashes; 0: none has
 }
 
 func (t Trouble) String() string {
@@ -86,7 +88,11 @@ var troubles = map[string]bool{
 	"CrashLoopBackOff":           false,
 }
 
-// Stuck returns the pod's first trouble: a container's in spec order, else that no node takes it.
+// passing is a config map that each namespace is given by itself, a moment after it was made.
+const passing = `"kube-root-ca.crt"`
+
+// Stuck returns the pod's first trouble: a container's in spec order, else what keeps its sandbox from being made, else that no node
+// takes it.
 func Stuck(pod *corev1.Pod) (Trouble, bool) {
 	for _, s := range ordered(pod) {
 		w := s.State.Waiting
@@ -94,8 +100,15 @@ func Stuck(pod *corev1.Pod) (Trouble, bool) {
 			continue
 		}
 		if hopeless, ok := troubles[w.Reason]; ok {
-			return Trouble{Container: s.Name, Reason: w.Reason, Message: w.Message, Hopeless: hopeless}, true
+			t := Trouble{Container: s.Name, Reason: w.Reason, Message: w.Message, Hopeless: hopeless}
+			if last := s.LastTerminationState.Terminated; last != nil && w.Reason == "CrashLoopBackOff" && last.ExitCode != 0 {
+				t.ExitCode = shellCode(last.ExitCode)
+			}
+			return t, true
 		}
+	}
+	if cause := obstacle(pod); cause != "" && !strings.Contains(cause, passing) {
+		return Trouble{Reason: "cannot start", Message: cause}, true
 	}
 	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return Trouble{Reason: c.Reason, Message: c.Message}, true

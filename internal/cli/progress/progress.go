@@ -15,6 +15,7 @@ type Line struct {
 	Container string // empty: the pod itself
 	Text      string
 	Trouble   bool // worth a warning colour
+	Cause     bool // what stands in the way, which comes and goes with each try: worth telling once
 }
 
 // Diff tells what happened between old (nil at first) and new, in the order in which things happen to a pod.
@@ -26,6 +27,9 @@ func Diff(old, new *corev1.Pod) []Line {
 	add := func(l Line) { lines = append(lines, l) }
 
 	scheduled(old, new, add)
+	if cause := obstacle(new); cause != "" && cause != obstacle(old) {
+		add(Line{Text: "cannot start yet: " + cause, Trouble: true, Cause: true})
+	}
 	if !isTrue(old, corev1.PodReadyToStartContainers) && isTrue(new, corev1.PodReadyToStartContainers) {
 		add(Line{Text: "sandbox is up" + address(new)})
 	}
@@ -55,8 +59,19 @@ func scheduled(old, new *corev1.Pod, add func(Line)) {
 		return
 	}
 	if was := condition(old, corev1.PodScheduled); was == nil || was.Message != c.Message {
-		add(Line{Text: "waits for a node: " + c.Message, Trouble: true})
+		add(Line{Text: "waits for a node: " + c.Message, Trouble: true, Cause: true})
 	}
+}
+
+// obstacle is what keeps the pod's sandbox from being made: a volume that cannot be had, or a fault of the sandbox itself. The node
+// says it in each waiting container's message, under the reason of a pod on its way.
+func obstacle(pod *corev1.Pod) string {
+	for _, s := range ordered(pod) {
+		if w := s.State.Waiting; w != nil && quiet[w.Reason] && w.Message != "" {
+			return strings.TrimSpace(w.Message)
+		}
+	}
+	return ""
 }
 
 func container(old, new corev1.ContainerStatus, add func(Line)) {
@@ -73,7 +88,7 @@ func container(old, new corev1.ContainerStatus, add func(Line)) {
 		if old.State.Waiting != nil && *old.State.Waiting == *s.Waiting || quiet[s.Waiting.Reason] {
 			return
 		}
-		say(true, "%s", reasoned(s.Waiting.Reason, s.Waiting.Message))
+		add(Line{Container: new.Name, Text: reasoned(s.Waiting.Reason, s.Waiting.Message), Trouble: true, Cause: true})
 	case s.Running != nil:
 		if old.State.Running != nil && new.RestartCount == old.RestartCount {
 			return
@@ -108,8 +123,9 @@ func ended(t *corev1.ContainerStateTerminated) string {
 	default:
 		fmt.Fprintf(&b, "failed with exit code %d", t.ExitCode)
 	}
-	if !t.StartedAt.IsZero() && t.FinishedAt.After(t.StartedAt.Time) {
-		fmt.Fprintf(&b, " after %s", t.FinishedAt.Sub(t.StartedAt.Time).Round(time.Second))
+	// Both times are whole seconds: a difference of one may have been a moment.
+	if ran := t.FinishedAt.Sub(t.StartedAt.Time).Round(time.Second); !t.StartedAt.IsZero() && ran > time.Second {
+		fmt.Fprintf(&b, " after %s", ran)
 	}
 	if m := strings.TrimSpace(t.Message); m != "" {
 		b.WriteString(": " + m)

@@ -80,13 +80,16 @@ func TestDiff(t *testing.T) {
 		"unschedulable once": {pod(cond("PodScheduled", "False", "", "m")), pod(cond("PodScheduled", "False", "", "m")), ""},
 		"sandbox":            {pod(), pod(cond("PodReadyToStartContainers", "True", "", ""), ip), "sandbox is up, address 10.0.0.5"},
 		"creating is quiet":  {pod(), pod(init_("fetch", waiting("PodInitializing", "")), main_("a", waiting("ContainerCreating", ""), 0)), ""},
+		"PL-15 no volume": {pod(), pod(init_("fetch", waiting("PodInitializing", "secret s not found")), main_("a", waiting("PodInitializing", "secret s not found"), 0)),
+			"cannot start yet: secret s not found"},
+		"no volume, still":   {pod(main_("a", waiting("ContainerCreating", "m"), 0)), pod(main_("a", waiting("ContainerCreating", "m"), 0)), ""},
 		"image error":        {pod(), pod(main_("a", waiting("ErrImagePull", "no such image"), 0)), "a: ErrImagePull: no such image"},
 		"the same error":     {pod(main_("a", waiting("ErrImagePull", "x"), 0)), pod(main_("a", waiting("ErrImagePull", "x"), 0)), ""},
 		"init done":          {pod(init_("fetch", running(0))), pod(init_("fetch", exited(0, 0, 2))), "fetch: completed after 2s"},
 		"init then main":     {pod(), pod(main_("a", running(3), 0), init_("fetch", exited(0, 2, 2))), "fetch: completed|a: started"},
 		"failed":             {pod(main_("a", running(0), 0)), pod(main_("a", exited(3, 0, 5), 0)), "a: failed with exit code 3 after 5s"},
 		"out of memory":      {pod(main_("a", running(0), 0)), pod(main_("a", oom, 0)), "a: killed for using more memory than its limit (OOMKilled, exit code 137) after 2s"},
-		"restart unseen end": {pod(main_("a", running(1), 0)), pod(crashed), "a: failed with exit code 3 after 1s|a: started again (restart 1)"},
+		"restart unseen end": {pod(main_("a", running(1), 0)), pod(crashed), "a: failed with exit code 3|a: started again (restart 1)"},
 		"restart":            {pod(main_("a", exited(1, 0, 1), 0)), pod(main_("a", running(2), 1)), "a: started again (restart 1)"},
 		"ready":              {pod(), pod(cond("Ready", "True", "", ""), ip), "ready, address 10.0.0.5"},
 		"reason":             {pod(), pod(func(p *corev1.Pod) { p.Status.Reason = "Evicted"; p.Status.Message = "disk" }), "Evicted: disk"},
@@ -135,6 +138,16 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// A container that crashes again and again gives its own exit code.
+func TestStuckExitCode(t *testing.T) {
+	p := pod(func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", State: waiting("CrashLoopBackOff", "m"), LastTerminationState: exited(3, 1, 2), RestartCount: 1}}
+	})
+	if got, ok := Stuck(p); !ok || got.ExitCode != 3 {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+}
+
 func TestStuck(t *testing.T) {
 	cases := map[string]struct {
 		pod      *corev1.Pod
@@ -145,6 +158,8 @@ func TestStuck(t *testing.T) {
 		"never pull":    {pod(main_("a", waiting("ErrImageNeverPull", "absent"), 0)), "container a: ErrImageNeverPull: absent", true},
 		"registry":      {pod(main_("a", waiting("ImagePullBackOff", "m"), 0)), "container a: ImagePullBackOff: m", false},
 		"init first":    {pod(main_("a", waiting("InvalidImageName", ""), 0), init_("fetch", waiting("CrashLoopBackOff", ""))), "container fetch: CrashLoopBackOff", false},
+		"no volume":     {pod(main_("a", waiting("ContainerCreating", "secret s not found"), 0)), "cannot start: secret s not found", false},
+		"no CA yet":     {pod(main_("a", waiting("ContainerCreating", `configmap "kube-root-ca.crt" not found`), 0)), "", false},
 		"unschedulable": {pod(cond("PodScheduled", "False", "Unschedulable", "no room")), "Unschedulable: no room", false},
 	}
 	for name, c := range cases {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/cli/progress"
+)
+
+// remove deletes what the run created, pods first, and waits until they are gone. An interrupt meanwhile kills them.
+func (r *Runner) remove(made *created) error {
+	// Not the run's context: that one has ended when we clean up.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := r.deletePods(ctx, made.pods, nil); err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { gone <- r.waitGone(ctx, made.pods) })
+	for waiting := true; waiting; {
+		select {
+		case err := <-gone:
+			if err != nil {
+				return err
+			}
+			waiting = false
+		case s := <-r.Interrupts:
+			if err := r.hurry(ctx, made.pods, s); err != nil {
+				return err
+			}
+		}
+	}
+	return r.removeOthers(ctx, made)
+}
+
+// hurry kills the pods if the signal asks for haste.
+func (r *Runner) hurry(ctx context.Context, pods []*corev1.Pod, s os.Signal) error {
+	if !hurries(s) {
+		return nil
+	}
+	r.Screen.Say("killing")
+	return r.deletePods(ctx, pods, ptr.To[int64](0))
+}
+
+func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int64) error {
+	var errs []error
+	for _, p := range pods {
+		err := r.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: grace,
+			Preconditions:      metav1.NewUIDPreconditions(string(p.UID)),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // conflict: another pod of that name
+			errs = append(errs, fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Runner) waitGone(ctx context.Context, pods []*corev1.Pod) error {
+	for _, p := range pods {
+		err := watchPod(ctx, r.Client, p, "", func(now *corev1.Pod) (bool, error) { return now == nil, nil })
+		if err != nil {
+			return err
+		}
+		r.Screen.Tell(p.Name, progress.Line{Text: "is gone"})
+	}
+	return nil
+}
+
+// leave adds to why a run gave up what it leaves, and how to look at it and to remove it.
+func (r *Runner) leave(why error, pods []*corev1.Pod) error {
+	lines := []string{why.Error()}
+	for _, p := range pods {
+		if g, ok := errors.AsType[*goneError](why); p == nil || ok && g.pod.UID == p.UID {
+			continue
+		}
+		lines = append(lines, advice(p))
+	}
+	if r.ServerEnds && len(lines) > 1 {
+		lines = append(lines, "the server ends with this run, and what runs goes on without one: start one first (sudo wherry server)")
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// advice says what can be done with a pod that is left.
+func advice(p *corev1.Pod) string {
+	in := ""
+	if p.Namespace != metav1.NamespaceDefault {
+		in = " -n " + p.Namespace
+	}
+	return fmt.Sprintf("pod %s/%s is left as it is: look into it (wherry debug%s %s), or delete it (wherry kubectl delete pod%s %s)",
+		p.Namespace, p.Name, in, p.Name, in, p.Name)
+}
