@@ -65,7 +65,11 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return s.Run(ctx)
+	opts = s.Options()
+	ended := foreground{t: t, log: log, dataDir: opts.DataDir, also: opts.WriteKubeconfig, shared: opts.KubeconfigMode+opts.KubeconfigGroup != "", agent: opts.Join != ""}.during(s.Ready())
+	err = s.Run(ctx)
+	ended(err)
+	return err
 }
 
 func serverFlags(cmd *cobra.Command, o *server.Options) {
@@ -76,6 +80,9 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "write the administrator's kubeconfig here too, beside <data-dir>/kubeconfig")
+
+	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "", "mode of the file of --write-kubeconfig, or without it of <data-dir>/kubeconfig, for example 644; default: 600. Whoever can read it may do everything")
+	f.StringVar(&o.KubeconfigGroup, "write-kubeconfig-group", "", "group that may read that file, name or id; its mode is 640 then, unless given")
 
 	f.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "external etcd, as https://host:2379; default: the embedded one")
 	f.StringVar(&o.EtcdCAFile, "etcd-cafile", "", "CA of the external etcd")

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/containerd/log"
@@ -34,6 +35,11 @@ var harmless = []string{
 	"hugetlb cgroup controller is absent. skipping huge pages limits", // at every container; pods cannot ask for huge pages
 }
 
+// isFailedPull tells the record of a failed pull. Whoever asked for it has the error, knows for what the image was wanted, and says so.
+func isFailedPull(message string) bool {
+	return strings.HasPrefix(message, "PullImage ") && strings.HasSuffix(message, " failed")
+}
+
 type hook struct {
 	to    *slog.Logger
 	mute  *atomic.Bool
@@ -51,7 +57,7 @@ func (h hook) Fire(e *logrus.Entry) error {
 	}
 	level := slog.LevelError
 	switch {
-	case slices.Contains(harmless, e.Message):
+	case slices.Contains(harmless, e.Message), isFailedPull(e.Message):
 		level = slog.LevelDebug
 	case e.Level == logrus.WarnLevel:
 		level = slog.LevelWarn

@@ -194,6 +194,7 @@ func TestFatalIsCaught(t *testing.T) {
 	out.Reset()
 	l.Info("not worth it")
 	l.Warn(harmless[0])
+	l.Error(`PullImage "a:1" failed`) // the agent says for which pod
 	mute.Store(true)
 	l.Error("closing")
 	if out.Len() != 0 {

@@ -158,12 +158,20 @@ func readStamp(path string) (stamp, error) {
 
 // writeFile replaces a file in one step: a reader sees the old text or the new, also after a crash.
 func writeFile(path string, text []byte, mode os.FileMode) error {
+	return writeFileFor(path, text, access{mode, -1})
+}
+
+// writeFileFor is writeFile for a file that a group may have.
+func writeFileFor(path string, text []byte, who access) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if who.gid >= 0 {
+		err = errors.Join(err, f.Chown(-1, who.gid))
+	}
+	err = errors.Join(err, f.Chmod(who.mode), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,4 +85,58 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 		return
 	}
 	t.Errorf("no kubeconfig is good after the end of the first one, %v", first)
+}
+
+// The administrator's kubeconfig can be made readable for others: the copy if there is one, and the data folder's own then stays root's.
+func TestKubeconfigAccess(t *testing.T) {
+	type files struct{ own, copied os.FileMode }
+	for name, c := range map[string]struct {
+		o    Options
+		want files
+		gid  uint32
+	}{
+		"nothing said":   {Options{}, files{0o600, 0}, 0},
+		"mode":           {Options{KubeconfigMode: "0644"}, files{0o644, 0}, 0},
+		"group":          {Options{KubeconfigGroup: "7"}, files{0o640, 0}, 7},
+		"group and mode": {Options{KubeconfigGroup: "7", KubeconfigMode: "600"}, files{0o600, 0}, 7},
+		"of the copy":    {Options{KubeconfigMode: "644", WriteKubeconfig: "yes"}, files{0o600, 0o644}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.o.DataDir = dir
+			if c.o.WriteKubeconfig != "" {
+				c.o.WriteKubeconfig = filepath.Join(dir, "elsewhere", "admin.yaml")
+			}
+			if c.gid != 0 && os.Geteuid() != 0 {
+				t.Skip("only root gives files to other groups")
+			}
+			if err := (&Server{opts: c.o}).writeKubeconfigs([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(Kubeconfig(dir))
+			if err != nil || info.Mode().Perm() != c.want.own {
+				t.Errorf("%v, %v", info, err)
+			}
+			if stat, ok := info.Sys().(*syscall.Stat_t); !ok || c.gid != 0 && stat.Gid != c.gid {
+				t.Errorf("group %d, want %d", stat.Gid, c.gid)
+			}
+			if c.want.copied == 0 {
+				return
+			}
+			if info, err := os.Stat(c.o.WriteKubeconfig); err != nil || info.Mode().Perm() != c.want.copied {
+				t.Errorf("the copy: %v, %v", info, err)
+			}
+		})
+	}
+	for want, o := range map[string]Options{
+		`"rw" is not a file mode`:             {KubeconfigMode: "rw"},
+		`"7777" is not a file mode`:           {KubeconfigMode: "7777"},
+		"does not let root read":              {KubeconfigMode: "044"},
+		"others could put another server":     {KubeconfigMode: "666"},
+		`this machine has no group "nobody-"`: {KubeconfigGroup: "nobody-"},
+	} {
+		if _, err := o.kubeconfigAccess(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }

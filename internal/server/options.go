@@ -40,6 +40,8 @@ type Options struct {
 	TokenAuthFile   string
 	ServiceCIDR     string
 	WriteKubeconfig string          // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
+	KubeconfigMode  string          // of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
+	KubeconfigGroup string          // that may read it, name or id; empty: none
 	FeatureGates    map[string]bool // those of package features
 	Audit           audit.Options
 	Serving         api.Serving // of the API; its TLS also of the node's API
@@ -173,6 +175,9 @@ func (o Options) validate() error {
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		fail("--tls-cert-file and --tls-private-key-file belong together; give both or none")
+	}
+	if _, err := o.kubeconfigAccess(); err != nil {
+		errs = append(errs, err)
 	}
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)

@@ -25,8 +25,11 @@ func newCore(logger *slog.Logger) *core {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &core{logger: logger.With("component", "etcd"), muted: new(atomic.Bool)}
+	return &core{logger: logger.With(component, "etcd"), muted: new(atomic.Bool)}
 }
+
+// component is the key by which the server's parts are told apart in the log.
+const component = "component"
 
 // mute drops everything from now on.
 func (c *core) mute() { c.muted.Store(true) }
@@ -65,6 +68,9 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	}
 	attrs := make([]slog.Attr, 0, len(enc.Fields))
 	for k, v := range enc.Fields {
+		if k == component {
+			k = "part" // of etcd: the logger has the word already
+		}
 		attrs = append(attrs, slog.Any(k, v))
 	}
 	level := slog.LevelWarn

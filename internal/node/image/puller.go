@@ -117,7 +117,7 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		return "", cancelled(ctx, ref)
 	}
 	if err != nil {
-		p.cfg.Logger.Info("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image, "err", err)
+		p.cfg.Logger.Debug("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image, "err", err)
 		say(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", c.Image, err)
 		return "", err
 	}

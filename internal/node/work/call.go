@@ -106,7 +106,11 @@ func (w *Worker) failed(c *call, r returned) {
 	f.At = time.Now()
 	f.Reason, f.Message = reasonOf(r.err, defaultReason[r.key.Verb]), r.err.Error()
 	w.heard.Failed[r.key] = f
-	w.log.Warn("operation failed", "op", r.key.Verb.String(), "container", r.key.Container, "attempt", r.key.Attempt,
+	log := w.log
+	if r.key.Verb == plan.PullImage {
+		log = log.With("image", c.image)
+	}
+	log.Warn("operation failed", "op", r.key.Verb.String(), "container", r.key.Container, "attempt", r.key.Attempt,
 		"times", f.Times, "err", r.err)
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// A person at a terminal is told the way in and what to try, and in the end what runs on and how to end it.
+func TestForegroundWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		f        foreground
+		pods     int
+		welcome  []string
+		farewell []string
+	}{
+		"usual folder": {foreground{dataDir: server.DefaultDataDir}, 2,
+			[]string{"\n  sudo wherry kubectl get nodes\n", "Kubeconfig: /var/lib/wherry/kubeconfig (for root)\n"},
+			[]string{"The server has stopped; 2 pods run on.", "to end everything: sudo wherry purge\n"}},
+		"another folder": {foreground{dataDir: "/srv/x", also: "/home/me/kube"}, 1,
+			[]string{"sudo wherry kubectl --data-dir /srv/x get nodes\n", "Kubeconfig: /home/me/kube\n"},
+			[]string{"; 1 pod runs on.", "sudo wherry purge --data-dir /srv/x\n"}},
+		"no pods": {foreground{dataDir: "/srv/x"}, 0, nil, []string{"No pods are left running. To remove all it has stored: sudo wherry purge --data-dir /srv/x\n"}},
+		"agent":   {foreground{dataDir: server.DefaultDataDir, agent: true}, 3, []string{"The agent is ready."}, []string{"The next wherry agent takes over"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, want := range c.welcome {
+				if got := c.f.welcome(); !strings.Contains(got, want) {
+					t.Errorf("%s\nlacks %q", got, want)
+				}
+			}
+			for _, want := range c.farewell {
+				if got := c.f.farewell(c.pods); !strings.Contains(got, want) {
+					t.Errorf("%s\nlacks %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+// Without a terminal the end is a line of the log, and an error says enough.
+func TestForegroundLog(t *testing.T) {
+	dir := t.TempDir()
+	for _, pod := range []string{"a", "b"} {
+		if err := os.MkdirAll(filepath.Join(dir, "pods", pod), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	f := foreground{t: Terminal{Err: &out}, log: slog.New(slog.NewTextHandler(&out, nil)), dataDir: dir}
+	ready := make(chan struct{})
+	close(ready)
+	f.during(ready)(nil)
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "pods=2") {
+		t.Errorf("%s", got)
+	}
+	out.Reset()
+	f.during(make(chan struct{}))(errors.New("no"))
+	if out.Len() > 0 {
+		t.Errorf("%s", out.String())
+	}
+}
