@@ -78,7 +78,7 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
-	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses")
+	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses; its first one leads from pods to the API server, the others are refused")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "write the administrator's kubeconfig here too, beside <data-dir>/kubeconfig")
 
 	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "", "mode of the file of --write-kubeconfig, or without it of <data-dir>/kubeconfig, for example 644; default: 600. Whoever can read it may do everything")

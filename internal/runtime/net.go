@@ -31,6 +31,9 @@ func (c Config) Network() (network.Config, bool, error) {
 	}, true, nil
 }
 
+// Network is the pod network of the runtime, and whether it has one.
+func (r *Runtime) Network() (network.Config, bool, error) { return r.config.Network() }
+
 // prepareNetwork sets the pod network up and tells containerd of it.
 func (r *Runtime) prepareNetwork() error {
 	file := filepath.Join(r.dirs.cni, "10-wherry.conflist")

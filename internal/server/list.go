@@ -29,6 +29,8 @@ type parts struct {
 	cri         *cri.Client
 	controllers *background
 	agent       *background
+	services    *background // of an agent alone
+	carrier     *carrier    // of a server with a pod network of its own
 	host        *http.Server
 	watch       *background // of the runtime
 	socket      *background // hostapi
@@ -48,7 +50,8 @@ func (s *Server) components() []component {
 		{name: "kubeconfig", after: []string{"api"}, start: s.startKubeconfigs, stop: s.stopKubeconfigs},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
-		{name: "agent", after: []string{"runtime", "api"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "services", after: []string{"runtime", "api"}, start: s.startServices, stop: s.stopServices},
+		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }
@@ -60,7 +63,8 @@ func (s *Server) agentComponents() []component {
 		{name: "checks", after: []string{"folder"}, start: s.check},
 		{name: "join", after: []string{"checks"}, start: s.join, stop: s.leave},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
-		{name: "agent", after: []string{"runtime", "join"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "services", after: []string{"runtime", "join"}, start: s.startServices, stop: s.stopServices},
+		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "join"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }

@@ -87,7 +87,7 @@ type hostRoute struct {
 	device int
 }
 
-// otherRoutes lists routes and addresses of all devices but except.
+// otherRoutes lists routes and addresses of all devices but except, without those to services.
 func otherRoutes(except string) ([]hostRoute, error) {
 	skip := -1
 	if l, err := netlink.LinkByName(except); err == nil {
@@ -100,7 +100,7 @@ func otherRoutes(except string) ([]hostRoute, error) {
 			return nil, fmt.Errorf("read the machine's routes: %w", err)
 		}
 		for _, r := range routes {
-			if r.LinkIndex == skip || r.Dst == nil {
+			if r.LinkIndex == skip || r.Dst == nil || r.Protocol == routeMark {
 				continue
 			}
 			a, ok := netip.AddrFromSlice(r.Dst.IP)

@@ -53,6 +53,7 @@ func Teardown(c Config) error {
 		errs = append(errs, t.remove())
 		t.close()
 	}
+	errs = append(errs, forgetRoute(c.Bridge))
 	link, err := netlink.LinkByName(c.Bridge)
 	if err == nil && link.Type() == "bridge" {
 		ports, err := bridgePorts(link.Attrs().Index)

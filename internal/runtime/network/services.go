@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Services says what becomes of packets to the addresses of services, those of pods on the bridge and those of the machine itself,
+// which are those of pods on the host's network too.
+type Services struct {
+	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback is reached too.
+	// Both are of one address family.
+	API, Server netip.AddrPort
+	// Refused is the network of service addresses: whoever sends to one that nobody carries is told at once that nobody is there, and
+	// the packet does not leave the machine. The zero value refuses nothing: somebody else carries services then.
+	Refused netip.Prefix
+}
+
+// validate says what cannot be carried.
+func (s Services) validate() error {
+	switch {
+	case !s.API.IsValid():
+		return nil
+	case !s.Server.IsValid() || s.Server.Addr().IsUnspecified():
+		return fmt.Errorf("service address %s: no address of the API server is known", s.API)
+	case s.API.Addr().Is4() != s.Server.Addr().Is4():
+		return fmt.Errorf("service address %s and the API server's %s are of different address families: give the server a --bind-address or a --service-cidr of the other's", s.API, s.Server)
+	case s.API.Addr().Is6() && s.Server.Addr().IsLoopback():
+		return fmt.Errorf("service address %s: IPv6 has no way from pods to the API server on %s: choose another --bind-address", s.API, s.Server.Addr())
+	}
+	return nil
+}
+
+// afterOthers puts our translation of service addresses behind a kube-proxy's: what that has translated stays as it is.
+const afterOthers = 10
+
+// Carry installs what s says, in place of what was said before, in one transaction. It is for a network that is set up, and outlives
+// the server, as pods do. The chains, in our table:
+//
+//	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server> }
+//	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
+//	chain services-output     { nat output dstnat+10:      jump services }
+//	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject }
+//	chain services-host       { filter output:   fib daddr type != local ct state new ip daddr <refused> reject }
+//
+// What the machine sends is judged more mildly: only connections that it begins are refused, and none to a part of the network that it
+// has a route of its own to. Those routes are returned: services there are not refused to pods on the host's network.
+func Carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
+	if err := errors.Join(c.Validate(), s.validate()); err != nil {
+		return nil, err
+	}
+	routes, err := otherRoutes(c.Bridge)
+	if err != nil {
+		return nil, err
+	}
+	if s.Refused.IsValid() {
+		for _, r := range routes {
+			if r.dst.Overlaps(s.Refused) {
+				ownRoutes = append(ownRoutes, r.dst)
+			}
+		}
+	}
+	t, err := openTable(c.Bridge)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	if err := t.services(c, s, ownRoutes); err != nil {
+		return nil, err
+	}
+	if s.Server.Addr().IsLoopback() { // from the bridge to 127.0.0.1; see the guard chain
+		if err := sysctl("1", "ipv4", "conf", c.Bridge, "route_localnet"); err != nil {
+			return nil, err
+		}
+	}
+	return ownRoutes, errors.Join(forgetRoute(c.Bridge), routeHere(c, s.API.Addr()))
+}
+
+// services replaces the rules about services.
+func (t *table) services(c Config, s Services, own []netip.Prefix) error {
+	t.conn.AddTable(t.t)
+	bridge := device(expr.MetaKeyIIFNAME, expr.CmpOpEq, c.Bridge)
+	rule := t.chain("services", "", nil, nil)
+	if s.API.IsValid() {
+		rule(toService(s.API), toAddress(s.Server))
+	}
+	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
+	jump := verdict(expr.VerdictJump, "services")
+	t.chain("services-prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, prio)(bridge, jump)
+	t.chain("services-output", nftables.ChainTypeNAT, nftables.ChainHookOutput, prio)(jump)
+
+	forward := t.chain("services-forward", nftables.ChainTypeFilter, nftables.ChainHookForward, nftables.ChainPriorityFilter)
+	host := t.chain("services-host", nftables.ChainTypeFilter, nftables.ChainHookOutput, nftables.ChainPriorityFilter)
+	if s.Refused.IsValid() {
+		host(local(), verdict(expr.VerdictAccept, ""))
+		f := familyOf(s.Refused.Addr())
+		to := append(isFamily(f), within(f, f.dstAt, s.Refused, true)...)
+		begun := to
+		for _, r := range own {
+			begun = append(begun, within(f, f.dstAt, r, false)...)
+		}
+		for _, how := range [][]expr.Any{append(isTCP(), reset()), {unreachable()}} {
+			forward(bridge, to, how)
+			host(isNew(), begun, how)
+		}
+	}
+	if err := t.conn.Flush(); err != nil {
+		return fmt.Errorf("nftables refused the rules about service addresses: %w (they need CONFIG_NFT_REJECT_INET and CONFIG_NFT_CT)", err)
+	}
+	return nil
+}
+
+// routeMark is the protocol number of routes of ours, to know them by. Those of one network have a metric of their own too.
+const routeMark = 0x77
+
+func routeMetric(bridge string) int {
+	h := fnv.New32a()
+	h.Write([]byte(bridge))
+	return int(h.Sum32()>>1 | 1<<16)
+}
+
+// routeHere gives the machine itself a way to a service's address: without one, on a machine without a default route, a connection
+// fails before any rule sees it. Nothing takes that way: what is not translated is refused. It leads to lo and not to the bridge,
+// where the kernel would tell pods to look for the address beside them. For IPv6 such a route would refuse.
+func routeHere(c Config, service netip.Addr) error {
+	if !service.Is4() {
+		return nil
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("route to service address %s: %w", service, err)
+	}
+	covered, err := HostRoutes(c.Bridge)
+	if err != nil || covered(netip.PrefixFrom(service, service.BitLen())) {
+		return err
+	}
+	r := &netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(netip.PrefixFrom(service, service.BitLen())), Protocol: routeMark, Priority: routeMetric(c.Bridge)}
+	for _, p := range c.CIDRs {
+		if p.Addr().Is4() == service.Is4() {
+			r.Src = Gateway(p).AsSlice()
+		}
+	}
+	if err := netlink.RouteReplace(r); err != nil {
+		return fmt.Errorf("route to service address %s: %w", service, err)
+	}
+	return nil
+}
+
+// forgetRoute removes the route to a service's address that the network with this bridge has.
+func forgetRoute(bridge string) error {
+	var errs []error
+	routes, err := dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeMark}, netlink.RT_FILTER_PROTOCOL)
+	})
+	errs = append(errs, err)
+	for _, r := range routes {
+		if r.Priority != routeMetric(bridge) {
+			continue
+		}
+		if err := netlink.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("remove the route to service address %s: %w", r.Dst, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// toService matches TCP to an address and port.
+func toService(a netip.AddrPort) []expr.Any {
+	f := familyOf(a.Addr())
+	out := append(isFamily(f), within(f, f.dstAt, netip.PrefixFrom(a.Addr(), a.Addr().BitLen()), true)...)
+	out = append(out, isTCP()...)
+	return append(out,
+		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: binary.BigEndian.AppendUint16(nil, a.Port())},
+	)
+}
+
+func isTCP() []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: []byte{unix.IPPROTO_TCP}},
+	}
+}
+
+// toAddress rewrites the destination.
+func toAddress(a netip.AddrPort) []expr.Any {
+	return []expr.Any{
+		&expr.Immediate{Register: reg1, Data: a.Addr().AsSlice()},
+		&expr.Immediate{Register: unix.NFT_REG_2, Data: binary.BigEndian.AppendUint16(nil, a.Port())},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(familyOf(a.Addr()).proto), RegAddrMin: reg1, RegProtoMin: unix.NFT_REG_2},
+	}
+}
+
+// isNew matches packets that begin a connection.
+func isNew() []expr.Any {
+	return []expr.Any{
+		&expr.Ct{Key: expr.CtKeySTATE, Register: reg1},
+		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 4, Mask: binaryutil.NativeEndian.PutUint32(expr.CtStateBitNEW), Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: reg1, Data: make([]byte, 4)},
+	}
+}
+
+// reset and unreachable both tell the sender at once. Only the first one is not held back when many ask.
+func reset() expr.Any { return &expr.Reject{Type: unix.NFT_REJECT_TCP_RST} }
+
+func unreachable() expr.Any {
+	return &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}
+}

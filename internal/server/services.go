@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/runtime/network"
+)
+
+const (
+	servicesRetry = time.Second // of an agent whose API server does not answer yet
+	// servicesLook is how often an agent looks whether its API server's name stands for another address.
+	servicesLook = time.Minute
+)
+
+// startServices has the node carry the address of service kubernetes to the API server, so that clients in pods reach it; a server
+// refuses the other services' addresses too (decision 020). Before the agent starts, since pods do with it.
+func (s *Server) startServices(ctx context.Context) error {
+	log := s.log.With("component", "services")
+	if s.parts.runtime == nil {
+		log.Info("the pod network is the container runtime's own: how pods reach service kubernetes is left to it")
+		return nil
+	}
+	config, wanted, err := s.parts.runtime.Network()
+	if err != nil || !wanted {
+		return err
+	}
+	client, err := s.client("services")
+	if err != nil {
+		return err
+	}
+	c := &carrier{network: config, client: client, url: s.parts.cluster.url}
+	if s.parts.api == nil {
+		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error {
+			wait := servicesRetry
+			for ctx.Err() == nil {
+				if err := c.carry(ctx); err == nil {
+					wait = servicesLook
+				} else if ctx.Err() == nil && c.said(err) {
+					log.Warn("clients in pods do not reach the API server by its service yet", "err", err)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(wait):
+				}
+			}
+			return nil
+		})
+		return nil
+	}
+	c.refused, err = netip.ParsePrefix(s.opts.ServiceCIDR)
+	if err != nil {
+		return fmt.Errorf("--service-cidr: %w", err)
+	}
+	if err := c.carry(ctx); err != nil {
+		log.Warn("clients in pods do not reach the API server by its service", "err", err)
+	}
+	if len(c.own) > 0 {
+		log.Warn("networks of this machine overlap with those of services: what pods on the host's network send to services there goes out; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
+	}
+	s.parts.carrier = c
+	return nil
+}
+
+// stopServices takes the way to a server that stops away. That to another machine's stays: so do the pods.
+func (s *Server) stopServices(ctx context.Context) error {
+	if s.parts.carrier == nil {
+		return stopAll(ctx, s.parts.services)
+	}
+	return s.parts.carrier.drop()
+}
+
+// carrier keeps the rules of the node's network about services.
+type carrier struct {
+	network network.Config
+	client  kubernetes.Interface
+	url     string       // of the API server
+	refused netip.Prefix // see [network.Services]
+
+	now  network.Services // as installed
+	own  []netip.Prefix   // of the machine's networks, those within refused
+	told string           // the error that was logged last
+}
+
+// carry installs the rules, unless they are as they should be.
+func (c *carrier) carry(ctx context.Context) error {
+	api, err := c.service(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := serverAddress(ctx, c.url, api.Addr().Is4(), c.now.Server)
+	if err != nil {
+		return err
+	}
+	want := network.Services{API: api, Server: server, Refused: c.refused}
+	if c.now == want {
+		return nil
+	}
+	if c.own, err = network.Carry(c.network, want); err != nil {
+		return err
+	}
+	c.now, c.told = want, ""
+	return nil
+}
+
+// drop leaves the rules that refuse.
+func (c *carrier) drop() error {
+	_, err := network.Carry(c.network, network.Services{Refused: c.refused})
+	return err
+}
+
+// said notes an error and tells whether it is another than the last.
+func (c *carrier) said(err error) bool {
+	again := c.told == err.Error()
+	c.told = err.Error()
+	return !again
+}
+
+// service reads the address of service kubernetes.
+func (c *carrier) service(ctx context.Context) (netip.AddrPort, error) {
+	svc, err := c.client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("service kubernetes: %w", err)
+	}
+	ip, err := netip.ParseAddr(svc.Spec.ClusterIP)
+	if err != nil || len(svc.Spec.Ports) == 0 {
+		return netip.AddrPort{}, fmt.Errorf("service kubernetes has no address and port: %q", svc.Spec.ClusterIP)
+	}
+	return netip.AddrPortFrom(ip, uint16(svc.Spec.Ports[0].Port)), nil
+}
+
+// serverAddress finds the address of an API server by its URL: of several that a name stands for the one in use, if it is among them.
+func serverAddress(ctx context.Context, base string, is4 bool, inUse netip.AddrPort) (netip.AddrPort, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return netip.AddrPort{}, fmt.Errorf("%q is not the URL of an API server", base)
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", portOf(u))
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return netip.AddrPortFrom(ip.Unmap(), uint16(port)), nil
+	}
+	family := "ip6"
+	if is4 {
+		family = "ip4"
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, family, u.Hostname())
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	if slices.Contains(found, inUse.Addr()) && inUse.Port() == uint16(port) {
+		return inUse, nil
+	}
+	return netip.AddrPortFrom(found[0], uint16(port)), nil
+}
+
+func portOf(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Port()
+	}
+	return u.Scheme
+}
