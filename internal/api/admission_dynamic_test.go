@@ -157,7 +157,7 @@ func twoServers(t *testing.T) (here, there kubernetes.Interface, stop func()) {
 // comesToHold waits until a rule of another server holds: the server hears of it by a watch of its own, of which clients hear nothing.
 func comesToHold(t *testing.T, holds func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return holds(ctx), nil
 	})
 	if err != nil {

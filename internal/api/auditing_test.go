@@ -32,7 +32,7 @@ func auditLog() string { return audit.DefaultPath(shared.dir) }
 // onRecord waits for an event of a namespace in a log, and returns it with its line.
 func onRecord(t *testing.T, log, namespace string, want func(*auditv1.Event) bool) (event *auditv1.Event, line string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var seen []string
 	err := trail.Follow(ctx, log, trail.Filter{Namespace: namespace}, func(e trail.Event) error {

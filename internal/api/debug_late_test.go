@@ -40,7 +40,7 @@ func TestLateRecord(t *testing.T) {
 	}
 	for range 2 { // the second start finds nothing to do
 		g.start(nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		w, err := recordsIn(t, g).Namespace(g.ns).Watch(ctx, metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -233,7 +233,7 @@ func (n *debugNode) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	const idle, creation = time.Minute, 10 * time.Second
+	const idle, creation = time.Minute, time.Minute
 	command := r.URL.Query()["command"]
 	switch parts[0] {
 	case "attach":
@@ -292,7 +292,7 @@ func execInto(t *testing.T, config *rest.Config, way, ns, pod, query string) (st
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out strings.Builder
 	opts := clientremote.StreamOptions{Stdout: &out, Tty: strings.Contains(query, "tty=true")}

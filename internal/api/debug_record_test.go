@@ -24,7 +24,7 @@ import (
 // finished waits until all records of a pod are finished, and returns them. They are finished beside the request.
 func finished(t *testing.T, ns, pod string) []debugrun.DebugRun {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := dynamicClient(t).Resource(debugrun.GroupVersion().WithResource(debugrun.Resource)).Namespace(ns).Watch(ctx, debugrun.OfPod(pod))
 	if err != nil {
@@ -213,7 +213,7 @@ func TestTainted(t *testing.T) {
 // waitForTaint waits for the word of a later entry, which is written beside the request.
 func waitForTaint(t *testing.T, ns, name, prefix string) *corev1.PodCondition {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := client(t).CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
@@ -359,7 +359,7 @@ func TestDebugEventsCount(t *testing.T) {
 			if ev, ok := e.Object.(*corev1.Event); ok {
 				counts[ev.InvolvedObject.Name] = ev.Count
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("counted %v", counts)
 		}
 	}

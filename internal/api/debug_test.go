@@ -58,7 +58,7 @@ func conditionOf(p *corev1.Pod) *corev1.PodCondition {
 // waitForEvent returns the message of a pod's event with a reason. Events are written beside the request.
 func waitForEvent(t *testing.T, c kubernetes.Interface, ns, pod, reason string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := c.CoreV1().Events(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",reason=" + reason})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestDebugSession(t *testing.T) {
 // stopped waits until a debug container has ended.
 func stopped(t *testing.T, c kubernetes.Interface, ns, pod, container string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := c.CoreV1().Pods(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // eventually waits for a condition of the cluster by a watch of flow schemas, and asks again at each of its changes.
 func eventually(t *testing.T, config *rest.Config, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := clientOf(t, config).FlowcontrolV1().FlowSchemas().Watch(ctx, metav1.ListOptions{})
 	if err != nil {

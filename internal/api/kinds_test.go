@@ -157,7 +157,7 @@ func TestEveryKind(t *testing.T) {
 // judgedFlow waits for the server's word about a flow schema.
 func judgedFlow(t *testing.T, c kubernetes.Interface, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := c.FlowcontrolV1().FlowSchemas().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {

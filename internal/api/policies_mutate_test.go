@@ -41,7 +41,7 @@ func change(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.Muta
 	}
 	// A policy takes effect when the server has noticed it, of which clients hear nothing.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{"marker": ns}}}
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		made, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, account, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil && made.Labels["seen"] == "yes", err
 	})

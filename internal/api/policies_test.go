@@ -238,7 +238,7 @@ func TestPolicyTypeChecking(t *testing.T) {
 // checkedPolicy waits until a generation of a policy has been checked.
 func checkedPolicy(t *testing.T, c kubernetes.Interface, name string, generation int64) *admissionv1.ValidatingAdmissionPolicy {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {

@@ -42,7 +42,7 @@ func hard(pairs ...string) corev1.ResourceQuotaSpec {
 // waitUsed returns when the quota says that this much is used, of what it limits now.
 func waitUsed(t *testing.T, c kubernetes.Interface, ns string, pairs ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	w, err := c.CoreV1().ResourceQuotas(ns).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "q").String()})
 	if err != nil {

@@ -100,7 +100,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
 			test.change(&cfg)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err := api.New(ctx, cfg)
 			if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -31,13 +31,13 @@ func TestStopEndsWatches(t *testing.T) {
 	stop()
 	took := time.Since(began)
 	t.Logf("stopped in %v", took)
-	if took > 5*time.Second {
+	if took > 30*time.Second {
 		t.Errorf("it took %v to stop", took)
 	}
 	for range 2 {
 		select {
 		case <-ended:
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a watch did not end")
 		}
 	}

@@ -273,7 +273,7 @@ func inEffect(t *testing.T, c kubernetes.Interface, ns, label string) {
 func untilMarked(t *testing.T, c kubernetes.Interface, ns, label string, want bool) {
 	t.Helper()
 	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{label: ns}}}
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, marker, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !strings.Contains(err.Error(), "marked") {
 			return false, err

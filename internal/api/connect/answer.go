@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func (a *answerWriter) Flush() { _ = http.NewResponseController(a.ResponseWriter
 
 // Hijack implements http.Hijacker.
 func (a *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c := &heldConn{w: a.ResponseWriter}
+	c := &heldConn{w: a.ResponseWriter, heard: make(chan struct{})}
 	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
 }
 
@@ -43,6 +44,8 @@ type heldConn struct {
 	head   []byte        // of an answer that is not known yet, or no switch
 	begun  bool          // the status is known
 	closed bool
+	heard  chan struct{} // closed when WriteTo has returned: the client says nothing more
+	lost   atomic.Bool   // the client takes nothing more
 }
 
 // maxAnswer bounds an answer that is no switch of protocols.
@@ -51,7 +54,11 @@ const maxAnswer = 1 << 20
 // Write implements io.Writer.
 func (c *heldConn) Write(p []byte) (int, error) {
 	if c.conn != nil {
-		return c.conn.Write(p)
+		n, err := c.conn.Write(p)
+		if err != nil {
+			c.lost.Store(true)
+		}
+		return n, err
 	}
 	if len(c.head)+len(p) > maxAnswer {
 		return 0, io.ErrShortWrite
@@ -102,10 +109,33 @@ func (c *heldConn) Read(p []byte) (int, error) {
 	return c.conn.Read(p)
 }
 
+// WriteTo implements io.WriterTo: it hands on what the client says, until the client is gone. The library's proxy closes both sides when
+// either copy returns. So a node that takes no more is not the end: it may have said something before it went, which is still on its way
+// to the client.
+func (c *heldConn) WriteTo(w io.Writer) (int64, error) {
+	defer close(c.heard)
+	from := struct{ io.Reader }{c}
+	n, err := io.Copy(w, from)
+	if err != nil {
+		_, err = io.Copy(io.Discard, from)
+	}
+	return n, err
+}
+
+// end closes the client's connection. A client that is still there hears first that nothing more comes, and closes its side: closed at
+// once, it might not hear the end of what was said, if it says something itself meanwhile.
+func (c *heldConn) end() error {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && !c.lost.Load() && half.CloseWrite() == nil {
+		_ = c.conn.SetReadDeadline(time.Now().Add(lingering))
+		<-c.heard
+	}
+	return c.conn.Close()
+}
+
 // Close implements io.Closer: it answers the client, if the connection was not taken over.
 func (c *heldConn) Close() error {
 	if c.conn != nil {
-		return c.conn.Close()
+		return c.end()
 	}
 	if c.closed || len(c.head) == 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
@@ -89,4 +90,87 @@ func TestAnswered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// brokenPipe is a node that takes no more.
+type brokenPipe struct{ refused chan struct{} }
+
+func (b brokenPipe) Write([]byte) (int, error) {
+	close(b.refused)
+	return 0, syscall.EPIPE
+}
+
+// TestAnsweredByOneWhoIsGone proves that a node that takes no more is not the end of what the client is told (PL-22).
+func TestAnsweredByOneWhoIsGone(t *testing.T) {
+	front, client := net.Pipe()
+	defer client.Close()
+	held, node, over := &heldConn{conn: front, heard: make(chan struct{})}, brokenPipe{make(chan struct{})}, make(chan struct{})
+	go func() {
+		defer close(over)
+		if _, err := io.Copy(node, held); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, word := range []string{"one", "two"} { // the second is taken when the first was refused
+		if _, err := io.WriteString(client, word); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-node.refused
+	select {
+	case <-over:
+		t.Error("the end, though the client is there")
+	default:
+	}
+	client.Close()
+	<-over
+}
+
+// TestAnsweredToTheEnd proves that a client that still speaks hears the end of what a node says (PL-22).
+func TestAnsweredToTheEnd(t *testing.T) {
+	const much = 1 << 20
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: much\r\n\r\n")
+		fmt.Fprint(rw, strings.Repeat("x", much))
+		rw.Flush()
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+	}))
+	defer node.Close()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, _ := url.Parse(node.URL)
+		answered(utilproxy.NewUpgradeAwareHandler(u, http.DefaultTransport, false, true, unexpected{t})).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	conn, err := net.Dial("tcp", front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: much\r\n\r\n")
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for {
+			if _, err := conn.Write([]byte("still here\n")); err != nil {
+				return
+			}
+		}
+	}()
+	from := bufio.NewReader(conn)
+	if _, err := http.ReadResponse(from, nil); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(from)
+	if err != nil || len(all) != much {
+		t.Errorf("the client read %d bytes of %d, %v", len(all), much, err)
+	}
+	conn.Close()
+	<-said
 }

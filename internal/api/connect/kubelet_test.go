@@ -53,7 +53,7 @@ func newKubelet(t *testing.T) *kubelet {
 	t.Helper()
 	k := &kubelet{}
 	mux := http.NewServeMux()
-	const idle, creation = time.Minute, 10 * time.Second
+	const idle, creation = time.Minute, time.Minute
 	mux.HandleFunc("/exec/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		opts, err := remotecommand.NewOptions(r)
 		if err != nil {

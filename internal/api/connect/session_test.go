@@ -57,7 +57,7 @@ func (k *kubelet) serve(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	serverremote.ServeAttach(w, r, attaches(run), "", "", "", opts, time.Minute, 10*time.Second, serverremote.SupportedStreamingProtocols)
+	serverremote.ServeAttach(w, r, attaches(run), "", "", "", opts, time.Minute, time.Minute, serverremote.SupportedStreamingProtocols)
 }
 
 // attaches is a container of a node.

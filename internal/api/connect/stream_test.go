@@ -54,7 +54,7 @@ func executor(t *testing.T, c *cluster, way, pod, sub string, opts runtime.Objec
 }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -244,7 +244,7 @@ func ask(t *testing.T, port int, question string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprint(conn, question)
 	answer, err := io.ReadAll(conn)
 	if err != nil {

@@ -96,7 +96,7 @@ func dialFront(t *testing.T, front *httptest.Server) *websocket.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	return c
 }
 
