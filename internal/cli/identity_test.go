@@ -121,6 +121,15 @@ func TestKubeconfig(t *testing.T) {
 	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("jane has rights nobody gave her: %v", err)
 	}
+	if os.Geteuid() == 0 {
+		t.Setenv("SUDO_UID", "1234")
+		t.Setenv("SUDO_GID", "2345")
+		code, _, errs = call(t, "", "kubeconfig", "--user", "jane", "-o", file)
+		info, err := os.Stat(file)
+		if own, ok := info.Sys().(*syscall.Stat_t); code != 0 || err != nil || !ok || own.Uid != 1234 || own.Gid != 2345 || info.Mode().Perm() != 0o600 {
+			t.Errorf("by sudo: %d, %q, %v, %+v", code, errs, err, info)
+		}
+	}
 	code, out, errs = call(t, "", "kubeconfig", "--user", "root", "--group", "system:masters", "--allow-admin", "--server", "https://192.0.2.7:6443")
 	if code != 0 || !strings.Contains(out, "https://192.0.2.7:6443") || !strings.Contains(errs, "warning") {
 		t.Errorf("%d, %q, %q", code, out, errs)

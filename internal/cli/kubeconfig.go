@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +61,7 @@ It needs the data folder, hence root; the server need not run. Exit codes: 1 fai
 	fl.StringArrayVar(&f.groups, "group", nil, "group the person is in; can be given several times")
 	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is good, at least 1m, at most 8760h (a year)")
 	fl.StringVar(&f.server, "server", "", "URL of the API server; default: that of <data-dir>/kubeconfig")
-	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable by its owner only; default: standard output")
+	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable by its owner only, who is the user of sudo; default: standard output")
 	fl.BoolVar(&f.allowAdmin, "allow-admin", false, "allow system:masters and other names that begin with system:")
 	return cmd
 }
@@ -126,9 +128,21 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 		_, err := t.Out.Write(text)
 		return err
 	}
-	if err := pki.WriteFile(f.file, text, 0o600); err != nil {
+	uid, gid := sudoer()
+	if err := pki.WriteFileFor(uid, gid, f.file, text, 0o600); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.Err, "%s is for %s and good until %s\n", f.file, f.user, ends.UTC().Format(time.RFC3339))
 	return nil
+}
+
+// sudoer is who typed sudo, to whom a file belongs that only its owner may read: nobody else could use it. Without sudo it is -1, which
+// changes no owner.
+func sudoer() (uid, gid int) {
+	uid, uerr := strconv.Atoi(os.Getenv("SUDO_UID"))
+	gid, gerr := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if uerr != nil || gerr != nil || os.Geteuid() != 0 {
+		return -1, -1
+	}
+	return uid, gid
 }

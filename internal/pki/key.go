@@ -69,7 +69,12 @@ func createKey(file string) (*ecdsa.PrivateKey, error) {
 }
 
 // WriteFile writes a file complete or not at all: a temporary neighbour, synced, then renamed into place.
-func WriteFile(name string, data []byte, perm os.FileMode) (err error) {
+func WriteFile(name string, data []byte, perm os.FileMode) error {
+	return WriteFileFor(-1, -1, name, data, perm)
+}
+
+// WriteFileFor is WriteFile of a file that is uid's and gid's from its beginning; -1 stands for this process's own.
+func WriteFileFor(uid, gid int, name string, data []byte, perm os.FileMode) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -84,7 +89,7 @@ func WriteFile(name string, data []byte, perm os.FileMode) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chown(uid, gid), f.Chmod(perm), f.Sync(), f.Close())
 	if err != nil {
 		return err
 	}
