@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/ociimage"
 	"github.com/wherryproject/wherry/test/images"
 )
@@ -194,7 +196,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{srv: own(t)}
+	d := &desk{srv: own(t, ServerOptions{Args: []string{"--write-kubeconfig-group", strconv.Itoa(someone)}})}
 	dir, err := os.MkdirTemp("", serverPrefix+"guides")
 	if err != nil {
 		t.Fatal(err)
@@ -216,6 +218,7 @@ func newDesk(t *testing.T) *desk {
 		must(os.Mkdir(folder, 0o755))
 	}
 	must(os.Chmod(dir, 0o755))
+	must(os.Chmod(filepath.Dir(d.srv.DataDir), 0o755)) // as /var/lib is
 	must(os.Chown(d.dir, someone, someone))
 	must(copyProgram(d.srv.World.Wherry, filepath.Join(real, "wherry")))
 	must(copyProgram(d.srv.World.Kubectls[0].Path, filepath.Join(real, "kubectl")))
@@ -231,8 +234,6 @@ func newDesk(t *testing.T) *desk {
 		must(os.WriteFile(filepath.Join(shims, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	d.images(t, dir)
-	must(copyProgram(d.srv.Kubeconfig, filepath.Join(d.dir, "wherry.yaml")))
-	must(os.Chown(filepath.Join(d.dir, "wherry.yaml"), someone, someone))
 	files, err := filepath.Glob("testdata/guides/*")
 	must(err)
 	for _, f := range files {
@@ -240,7 +241,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	must(os.CopyFS(filepath.Join(d.dir, "examples"), os.DirFS("../../examples")))
 	d.env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "KUBE") || strings.HasPrefix(e, "WHERRY") })
-	d.env = append(d.env, "HOME="+d.dir, "WHERRY_DATA_DIR="+d.srv.DataDir, "KUBECONFIG="+filepath.Join(d.dir, "wherry.yaml"), "PATH="+shims+":"+os.Getenv("PATH"))
+	d.env = append(d.env, "HOME="+d.dir, "WHERRY_DATA_DIR="+d.srv.DataDir, "PATH="+shims+":"+os.Getenv("PATH"))
 	return d
 }
 
@@ -306,11 +307,12 @@ func copyProgram(from, to string) error {
 	return out.Close()
 }
 
-// types runs a command and looks at what it says.
+// types runs a command and looks at what it says. The data folder of this desk's server is not the usual one.
 func (d *desk) types(t *testing.T, s guideStep, command string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 	defer cancel()
+	command = strings.ReplaceAll(command, datadir.Default, d.srv.DataDir)
 	script := strings.Join(append(slices.Clone(d.exports), command), "\n")
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = d.dir, d.env, 5*time.Second
