@@ -23,6 +23,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // stores are the opened kinds by plural name.
@@ -203,12 +204,30 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	}
 	nodes, plain := s.kubelets.Locate, s.proxies
 	core["pods/log"] = connect.NewLog(pods, nodes)
+	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, nodes, s.nodeNames)
 	core["pods/exec"] = connect.NewExec(pods, nodes, s.debugger)
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
 	core["pods/proxy"] = connect.NewPodProxy(pods, plain)
 	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.kubelets.Published, plain)
 	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.slices, plain)
+}
+
+// nodeNames lists the names of all nodes.
+func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
+	obj, err := s.stores["nodes"].List(ctx, &metainternal.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := obj.(*corev1.NodeList)
+	if !ok {
+		return nil, fmt.Errorf("the store returned a %T for the nodes", obj)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
 }
 
 func (s *Server) group(gv schema.GroupVersion, all served) *genericapiserver.APIGroupInfo {

@@ -32,6 +32,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 const (
@@ -210,7 +211,7 @@ func (s *Server) assemble(b *backend) error {
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
-		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward", timeline.Subresource))
 	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
 	if err := s.harden(c); err != nil {
 		return err

@@ -47,7 +47,7 @@ cut short on the axis. Without colour the bars are told apart by their character
   wherry timeline web -o svg > web.svg       # a picture; html adds a table
   wherry timeline web -o json | jq '.moments[] | select(.failed)'`,
 		Args:              cobra.ExactArgs(1),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, podName(args[0])) },
 		ValidArgsFunction: f.completePods,
 	}
 	fl := cmd.Flags()

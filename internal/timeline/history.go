@@ -5,6 +5,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,9 @@ func (c Container) Label() string {
 	case Init, Sidecar:
 		return string(c.Kind) + " " + c.Name
 	case Ephemeral:
-		return "debug " + c.Name
+		if !strings.HasPrefix(c.Name, "debug") { // as most are called
+			return "debug " + c.Name
+		}
 	}
 	return c.Name
 }

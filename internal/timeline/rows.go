@@ -149,7 +149,15 @@ func (h *History) containerRow(t *track, end time.Time) Row {
 		}
 		r.attempt(l, until, i+1 == len(t.lives) && !h.Gone)
 	}
-	r.pauses(t, end, !h.Gone && !h.ended())
+	if t.Kind == Ephemeral {
+		// Each run is one of its own: after an exit nothing waits to start it again.
+		for i := range t.lives {
+			newest := i+1 == len(t.lives)
+			r.pauses(&track{t.Container, t.lives[i : i+1]}, end, newest && !h.Gone && !h.ended())
+		}
+	} else {
+		r.pauses(t, end, !h.Gone && !h.ended())
+	}
 	r.State = containerState(t, h)
 	r.Notes = containerNotes(t)
 	return r
@@ -278,7 +286,7 @@ func (r *Row) pauses(t *track, end time.Time, waits bool) {
 	var begins []time.Time
 	for i := range t.lives {
 		l := &t.lives[i]
-		if !l.exited.IsZero() {
+		if !l.exited.IsZero() && t.Kind != Ephemeral {
 			ends = append(ends, stretch{l.exited, l.code != 0 || t.Kind != Init})
 		}
 		for j := range l.spans {

@@ -37,8 +37,11 @@ func (h *History) podState(l *life) string {
 	case len(l.switches) > 0 && l.switches[len(l.switches)-1].What == Ready:
 		return "ready"
 	}
-	return "not ready"
+	return notReady
 }
+
+// notReady is the state of a pod, or of a container, that is up and not ready.
+const notReady = "not ready"
 
 // podNotes tell what the pod itself cost.
 func (h *History) podNotes(l *life) (out []string) {
@@ -151,8 +154,12 @@ func containerState(t *track, h *History) string {
 	default:
 		text = madeState(l)
 	}
-	if l.attempt > 0 {
-		text += fmt.Sprintf(", %s", restarts(l.attempt))
+	switch {
+	case l.attempt == 0:
+	case t.Kind == Ephemeral: // nothing starts it again but its user
+		text += fmt.Sprintf(", %d runs", l.attempt+1)
+	default:
+		text += ", " + restarts(l.attempt)
 	}
 	return text
 }
@@ -181,10 +188,10 @@ func runningState(t *track, l *life) string {
 		case Ready:
 			return "ready"
 		case Unready:
-			return "not ready"
+			return notReady
 		}
 	}
-	return "not ready"
+	return notReady
 }
 
 // madeState is that of an attempt that does not run yet.

@@ -39,6 +39,11 @@ func Summary(h History) string {
 			parts = append(parts, "Waits for "+why)
 		}
 	}
+	if !ready.IsZero() {
+		if now := p.fallen(); now != "" {
+			parts = append(parts, now)
+		}
+	}
 	if !ready.IsZero() && end.After(ready) {
 		parts = append(parts, fmt.Sprintf("%s after %s", h.phase(), Took(end.Sub(begin))))
 	}
@@ -50,6 +55,23 @@ func Summary(h History) string {
 		parts = append(parts, worded(verb, to.Sub(deleted), p.WayDown(deleted, to)))
 	}
 	return strings.Join(parts, ". ") + "."
+}
+
+// fallen says that a pod which was ready is so no more, and because of whom; "" if it is ready, or on its way out.
+func (p *Picture) fallen() string {
+	if p.Rows[0].State != notReady {
+		return ""
+	}
+	var who []string
+	for _, r := range p.Rows[1:] {
+		if (r.Kind == Main || r.Kind == Sidecar) && r.State != "ready" {
+			who = append(who, fmt.Sprintf("%s (%s)", r.Label, r.State))
+		}
+	}
+	if len(who) == 0 {
+		return "Not ready now"
+	}
+	return "Not ready now: " + strings.Join(who, ", ")
 }
 
 // firstEnd is when the pod ended, zero if it has not.

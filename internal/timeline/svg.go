@@ -12,12 +12,14 @@ import (
 
 // Measures of the picture, in its own units.
 const (
-	svgWidth = 1000
+	svgWidth = 1060
 	svgLeft  = 170 // where bars begin
-	svgRight = 180 // kept for the states
+	svgRight = 240 // kept for the states
 	svgTop   = 64  // where rows begin
 	svgRow   = 44
 	svgBar   = 16
+	svgText  = 18  // from line to line
+	svgLine  = 150 // characters that a line holds
 )
 
 // SVG draws a history as a picture that stands alone. Bars and marks tell what they are when pointed at.
@@ -25,7 +27,8 @@ func SVG(h History, zone *time.Location) string {
 	p := Draw(h)
 	s := &sheet{axis: NewAxis(p, svgWidth-svgLeft-svgRight), begin: h.Begin()}
 	legend := legendOf(p)
-	height := svgTop + svgRow*len(p.Rows) + 24*((len(legend)+5)/6) + 40
+	summary := paragraph(Summary(h), svgLine)
+	height := svgTop + svgRow*len(p.Rows) + 24*((len(legend)+5)/6) + 20 + svgText*len(summary)
 	s.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12">`,
 		svgWidth, height, svgWidth, height)
 	s.add(`<title>%s</title>`, html.EscapeString("Timeline of pod "+h.Namespace+"/"+h.Name))
@@ -40,7 +43,9 @@ func SVG(h History, zone *time.Location) string {
 		s.row(&p.Rows[i], svgTop+svgRow*i)
 	}
 	s.legend(legend, svgTop+svgRow*len(p.Rows)+8)
-	s.text(12, height-14, "#333333", "normal", Summary(h))
+	for i, line := range summary {
+		s.text(12, height-14-svgText*(len(summary)-1-i), "#333333", "normal", line)
+	}
 	s.add(`</svg>`)
 	return s.b.String()
 }
@@ -93,7 +98,7 @@ func (s *sheet) row(r *Row, y int) {
 	}
 	for _, m := range signed(r.Marks) {
 		i := signs[m.Sign]
-		s.add(`<text x="%.1f" y="%d" fill="%s" font-weight="bold" text-anchor="middle">%c<title>%s</title></text>`,
+		s.add(`<text x="%.1f" y="%d" fill="%s" font-weight="bold" text-anchor="middle" stroke="#ffffff" stroke-width="3" paint-order="stroke">%c<title>%s</title></text>`,
 			svgLeft+s.axis.At(m.At), y+13, i.fill, i.rich, html.EscapeString(oneLine(m.Text)))
 	}
 	s.text(svgWidth-svgRight+8, y+13, "#333333", "normal", fit(r.State, stateMax))
@@ -145,9 +150,9 @@ func HTML(h History, zone *time.Location) string {
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%s</title>
 <style>body{font-family:sans-serif;margin:1.5em}table{border-collapse:collapse;font-size:13px}td,th{padding:2px 12px 2px 0;text-align:left;vertical-align:top}tr.bad{color:#c0392b}svg{max-width:100%%;height:auto}</style>
-</head><body><h1>%s</h1>
+</head><body>
 %s<table><tr><th>after</th><th>at</th><th>what</th><th></th></tr>
-`, title, title, SVG(h, zone))
+`, title, SVG(h, zone))
 	for _, m := range h.sorted() {
 		class := ""
 		if m.Failed || m.What == Exited && m.Code != 0 {

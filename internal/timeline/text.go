@@ -29,15 +29,15 @@ type ink struct {
 
 var inks = map[Shade]ink{
 	Quiet:     {'░', ':', "33", "#f2c94c", "runs, not started"},
-	Up:        {'▒', '-', "36", "#56ccf2", "runs, not ready"},
+	Up:        {'▒', '-', "36", "#a6dcf5", "runs, not ready"},
 	Serving:   {'█', '#', "32", "#27ae60", "ready"},
-	Pause:     {'·', '.', "31", "#eb5757", "back-off"},
+	Pause:     {'·', '.', "31", "#f5b7b1", "back-off"},
 	Mounting:  {'v', 'v', "35", "#bb6bd9", "volumes"},
-	Boxing:    {'b', 'b', "34", "#2f5d9e", "sandbox"},
-	Pulling:   {'p', 'p', "34", "#2d9cdb", "pull"},
-	Creating:  {'c', 'c', "36", "#6fcf97", "create"},
-	Starting:  {'s', 's', "36", "#219653", "start"},
-	HookStart: {'h', 'h', "35", "#9b51e0", "postStart"},
+	Boxing:    {'b', 'b', "34", "#34495e", "sandbox"},
+	Pulling:   {'p', 'p', "34", "#2d6fdb", "pull"},
+	Creating:  {'c', 'c', "36", "#d7b98e", "create"},
+	Starting:  {'s', 's', "36", "#8d5524", "start"},
+	HookStart: {'h', 'h', "35", "#e84393", "postStart"},
 	HookStop:  {'H', 'H', "35", "#6c3483", "preStop"},
 	Stopping:  {'~', '~', "33", "#f2994a", "stopping"},
 	Leaving:   {'t', 't', "2", "#828282", "take-down"},
@@ -124,6 +124,7 @@ func Text(h History, o Options) string {
 	}
 	names, states = min(names, widest), min(states, stateMax)
 	t := &drawing{o: o, left: names + 1, bars: max(o.Width-names-states-3, narrowest)}
+	t.states = max(min(states, o.Width-t.left-t.bars-1), 0)
 	t.axis = NewAxis(p, float64(t.bars))
 	t.line(t.header(h), "1")
 	t.b.WriteByte('\n')
@@ -147,6 +148,7 @@ type drawing struct {
 	o          Options
 	axis       *Axis
 	left, bars int
+	states     int // the columns of the states
 }
 
 func (t *drawing) header(h History) string {
@@ -212,7 +214,7 @@ func trim(c canvas) canvas {
 
 // row writes a row's bars and, below, its notes.
 func (t *drawing) row(r *Row) {
-	c := newCanvas(t.left + t.bars + 2 + stateMax)
+	c := newCanvas(t.left + t.bars + 1 + t.states)
 	c.write(0, fit(r.Label, t.left-1), "1")
 	for _, b := range painted(r.Bars) {
 		i := inks[b.Shade]
@@ -226,7 +228,7 @@ func (t *drawing) row(r *Row) {
 		i := signs[m.Sign]
 		c.write(t.left+min(int(t.axis.At(m.At)+0.5), t.bars-1), string(i.rune(t.o)), i.colour)
 	}
-	c.write(t.left+t.bars+1, fit(r.State, stateMax), "")
+	c.write(t.left+t.bars+1, fit(r.State, t.states), "")
 	trim(c).render(&t.b, t.o.Colour)
 	t.b.WriteByte('\n')
 	t.notes(r.Notes)
@@ -310,10 +312,17 @@ func (t *drawing) legend(p Picture) {
 
 // wrap writes a paragraph.
 func (t *drawing) wrap(text string) {
+	for _, line := range paragraph(text, t.o.Width) {
+		t.b.WriteString(line + "\n")
+	}
+}
+
+// paragraph breaks a text into lines.
+func paragraph(text string, width int) (lines []string) {
 	line := ""
 	for _, w := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > t.o.Width {
-			t.b.WriteString(line + "\n")
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > width {
+			lines = append(lines, line)
 			line = ""
 		}
 		if line != "" {
@@ -321,7 +330,7 @@ func (t *drawing) wrap(text string) {
 		}
 		line += w
 	}
-	t.b.WriteString(line + "\n")
+	return append(lines, line)
 }
 
 // List writes all moments, one a line.

@@ -151,7 +151,7 @@ func TestTextFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := script(t, string(a.Files[0].Data))
-		for _, width := range []int{80, 100, 137, 240} {
+		for _, width := range []int{50, 80, 100, 137, 240} {
 			for _, line := range strings.Split(Text(h, Options{Width: width}), "\n") {
 				if n := len([]rune(line)); n > width {
 					t.Errorf("%s at %d columns: a line of %d: %s", file, width, n, line)

@@ -34,6 +34,19 @@ func TestSharing(t *testing.T) {
 	jane.Kubectl("auth", "whoami").Has("jane", group)
 	jane.KubectlFails("get", "nodes").Says("at the cluster scope")
 
+	timeline := func() (string, error) {
+		out, err := server.Wherry(k.ctx(), "timeline", "--kubeconfig", file, "-n", k.Namespace, "pod/web").CombinedOutput()
+		return string(out), err
+	}
+	if out, err := timeline(); err != nil || !strings.Contains(out, "Ready after") {
+		t.Errorf("the timeline, by the role edit: %v: %s", err, out)
+	}
+	k.Kubectl("delete", "rolebinding", "devs-edit")
+	if out, err := timeline(); err == nil || !strings.Contains(out, "you may not read the timelines of pods in namespace "+k.Namespace+" (get pods/timeline)") {
+		t.Errorf("the timeline without a role: %v: %s", err, out)
+	}
+	k.Kubectl("create", "rolebinding", "devs-edit", "--clusterrole", "edit", "--group", group)
+
 	k.Kubectl("create", "role", "log-reader", "--verb", "get,list", "--resource", "pods,pods/log")
 	k.Kubectl("create", "rolebinding", "joe-reads-logs", "--role", "log-reader", "--user", "joe")
 	k.Kubectl("get", "rolebindings", "-o", "wide").Has("ClusterRole/edit", "Role/log-reader", "joe", group)

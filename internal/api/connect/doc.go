@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect serves the subresources that reach through to a node, a pod or a service: pods/log, pods/exec,
+// Package connect serves the subresources that reach through to a node, a pod or a service: pods/log, pods/timeline, pods/exec,
 // pods/attach, pods/portforward, and the proxies of pods, nodes and services.
 //
-// Log, Exec, Attach, PortForward, PodProxy, NodeProxy and ServiceProxy are rest.Storage for the API server's table.
+// Log, Timeline, Exec, Attach, PortForward, PodProxy, NodeProxy and ServiceProxy are rest.Storage for the API server's table.
 // They find objects with a PodGetter and the kubelet with a NodeLocator (Kubelets is the one that reads node
 // objects), check the request against the pod, and hand the connection over as it is. A client's
 // WebSocket (v5) is translated to SPDY towards a kubelet that does not speak it; so any kubelet will do. RegisterConversions gives a

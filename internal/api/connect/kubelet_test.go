@@ -24,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -100,6 +101,18 @@ func newKubelet(t *testing.T) *kubelet {
 		portforward.ServePortForward(w, r, k, r.PathValue("pod"), "", opts, idle, creation, portforward.SupportedProtocols)
 	})
 	mux.HandleFunc("/containerLogs/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) { k.logs(w, r) })
+	mux.HandleFunc("/timeline/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
+		switch r.PathValue("pod") {
+		case "plain", "former":
+			fmt.Fprintf(w, `{"name":%q,"asked":%q}`, r.PathValue("pod"), r.URL.RawQuery)
+		case "leaving":
+			http.NotFound(w, r) // as a node of another make
+		case "many":
+			http.Error(w, "out of order", http.StatusInternalServerError)
+		default:
+			http.Error(w, "this node keeps no timeline of it", http.StatusNotFound)
+		}
+	})
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	k.server = httptest.NewTLSServer(mux)
 	t.Cleanup(k.server.Close)
@@ -185,6 +198,7 @@ func newCluster(t *testing.T) *cluster {
 		newPod("lost", "dead", nil, "main"),
 		newPod("unregistered", "nobody", nil, "main"),
 		newPod("early", "mute", nil, "main"),
+		newPod("new", "one", nil, "main"),
 		newPod("leaving", "one", nil, "gone"),
 	} {
 		c.pods[p.Name] = p
@@ -209,7 +223,9 @@ func newCluster(t *testing.T) *cluster {
 	scheme := newScheme(t)
 	mux := http.NewServeMux()
 	for sub, s := range map[string]rest.Connecter{
-		"exec": NewExec(get, kubelets.Locate, c.debugging), "attach": NewAttach(get, kubelets.Locate), "portforward": NewPortForward(get, kubelets.Locate),
+		"exec": NewExec(get, kubelets.Locate, c.debugging), "attach": NewAttach(get, kubelets.Locate),
+		"timeline":    NewTimeline(get, kubelets.Locate, func(context.Context) ([]string, error) { return []string{"dead", "mute", "one"}, nil }),
+		"portforward": NewPortForward(get, kubelets.Locate),
 	} {
 		mux.Handle("/api/v1/namespaces/default/pods/{name}/"+sub, connectHandler(scheme, s))
 	}
@@ -260,6 +276,7 @@ func closedPort(t *testing.T) int32 {
 // connectHandler does what the API server's installer does with a connecter.
 func connectHandler(scheme *runtime.Scheme, s rest.Connecter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(request.WithNamespace(r.Context(), "default"))
 		opts, subpath, key := s.NewConnectOptions()
 		query := r.URL.Query()
 		if subpath {

@@ -49,6 +49,7 @@ func viewRules() []rbacv1.PolicyRule {
 		read().to(core, "namespaces"), // so that the namespace itself can be looked at
 		read().to(discovery, "endpointslices"),
 		read().to(eventsGroup, "events"),
+		may("get").to(core, "pods/timeline"),
 		may("get").to(core, "pods/debug"), // who entered the pod, as its condition and events tell too
 		read().to(debugGroup, "debugruns"),
 	}
@@ -78,6 +79,7 @@ func debugRules() []rbacv1.PolicyRule {
 		may("get", "patch", "update").to(core, "pods/ephemeralcontainers"),
 		may("create").to(debugGroup, ImageExecs),
 		may("get", "delete").to(core, "pods/debug"),
+		may("get").to(core, "pods/timeline"),
 		read().to(debugGroup, "debugruns"),
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // GeneratedName is the annotation of an event that names what a request with generateName made.
@@ -103,7 +104,7 @@ func lasts(e *auditv1.Event) bool {
 		return false
 	}
 	switch e.ObjectRef.Subresource {
-	case "exec", "attach", "portforward", "log", "proxy":
+	case "exec", "attach", "portforward", "log", "proxy", timeline.Subresource:
 		return true
 	}
 	return e.Verb == "watch"
@@ -194,6 +195,8 @@ func into(e *auditv1.Event, query url.Values, path string) string {
 		return "port-forward to " + object
 	case "log":
 		return "read the log of " + where
+	case timeline.Subresource:
+		return "read the timeline of " + object
 	case "proxy":
 		_, rest, _ := strings.Cut(path, "/proxy")
 		return "proxy to " + object + ": " + e.Verb + " /" + strings.TrimPrefix(rest, "/")

@@ -31,30 +31,76 @@ type Unknown struct{ text string }
 func (u *Unknown) Error() string { return u.text }
 
 // Get fetches the timeline of a pod, or of the last one of that name that a node remembers.
-func (s Source) Get(ctx context.Context, namespace, name string) (timeline.History, error) {
-	var h timeline.History
-	node, err := s.find(ctx, namespace, name)
+func (s Source) Get(ctx context.Context, namespace, name string) (h timeline.History, err error) {
+	body, err := s.open(ctx, namespace, name, "", "")
 	if err != nil {
 		return h, err
 	}
-	data, err := s.ask(node, namespace, name).Do(ctx).Raw()
-	if err != nil {
-		return h, explain(err, node, namespace, name)
-	}
-	if err := json.Unmarshal(data, &h); err != nil {
-		return h, fmt.Errorf("node %s answered with what is no timeline: %w", node, err)
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(&h); err != nil {
+		return h, fmt.Errorf("the answer for pod %s/%s is no timeline: %w", namespace, name, err)
 	}
 	return h, nil
 }
 
 // Of fetches the timeline of a very pod that was bound to a node.
-func (s Source) Of(ctx context.Context, pod *corev1.Pod) (timeline.History, error) {
-	var h timeline.History
-	data, err := s.ask(pod.Spec.NodeName, pod.Namespace, pod.Name).Param("uid", string(pod.UID)).Do(ctx).Raw()
-	if err == nil {
-		err = json.Unmarshal(data, &h)
+func (s Source) Of(ctx context.Context, pod *corev1.Pod) (h timeline.History, err error) {
+	body, err := s.open(ctx, pod.Namespace, pod.Name, "uid", string(pod.UID))
+	if err != nil {
+		return h, err
 	}
-	return h, err
+	defer body.Close()
+	return h, json.NewDecoder(body).Decode(&h)
+}
+
+// open asks for a timeline, with a parameter unless it has no name: as the pod's subresource, and where the API server is of another make
+// through its proxy to the node.
+func (s Source) open(ctx context.Context, namespace, name, param, value string) (io.ReadCloser, error) {
+	with := func(r *rest.Request) (io.ReadCloser, error) {
+		if param != "" {
+			r = r.Param(param, value)
+		}
+		return r.Stream(ctx)
+	}
+	body, err := with(s.Client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(name).SubResource(timeline.Subresource))
+	if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return body, err
+	}
+	if told := toldWhy(err, namespace, name); told != nil {
+		return nil, told
+	}
+	node, byNode := s.find(ctx, namespace, name)
+	if byNode == nil {
+		if body, byNode = with(s.ask(node, namespace, name)); byNode == nil {
+			return body, nil
+		}
+	}
+	switch {
+	case apierrors.IsForbidden(err) && apierrors.IsForbidden(byNode):
+		return nil, fmt.Errorf("you may not read the timelines of pods in namespace %s (get pods/timeline): %w", namespace, err)
+	case node != "":
+		return nil, explain(byNode, node, namespace, name)
+	}
+	return nil, byNode
+}
+
+// toldWhy is the reason of wherry's API server for not having a timeline; nil if the error is about anything else.
+func toldWhy(err error, namespace, name string) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.ErrStatus.Details == nil {
+		return nil
+	}
+	for _, c := range status.ErrStatus.Details.Causes {
+		switch string(c.Type) {
+		case timeline.CauseUnbound:
+			return &Unbound{Pod: namespace + "/" + name, Why: c.Message}
+		case timeline.CauseUnknown:
+			return &Unknown{status.ErrStatus.Message}
+		case timeline.CauseNotKept:
+			return errors.New(status.ErrStatus.Message)
+		}
+	}
+	return nil
 }
 
 // pause is how long is waited before a broken stream is taken up again.
@@ -64,13 +110,9 @@ const pause = time.Second
 // that has no node yet, and survives restarts of the node's agent; then it begins with the whole again.
 func (s Source) Follow(ctx context.Context, namespace, name string, hear func(timeline.History)) error {
 	for heard := false; ; {
-		node, err := s.find(ctx, namespace, name)
-		if err == nil {
-			var gone bool
-			gone, err = s.stream(ctx, node, namespace, name, func(h timeline.History) { heard = true; hear(h) })
-			if gone {
-				return nil
-			}
+		gone, err := s.stream(ctx, namespace, name, func(h timeline.History) { heard = true; hear(h) })
+		if gone {
+			return nil
 		}
 		var waits *Unbound
 		var unknown *Unknown
@@ -98,10 +140,10 @@ func (s Source) exists(ctx context.Context, namespace, name string) bool {
 }
 
 // stream hears one stream to its end and tells whether that was the pod's.
-func (s Source) stream(ctx context.Context, node, namespace, name string, hear func(timeline.History)) (gone bool, err error) {
-	body, err := s.ask(node, namespace, name).Param("watch", "1").Stream(ctx)
+func (s Source) stream(ctx context.Context, namespace, name string, hear func(timeline.History)) (gone bool, err error) {
+	body, err := s.open(ctx, namespace, name, "watch", "1")
 	if err != nil {
-		return false, explain(err, node, namespace, name)
+		return false, err
 	}
 	defer body.Close()
 	for in := json.NewDecoder(body); ; {
@@ -110,7 +152,7 @@ func (s Source) stream(ctx context.Context, node, namespace, name string, hear f
 			if errors.Is(err, io.EOF) {
 				return false, nil
 			}
-			return false, fmt.Errorf("the stream from node %s broke off: %w", node, err)
+			return false, fmt.Errorf("the timeline's stream broke off: %w", err)
 		}
 		hear(part)
 		if part.Gone {
@@ -178,7 +220,7 @@ func (s Source) search(ctx context.Context, namespace, name string) (string, err
 func explain(err error, node, namespace, name string) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("timelines are kept by the nodes, and you may not ask them (get nodes/proxy): %w", err)
+		return fmt.Errorf("this API server is not wherry's: the node keeps the timeline, and you may not ask it (get nodes/proxy): %w", err)
 	case apierrors.IsNotFound(err) && strings.Contains(bodyOf(err), "keeps no timeline"):
 		return &Unknown{fmt.Sprintf("node %s has not heard of pod %s/%s", node, namespace, name)}
 	case apierrors.IsNotFound(err):

@@ -34,13 +34,15 @@ type cluster struct {
 	nodes map[string]http.HandlerFunc
 	deny  bool
 	asked int // for the pod
+	// own answers pods/timeline; nil: the API server is of another make.
+	own http.HandlerFunc
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	pod := c.pod
 	node := c.nodes[strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/nodes/"), "/")[0]]
-	deny := c.deny
+	deny, own := c.deny, c.own
 	c.mu.Unlock()
 	answer := func(code int, o runtime.Object, kind string) {
 		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
@@ -49,6 +51,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(o)
 	}
 	switch {
+	case r.URL.Path == "/api/v1/namespaces/default/pods/web/timeline" && own != nil:
+		own(w, r)
 	case r.URL.Path == "/api/v1/nodes":
 		list := &corev1.NodeList{}
 		for name := range c.nodes {
@@ -95,6 +99,18 @@ func says(h timeline.History) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(h) }
 }
 
+// refuses answers as wherry's API server does.
+func refuses(code int32, cause, why string) http.HandlerFunc {
+	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Message: "said by the server",
+		Reason:  map[int32]metav1.StatusReason{403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound}[code],
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseType(cause), Message: why}}}}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(int(code))
+		_ = json.NewEncoder(w).Encode(s)
+	}
+}
+
 func unknown(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, `this node keeps no timeline of a pod "web" in namespace "default"`, http.StatusNotFound)
 }
@@ -113,8 +129,14 @@ func TestGet(t *testing.T) {
 		"no node yet":                    {&cluster{pod: pending}, "pod default/web has no node yet, so nothing has happened to it: 0/1 nodes: too little cpu"},
 		"a node that has not heard":      {&cluster{pod: bound("node-0"), nodes: map[string]http.HandlerFunc{"node-0": unknown}}, "node node-0 has not heard of pod default/web"},
 		"a node of another make":         {&cluster{pod: bound("node-0"), nodes: map[string]http.HandlerFunc{"node-0": http.NotFound}}, "node node-0 keeps no timelines: its agent is not wherry's"},
-		"a user who may not ask":         {&cluster{pod: bound("node-1"), nodes: has, deny: true}, "you may not ask them (get nodes/proxy)"},
-		"a node that answers other JSON": {&cluster{pod: bound("node-1"), nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }}}, "what is no timeline"},
+		"a user who may not ask":         {&cluster{pod: bound("node-1"), nodes: has, deny: true}, "you may not ask it (get nodes/proxy)"},
+		"the pod's subresource":          {&cluster{own: has["node-1"], deny: true}, ""},
+		"the same, without a node":       {&cluster{own: refuses(404, timeline.CauseUnbound, "no room")}, "pod default/web has no node yet, so nothing has happened to it: no room"},
+		"the same, unknown":              {&cluster{own: refuses(404, timeline.CauseUnknown, "")}, "said by the server"},
+		"the same, not kept":             {&cluster{own: refuses(404, timeline.CauseNotKept, "")}, "said by the server"},
+		"a user who may not read it":     {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has, deny: true}, "you may not read the timelines of pods in namespace default (get pods/timeline)"},
+		"only the way by the node":       {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has}, ""},
+		"a node that answers other JSON": {&cluster{pod: bound("node-1"), nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }}}, "is no timeline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := c.cluster.source(t).Get(t.Context(), "default", "web")
