@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	k8saudit "k8s.io/apiserver/pkg/audit"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -88,13 +88,16 @@ func noteImageExec(ctx context.Context, run connect.ImageRun) {
 	}
 }
 
-// noteGeneratedName puts on the audit event what an object is called whose name the server makes: the library knows only what was
-// asked for.
-func noteGeneratedName(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (registry.FinishFunc, error) {
+// noteGeneratedName puts on the audit event what an object is called whose name the server has made: the library knows only what was
+// asked for. What the server stores besides, such as the record of an exec, is no answer to the request.
+func noteGeneratedName(ctx context.Context, obj runtime.Object) {
+	info, ok := request.RequestInfoFrom(ctx)
+	if !ok || info.Verb != "create" || info.Subresource != "" {
+		return
+	}
 	if m, ok := obj.(metav1.Object); ok && m.GetGenerateName() != "" {
 		noteAll(ctx, trail.GeneratedName, m.GetName())
 	}
-	return func(context.Context, bool) {}, nil
 }
 
 // noteAll puts key and value pairs on the audit event, but for those without a value.

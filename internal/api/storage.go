@@ -147,7 +147,7 @@ func openStorage(config *storagebackend.ConfigForResource, prefix string, _ func
 }
 
 // etcdStorage adds to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask for them, 410 for
-// every watch from before a compaction, and words a person understands when an object is too large.
+// every watch from before a compaction, words a person understands when an object is too large, and generated names in the audit log.
 type etcdStorage struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -172,7 +172,11 @@ func forgotten(e watch.Event) (watch.Event, bool) {
 }
 
 func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return s.explain(s.Interface.Create(ctx, key, obj, out, ttl))
+	err := s.Interface.Create(ctx, key, obj, out, ttl)
+	if err == nil {
+		noteGeneratedName(ctx, obj) // here, where no kind has a hook of its own for it
+	}
+	return s.explain(err)
 }
 
 func (s etcdStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
@@ -244,7 +248,6 @@ func (b *backend) open(k *kind) (*kindREST, error) {
 		ResetFieldsStrategy:       strategy,
 		ReturnDeletedObject:       k.returnDeleted,
 		TableConvertor:            tableConvertor(k),
-		BeginCreate:               noteGeneratedName,
 	}
 	if k.ttl > 0 {
 		store.TTLFunc = func(_ runtime.Object, existing uint64, update bool) (uint64, error) {
