@@ -23,10 +23,10 @@ import (
 // bodyGrace is what a slow body gets beyond the time of its request, so that the answer says what was too slow.
 const bodyGrace = time.Second
 
-// chain is the library's chain of handlers, with limits on watches inside of it and one on slow bodies around it.
+// chain is the library's chain of handlers, with limits on watches and on logs' protocols inside of it and one on slow bodies around it.
 func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
 	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: map[string]int{}}
-	return withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(limits.hold(api)), c), c)
+	return withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(limits.hold(withLogProtocols(api, s.schemes.codecs))), c), c)
 }
 
 // withBodyDeadline ends the reading of a request's body when the request's time is over. The library answers then, but net/http

@@ -123,7 +123,29 @@ func (s *logStream) InputStream(ctx context.Context, version, accept string) (io
 	if errors.As(err, &cannot) {
 		err = unreachable(s.node, cannot.Err)
 	}
+	if stream != nil {
+		stream = &endApart{ReadCloser: stream}
+	}
 	return stream, flush, mime, err
+}
+
+// endApart says that a log has ended after the last of it, not along with it: the library's WebSockets drop what comes with an end, which is
+// all of a short log.
+type endApart struct {
+	io.ReadCloser
+	end error
+}
+
+// Read implements io.Reader.
+func (e *endApart) Read(p []byte) (n int, err error) {
+	if e.end != nil {
+		return 0, e.end
+	}
+	n, err = e.ReadCloser.Read(p)
+	if n > 0 && err != nil {
+		e.end, err = err, nil
+	}
+	return n, err
 }
 
 // logQuery puts the options as the kubelet reads them.
