@@ -47,14 +47,14 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 	default:
 		return f.bringUp(ctx, dir, screen, interrupts)
 	}
-	client, err := clientOf(path)
+	client, config, err := clientOf(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := awaitReady(ctx, client); err != nil {
 		return nil, fmt.Errorf("the server that %s names does not answer: %w", path, err)
 	}
-	return &connection{client: client, close: func() error { return nil }}, nil
+	return &connection{client: client, config: config, close: func() error { return nil }}, nil
 }
 
 // bringUp starts a server in this process. Its ports are the usual ones where they are free, so that kubectl elsewhere
@@ -76,7 +76,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	if err != nil {
 		return nil, err
 	}
-	screen.Say("no server is running; bringing one up in %s for this run", dir)
+	screen.Announce("no server is running; bringing one up in %s for this run", dir)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -95,12 +95,12 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	case <-interrupts:
 		return nil, errors.Join(stop(), errors.New("interrupted while the server was starting"))
 	}
-	client, err := clientOf(server.Kubeconfig(dir))
+	client, config, err := clientOf(server.Kubeconfig(dir))
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is up")
-	return &connection{client: client, own: true, close: stop}, nil
+	return &connection{client: client, config: config, own: true, close: stop}, nil
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.
@@ -113,19 +113,20 @@ func freeOr0(port int) int {
 	return port
 }
 
-func clientOf(kubeconfig string) (kubernetes.Interface, error) {
+func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
 	if errors.Is(err, os.ErrPermission) {
-		return nil, onlyRoot(kubeconfig)
+		return nil, nil, onlyRoot(kubeconfig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+		return nil, nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = -1, 0 // one person's requests need no limit
 	source{}.guard(config)
-	return kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(config)
+	return client, config, err
 }
 
 // awaitKubeconfig waits for a server that holds the folder but has not written its kubeconfig yet.

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
@@ -30,18 +31,20 @@ type runFlags struct {
 	output     string
 	options    podrun.Options
 	prefix     bool
+	oneOff     podrun.OneOff // its image is empty where a manifest is run
 	logs       logFlags
 }
 
 func newRun(t Terminal) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
-		Use:   "run -f FILE",
-		Short: "Run pods in the foreground",
+		Use:   "run {-f FILE | IMAGE [-- COMMAND [ARG...]]}",
+		Short: "Run pods in the foreground, of a manifest or of an image",
 		Long: `Run the pods of a manifest in the foreground: create them, tell what happens, show their output, wait for their end, and
-exit with the pod's exit code (of the first container that failed).
+exit with the pod's exit code (of the first container that failed). Or run one container of an image, with docker's flags, and say
+less of it.
 
-The manifest may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
+A manifest is a file, a folder (its *.yaml, *.yml and *.json), a URL, or - for standard input. It may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
 
 What a container writes to its standard output goes to standard output, everything else to standard error. If several containers
 write, each line has the container's name in front. With -o, standard output has the pods and nothing else.
@@ -56,17 +59,22 @@ command line.`,
 		Example: `  sudo wherry run -f pod.yaml
   sudo wherry run --rm -f pod.yaml -f config.yaml --timeout 10m     # in a CI job
   sudo wherry run --detach -f pod.yaml                              # return when ready
-  kustomize build . | sudo wherry run -f -`,
-		Args: cobra.NoArgs,
+  kustomize build . | sudo wherry run -f -
+  sudo wherry run --rm -it busybox:1.37                             # a shell in a container of its own
+  sudo wherry run --rm -v .:/src -w /src golang:1.26 -- go test ./...
+  sudo wherry run -d -p 8080:80 --name web nginx:1.29               # next to a server that runs`,
 	}
 	fl := cmd.Flags()
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.takeImage(cmd, args); err != nil {
+			return err
+		}
 		if fl.Changed("prefix") {
 			f.options.Prefix = &f.prefix
 		}
 		return f.run(cmd.Context(), t)
 	}
-	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run; - for standard input; may be given more than once")
+	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run: a file, a folder, a URL, or - for standard input; may be given more than once")
 	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects that name none")
 	fl.BoolVar(&f.options.Remove, "rm", false, "delete everything that was created when the pods have ended")
 	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "return when the pods are ready, and leave them running")
@@ -77,13 +85,14 @@ command line.`,
 	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name; the containers' output goes to standard error then")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
+	addOneOffFlags(fl, &f.oneOff)
 	f.logs = logFlags{level: "info", format: "text"}
 	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that is brought up; its log is <data-dir>/server.log")
 	return cmd
 }
 
 func (f *runFlags) run(ctx context.Context, t Terminal) error {
-	objects, err := f.read(t)
+	objects, err := f.read(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -97,7 +106,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		return &Exit{podrun.ExitFailure, err}
 	}
 	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts, ServerEnds: server.own,
-		Timeline: podtime.Source{Client: server.client}.Of}
+		Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server)}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Pods); err == nil {
 		err = perr
@@ -138,7 +147,7 @@ func offer(to chan<- os.Signal, s os.Signal) {
 // screen is where the run writes.
 func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
 	both := isTerminal(t.Err) && isTerminal(t.Out)
-	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Start: start}
+	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Brief: f.oneOff.Image != "", Start: start}
 	if f.output != "" {
 		s.Out = t.Err
 	}
@@ -150,11 +159,11 @@ func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
 	return s
 }
 
-// read decodes all files before anything else happens, and checks what the flags say about one another.
-func (f *runFlags) read(t Terminal) ([]manifest.Object, error) {
+// read decodes all manifests before anything else happens, and checks what the flags say about one another.
+func (f *runFlags) read(ctx context.Context, t Terminal) ([]manifest.Object, error) {
 	switch {
-	case len(f.files) == 0:
-		return nil, &Exit{exitUsage, errors.New("no manifest: name one with -f pod.yaml, or -f - for standard input")}
+	case len(f.files) == 0 && f.oneOff.Image == "":
+		return nil, &Exit{exitUsage, errors.New("what to run? name a manifest with -f pod.yaml (-f - for standard input), or an image")}
 	case f.options.Remove && f.options.Detach:
 		return nil, &Exit{exitUsage, errors.New("--rm waits for the pods' end and --detach does not; choose one")}
 	case f.options.Timeout < 0:
@@ -162,35 +171,18 @@ func (f *runFlags) read(t Terminal) ([]manifest.Object, error) {
 	case f.output != "" && f.output != "json" && f.output != "yaml" && f.output != "name":
 		return nil, &Exit{exitUsage, fmt.Errorf("-o %s: use json, yaml or name", f.output)}
 	}
-	var all []manifest.Object
-	var faults manifest.Errors
-	for _, name := range f.files {
-		objects, err := readFile(t, name)
-		var more manifest.Errors
-		switch {
-		case errors.As(err, &more):
-			faults = append(faults, more...)
-		case err != nil:
-			return nil, &Exit{podrun.ExitFailure, err}
+	if f.oneOff.Image != "" {
+		o, err := f.object(t)
+		if f.options.Detach && f.output == "" {
+			f.output = "name" // by which it is found again
 		}
-		all = append(all, objects...)
+		return []manifest.Object{o}, err
 	}
-	if len(faults) > 0 {
-		return nil, &Exit{podrun.ExitFailure, faults}
-	}
-	return all, nil
-}
-
-func readFile(t Terminal, name string) ([]manifest.Object, error) {
-	if name == "-" {
-		return manifest.Read("standard input", t.In)
-	}
-	file, err := os.Open(name)
+	objects, err := podrun.Sources{Stdin: t.In}.Read(ctx, f.files)
 	if err != nil {
-		return nil, err
+		return nil, &Exit{podrun.ExitFailure, err}
 	}
-	defer file.Close()
-	return manifest.Read(name, file)
+	return objects, nil
 }
 
 func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
@@ -217,6 +209,7 @@ func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
 // connection is the server that a run uses.
 type connection struct {
 	client kubernetes.Interface
+	config *rest.Config
 	own    bool         // the server was brought up for the run
 	close  func() error // ends it
 }

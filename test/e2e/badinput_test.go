@@ -25,7 +25,7 @@ import (
 )
 
 // runWherry runs a command of wherry that must end by itself.
-func runWherry(t *testing.T, change func(*exec.Cmd), args ...string) Result {
+func runWherry(t testing.TB, change func(*exec.Cmd), args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()

@@ -155,10 +155,47 @@ func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod) {
 				continue
 			}
 			f.opened[s.Name] = s.RestartCount
-			f.logs.Go(func() { f.copyLog(ctx, s.Name, corev1.LogStreamStdout) })
-			f.logs.Go(func() { f.copyLog(ctx, s.Name, corev1.LogStreamStderr) })
+			if f.owner.Attach != nil && s.State.Running != nil {
+				f.logs.Go(func() { f.attach(ctx, pod, s.Name) })
+				continue
+			}
+			f.copyLogs(ctx, s.Name)
 		}
 	}
+}
+
+// attach carries a container's streams. One that has ended meanwhile is shown by its log.
+func (f *follower) attach(ctx context.Context, pod *corev1.Pod, container string) {
+	r := f.owner
+	tty := f.tty(container)
+	out, errs := r.Screen.Log(pod.Name, container, false), r.Screen.Log(pod.Name, container, true)
+	r.Screen.lend(tty)
+	err := r.Attach(ctx, pod, container, out, errs)
+	r.Screen.lend(false)
+	out.Close()
+	errs.Close()
+	switch _, refused := errors.AsType[*apierrors.StatusError](err); {
+	case err == nil || ctx.Err() != nil:
+	case refused:
+		f.copyLogs(ctx, container)
+	default:
+		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session broke off: " + err.Error(), Trouble: true})
+	}
+}
+
+func (f *follower) tty(container string) bool {
+	for _, c := range f.self.Spec.Containers {
+		if c.Name == container {
+			return c.TTY
+		}
+	}
+	return false
+}
+
+// copyLogs begins to copy both streams of a container's output.
+func (f *follower) copyLogs(ctx context.Context, container string) {
+	f.logs.Go(func() { f.copyLog(ctx, container, corev1.LogStreamStdout) })
+	f.logs.Go(func() { f.copyLog(ctx, container, corev1.LogStreamStderr) })
 }
 
 // copyLog copies one of the two streams of a container's output to where it belongs.
@@ -205,7 +242,7 @@ func (f *follower) tellImages(ctx context.Context) {
 			if !ok || e.Type != watch.Added || !tellsOfPull(event) {
 				continue
 			}
-			line := progress.Line{Text: event.Message}
+			line := progress.Line{Text: event.Message, Slow: event.Reason == "Pulling"}
 			if m := fieldOfContainer.FindStringSubmatch(event.InvolvedObject.FieldPath); m != nil {
 				line.Container = m[1]
 			}

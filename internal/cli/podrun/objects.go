@@ -91,24 +91,6 @@ type other struct {
 	verbs      verbs
 }
 
-// check refuses what a run cannot take, before anything is done.
-func (r *Runner) check(objects []manifest.Object) error {
-	pods := 0
-	for _, o := range objects {
-		if _, ok := verbsFor(r.Client, "", o.Object); !ok {
-			return fmt.Errorf("%s:%d: a %s cannot be run: wherry run takes pods and the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces they use; for the rest use wherry kubectl apply",
-				o.Source, o.Line, o.GVK.Kind)
-		}
-		if _, ok := o.Object.(*corev1.Pod); ok {
-			pods++
-		}
-	}
-	if pods == 0 {
-		return errors.New("the manifest holds no pod to run; use wherry kubectl apply for other objects")
-	}
-	return nil
-}
-
 // rehearse lets the server judge all objects without storing one, so that a bad one leaves nothing half done. Objects of a
 // namespace that the manifest itself makes cannot be judged before it is there.
 func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error {
@@ -120,7 +102,7 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 	}
 	var errs []error
 	for _, o := range objects {
-		m, ns := r.place(o.Object)
+		m, ns := r.settleNamespace(o.Object)
 		if making[ns] {
 			continue
 		}
@@ -131,8 +113,8 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 		case err == nil:
 		case apierrors.IsAlreadyExists(err) && !isPod:
 		case apierrors.IsAlreadyExists(err):
-			errs = append(errs, fmt.Errorf("%s:%d: pod %s/%s exists already; delete it first (wherry kubectl delete pod -n %s %s) or use generateName",
-				o.Source, o.Line, ns, m.GetName(), ns, m.GetName()))
+			errs = append(errs, fmt.Errorf("%s: pod %s/%s exists already; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
+				place(o), ns, m.GetName(), ns, m.GetName(), nameOfItsOwn(o)))
 		default:
 			errs = append(errs, refused(o, err))
 		}
@@ -144,11 +126,11 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 func refused(o manifest.Object, err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
-		return fmt.Errorf("%s:%d: %w", o.Source, o.Line, err)
+		return fmt.Errorf("%s: %w", place(o), err)
 	}
 	var lines []string
 	for _, c := range status.Status().Details.Causes {
-		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s:%d: %s: %s", o.Source, o.Line, c.Field, c.Message), ": "))
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", place(o), c.Field, c.Message), ": "))
 	}
 	return &refusal{text: strings.Join(lines, "\n"), err: err}
 }
@@ -161,8 +143,24 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 func (r *refusal) Unwrap() error { return r.err }
 
-// place puts an object without a namespace into the run's.
-func (r *Runner) place(obj runtime.Object) (m metav1.Object, namespace string) {
+// place is where an object came from. A command line has no lines.
+func place(o manifest.Object) string {
+	if o.Line == 0 {
+		return o.Source
+	}
+	return fmt.Sprintf("%s:%d", o.Source, o.Line)
+}
+
+// nameOfItsOwn says how a pod gets a name that no other has.
+func nameOfItsOwn(o manifest.Object) string {
+	if o.Line == 0 {
+		return "another --name"
+	}
+	return "generateName"
+}
+
+// settleNamespace puts an object without a namespace into the run's.
+func (r *Runner) settleNamespace(obj runtime.Object) (m metav1.Object, namespace string) {
 	m, err := meta.Accessor(obj)
 	if err != nil { // the manifest was decoded into API types, which all have metadata
 		return &metav1.ObjectMeta{}, ""
@@ -193,7 +191,7 @@ func (r *Runner) create(ctx context.Context, objects []manifest.Object) (*create
 }
 
 func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
-	m, ns := r.place(o.Object)
+	m, ns := r.settleNamespace(o.Object)
 	v, _ := verbsFor(r.Client, ns, o.Object)
 	kind := strings.ToLower(o.GVK.Kind)
 	_, isPod := o.Object.(*corev1.Pod)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -46,6 +47,9 @@ type Runner struct {
 	Interrupts <-chan os.Signal
 	// Timeline fetches what a pod's node noted of it; nil: nothing is told of where the time went.
 	Timeline func(context.Context, *corev1.Pod) (timeline.History, error)
+	// Attach carries the streams of a container's process until it ends, to a terminal of its own or to out and errs; nil: what
+	// containers write is read of their logs. A refusal is an *apierrors.StatusError.
+	Attach func(ctx context.Context, pod *corev1.Pod, container string, out, errs io.Writer) error
 	// ServerEnds says that the server ends with the run, so that a pod that is left has none.
 	ServerEnds bool
 }
@@ -75,7 +79,7 @@ func hurries(s os.Signal) bool { return s != syscall.SIGHUP && s != syscall.SIGP
 
 // Run runs the objects. The error, if any, is the run's own failure, not the pods'.
 func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, error) {
-	if err := r.check(objects); err != nil {
+	if err := check(r.Client, objects); err != nil {
 		return Result{Code: ExitFailure}, err
 	}
 	made := &created{}
@@ -163,7 +167,7 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 	return err
 }
 
-func (r *Runner) sayDeleting() { r.Screen.Say("deleting; press Ctrl-C again to kill at once") }
+func (r *Runner) sayDeleting() { r.Screen.Announce("deleting; press Ctrl-C again to kill at once") }
 
 // attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code. An interrupt
 // deletes the pods, and so does the timeout of a run that removes them; their ends are then followed as any other.

@@ -349,7 +349,7 @@ func TestDeletedByAnother(t *testing.T) {
 func TestBadManifestsCreateNothing(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"no pod":           {"{apiVersion: v1, kind: Secret, metadata: {name: s}}", "holds no pod to run"},
-		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: a Deployment cannot be run"},
+		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: a run does not take a Deployment: there are only pods here: make one of its spec.template"},
 		"pod exists":       {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: there}, spec: {}}", "f.yaml:2: pod default/there exists already"},
 		"server refuses":   {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: {}}", "f.yaml:2: spec.containers: Required value"},
 	}

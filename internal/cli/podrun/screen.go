@@ -23,6 +23,7 @@ type Screen struct {
 	Colour   bool
 	OneLine  bool // Out and Err are a person's screen: a line that a container left open is ended before a line of progress
 	Quiet    bool // no progress
+	Brief    bool // of progress only what takes its time
 	Start    time.Time
 	Rows     timeline.Options // how timelines are drawn; a width of 0: not at all
 	// Lost is called once when nobody reads what is written any more; nil: nobody needs to know.
@@ -33,6 +34,7 @@ type Screen struct {
 	prefixed bool // containers' lines have the container's name in front
 	open     bool // the last thing written was a part of a line
 	lost     bool
+	lent     bool // a program in a container has the terminal
 	colours  map[string]int
 }
 
@@ -65,13 +67,21 @@ func (s *Screen) Say(format string, args ...any) {
 	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...)})
 }
 
+// Announce is Say for what takes its time.
+func (s *Screen) Announce(format string, args ...any) {
+	s.Tell("", progress.Line{Text: fmt.Sprintf(format, args...), Slow: true})
+}
+
 // Tell writes a line of progress about a pod or its container. The pod is named when there are several.
 func (s *Screen) Tell(pod string, l progress.Line) {
-	if s.Quiet && !l.Trouble {
+	if s.Quiet && !l.Trouble || s.Brief && !l.Trouble && !l.Slow {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lent {
+		return
+	}
 	name := s.label(pod, l.Container)
 	if name != "" {
 		name = s.paint(s.colour(name), name) + " "
@@ -82,6 +92,13 @@ func (s *Screen) Tell(pod string, l progress.Line) {
 	}
 	s.endLine()
 	s.write(s.Err, fmt.Appendf(nil, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%5.1fs", time.Since(s.Start).Seconds())), name, text))
+}
+
+// lend gives the terminal to a program in a container, or takes it back. Meanwhile nothing of ours is written there.
+func (s *Screen) lend(lent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent = lent
 }
 
 // Draw writes a pod's timeline.

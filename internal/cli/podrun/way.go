@@ -17,7 +17,7 @@ const timelinePatience = 3 * time.Second
 
 // history fetches what the pod's node noted. Nodes of another make note nothing.
 func (f *follower) history(ctx context.Context, pod *corev1.Pod) (timeline.History, bool) {
-	if f.owner.Timeline == nil || f.owner.Options.Quiet || pod.Spec.NodeName == "" {
+	if f.owner.Timeline == nil || f.owner.Options.Quiet || f.owner.Screen.Brief || pod.Spec.NodeName == "" {
 		return timeline.History{}, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, timelinePatience)

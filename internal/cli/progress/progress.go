@@ -15,6 +15,7 @@ type Line struct {
 	Container string // empty: the pod itself
 	Text      string
 	Trouble   bool // worth a warning colour
+	Slow      bool // the beginning of what takes its time: worth a line where little is told
 	Cause     bool // what stands in the way, which comes and goes with each try: worth telling once
 }
 
