@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,6 +220,7 @@ func (r *Runner) stopContainer(ctx context.Context, t work.Task) error {
 	if id == "" {
 		return nil // gone already
 	}
+	r.keepVerdict(t)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -266,5 +269,8 @@ func (r *Runner) removeContainer(ctx context.Context, t work.Task) error {
 		return fmt.Errorf("removing container %s: %s", t.Container, cri.Message(err))
 	}
 	r.Logs.drop(t.Pod, t.Container, id, t.Attempt)
+	if err := os.Remove(r.verdictFile(t.Pod, t.Container, t.Attempt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing what container %s was killed for: %w", t.Container, err)
+	}
 	return nil
 }

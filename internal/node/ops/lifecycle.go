@@ -95,6 +95,7 @@ func (r *Runner) runHook(ctx context.Context, t work.Task) error {
 	if handler == nil {
 		return nil
 	}
+	r.keepVerdict(t)
 	err = r.Hooks.Run(ctx, to, handler, until)
 	switch {
 	case err == nil:

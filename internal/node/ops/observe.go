@@ -31,6 +31,7 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 	}
 	for _, c := range o.Containers {
 		f := containerFacts(c)
+		f.Condemned = r.verdictOn(pod, f)
 		if f.Exited() {
 			f.Message = r.lastWords(pod, c.Status, f)
 		}

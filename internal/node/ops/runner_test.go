@@ -62,7 +62,11 @@ func (b *bench) see() plan.Seen {
 
 func (b *bench) task(op plan.Op) work.Task {
 	b.t.Helper()
-	return work.Task{Pod: b.pod, Op: op, Seen: b.see()}
+	return b.taskOn(op, b.see())
+}
+
+func (b *bench) taskOn(op plan.Op, seen plan.Seen) work.Task {
+	return work.Task{Pod: b.pod, Op: op, Seen: seen}
 }
 
 // must runs an operation twice: all are idempotent.

@@ -18,7 +18,7 @@ import (
 var graceSeconds = int64(30)
 
 // shape makes a pod from letters: i = init, s = sidecar, m = main; S = a sidecar with a startup probe and both hooks, M = a
-// main with a preStop hook, d = a debug container, which comes last.
+// main with a preStop hook, H = a main with both hooks, d = a debug container, which comes last.
 func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
 		Spec:   corev1.PodSpec{RestartPolicy: policy, TerminationGracePeriodSeconds: &graceSeconds},
@@ -29,6 +29,9 @@ func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 		switch l {
 		case 'M':
 			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
+			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 'H':
+			c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}, PreStop: &corev1.LifecycleHandler{}}
 			p.Spec.Containers = append(p.Spec.Containers, c)
 		case 'm':
 			p.Spec.Containers = append(p.Spec.Containers, c)
@@ -268,7 +271,9 @@ func (e *explorer) issue(w *world, o Op, what string) {
 			if o.Verb == StopContainer {
 				w.told[w.calls[i].c] = uint8(o.Attempt) + 1
 			}
-			w.calls[i].early = o.Early
+			if w.calls[i].early = o.Early; o.Verdict.Given() {
+				w.calls[i].verdict, w.runs[w.calls[i].c][o.Attempt].judged = true, true
+			}
 			if o.Verb == StopContainer || o.Verb == PreStop {
 				w.calls[i].until = int16(o.Until.Sub(epoch) / time.Second)
 			}
@@ -328,6 +333,8 @@ func TestExplore(t *testing.T) {
 		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, reboots: 1}},
 		{"m", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1, reboots: 2}},
 		{"im", corev1.RestartPolicyOnFailure, world{crashes: 1, reboots: 1}},
+		{"H", corev1.RestartPolicyOnFailure, world{fails: 1, deaths: 1, reboots: 1}},
+		{"H", corev1.RestartPolicyNever, world{fails: 1, deaths: 1}},
 		{"md", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
 		{"md", corev1.RestartPolicyAlways, world{pauses: 1}},
 		{"md", corev1.RestartPolicyNever, world{fails: 1, reboots: 1}},

@@ -23,7 +23,7 @@ func (v *view) held(m *member) time.Time {
 	switch {
 	case v.hold == 0 || v.left.because != "" || m.kind == debugKind:
 		return time.Time{}
-	case e == nil || e.code == 0 || !e.here || m.start || m.outdated(e.specImage) || v.setBack(e.finished):
+	case e == nil || !e.failed() || !e.here || m.start || m.outdated(e.specImage) || v.setBack(e.finished):
 		return time.Time{}
 	}
 	until := e.finished.Add(v.hold)
@@ -36,7 +36,7 @@ func (v *view) held(m *member) time.Time {
 
 // settled is since when the end of m stands: since it ended, or since its hold is over.
 func (v *view) settled(m *member) time.Time {
-	if m.exit.code == 0 {
+	if !m.exit.failed() {
 		return m.exit.finished
 	}
 	return m.exit.finished.Add(v.hold)
@@ -50,7 +50,11 @@ func heldUntil(until time.Time) string {
 // tellHeld tells of m that it is held.
 func (v *view) tellHeld(m *member, until time.Time) {
 	v.why(m.spec.Name, "is %s", heldUntil(until))
-	v.tell(Event{Reason: reasonHeld, Message: fmt.Sprintf("Container %s failed with exit code %d and is %s", m.spec.Name, m.exit.code, heldUntil(until))})
+	how := fmt.Sprintf("failed with exit code %d", m.exit.code)
+	if m.exit.code == 0 {
+		how = "was killed as failed"
+	}
+	v.tell(Event{Reason: reasonHeld, Message: fmt.Sprintf("Container %s %s and is %s", m.spec.Name, how, heldUntil(until))})
 }
 
 // holdReason gives the pod's status a reason when the end of a container that is not started again is held: the container's own

@@ -34,7 +34,7 @@ func (v *view) postStart(m *member) {
 
 // preStopped wants m's preStop hook run and tells whether m may be sent its stop signal: it has no hook, the hook has
 // ended, well or not, or the time is over (SC-10).
-func (v *view) preStopped(m *member, until time.Time) bool {
+func (v *view) preStopped(m *member, until time.Time, verdict Verdict) bool {
 	key := Key{Verb: PreStop, Container: m.spec.Name, Attempt: m.newest.Attempt}
 	if hookOf(m.spec, PreStop) == nil || !v.Now.Before(until) || v.Heard.Done[key] {
 		return true
@@ -47,17 +47,18 @@ func (v *view) preStopped(m *member, until time.Time) bool {
 	}
 	v.wake(until)
 	v.why(m.spec.Name, "waits for its preStop hook")
-	v.out.Ops = append(v.out.Ops, Op{Verb: PreStop, Container: key.Container, Attempt: key.Attempt, Until: until})
+	v.out.Ops = append(v.out.Ops, Op{Verb: PreStop, Container: key.Container, Attempt: key.Attempt, Until: until, Verdict: verdict})
 	return false
 }
 
-// takeDown stops m to start it again: preStop, then the stop signal. In a pod that is leaving it has no more time than the
-// pod.
-func (v *view) takeDown(m *member, until time.Time) {
+// takeDown stops m for a fault of its own, or, without one, to start it again: preStop, then the stop signal. In a pod that is
+// leaving it has no more time than the pod.
+func (v *view) takeDown(m *member, until time.Time, verdict Verdict) {
 	if v.left.because != "" && v.left.until.Before(until) {
 		until = v.left.until
 	}
-	if v.preStopped(m, until) {
-		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords))})
+	if v.preStopped(m, until, verdict) {
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords)),
+			Verdict: verdict})
 	}
 }

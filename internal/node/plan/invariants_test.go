@@ -146,7 +146,7 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		if c >= inits && r.life == exited && spec.RestartPolicy == "Never" {
 			e.fault(w, what, "%s is restarted in a pod that never restarts", name)
 		}
-		if c >= inits && r.life == exited && r.code == 0 && spec.RestartPolicy == "OnFailure" {
+		if c >= inits && r.life == exited && !r.failed() && spec.RestartPolicy == "OnFailure" {
 			e.fault(w, what, "%s is restarted after it succeeded", name)
 		}
 		if x >= a && (r.life == exited || r.life != absent && int(r.box) != newest) {
@@ -222,7 +222,7 @@ func (e *explorer) checkStored(w *world, c int, what string) {
 		return
 	}
 	end, sidecar := terminated(mem), c < inits && spec.InitContainers[c].RestartPolicy != nil
-	switch failed := end.ExitCode != 0; {
+	switch failed := end.ExitCode != 0 || toldCondemned(end); {
 	case sidecar || spec.RestartPolicy == corev1.RestartPolicyAlways:
 	case c < inits && !failed: // in a new sandbox, in its turn: checkStart holds that
 	case spec.RestartPolicy == corev1.RestartPolicyNever, c >= inits && !failed:
@@ -342,6 +342,7 @@ func (e *explorer) checkState(w *world, what string) {
 		}
 	}
 	e.checkCounts(w, what)
+	e.checkPhase(w, what)
 	if !w.deleted {
 		return
 	}
@@ -350,6 +351,25 @@ func (e *explorer) checkState(w *world, what string) {
 	for _, k := range w.calls {
 		if k.out && k.verb == StopContainer && k.until > end {
 			e.fault(w, what, "%s may run until %d, though grace ends at %d", e.s.nameOf(k.c), k.until, end)
+		}
+	}
+}
+
+// checkPhase holds that no pod has succeeded of which a main failed last, by its exit code or because it was killed for a fault of
+// its own (PL-16).
+func (e *explorer) checkPhase(w *world, what string) {
+	if e.s.statuses[w.mem].Phase != corev1.PodSucceeded {
+		return
+	}
+	for c := len(e.s.pod.Spec.InitContainers); c < e.s.others(); c++ {
+		for a := maxAttempts - 1; a >= 0; a-- {
+			r := w.runs[c][a]
+			if r.life == exited && r.failed() {
+				e.fault(w, what, "the pod has succeeded, though %s failed", e.s.nameOf(int8(c)))
+			}
+			if r.life == exited {
+				break
+			}
 		}
 	}
 }

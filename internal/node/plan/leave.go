@@ -60,7 +60,7 @@ func (v *view) windDown(m *member, until time.Time) bool {
 	}
 	v.why(m.spec.Name, "stops with its pod")
 	v.tellKilling(m, "")
-	if m.newest.Lost || v.preStopped(m, v.left.until) {
+	if m.newest.Lost || v.preStopped(m, v.left.until, Verdict{}) {
 		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.lastMoment(m, until)})
 	}
 	return true
@@ -94,7 +94,7 @@ func (v *view) holdOn(m *member) {
 			v.why(m.spec.Name, "stops when the containers behind it are gone")
 			v.tellKilling(m, "")
 		}
-		v.preStopped(m, v.left.until)
+		v.preStopped(m, v.left.until, Verdict{})
 		if !v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
 			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		}

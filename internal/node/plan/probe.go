@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -157,34 +156,4 @@ func (v *view) tryProbe(m *member, k ProbeKind, p *corev1.Probe) {
 	}
 	op.Early = true
 	v.out.Ops = append(v.out.Ops, op)
-}
-
-// sentence is why a container that runs has to be stopped, and by when. The zero sentence lets it live.
-type sentence struct {
-	why   string
-	fault string // for the event: "failed liveness probe"
-	until time.Time
-}
-
-// condemned tells whether m, which runs, has to be stopped: its postStart hook or one of its probes has failed for good.
-func (v *view) condemned(m *member) sentence {
-	if f, failed := v.Heard.Failed[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}]; failed {
-		return sentence{"its postStart hook failed: " + f.Message, "failed its postStart hook", f.At.Add(graceOf(v.Pod))}
-	}
-	for _, k := range []ProbeKind{StartupProbe, LivenessProbe} {
-		p := probeOf(m.spec, k)
-		if p == nil || k == StartupProbe && v.startedUp(m) {
-			continue
-		}
-		f := v.probed(m, k)
-		if f.Failed < threshold(p.FailureThreshold, 3) {
-			continue
-		}
-		grace := graceOf(v.Pod)
-		if p.TerminationGracePeriodSeconds != nil {
-			grace = time.Duration(*p.TerminationGracePeriodSeconds) * time.Second
-		}
-		return sentence{fmt.Sprintf("its %s probe failed: %s", k, f.Message), fmt.Sprintf("failed %s probe", k), f.Last.Add(grace)}
-	}
-	return sentence{}
 }

@@ -106,7 +106,7 @@ func (v *view) phase() corev1.PodPhase {
 	}
 	failed := false
 	for i := range v.mains {
-		if e := v.mains[i].exit; e != nil && e.code != 0 {
+		if e := v.mains[i].exit; e != nil && e.failed() {
 			failed = true
 		}
 	}
@@ -235,7 +235,8 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.LastTerminationState.Terminated = end
 		return
 	}
-	if m.kind == mainKind && !restarts(&v.Pod.Spec, m.spec, m.exit.code) { // it runs again for its new image alone
+	if m.kind == mainKind && !restarts(&v.Pod.Spec, m.spec, m.exit.code, m.exit.code != 0) {
+		// By its exit code it would not run again: it does for its new image, or because it was killed as failed.
 		s.State.Waiting, s.LastTerminationState.Terminated = &corev1.ContainerStateWaiting{Reason: reasonCreating}, end
 		return
 	}
@@ -269,8 +270,12 @@ func (v *view) terminatedState(m *member, c *Container) *corev1.ContainerStateTe
 			}
 		}
 	}
-	return &corev1.ContainerStateTerminated{ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
+	end := &corev1.ContainerStateTerminated{ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
 		StartedAt: stamp(c.StartedAt), FinishedAt: stamp(c.FinishedAt), ContainerID: id}
+	if verdict := v.verdictOn(m, c); verdict.Given() && c.ExitCode == 0 {
+		tellCondemned(end, verdict)
+	}
+	return end
 }
 
 // waiting says what a container that never ran waits for (PL-15).

@@ -62,6 +62,7 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 		n := w
 		n.deaths--
 		forget(&n)
+		e.unjudge(&n)
 		if !yield(n, "the agent dies") {
 			return
 		}
@@ -93,6 +94,22 @@ func forget(w *world) {
 	w.prepared, w.pulled, w.stopped, w.left, w.evicted = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1, 0
 	w.failed, w.calls, w.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
 	w.posted, w.readied, w.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
+}
+
+// unjudge takes the verdicts away that a dying agent had given, and neither kept nor had stored with the container's end.
+func (e *explorer) unjudge(w *world) {
+	for c := range w.runs {
+		for a := range w.runs[c] {
+			r := &w.runs[c][a]
+			r.judged = r.condemned || r.judged && r.life == exited && e.toldFailed(w, c, a)
+		}
+	}
+}
+
+// toldFailed tells whether it is stored of this attempt that it failed in spite of its exit code.
+func (e *explorer) toldFailed(w *world, c, a int) bool {
+	mem := remembered(e.s.statuses[w.stored].ContainerStatuses, e.s.nameOf(int8(c)))
+	return mem != nil && terminated(mem) != nil && toldCondemned(terminated(mem)) && int(mem.RestartCount) == a
 }
 
 // rebootTakes is how long the node is away, in seconds: less than the first back-off.
@@ -213,8 +230,10 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 	case StartContainer:
 		return e.startEffect(w, i)
 	case StopContainer:
-		r := &w.runs[c.c][c.attempt]
-		if r.life == running {
+		e.condemn(&w, i)
+		if r := &w.runs[c.c][c.attempt]; r.life == running && r.condemned {
+			*r = exit1(w, int(c.c), int(c.attempt), 0).runs[c.c][c.attempt] // as programs do that heed their stop signal
+		} else if r.life == running {
 			*r = exit1(w, int(c.c), int(c.attempt), 1).runs[c.c][c.attempt]
 		}
 	case RemoveContainer:
@@ -237,10 +256,19 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 	case PostStart:
 		w.postRan[c.c] = c.attempt + 1
 	case PreStop:
+		e.condemn(&w, i)
 		w.preRan[c.c] = c.attempt + 1
 	}
 	c.done = true
 	return w, true
+}
+
+// condemn keeps the verdict that call i carries with the container.
+func (e *explorer) condemn(w *world, i int) {
+	c := &w.calls[i]
+	if r := &w.runs[c.c][c.attempt]; c.verdict && r.life != absent {
+		r.condemned = true
+	}
 }
 
 // startEffect creates, then starts, in the newest sandbox; each can be seen before the call returns.

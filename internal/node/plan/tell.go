@@ -37,7 +37,7 @@ func (v *view) comesBack(m *member) bool {
 	case v.left.because != "":
 		return false
 	case m.kind == mainKind:
-		return m.outdated(m.newest.SpecImage) || restarts(&v.Pod.Spec, m.spec, killedCode)
+		return m.outdated(m.newest.SpecImage) || restarts(&v.Pod.Spec, m.spec, killedCode, true)
 	}
 	return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
 }

@@ -121,7 +121,7 @@ func (v *view) advance(m *member) {
 	case m.live() && m.kind != initKind && m.outdated(m.newest.SpecImage):
 		v.why(name, "stops because its image was changed to %s", m.spec.Image)
 		v.tellKilling(m, "definition changed")
-		v.takeDown(m, v.Now.Add(graceOf(v.Pod)))
+		v.takeDown(m, v.Now.Add(graceOf(v.Pod)), Verdict{})
 		return
 	case m.live():
 		v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
@@ -164,8 +164,8 @@ func (v *view) revive(m *member) {
 func (v *view) attend(m *member, kinds ...ProbeKind) {
 	if s := v.condemned(m); s.why != "" {
 		v.why(m.spec.Name, "stops because %s", s.why)
-		v.tellKilling(m, s.fault)
-		v.takeDown(m, s.until)
+		v.tellKilling(m, s.Fault)
+		v.takeDown(m, s.Until, s.Verdict)
 		return
 	}
 	v.postStart(m)

@@ -76,7 +76,20 @@ type Op struct {
 	Streak int
 	Probe  ProbeKind // of a Probe
 	Early  bool      // a Probe between ticks, which counts only if it succeeds
+	// Verdict is set when a PreStop or StopContainer ends a container for a fault of its own. It is to be kept with the
+	// container before anything else is done to it; see [Container].
+	Verdict Verdict
 }
+
+// Verdict says that a container is killed because it failed a probe or its postStart hook: it has failed then, whatever exit
+// code its program returns (PL-16).
+type Verdict struct {
+	Fault string    // "failed liveness probe"; empty for no verdict
+	Until time.Time // when its grace ends
+}
+
+// Given tells whether there is a verdict.
+func (v Verdict) Given() bool { return v.Fault != "" }
 
 // Key identifies an operation: two ops with equal keys are the same operation, perhaps with another deadline.
 type Key struct {
@@ -126,6 +139,8 @@ type Container struct {
 	SpecImage string
 	// Streak is how many restarts in a row led to this attempt. From an annotation; see [Delay].
 	Streak int
+	// Condemned is the verdict it was stopped for, if it was. From a file that outlives the agent.
+	Condemned Verdict
 	// Held is set while somebody looks at its files: one that has ended is not removed then, unless its pod is.
 	Held bool
 }

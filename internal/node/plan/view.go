@@ -33,7 +33,11 @@ type exit struct {
 	specImage         string
 	id                string
 	skipped           bool // a debug run that was stopped before it started
+	condemned         bool // it was killed for a fault of its own
 }
+
+// failed tells whether the attempt failed, by its exit code or by the verdict it was killed for (PL-16).
+func (e *exit) failed() bool { return e.code != 0 || e.condemned }
 
 // member is one container of the pod with all that is known of it.
 type member struct {
@@ -158,7 +162,7 @@ func (v *view) lastExit(m *member) *exit {
 	if c := m.dead; c != nil && (m.mem == nil || int32(c.Attempt) >= m.mem.RestartCount) {
 		return &exit{code: c.ExitCode, started: c.StartedAt, finished: c.FinishedAt, reason: c.Reason,
 			message: c.Message, attempt: c.Attempt, here: v.box != nil && c.SandboxID == v.box.ID,
-			streak: c.Streak, specImage: c.SpecImage, id: c.ID}
+			streak: c.Streak, specImage: c.SpecImage, id: c.ID, condemned: v.verdictOn(m, c).Given()}
 	}
 	if m.mem == nil { // what the runtime shows, if anything, never ran
 		return nil
@@ -170,7 +174,7 @@ func (v *view) lastExit(m *member) *exit {
 	if t := terminated(m.mem); t != nil {
 		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
 			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID, unborn: t.StartedAt.IsZero(),
-			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) && !v.setBack(t.StartedAt.Time)}
+			condemned: toldCondemned(t), here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) && !v.setBack(t.StartedAt.Time)}
 	}
 	if m.mem.State.Running != nil {
 		return &exit{code: 137, started: m.mem.State.Running.StartedAt.Time, finished: v.Now,
@@ -225,7 +229,7 @@ func (v *view) again(m *member) bool {
 	case debugKind:
 		return e.attempt < m.run
 	}
-	return m.outdated(e.specImage) && !v.finished(m) || restarts(&v.Pod.Spec, m.spec, e.code)
+	return m.outdated(e.specImage) && !e.condemned && !v.finished(m) || restarts(&v.Pod.Spec, m.spec, e.code, e.failed())
 }
 
 // finished tells whether m's end has been told as its last: another image in the spec does not run it again. Of a container that

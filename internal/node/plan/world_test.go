@@ -35,8 +35,12 @@ type attempt struct {
 	life       life
 	code       uint8
 	box        uint8
+	judged     bool  // it was to be killed for a fault of its own
+	condemned  bool  // and that is kept
 	start, end int16 // seconds
 }
+
+func (a attempt) failed() bool { return a.code != 0 || a.judged }
 
 type box struct {
 	there, ready bool
@@ -51,6 +55,7 @@ type wcall struct {
 	done      bool // its effect is complete; it has only to return
 	cancelled bool
 	early     bool
+	verdict   bool
 	until     int16
 }
 
@@ -150,7 +155,7 @@ func statusKey(st *corev1.PodStatus) string {
 				case state.Running != nil:
 					b = fmt.Appendf(b, "r%d", state.Running.StartedAt.Unix())
 				case state.Terminated != nil:
-					b = fmt.Appendf(b, "t%d@%d", state.Terminated.ExitCode, state.Terminated.FinishedAt.Unix())
+					b = fmt.Appendf(b, "t%d%v@%d", state.Terminated.ExitCode, toldCondemned(state.Terminated), state.Terminated.FinishedAt.Unix())
 				}
 			}
 		}
@@ -277,6 +282,9 @@ func (s *scene) op(c wcall) Op {
 	if c.verb == StopContainer || c.verb == PreStop {
 		o.Until = at(c.until)
 	}
+	if c.verdict {
+		o.Verdict = Verdict{"failed", o.Until}
+	}
 	return o
 }
 
@@ -296,6 +304,9 @@ func (s *scene) seen(w *world) Seen {
 				CreatedAt: at(r.start), SpecImage: "img", Streak: a}
 			if r.life >= running {
 				x.StartedAt = at(r.start)
+			}
+			if r.condemned {
+				x.Condemned = Verdict{"failed", at(r.start + int16(graceSeconds))}
 			}
 			if r.life == exited {
 				x.FinishedAt, x.ExitCode = at(r.end), int32(r.code)

@@ -9,7 +9,7 @@
 //	volumes/kubernetes.io~<kind>/<volume>           a volume; memory-backed ones and those with secrets are tmpfs mounts
 //	volume-subpaths/<volume>/<container>/<index>    a bind mount of what a subPath was resolved to
 //	etc-hosts                                       the pod's /etc/hosts
-//	containers/<container>/<attempt>                a termination log
+//	containers/<container>/<attempt>                a termination log; <attempt>.condemned beside it is package ops'
 //
 // Its laws. Every step can be repeated, and a crash between any two is made good by doing it again: folders are finished under
 // another name and renamed, mounts are looked for before they are made, and file contents are compared with what is there.
