@@ -86,6 +86,31 @@ func TestPostStartFails(t *testing.T) {
 	st.Play().InOrder("PL-04", "bad start", "bad post", "bad TERM", "bad end", "bad start", "bad post", "bad TERM")
 }
 
+// TestPostStartHoldsUp: a main is started when the postStart hooks of those before it are done, though not all that they run for is
+// up; one whose hook fails keeps nobody waiting (PL-17).
+func TestPostStartHoldsUp(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	st := s.NewStage(t)
+	st.Set("first", "sick") // its startup probe holds up nothing
+	starts := Healthy("first")
+	starts.FailureThreshold = 1000
+	s.Create(st.Pod("p", PostStart(Starting(st.Act("first"), starts), Tells("first", "post", "-for", "2s")),
+		PostStart(st.Act("second"), Tells("second", "post", "-for", "1s")), st.Act("third"), st.Act("fourth")))
+	st.Await("third", "start", 1)
+	st.Await("fourth", "start", 1)
+	st.Clear("first", "sick")
+	s.WaitReady("p")
+	play := st.Play()
+	play.InOrder("PL-17", "first post", "first post-done", "second start")
+	play.InOrder("PL-17", "second post", "second post-done", "third start")
+	play.InOrder("PL-17", "second post-done", "fourth start")
+
+	st = s.NewStage(t)
+	s.Create(st.Pod("fails", PostStart(st.Act("bad", "-term", "2s"), Tells("bad", "post", "-code", "7")), st.Act("good")))
+	st.Await("good", "start", 1).InOrder("PL-17 a hook that fails is over too", "bad post", "good start")
+}
+
 // TestStopSignals: the signal that stops a container is the spec's, else the image's, else SIGTERM; the status says which (PL-04).
 func TestStopSignals(t *testing.T) {
 	t.Parallel()

@@ -271,8 +271,9 @@ func (e *explorer) issue(w *world, o Op, what string) {
 			if o.Verb == StopContainer {
 				w.told[w.calls[i].c] = uint8(o.Attempt) + 1
 			}
-			if w.calls[i].early = o.Early; o.Verdict.Given() {
-				w.calls[i].verdict, w.runs[w.calls[i].c][o.Attempt].judged = true, true
+			w.calls[i].early, w.calls[i].verdict = o.Early, o.Verdict.Given()
+			if (o.Verb == StopContainer || o.Verb == PreStop) && e.hookFailed(w, w.calls[i].c, w.calls[i].attempt) {
+				w.runs[w.calls[i].c][o.Attempt].judged = true
 			}
 			if o.Verb == StopContainer || o.Verb == PreStop {
 				w.calls[i].until = int16(o.Until.Sub(epoch) / time.Second)
@@ -281,6 +282,14 @@ func (e *explorer) issue(w *world, o Op, what string) {
 		}
 	}
 	e.fault(w, what, "more calls out than the model holds")
+}
+
+// hookFailed tells whether the agent has heard that this attempt's postStart hook failed.
+func (e *explorer) hookFailed(w *world, c int8, attempt uint8) (failed bool) {
+	for _, f := range w.failed {
+		failed = failed || f.set && f.verb == PostStart && f.c == c && f.attempt == attempt
+	}
+	return failed
 }
 
 func (e *explorer) fault(w *world, what, format string, args ...any) {
@@ -333,8 +342,10 @@ func TestExplore(t *testing.T) {
 		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 1, deaths: 1, reboots: 1}},
 		{"m", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1, reboots: 2}},
 		{"im", corev1.RestartPolicyOnFailure, world{crashes: 1, reboots: 1}},
-		{"H", corev1.RestartPolicyOnFailure, world{fails: 1, deaths: 1, reboots: 1}},
+		{"H", corev1.RestartPolicyOnFailure, world{fails: 1, deaths: 1}},
 		{"H", corev1.RestartPolicyNever, world{fails: 1, deaths: 1}},
+		{"Hm", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
+		{"Hm", corev1.RestartPolicyOnFailure, world{fails: 1}},
 		{"md", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1}},
 		{"md", corev1.RestartPolicyAlways, world{pauses: 1}},
 		{"md", corev1.RestartPolicyNever, world{fails: 1, reboots: 1}},

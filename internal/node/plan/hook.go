@@ -32,6 +32,26 @@ func (v *view) postStart(m *member) {
 	v.out.Ops = append(v.out.Ops, Op{Verb: PostStart, Container: key.Container, Attempt: key.Attempt})
 }
 
+// holdsUp tells whether main m keeps those behind it from being started (PL-17): its postStart hook is under way, or will be without
+// a wait first. One that backs off, is held or is being stopped keeps nobody waiting.
+func (v *view) holdsUp(m *member) bool {
+	if hookOf(m.spec, PostStart) == nil {
+		return false
+	}
+	switch {
+	case m.start:
+		return true
+	case m.live():
+		key := Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.newest.Attempt}
+		_, failed := v.Heard.Failed[key]
+		return m.running() && m.here && !failed && !m.up && !v.Heard.Done[key] && !m.outdated(m.newest.SpecImage) &&
+			!v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe})
+	}
+	return v.again(m) && v.held(m).IsZero() && !v.Now.Before(v.due(m)) &&
+		!v.backsOff(Op{Verb: PullImage, Container: m.spec.Name, Attempt: m.next}) &&
+		!v.backsOff(Op{Verb: StartContainer, Container: m.spec.Name, Attempt: m.next})
+}
+
 // preStopped wants m's preStop hook run and tells whether m may be sent its stop signal: it has no hook, the hook has
 // ended, well or not, or the time is over (SC-10).
 func (v *view) preStopped(m *member, until time.Time, verdict Verdict) bool {

@@ -153,6 +153,7 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 			e.fault(w, what, "%s reuses attempt %d", name, x)
 		}
 	}
+	e.checkTurn(w, c, what)
 	e.checkDelay(w, c, what)
 	e.checkStored(w, c, what)
 	e.checkReady(w, c, a, what)
@@ -351,25 +352,6 @@ func (e *explorer) checkState(w *world, what string) {
 	for _, k := range w.calls {
 		if k.out && k.verb == StopContainer && k.until > end {
 			e.fault(w, what, "%s may run until %d, though grace ends at %d", e.s.nameOf(k.c), k.until, end)
-		}
-	}
-}
-
-// checkPhase holds that no pod has succeeded of which a main failed last, by its exit code or because it was killed for a fault of
-// its own (PL-16).
-func (e *explorer) checkPhase(w *world, what string) {
-	if e.s.statuses[w.mem].Phase != corev1.PodSucceeded {
-		return
-	}
-	for c := len(e.s.pod.Spec.InitContainers); c < e.s.others(); c++ {
-		for a := maxAttempts - 1; a >= 0; a-- {
-			r := w.runs[c][a]
-			if r.life == exited && r.failed() {
-				e.fault(w, what, "the pod has succeeded, though %s failed", e.s.nameOf(int8(c)))
-			}
-			if r.life == exited {
-				break
-			}
 		}
 	}
 }

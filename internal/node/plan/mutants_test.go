@@ -65,6 +65,24 @@ func mutants() []mutant {
 			in.Pod.Spec.Containers = append(slices.Clone(in.Pod.Spec.InitContainers), in.Pod.Spec.Containers...)
 			in.Pod.Spec.InitContainers = nil
 		})},
+		{"mains do not wait for the hook of the one before", "Hm", always, few, lied(func(in *Input) {
+			in.Heard.Done = map[Key]bool{{PostStart, "H0", 0, NoProbe}: true}
+		})},
+		{"what was killed as failed counts as completed", "H", onFailure, some, lied(func(in *Input) {
+			in.Seen.Containers, in.Calls = slices.Clone(in.Seen.Containers), slices.Clone(in.Calls)
+			for i := range in.Seen.Containers {
+				in.Seen.Containers[i].Condemned = Verdict{}
+			}
+			for i := range in.Calls {
+				in.Calls[i].Verdict = Verdict{}
+			}
+		})},
+		{"verdicts are not kept", "H", never, world{fails: 1, deaths: 1}, edited(func(_ Input, d *Decision) {
+			d.Ops = slices.Clone(d.Ops)
+			for i := range d.Ops {
+				d.Ops[i].Verdict = Verdict{}
+			}
+		})},
 		{"a deletion is ignored", "m", always, some, lied(func(in *Input) { in.Pod.DeletionTimestamp = nil })},
 		{"a deletion is ignored by starts", "m", always, some, edited(func(in Input, d *Decision) {
 			if leaves(in) {

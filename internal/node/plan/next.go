@@ -159,14 +159,18 @@ func (v *view) saved() bool {
 
 // do wants an operation, unless it failed lately and is not due again. It tells whether it is wanted now.
 func (v *view) do(op Op) bool {
-	if f, ok := v.Heard.Failed[op.Key()]; ok && !v.isOut(op.Key()) {
-		if at := retry(op.Verb, f); v.Now.Before(at) {
-			v.wake(at)
-			return false
-		}
+	if v.backsOff(op) {
+		v.wake(retry(op.Verb, v.Heard.Failed[op.Key()]))
+		return false
 	}
 	v.out.Ops = append(v.out.Ops, op)
 	return true
+}
+
+// backsOff tells whether an operation failed lately and is not due again.
+func (v *view) backsOff(op Op) bool {
+	f, failed := v.Heard.Failed[op.Key()]
+	return failed && !v.isOut(op.Key()) && v.Now.Before(retry(op.Verb, f))
 }
 
 func (v *view) isOut(k Key) bool {

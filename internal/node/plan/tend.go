@@ -96,8 +96,14 @@ func (v *view) tend() {
 		v.why("", "waits for init container %s", blocked)
 		return
 	}
+	behind := ""
 	for i := range v.mains {
-		v.advance(&v.mains[i])
+		m := &v.mains[i]
+		m.behind = behind
+		v.advance(m)
+		if v.holdsUp(m) {
+			behind = m.spec.Name
+		}
 	}
 }
 
@@ -143,6 +149,10 @@ func (v *view) revive(m *member) {
 		return
 	}
 	if !v.pull(m) {
+		return
+	}
+	if m.behind != "" {
+		v.why(name, "waits for the postStart hook of container %s", m.behind)
 		return
 	}
 	if !v.Heard.Prepared {

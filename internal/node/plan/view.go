@@ -51,6 +51,7 @@ type member struct {
 	next   uint32                  // the attempt to start next
 	start  bool                    // a StartContainer call is out
 	up     bool                    // it has started, in the sense of SC-03
+	behind string                  // a main before it whose postStart hook it waits for (PL-17)
 
 	debugRun // of an ephemeral container
 }
