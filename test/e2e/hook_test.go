@@ -70,6 +70,18 @@ func TestPreStopCounts(t *testing.T) {
 	s.WaitEvent("p", "FailedPreStopHook", "hook not completed in grace period")
 }
 
+// TestPreStopOutlivesGrace: a preStop hook that is not done when the grace period is over is not ended for that: it sees its
+// container told to stop, and has the two seconds that the container has (PL-18).
+func TestPreStopOutlivesGrace(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	st := s.NewStage(t)
+	pod := s.Create(graceful(st.Pod("p", PreStop(st.Act("c", "-deaf"), Tells("c", "pre", "-after", "TERM"))), 5))
+	st.AwaitUp(s.WaitReady("p"))
+	s.ended(st, pod).InOrder("PL-18", "c pre", "c TERM", "c pre-done")
+	s.WaitEvent("p", "FailedPreStopHook", "hook not completed in grace period")
+}
+
 // TestPostStartFails: a container whose postStart hook fails is stopped and started again, with back-off; its neighbours are not
 // (PL-04, PL-15).
 func TestPostStartFails(t *testing.T) {

@@ -83,3 +83,27 @@ func TestKilledHasFailedAcrossRestart(t *testing.T) {
 	})
 	killedAs(t, p, "main", "failed liveness probe")
 }
+
+// TestReadinessGoesOn: a container that is stopped because it fails its liveness probe is still asked whether it is ready, and not
+// whether it lives (PL-19).
+func TestReadinessGoesOn(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	st := s.NewStage(t)
+	live := Healthy("c", "-tell", "alive")
+	live.FailureThreshold = 1
+	ready := &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 60, ProbeHandler: corev1.ProbeHandler{Exec: Tells("c", "asked").Exec}}
+	// The hook is over when the readiness probe was tried once more; without that it would last until the grace period is over.
+	s.Create(graceful(st.Pod("p", PreStop(Serving(Living(st.Act("c"), live), ready), Tells("c", "pre", "-after", "asked"))), 120))
+	st.AwaitUp(s.WaitReady("p"))
+	st.Set("c", "sick")
+	st.Await("c", "TERM", 1)
+	st.Clear("c", "sick")
+	play := st.Play()
+	play.InOrder("PL-19", "c pre", "c asked", "c pre-done", "c TERM")
+	for _, at := range play.Times("c", "alive") {
+		if at.After(play.At("c", "pre")) && at.Before(play.At("c", "TERM")) {
+			t.Errorf("PL-19 it is asked whether it lives while it is stopped\n%s", play)
+		}
+	}
+}

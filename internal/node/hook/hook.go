@@ -24,9 +24,6 @@ const userAgent = "kube-lifecycle/" + probe.KubernetesVersion
 // maxBody is how much of an HTTP answer is read, so that the application can finish writing a short one.
 const maxBody = 10 << 10
 
-// ErrNotCompleted is what a hook fails with (errors.Is) that was still running at its deadline.
-var ErrNotCompleted = errors.New("hook not completed in grace period")
-
 // Target is the container whose hook is run.
 type Target = probe.Target
 
@@ -38,15 +35,9 @@ type Runner struct {
 // New makes a runner whose exec hooks run through c.
 func New(c *cri.Client) *Runner { return &Runner{cri: c} }
 
-// Run runs the handler and blocks until it has ended, or until its deadline (zero: none), or until ctx ends; then the
-// error wraps [ErrNotCompleted] or the context's cause. A command cut off this way is killed, as far as the runtime does it.
-// Errors name hook, container and pod, in the kubelet's words.
-func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler, until time.Time) error {
-	if !until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, until, ErrNotCompleted)
-		defer cancel()
-	}
+// Run runs the handler and blocks until it has ended, or until ctx ends; then the error wraps the context's cause. A command cut
+// off this way is killed, as far as the runtime does it. Errors name hook, container and pod, in the kubelet's words.
+func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler) error {
 	kind, what, run := r.handler(t, h)
 	if run == nil {
 		return fmt.Errorf("cannot run handler: the lifecycle hook of Container %q in Pod %q is none of exec, httpGet, tcpSocket and sleep",
@@ -58,8 +49,6 @@ func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler, 
 	}
 	if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
 		err = context.Cause(ctx) // says more than how the call broke off
-	} else if !until.IsZero() && cri.Cancelled(err) && !time.Now().Before(until) {
-		err = ErrNotCompleted // the runtime's clock for our deadline went off before ours
 	}
 	return fmt.Errorf("%s lifecycle hook (%s) for Container %q in Pod %q failed - error: %w",
 		kind, probe.Cut(what), t.Container.Name, podName(t.Pod), err)

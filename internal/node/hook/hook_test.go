@@ -51,22 +51,19 @@ func sleeping(seconds int64) *corev1.LifecycleHandler {
 func TestTime(t *testing.T) {
 	gone := errors.New("the pod leaves")
 	for _, tc := range []struct {
-		name          string
-		hook          *corev1.LifecycleHandler
-		until, cancel time.Duration // from the start; 0: never
-		took          time.Duration
-		is            error
-		say           string
+		name   string
+		hook   *corev1.LifecycleHandler
+		cancel time.Duration // from the start; 0: never
+		took   time.Duration
+		is     error
+		say    string
 	}{
 		{name: "exec", hook: exec("x", "run_for=3s"), took: 3 * time.Second},
 		{name: "exec has no limit", hook: exec("x", "run_for=100h"), took: 100 * time.Hour},
-		{name: "exec in its deadline", hook: exec("x", "run_for=3s"), until: 4 * time.Second, took: 3 * time.Second},
 		{
-			name: "exec over its deadline", hook: exec("x", "run_for=3s"), until: 1500 * time.Millisecond, took: 1500 * time.Millisecond, is: ErrNotCompleted,
+			name: "exec given up", hook: exec("x", "run_for=3s"), cancel: time.Second, took: time.Second, is: gone,
 			say: `Exec lifecycle hook ([x run_for=3s]) for Container "app" in Pod "web_shop(u1)" failed - error: command in container `,
 		},
-		{name: "exec after its deadline", hook: exec("x", "run_for=3s"), until: -time.Second, is: ErrNotCompleted},
-		{name: "exec given up", hook: exec("x", "run_for=3s"), until: 2 * time.Second, cancel: time.Second, took: time.Second, is: gone},
 		{
 			name: "exec fails", hook: exec("x", "run_for=1s", "stdout=no", "stderr=why", "exit_code=4"), took: time.Second,
 			say: `Exec lifecycle hook ([x run_for=1s stdout=no stderr=why exit_code=4]) for Container "app" in Pod "web_shop(u1)" failed - ` +
@@ -77,10 +74,9 @@ func TestTime(t *testing.T) {
 		{name: "sleep of zero", hook: sleeping(0)},
 		{name: "sleep of less", hook: sleeping(-1)},
 		{
-			name: "sleep over its deadline", hook: sleeping(1 << 60), until: time.Hour, took: time.Hour, is: ErrNotCompleted,
-			say: `Sleep lifecycle hook (1152921504606846976) for Container "app" in Pod "web_shop(u1)" failed - error: container terminated before sleep hook finished: hook not completed in grace period`,
+			name: "sleep given up", hook: sleeping(1 << 60), cancel: time.Hour, took: time.Hour, is: gone,
+			say: `Sleep lifecycle hook (1152921504606846976) for Container "app" in Pod "web_shop(u1)" failed - error: container terminated before sleep hook finished: `,
 		},
-		{name: "sleep given up", hook: sleeping(5), cancel: time.Second, took: time.Second, is: gone, say: "container terminated before sleep hook finished"},
 		{name: "no handler", hook: &corev1.LifecycleHandler{}, say: `the lifecycle hook of Container "app" in Pod "web_shop(u1)" is none of exec, httpGet, tcpSocket and sleep`},
 	} {
 		t.Run("PL-04 "+tc.name, func(t *testing.T) {
@@ -91,12 +87,8 @@ func TestTime(t *testing.T) {
 				if tc.cancel > 0 {
 					time.AfterFunc(tc.cancel, func() { cancel(gone) })
 				}
-				var until time.Time
-				if tc.until != 0 {
-					until = time.Now().Add(tc.until)
-				}
 				began := time.Now()
-				err := New(c).Run(ctx, to, tc.hook, until)
+				err := New(c).Run(ctx, to, tc.hook)
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("took %s, want %s", took, tc.took)
 				}
@@ -116,7 +108,7 @@ func TestExec(t *testing.T) {
 		return critest.ExecAnswer{Stderr: strings.Repeat("no ", 1<<20) + "\xff", ExitCode: 1}, true
 	})
 	to.Container.Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
-	err := New(c).Run(t.Context(), to, exec("x", "$(A)"), time.Time{})
+	err := New(c).Run(t.Context(), to, exec("x", "$(A)"))
 	if err == nil {
 		t.Fatal("a command that failed is no error")
 	}
@@ -132,13 +124,16 @@ func TestExec(t *testing.T) {
 func TestRuntimeAway(t *testing.T) {
 	fake, c, to := running(t, nil)
 	fake.Down()
-	if err := New(c).Run(t.Context(), to, exec("x"), time.Now().Add(time.Hour)); !cri.Unavailable(err) || !strings.HasPrefix(err.Error(), "Exec lifecycle hook ([x])") {
+	if err := New(c).Run(t.Context(), to, exec("x")); !cri.Unavailable(err) || !strings.HasPrefix(err.Error(), "Exec lifecycle hook ([x])") {
 		t.Errorf("Run: %v", err)
 	}
 }
 
-// PL-04: over a connection the runtime's clock may reach the deadline before ours; the error is the same.
-func TestDeadlineOverGRPC(t *testing.T) {
+// errGivenUp is why a test gives hooks up.
+var errGivenUp = errors.New("given up")
+
+// PL-04: over a connection too, the error says why the hook was given up.
+func TestGivenUpOverGRPC(t *testing.T) {
 	fake, _, to := running(t, nil)
 	c, stop, err := fake.Dial()
 	if err != nil {
@@ -147,7 +142,9 @@ func TestDeadlineOverGRPC(t *testing.T) {
 	defer stop()
 	defer func() { _ = c.Close() }()
 	for range 20 {
-		if err := New(c).Run(t.Context(), to, exec("x", "run_for=1h"), time.Now().Add(5*time.Millisecond)); !errors.Is(err, ErrNotCompleted) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(5*time.Millisecond, func() { cancel(errGivenUp) })
+		if err := New(c).Run(ctx, to, exec("x", "run_for=1h")); !errors.Is(err, errGivenUp) {
 			t.Fatalf("Run: %v", err)
 		}
 	}
@@ -195,8 +192,8 @@ func TestNetwork(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		hook  *corev1.LifecycleHandler
-		asked string // path of the request that the application saw
-		until time.Duration
+		asked string        // path of the request that the application saw
+		after time.Duration // given up; 0: never
 		say   string
 	}{
 		{name: "HTTP", hook: get(port, "/hook?a=b"), asked: "/hook"},
@@ -205,22 +202,23 @@ func TestNetwork(t *testing.T) {
 		{name: "HTTP, redirected away", hook: get(port, "/away"), asked: "/away"},
 		{name: "HTTP, an answer without end", hook: get(port, "/big"), asked: "/big"},
 		{name: "HTTP, refused", hook: get(closed, "/hook"), say: `HTTP lifecycle hook (/hook) for Container "app" in Pod "web_shop(u1)" failed - error: Get "http://127.0.0.1:`},
-		{name: "HTTP, over its deadline", hook: get(port, "/hang"), until: 20 * time.Millisecond, say: "/hang\": hook not completed in grace period"},
+		{name: "HTTP, given up", hook: get(port, "/hang"), after: 20 * time.Millisecond, say: "/hang\": given up"},
 		{name: "TCP", hook: tcp(intstr.FromInt(port))},
 		{name: "TCP, refused", hook: tcp(intstr.FromInt(closed)), say: "TCP lifecycle hook ("},
 		{name: "TCP, unknown port", hook: tcp(intstr.FromString("web")), say: `failed - error: port "web" is not among the container's named ports`},
 	} {
 		t.Run("PL-04 "+tc.name, func(t *testing.T) {
-			var until time.Time
-			if tc.until > 0 {
-				until = time.Now().Add(tc.until)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if tc.after > 0 {
+				time.AfterFunc(tc.after, func() { cancel(errGivenUp) })
 			}
-			err := New(nil).Run(t.Context(), target(), tc.hook, until)
+			err := New(nil).Run(ctx, target(), tc.hook)
 			if (err != nil) != (tc.say != "") || err != nil && !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("Run: %v, want %q", err, tc.say)
 			}
-			if tc.until > 0 && !errors.Is(err, ErrNotCompleted) {
-				t.Errorf("%v is not ErrNotCompleted", err)
+			if tc.after > 0 && !errors.Is(err, errGivenUp) {
+				t.Errorf("%v does not say why it was given up", err)
 			}
 			if tc.asked == "" {
 				return

@@ -4,13 +4,11 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -88,21 +86,61 @@ func (r *Runner) runHook(ctx context.Context, t work.Task) error {
 	if l == nil {
 		return nil
 	}
-	handler, reason, until := l.PostStart, "FailedPostStartHook", time.Time{}
+	handler, reason := l.PostStart, "FailedPostStartHook"
 	if t.Verb == plan.PreStop {
-		handler, reason, until = l.PreStop, "FailedPreStopHook", t.Until
+		handler, reason = l.PreStop, reasonPreStop
 	}
 	if handler == nil {
 		return nil
 	}
 	r.keepVerdict(t)
-	err = r.Hooks.Run(ctx, to, handler, until)
-	switch {
-	case err == nil:
-	case ctx.Err() == nil || errors.Is(err, hook.ErrNotCompleted):
+	ended := r.watchGrace(t, c.path)
+	err = r.Hooks.Run(ctx, to, handler)
+	if told := ended(err); err != nil && !told && ctx.Err() == nil {
 		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, reason, err.Error())
-	case !until.IsZero() && !time.Now().Before(until): // the planner was quicker than the deadline
-		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, reason, hook.ErrNotCompleted.Error())
 	}
 	return err
+}
+
+// reasonPreStop is the reason of events about a preStop hook that failed.
+const reasonPreStop = "FailedPreStopHook"
+
+// watchGrace tells of a preStop hook that is still running when the grace period is over. It is not ended for that: its container is
+// told to stop then, and it ends with its container (PL-18). What it returns is to be called with how the hook ended, and says
+// whether that had been told.
+func (r *Runner) watchGrace(t work.Task, path string) (ended func(error) bool) {
+	if t.Until.IsZero() {
+		return func(error) bool { return false }
+	}
+	end, told := make(chan error), make(chan bool)
+	tell := func() {
+		r.Events.Event(t.Pod, path, corev1.EventTypeWarning, reasonPreStop, "hook not completed in grace period; it ends with its container")
+	}
+	go func() {
+		until := t.Until
+		over := time.NewTimer(time.Until(until))
+		defer over.Stop()
+		for {
+			select {
+			case until = <-t.Sooner:
+				over.Reset(time.Until(until))
+			case <-over.C:
+				tell()
+				<-end
+				told <- true
+				return
+			case err := <-end:
+				late := err != nil && !time.Now().Before(until)
+				if late { // its container was quick to stop
+					tell()
+				}
+				told <- late
+				return
+			}
+		}
+	}()
+	return func(err error) bool {
+		end <- err
+		return <-told
+	}
 }

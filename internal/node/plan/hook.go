@@ -53,22 +53,41 @@ func (v *view) holdsUp(m *member) bool {
 }
 
 // preStopped wants m's preStop hook run and tells whether m may be sent its stop signal: it has no hook, the hook has
-// ended, well or not, or the time is over (SC-10).
+// ended, well or not, or the time is over (SC-10). A hook that outlives its time goes on, and ends with its container (PL-18).
 func (v *view) preStopped(m *member, until time.Time, verdict Verdict) bool {
 	key := Key{Verb: PreStop, Container: m.spec.Name, Attempt: m.newest.Attempt}
-	if hookOf(m.spec, PreStop) == nil || !v.Now.Before(until) || v.Heard.Done[key] {
+	if hookOf(m.spec, PreStop) == nil || v.Heard.Done[key] {
 		return true
 	}
 	if _, failed := v.Heard.Failed[key]; failed {
 		return true
 	}
-	if v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
-		return true // it was sent already
+	if !v.Now.Before(until) || v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
+		v.keepHook(m)
+		return true
 	}
 	v.wake(until)
 	v.why(m.spec.Name, "waits for its preStop hook")
-	v.out.Ops = append(v.out.Ops, Op{Verb: PreStop, Container: key.Container, Attempt: key.Attempt, Until: until, Verdict: verdict})
+	v.bring(Op{Verb: PreStop, Container: key.Container, Attempt: key.Attempt, Until: until, Verdict: verdict})
 	return false
+}
+
+// keepHook wants m's preStop hook to go on, if it is under way.
+func (v *view) keepHook(m *member) {
+	for _, c := range v.Calls {
+		if c.Verb == PreStop && c.Container == m.spec.Name && c.Attempt == m.attempt() && !c.Cancelled && m.live() {
+			v.want(c.Op)
+		}
+	}
+}
+
+// stopping is what goes on of m while it has been told to stop: a preStop hook that takes longer than it may, and, since m may serve
+// to its last moment, its readiness probe (PL-18, PL-19).
+func (v *view) stopping(m *member) {
+	v.keepHook(m)
+	if m.running() && m.here {
+		v.tryProbes(m, ReadinessProbe)
+	}
 }
 
 // takeDown stops m for a fault of its own, or, without one, to start it again: preStop, then the stop signal. In a pod that is
@@ -81,4 +100,5 @@ func (v *view) takeDown(m *member, until time.Time, verdict Verdict) {
 		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords)),
 			Verdict: verdict})
 	}
+	v.tryProbes(m, ReadinessProbe) // to its end it may serve (PL-19)
 }

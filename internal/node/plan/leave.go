@@ -95,7 +95,9 @@ func (v *view) holdOn(m *member) {
 			v.tellKilling(m, "")
 		}
 		v.preStopped(m, v.left.until, Verdict{})
-		if !v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
+		if v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe}) {
+			v.stopping(m)
+		} else {
 			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		}
 	case !m.live() && m.exit != nil && m.exit.here:

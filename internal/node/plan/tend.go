@@ -26,6 +26,7 @@ func (v *view) makeBox() {
 			busy = true
 			v.why(m.spec.Name, "stops because the pod's sandbox has died")
 			v.tellKilling(m, "")
+			v.keepHook(m)
 			v.do(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
 		}
 	})
@@ -110,7 +111,11 @@ func (v *view) tend() {
 // advance brings m to life, or back to life, if it is due.
 func (v *view) advance(m *member) {
 	name := m.spec.Name
-	if m.start || v.isOut(Key{StopContainer, name, m.attempt(), NoProbe}) {
+	if m.start {
+		return
+	}
+	if v.isOut(Key{StopContainer, name, m.attempt(), NoProbe}) {
+		v.stopping(m)
 		return
 	}
 	switch {

@@ -37,6 +37,7 @@ const (
 	nudgeLag     = 5300 * time.Microsecond // from an event in the runtime to the worker
 	opStagger    = time.Millisecond        // between operations on the first and the second container
 	debugStagger = 7700 * time.Microsecond // of those on ephemeral containers
+	hookStagger  = 370 * time.Microsecond  // from the end of a container to that of its preStop hook
 )
 
 // sim is a node with one pod in a bubble of its own time: the fake runtime, an API server, and an agent that can die. All
@@ -301,6 +302,9 @@ func (a *agent) Do(ctx context.Context, t work.Task) error {
 	}
 	time.Sleep(pause)
 	err := a.Runner.Do(ctx, t)
+	if t.Verb == plan.PreStop {
+		pause += hookStagger
+	}
 	time.Sleep(pause)
 	if a.isDead() {
 		return err // nobody is there to hear of it

@@ -35,9 +35,12 @@ func (j journal) tell(what string, args ...any) {
 }
 
 // lives counts how often this actor has started.
-func (j journal) lives() int {
+func (j journal) lives() int { return j.count("start") }
+
+// count counts how often this actor has told something.
+func (j journal) count(what string) int {
 	text, _ := os.ReadFile(j.path) // none yet: never
-	return strings.Count(string(text), " "+j.who+" start\n")
+	return strings.Count(string(text), " "+j.who+" "+what+"\n")
 }
 
 // file is a file beside the journal by which a test directs an actor: NAME.sick, NAME.go.
@@ -170,10 +173,11 @@ func healthy(args []string) error {
 	return nil
 }
 
-// tell is for hooks: it writes WHAT down, and WHAT-done when it is over.
+// tell is for hooks: it writes WHAT down, and WHAT-done when it is over. With -after it is over when something is written down anew.
 func tell(args []string) error {
 	f := flag.NewFlagSet("tell", flag.ContinueOnError)
 	long := f.Duration("for", 0, "how long it takes")
+	after := f.String("after", "", "wait until NAME tells this once more")
 	code := f.Int("code", 0, "exit code")
 	kill := f.Bool("term1", false, "send SIGTERM to PID 1 at the end")
 	if err := f.Parse(args); err != nil {
@@ -183,8 +187,12 @@ func tell(args []string) error {
 		return errors.New("tell [FLAGS] JOURNAL NAME WHAT")
 	}
 	j := journal{f.Arg(0), f.Arg(1)}
+	before := j.count(*after)
 	j.tell("%s", f.Arg(2))
 	time.Sleep(*long)
+	for *after != "" && j.count(*after) == before {
+		time.Sleep(20 * time.Millisecond)
+	}
 	j.tell("%s-done", f.Arg(2))
 	if *kill {
 		if err := syscall.Kill(1, syscall.SIGTERM); err != nil {
