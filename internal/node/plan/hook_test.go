@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -37,5 +38,72 @@ func TestPostStartHoldsUp(t *testing.T) {
 		{name: "mains without hooks do not wait for one another", facts: about("mmH", always).boxed().pulled("m1", 0).pulled("H2", 0), ops: "PullImage m0/0; StartContainer H2/0; StartContainer m1/0"},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+// TestPreStopGoesOn holds that a preStop hook that is under way goes on to the end of its container, also when the time is over
+// for which the stop signal waits (PL-18).
+func TestPreStopGoesOn(t *testing.T) {
+	pre := Op{Verb: PreStop, Container: "H0", Until: epoch.Add(time.Hour)} // which is now
+	stop := Op{Verb: StopContainer, Container: "H0", Until: epoch.Add(time.Hour + 2*time.Second)}
+	started := func(f *facts) { f.Heard.Done[Key{PostStart, "H0", 0, NoProbe}] = true }
+	up := func() *facts { return about("H", always).boxed().runs("H0", 0).but(started) }
+	for _, c := range []decided{
+		{name: "within the grace the stop signal waits for it", facts: up().calling(pre).deleted(10 * time.Second), ops: "PreStop H0/0 in 20s"},
+		{name: "when that is over the container is told to stop beside it", facts: up().calling(pre).deleted(30 * time.Second), ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 2s"},
+		{name: "and both go on", facts: up().calling(pre).calling(stop).deleted(31 * time.Second), ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 2s"},
+		{name: "it ends with its container", facts: about("H", always).boxed().ended("H0", 0, 137, 0).calling(pre).deleted(31 * time.Second), ops: "StopSandbox 0"},
+		{name: "none is begun when the time is over", facts: up().deleted(30 * time.Second), ops: "StopContainer H0/0 in 2s"},
+		{name: "of a container that failed too", facts: up().but(func(f *facts) {
+			f.Seen.Containers[0].Condemned = Verdict{"failed liveness probe", f.Now}
+		}).calling(pre), ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 2s"},
+		{name: "and while that is stopped", facts: up().calling(pre).calling(stop), ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 2s"},
+		{name: "when the sandbox dies under it", facts: up().calling(pre).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }), ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 30s"},
+		{name: "without a record of the pod", facts: up().calling(pre).but(func(f *facts) { f.Removed, f.Heard.LeftAt = true, f.Now.Add(-2*time.Second) }),
+			ops: "PreStop H0/0 in 0s; StopContainer H0/0 in 2s"},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+// TestReadinessGoesOn holds which probes are tried of a container that is being stopped (PL-19).
+func TestReadinessGoesOn(t *testing.T) {
+	probed := func(f *facts) {
+		for i := range f.Pod.Spec.Containers {
+			f.Pod.Spec.Containers[i].LivenessProbe, f.Pod.Spec.Containers[i].ReadinessProbe = &corev1.Probe{}, &corev1.Probe{}
+		}
+	}
+	failing := func(f *facts) {
+		f.Heard.Probes[ProbeKey{"m0", 0, LivenessProbe}] = Probed{Failed: 3, Last: f.Now, Tick: f.Now.Add(-time.Minute), Message: "no"}
+	}
+	up := func() *facts { return about("m", always).boxed().runs("m0", 0).but(probed) }
+	stop := Op{Verb: StopContainer, Container: "m0", Until: epoch.Add(2 * time.Hour)}
+	for _, c := range []struct {
+		name  string
+		facts *facts
+		want  []ProbeKind
+	}{
+		{"all of one that runs", up(), []ProbeKind{ReadinessProbe, LivenessProbe}},
+		{"readiness of one that has failed", up().but(failing), []ProbeKind{ReadinessProbe}},
+		{"while it is stopped", up().but(failing).calling(stop), []ProbeKind{ReadinessProbe}},
+		{"also for another image", up().but(imaged), []ProbeKind{ReadinessProbe}},
+		{"and with its pod", up().deleted(0).calling(stop), []ProbeKind{ReadinessProbe}},
+		{"none before the startup probe has succeeded", up().but(func(f *facts) {
+			f.Pod.Spec.Containers[0].StartupProbe = &corev1.Probe{}
+			f.Heard.Probes[ProbeKey{"m0", 0, StartupProbe}] = Probed{Failed: 3, Last: f.Now, Tick: f.Now, Message: "no"}
+		}), nil},
+		{"none of one that has ended", about("m", always).boxed().ended("m0", 0, 0, 0).but(probed).calling(stop), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []ProbeKind
+			for _, o := range Next(c.facts.Input).Ops {
+				if o.Verb == Probe {
+					got = append(got, o.Probe)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("tries %v, want %v", got, c.want)
+			}
+		})
 	}
 }
