@@ -51,9 +51,30 @@ include internal/runtime/helpers.mk
 setup: ## See to it that this machine can build (as root on Debian: install what is missing)
 	@tools/setup.sh
 
+# What is installed is made by whoever runs make; only the copying asks for root, where the folder does.
+INTO  = $(DESTDIR)$(PREFIX)
+ASROOT = $(shell mkdir -p '$(INTO)' 2>/dev/null && [ -w '$(INTO)' ] || echo sudo)
+SHARE := bin/share
+
 .PHONY: install
-install: build ## Install bin/wherry into $(PREFIX)/bin
-	install -D -m 755 bin/wherry $(DESTDIR)$(PREFIX)/bin/wherry
+install: build manual ## Install bin/wherry, its manual pages and completions below $(PREFIX)
+	$(ASROOT) install -D -m 755 bin/wherry $(INTO)/bin/wherry
+	@cd $(SHARE) && find . -type f | while read -r f; do $(ASROOT) install -D -m 644 "$$f" "$(abspath $(INTO))/share/$$f" || exit 1; done
+	@echo "installed below $(INTO); to have the server started at boot: sudo wherry service install"
+
+.PHONY: manual
+manual: bin/wherry ## Write manual pages and completions into bin/share
+	rm -rf $(SHARE)
+	mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	bin/wherry completion bash > $(SHARE)/bash-completion/completions/wherry
+	bin/wherry completion zsh > $(SHARE)/zsh/site-functions/_wherry
+	bin/wherry completion fish > $(SHARE)/fish/vendor_completions.d/wherry.fish
+	go run ./tools/man $(SHARE)/man/man1
+
+.PHONY: uninstall
+uninstall: ## Remove what install has installed
+	$(ASROOT) rm -f $(INTO)/bin/wherry $(INTO)/share/man/man1/wherry.1 $(INTO)/share/man/man1/wherry-*.1 \
+		$(INTO)/share/bash-completion/completions/wherry $(INTO)/share/zsh/site-functions/_wherry $(INTO)/share/fish/vendor_completions.d/wherry.fish
 
 .PHONY: clean
 clean: clean-helpers ## Remove what was built

@@ -89,14 +89,6 @@ func (s source) words(address, why string) string {
 	return fmt.Sprintf("the server on %s does not answer (%s): see that it runs, and that the kubeconfig has its address", address, why)
 }
 
-// startCommand is the command that starts the server of a data folder.
-func startCommand(dataDir string) string {
-	if dataDir == server.DefaultDataDir {
-		return "sudo wherry server"
-	}
-	return "sudo wherry server --data-dir " + dataDir
-}
-
 func onThisMachine(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
