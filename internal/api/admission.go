@@ -30,7 +30,7 @@ var (
 
 // Handles implements admission.Interface.
 func (*admit) Handles(op admission.Operation) bool {
-	return op == admission.Create || op == admission.Delete
+	return op == admission.Create || op == admission.Update || op == admission.Delete
 }
 
 // Admit implements admission.MutationInterface.
@@ -40,12 +40,13 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 			return err
 		}
 	}
-	pod, ok := newPod(a)
-	if !ok {
-		return nil
+	if pod, ok := wholePod(a); ok { // an update, too: a patch that gives tolerations puts its list in the place of the one with these
+		addTolerations(pod, p.notReady, p.unreachable)
 	}
-	addTolerations(pod, p.notReady, p.unreachable)
-	return p.addAccount(ctx, a, pod)
+	if pod, ok := newPod(a); ok {
+		return p.addAccount(ctx, a, pod)
+	}
+	return nil
 }
 
 // Validate implements admission.ValidationInterface. What Admit checked is checked again: the namespace may have begun to end
@@ -59,7 +60,7 @@ func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 			}
 		}
 		return p.checkNamespace(ctx, a)
-	case a.GetResource().GroupResource() == corev1.Resource("namespaces") && a.GetSubresource() == "":
+	case a.GetOperation() == admission.Delete && a.GetResource().GroupResource() == corev1.Resource("namespaces") && a.GetSubresource() == "":
 		switch a.GetName() {
 		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
 			return apierrors.NewForbidden(corev1.Resource("namespaces"), a.GetName(), fmt.Errorf("this namespace may not be deleted"))
@@ -98,7 +99,15 @@ func (p *admit) checkNamespace(ctx context.Context, a admission.Attributes) erro
 }
 
 func newPod(a admission.Attributes) (*corev1.Pod, bool) {
-	if a.GetOperation() != admission.Create || a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("pods") {
+	if a.GetOperation() != admission.Create {
+		return nil, false
+	}
+	return wholePod(a)
+}
+
+// wholePod is the pod of a request that writes one, not a part of it.
+func wholePod(a admission.Attributes) (*corev1.Pod, bool) {
+	if a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("pods") {
 		return nil, false
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)

@@ -33,7 +33,7 @@ func TestDiscovery(t *testing.T) {
 	for _, want := range []string{
 		"v1/bindings:-", "v1/namespaces:ns", "v1/namespaces/finalize", "v1/namespaces/status", "v1/nodes:no", "v1/nodes/status", "v1/nodes/proxy",
 		"v1/pods:po", "v1/pods/status", "v1/pods/binding", "v1/pods/eviction", "v1/pods/log", "v1/pods/exec", "v1/pods/attach",
-		"v1/pods/portforward", "v1/pods/proxy", "v1/events:ev", "v1/configmaps:cm", "v1/secrets", "v1/serviceaccounts:sa",
+		"v1/pods/portforward", "v1/pods/proxy", "v1/events:ev", "v1/podtemplates", "v1/componentstatuses:cs", "v1/configmaps:cm", "v1/secrets", "v1/serviceaccounts:sa",
 		"v1/serviceaccounts/token", "v1/services:svc", "v1/services/status", "v1/services/proxy", "v1/endpoints:ep", "v1/limitranges:limits",
 		"v1/resourcequotas:quota", "v1/resourcequotas/status", "events.k8s.io/v1/events:ev", "discovery.k8s.io/v1/endpointslices",
 		"coordination.k8s.io/v1/leases", "v1/pods/debug", "debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",

@@ -183,6 +183,7 @@ func (s *Server) addCore(all served) {
 	}
 	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
 	all.add(core, "endpoints", endpointsREST{st["endpoints"]})
+	all.add(core, "componentstatuses", newComponentREST(s.etcdHealth))
 	all.add(core, "pods/binding", bindingREST{st["pods"].Store})
 	all.add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	all.add(core, "serviceaccounts/token", tokenREST{s.tokens})

@@ -53,6 +53,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 		core.WithResource("namespaces"):      &corev1.Namespace{ObjectMeta: m},
 		core.WithResource("nodes"):           &corev1.Node{ObjectMeta: m},
 		core.WithResource("pods"):            p,
+		core.WithResource("podtemplates"):    &corev1.PodTemplate{ObjectMeta: m, Template: corev1.PodTemplateSpec{Spec: p.Spec}},
 		core.WithResource("events"):          &corev1.Event{ObjectMeta: m, InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}},
 		core.WithResource("configmaps"):      &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"a": "b"}},
 		core.WithResource("secrets"):         &corev1.Secret{ObjectMeta: m, StringData: map[string]string{"a": "b"}},

@@ -15,6 +15,7 @@ import (
 // store alike, so they must never depend on anything but the object.
 func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, podspec.SetDefaults)
+	defaulter(scheme, func(t *corev1.PodTemplate) { podspec.SetDefaultsSpec(&t.Template.Spec) })
 	defaulter(scheme, func(ns *corev1.Namespace) {
 		validation.SetDefaultsNamespace(ns)
 		if ns.Status.Phase == "" {

@@ -68,6 +68,8 @@ type Server struct {
 	late     *lateCustom
 	ready    chan struct{}
 
+	etcdHealth func() error // nil: etcd answers
+
 	insiders    *insiders
 	policy      *policy
 	nodes       *nodeAuthorizer
@@ -276,6 +278,7 @@ func (s *Server) addHealth(c *genericapiserver.Config, b *backend) error {
 	if err != nil {
 		return err
 	}
+	s.etcdHealth = check
 	c.AddHealthChecks(healthz.NamedCheck("etcd", func(*http.Request) error { return check() }))
 	return nil
 }

@@ -27,6 +27,9 @@ func SetDefaults(pod *corev1.Pod) {
 		defaultHostPorts(spec.Containers)
 	}
 	SetDefaultsSpec(spec)
+	if *spec.TerminationGracePeriodSeconds < 0 {
+		spec.TerminationGracePeriodSeconds = new(int64(1)) // a mistake that old objects have; templates keep it, and are warned about
+	}
 	defaultPodResources(pod)
 }
 

@@ -33,7 +33,11 @@ func validateStored(pod *corev1.Pod) field.ErrorList {
 	all := apivalidation.ValidateObjectMeta(&pod.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
 	all = append(all, finalizerNames(pod.Finalizers, meta.Child("finalizers"))...)
 	all = append(all, validatePodAnnotations(pod, meta.Child("annotations"))...)
-	all = append(all, validateSpec(&pod.Spec, field.NewPath("spec"))...)
+	spec := field.NewPath("spec")
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil { // of a template it is a warning
+		all = append(all, nonNegative(spec.Child("terminationGracePeriodSeconds"), *g)...)
+	}
+	all = append(all, validateSpec(&pod.Spec, spec)...)
 	return all
 }
 
@@ -96,9 +100,6 @@ func (s *scope) lifetime() errs {
 		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	if d := spec.ActiveDeadlineSeconds; d != nil {
 		all = append(all, inRange(path.Child("activeDeadlineSeconds"), *d, 1, maxInt32)...)
-	}
-	if g := spec.TerminationGracePeriodSeconds; g != nil {
-		all = append(all, nonNegative(path.Child("terminationGracePeriodSeconds"), *g)...)
 	}
 	return all
 }

@@ -50,6 +50,15 @@ func Warnings(pod *corev1.Pod) (all []string) {
 	return append(all, volumeWarnings(&pod.Spec, spec)...)
 }
 
+// TemplateWarnings are those of a pod made from a template. path is where the template stands.
+func TemplateWarnings(t *corev1.PodTemplateSpec, path *field.Path) []string {
+	all := Warnings(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
+	for i, said := range all { // each begins with a field of the pod
+		all[i] = path.String() + "." + said
+	}
+	return all
+}
+
 // formerLabels are node labels that have other names now.
 func formerLabels() map[string]string {
 	return map[string]string{

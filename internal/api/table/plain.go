@@ -11,6 +11,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 )
 
@@ -28,6 +29,37 @@ func configMapPrinter() Printer {
 		Columns: columns(nameColumn(), text("Data", corev1.ConfigMap{}.SwaggerDoc()["data"]), ageColumn()),
 		Row: rowOf(func(cm *corev1.ConfigMap, now time.Time) []any {
 			return []any{cm.Name, int64(len(cm.Data) + len(cm.BinaryData)), age(cm.CreationTimestamp, now)}
+		}),
+	}
+}
+
+func podTemplatePrinter() Printer {
+	return Printer{
+		Columns: columns(nameColumn(), text("Containers", "Names of each container in the template."),
+			text("Images", "Images referenced by each container in the template."), text("Pod Labels", "The labels for the pod template.")),
+		Row: rowOf(func(t *corev1.PodTemplate, _ time.Time) []any {
+			var names, images []string
+			for _, c := range t.Template.Spec.Containers {
+				names, images = append(names, c.Name), append(images, c.Image)
+			}
+			return []any{t.Name, strings.Join(names, ","), strings.Join(images, ","), labels.FormatLabels(t.Template.Labels)}
+		}),
+	}
+}
+
+func componentStatusPrinter() Printer {
+	return Printer{
+		Columns: columns(nameColumn(), text("Status", "Status of the component conditions"), text("Message", "Message of the component conditions"),
+			text("Error", "Error of the component conditions")),
+		Row: rowOf(func(c *corev1.ComponentStatus, _ time.Time) []any {
+			status, message, problem := "Unknown", "", ""
+			if i := slices.IndexFunc(c.Conditions, func(c corev1.ComponentCondition) bool { return c.Type == corev1.ComponentHealthy }); i >= 0 {
+				status, message, problem = "Unhealthy", c.Conditions[i].Message, c.Conditions[i].Error
+				if c.Conditions[i].Status == corev1.ConditionTrue {
+					status = "Healthy"
+				}
+			}
+			return []any{c.Name, status, message, problem}
 		}),
 	}
 }

@@ -44,6 +44,10 @@ func For(kind string) (Printer, bool) {
 		return nodeMetricsPrinter(), true
 	case "Node":
 		return nodePrinter(), true
+	case "PodTemplate":
+		return podTemplatePrinter(), true
+	case "ComponentStatus":
+		return componentStatusPrinter(), true
 	case "Event":
 		return eventPrinter(), true
 	case "Namespace":
