@@ -50,7 +50,7 @@ func TestToolboxIsThere(t *testing.T) {
 	}
 	for command, want := range map[string]string{
 		"echo one | tr o 0; id -u":               "0ne\n12345\n",
-		"ls /licenses | wc -l":                   "8\n",
+		"ls /licenses | grep -c mvdan.cc":        "1\n", // and those of all other modules in it
 		"ps -o pid=,args= | head -n 1":           "1 /bin/sh\n",
 		"grep -c nobody /etc/passwd; echo $HOME": "1\n/root\n",
 	} {
