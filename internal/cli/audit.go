@@ -43,20 +43,20 @@ func newAudit(t Terminal) *cobra.Command {
 	f := &auditCommand{}
 	cmd := &cobra.Command{
 		Use:   "audit [POD | TYPE/NAME | TYPE [NAME]]",
-		Short: "Tell who did what: to a pod, to any object, or altogether",
-		Long: `Read the audit log of this machine's server: who did what to which object, when, from where, and with what result. Debug
-containers, commands run in pods and commands run from images are told with image, command and container.
+		Short: "Show who did what: to a pod, to any object, or overall",
+		Long: `Read the audit log of this machine's server: who did what to which object, when, from where, and with what result. For debug
+containers, commands run in pods and commands run from images, it shows the image, command and container.
 
-Without an argument all requests on record are told, of all namespaces unless -n names one. The log is a file in the server's data
-folder that only root may read; rotated files are read too. What is on record is said by the server's audit policy: by default
-all that changes something, reads something secret or reaches into a pod, and all that was refused.
+Without arguments it shows all recorded requests, in all namespaces unless -n names one. The log is a file in the server's data folder
+that only root can read; rotated files are read too. The server's audit policy defines what is recorded: by default every request that
+changes something, reads secrets or reaches into a pod, and every request that was refused.
 
-Exit codes: 1 the log cannot be read, 2 wrong command line.`,
-		Example: `  sudo wherry audit web                        # what was done to pod web
+Exit codes: 1 the log cannot be read, 2 incorrect usage.`,
+		Example: `  sudo wherry audit web                        # what was done to the pod web
   sudo wherry audit -n shop web --since 1h -o wide
   sudo wherry audit secret/db                  # who read or changed a secret
   sudo wherry audit --user jane --verb create,delete
-  sudo wherry audit --refused -f               # follow what is refused
+  sudo wherry audit --refused -f               # follow refused requests
   sudo wherry audit web -o json | jq .user.username`,
 		Args:              cobra.MaximumNArgs(2),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args) },
@@ -64,18 +64,18 @@ Exit codes: 1 the log cannot be read, 2 wrong command line.`,
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.file, "audit-log-path", "", "the log, if the server was given another; default: <data-dir>/audit/audit.log")
-	fl.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
-	fl.StringSliceVar(&f.users, "user", nil, "only requests of these users, also when another acted as them")
+	fl.StringVar(&f.file, "audit-log-path", "", "the audit log, if the server was started with a different one; default: <data-dir>/audit/audit.log")
+	fl.BoolVarP(&f.all, "all-namespaces", "A", false, "in all namespaces")
+	fl.StringSliceVar(&f.users, "user", nil, "only requests by these users, including those who impersonated them")
 	fl.StringSliceVar(&f.verbs, "verb", nil, "only these verbs: create, update, patch, delete, deletecollection, get, list, watch")
-	fl.DurationVar(&f.since, "since", 0, "only requests younger than this, as 30m")
+	fl.DurationVar(&f.since, "since", 0, "only requests newer than this, for example 30m")
 	fl.StringVar(&f.sinceTime, "since-time", "", "only requests after this time (RFC3339)")
-	fl.BoolVar(&f.refused, "refused", false, "only what was refused (401, 403)")
-	fl.BoolVar(&f.failed, "failed", false, "only what failed, for whatever reason")
-	fl.IntVar(&f.tail, "tail", -1, "only the last so many requests; -1 for all")
-	fl.StringVarP(&f.output, "output", "o", "", "wide, json or yaml (the events as they are in the log, one document each)")
-	fl.BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
-	fl.BoolVar(&f.utc, "utc", false, "times in UTC instead of local time")
+	fl.BoolVar(&f.refused, "refused", false, "only refused requests (401, 403)")
+	fl.BoolVar(&f.failed, "failed", false, "only failed requests, for whatever reason")
+	fl.IntVar(&f.tail, "tail", -1, "only this many of the most recent requests; -1 for all")
+	fl.StringVarP(&f.output, "output", "o", "", "wide, json or yaml (the events as in the log, one document each)")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "follow new requests")
+	fl.BoolVar(&f.utc, "utc", false, "show times in UTC instead of local time")
 	for name, values := range map[string][]string{
 		"output": {"wide", "json", "yaml"},
 		"verb":   {"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch"},
@@ -97,13 +97,13 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 	case f.tail < -1:
 		return wrong("--tail %d: give a number of requests, or -1 for all", f.tail)
 	case f.tail >= 0 && (f.output == "json" || f.output == "yaml"):
-		return wrong("--tail is for the table; with -o %s take the end of the output", f.output)
+		return wrong("--tail only works with the table; with -o %s use the end of the output", f.output)
 	case f.since != 0 && f.sinceTime != "":
-		return wrong("--since and --since-time say the same; give one of them")
+		return wrong("--since and --since-time exclude each other; give one of them")
 	case f.since < 0:
-		return wrong("--since %s: give a time above zero", f.since)
+		return wrong("--since %s: give a duration above zero", f.since)
 	case f.all && f.Namespace != "":
-		return wrong("-n and -A contradict one another; give one of them")
+		return wrong("-n and -A exclude each other; give one of them")
 	}
 	if f.since > 0 {
 		out.Since = now.Add(-f.since)
@@ -229,7 +229,7 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 		return f.explain(err)
 	}
 	if unreadable > 0 {
-		fmt.Fprintf(t.Err, "%d lines of the log cannot be read and are left out (cut off, or not in format json)\n", unreadable)
+		fmt.Fprintf(t.Err, "skipped %d lines of the log that cannot be read (truncated, or not in JSON format)\n", unreadable)
 	}
 	return out.end()
 }
@@ -249,9 +249,9 @@ func (f *auditCommand) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("only root may read the audit log %s: run it with sudo", f.path())
+		return fmt.Errorf("only root can read the audit log %s: run it with sudo", f.path())
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no audit log %s: is %s the server's data folder (--data-dir), does it run with another --audit-log-path, "+
+		return fmt.Errorf("audit log %s does not exist: is %s the server's data folder (--data-dir), is it running with a different --audit-log-path, "+
 			"or without a log?", f.path(), filepath.Dir(filepath.Dir(f.path())))
 	case errors.Is(err, syscall.EPIPE):
 		return nil
@@ -309,7 +309,7 @@ func (p *auditPrinter) end() error {
 	if err := p.lines(); err != nil || p.headed {
 		return err
 	}
-	_, err := fmt.Fprintln(p.note, "Nothing of that is on record.")
+	_, err := fmt.Fprintln(p.note, "No matching requests found.")
 	return err
 }
 

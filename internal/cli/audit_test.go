@@ -52,33 +52,33 @@ func TestAuditCommand(t *testing.T) {
 2026-03-04 12:00:00 jane default 201 create pods/web
 2026-03-04 12:00:01 joe default 403 Forbidden exec in pods/web
 2026-03-04 12:00:02 jane shop 200 delete secrets/db
-2026-03-04 12:00:03 jane - 200 delete nodes/n1`, "1 lines of the log cannot be read"},
+2026-03-04 12:00:03 jane - 200 delete nodes/n1`, "skipped 1 lines of the log that cannot be read"},
 		"a pod": {[]string{"web"}, 0, `TIME USER NAMESPACE RESULT WHAT
 2026-03-04 12:00:00 jane default 201 create pods/web
 2026-03-04 12:00:01 joe default 403 Forbidden exec in pods/web`, ""},
 		"wide": {[]string{"pod/web", "--refused", "-o", "wide"}, 0, `TIME USER NAMESPACE RESULT FROM AGENT AUDIT-ID WHAT MESSAGE
 2026-03-04 12:00:01 joe default 403 Forbidden 10.0.0.9 kubectl/v1.37 2 exec in pods/web not joe`, ""},
 		"of another namespace": {[]string{"secret", "db", "-n", "shop"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:02 jane shop 200 delete secrets/db", ""},
-		"not of this one":      {[]string{"secret/db"}, 0, "", "Nothing of that is on record."},
+		"not of this one":      {[]string{"secret/db"}, 0, "", "No matching requests found."},
 		"wherever":             {[]string{"secret/db", "-A"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:02 jane shop 200 delete secrets/db", ""},
 		"a kind":               {[]string{"secrets"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:02 jane shop 200 delete secrets/db", ""},
 		"a node":               {[]string{"node/n1"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:03 jane - 200 delete nodes/n1", ""},
 		"last":                 {[]string{"--tail", "1"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:03 jane - 200 delete nodes/n1", ""},
 		"who did what":         {[]string{"--user", "jane", "--verb", "create,get"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:00 jane default 201 create pods/web", ""},
 		"since":                {[]string{"--since-time", "2026-03-04T12:00:03Z"}, 0, "TIME USER NAMESPACE RESULT WHAT\n2026-03-04 12:00:03 jane - 200 delete nodes/n1", ""},
-		"long ago":             {[]string{"--since", "1s"}, 0, "", "Nothing of that is on record."},
+		"long ago":             {[]string{"--since", "1s"}, 0, "", "No matching requests found."},
 
 		"output":      {[]string{"-o", "xml"}, 2, "", "-o xml: use wide, json or yaml"},
 		"two times":   {[]string{"--since", "1h", "--since-time", "2026-03-04T12:00:03Z"}, 2, "", "give one of them"},
 		"no time":     {[]string{"--since-time", "noon"}, 2, "", "is not a time such as"},
 		"tail":        {[]string{"--tail", "-2"}, 2, "", "give a number of requests"},
-		"tail json":   {[]string{"--tail", "2", "-o", "json"}, 2, "", "--tail is for the table"},
-		"negative":    {[]string{"--since", "-1h"}, 2, "", "give a time above zero"},
-		"both":        {[]string{"-n", "a", "-A"}, 2, "", "contradict one another"},
+		"tail json":   {[]string{"--tail", "2", "-o", "json"}, 2, "", "--tail only works with the table"},
+		"negative":    {[]string{"--since", "-1h"}, 2, "", "give a duration above zero"},
+		"both":        {[]string{"-n", "a", "-A"}, 2, "", "exclude each other"},
 		"no object":   {[]string{"pod/"}, 2, "", "give POD or TYPE/NAME"},
 		"two objects": {[]string{"pod/a", "pod/b"}, 2, "", "give TYPE/NAME or TYPE NAME"},
 		"three":       {[]string{"a", "b", "c"}, 2, "", `unexpected argument "c"`},
-		"no log":      {[]string{"--audit-log-path", dir + "/none/audit.log"}, 1, "", "there is no audit log " + dir + "/none/audit.log"},
+		"no log":      {[]string{"--audit-log-path", dir + "/none/audit.log"}, 1, "", "audit log " + dir + "/none/audit.log does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -117,7 +117,7 @@ func TestAuditCommand(t *testing.T) {
 func TestAuditNotRoot(t *testing.T) {
 	f := &auditCommand{}
 	f.DataDir = "/data"
-	if err := f.explain(os.ErrPermission); !strings.Contains(err.Error(), "only root may read the audit log /data/audit/audit.log: run it with sudo") {
+	if err := f.explain(os.ErrPermission); !strings.Contains(err.Error(), "only root can read the audit log /data/audit/audit.log: run it with sudo") {
 		t.Error(err)
 	}
 	other := errors.New("other")

@@ -68,7 +68,7 @@ func unreached(err error) string {
 		}
 	}
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Sprintf("the name %s is not known", name.Name)
+		return fmt.Sprintf("unknown host %s", name.Name)
 	}
 	if dial.Timeout() {
 		return "timed out"
@@ -80,13 +80,13 @@ func unreached(err error) string {
 func (s source) words(address, why string) string {
 	switch {
 	case s.dataDir != "" && server.Locked(s.dataDir):
-		return fmt.Sprintf("the wherry server on %s does not answer yet (%s): it is starting or stopping; try again in a moment", address, why)
+		return fmt.Sprintf("the wherry server on %s does not respond yet (%s): it is starting or stopping; try again in a moment", address, why)
 	case s.dataDir != "":
-		return fmt.Sprintf("the wherry server on %s does not answer (%s): start it with %s", address, why, startCommand(s.dataDir))
+		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why, startCommand(s.dataDir))
 	case onThisMachine(address):
-		return fmt.Sprintf("the server on %s does not answer (%s): if it is this machine's, start it with sudo wherry server", address, why)
+		return fmt.Sprintf("the server on %s does not respond (%s): if it is this machine's, start it with sudo wherry server", address, why)
 	}
-	return fmt.Sprintf("the server on %s does not answer (%s): see that it runs, and that the kubeconfig has its address", address, why)
+	return fmt.Sprintf("the server on %s does not respond (%s): check that it is running and that the kubeconfig has the right address", address, why)
 }
 
 func onThisMachine(address string) bool {
@@ -147,11 +147,11 @@ func readable(by, path string) error {
 	case err == nil:
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return fmt.Errorf("%s names %s, which is a folder", by, path)
+			return fmt.Errorf("%s is set to %s, which is a folder", by, path)
 		}
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s names %s, and there is no such file", by, path)
+		return fmt.Errorf("%s is set to %s, which does not exist", by, path)
 	case errors.Is(err, fs.ErrPermission):
 		return onlyRoot(path)
 	}
@@ -160,11 +160,11 @@ func readable(by, path string) error {
 
 // onlyRoot says what to do about a kubeconfig that the user may not read.
 func onlyRoot(path string) error {
-	return fmt.Errorf("only root may read %s: run it with sudo, or copy the file and set KUBECONFIG to the copy", path)
+	return fmt.Errorf("only root can read %s: run it with sudo, or copy the file and set KUBECONFIG to the copy", path)
 }
 
 // neverStarted says that there is no server that a command could mean.
 func neverStarted(dataDir string) error {
-	return fmt.Errorf("no server has been started on this machine (there is no %s): start one with %s, or set KUBECONFIG",
+	return fmt.Errorf("no server has been started on this machine (%s does not exist): start one with %s, or set KUBECONFIG",
 		server.Kubeconfig(dataDir), startCommand(dataDir))
 }

@@ -46,7 +46,7 @@ func TestServerAway(t *testing.T) {
 	dir := alone(t)
 	address := nobody(t)
 	kubeconfigOf(t, server.Kubeconfig(dir), address)
-	want := "error: the wherry server on " + address + " does not answer (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
+	want := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
 	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "token list", "debug ls"} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code == 0 || errs != want || out != "" {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
@@ -61,17 +61,17 @@ func TestKubeconfigMistyped(t *testing.T) {
 	address := nobody(t)
 	kubeconfigOf(t, good, address)
 	for variable, want := range map[string]string{
-		"/typo":                  "error: KUBECONFIG names /typo, and there is no such file\n",
-		"/typo:/other":           "error: KUBECONFIG names /typo, and there is no such file\n",
-		"/typo:" + good:          "error: the server on " + address + " does not answer (connection refused): if it is this machine's, start it with sudo wherry server\n",
-		filepath.Dir(good) + "/": "error: KUBECONFIG names " + filepath.Dir(good) + "/, which is a folder\n",
+		"/typo":                  "error: KUBECONFIG is set to /typo, which does not exist\n",
+		"/typo:/other":           "error: KUBECONFIG is set to /typo, which does not exist\n",
+		"/typo:" + good:          "error: the server on " + address + " does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n",
+		filepath.Dir(good) + "/": "error: KUBECONFIG is set to " + filepath.Dir(good) + "/, which is a folder\n",
 	} {
 		t.Setenv("KUBECONFIG", variable)
 		if code, _, errs := call(t, "", "timeline", "web"); code != 1 || !strings.HasPrefix(errs, want) {
 			t.Errorf("%s: %d, %q", variable, code, errs)
 		}
 	}
-	if code, _, errs := call(t, "", "timeline", "web", "--kubeconfig", "/typo"); code != 1 || errs != "error: --kubeconfig names /typo, and there is no such file\n" {
+	if code, _, errs := call(t, "", "timeline", "web", "--kubeconfig", "/typo"); code != 1 || errs != "error: --kubeconfig is set to /typo, which does not exist\n" {
 		t.Errorf("--kubeconfig: %d, %q", code, errs)
 	}
 }
@@ -79,8 +79,8 @@ func TestKubeconfigMistyped(t *testing.T) {
 // What kubectl says of a server that does not answer becomes one sentence; what a server says of others stays.
 func TestKubectlWords(t *testing.T) {
 	for said, want := range map[string]string{
-		"The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?":                                                                                                        "error: the wherry server on 127.0.0.1:6443 does not answer (connection refused): start it with sudo wherry server --data-dir /none",
-		`error: error validating "x": error validating data: failed to download openapi: Get "https://127.0.0.1:6443/openapi/v2?timeout=32s": dial tcp 127.0.0.1:6443: connect: connection refused; if you choose`: "error: the wherry server on 127.0.0.1:6443 does not answer (connection refused): start it with sudo wherry server --data-dir /none",
+		"The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?":                                                                                                        "error: the wherry server on 127.0.0.1:6443 does not respond (connection refused): start it with sudo wherry server --data-dir /none",
+		`error: error validating "x": error validating data: failed to download openapi: Get "https://127.0.0.1:6443/openapi/v2?timeout=32s": dial tcp 127.0.0.1:6443: connect: connection refused; if you choose`: "error: the wherry server on 127.0.0.1:6443 does not respond (connection refused): start it with sudo wherry server --data-dir /none",
 		`Error from server: error dialing backend: dial tcp 10.0.0.7:10250: connect: connection refused`:                                                                                                           "same",
 		`Error from server (InternalError): failed calling webhook "x": Post "https://10.0.0.7:443/x": dial tcp 10.0.0.7:443: connect: connection refused`:                                                         "same",
 		`Error from server (NotFound): pods "web" not found`:                                                                                                                                                       "same",
@@ -101,9 +101,9 @@ func TestAwayWords(t *testing.T) {
 		"127.0.0.1:6443": "if it is this machine's, start it with sudo wherry server",
 		"[::1]:6443":     "if it is this machine's, start it with sudo wherry server",
 		"localhost":      "if it is this machine's, start it with sudo wherry server",
-		"192.0.2.1:6443": "see that it runs, and that the kubeconfig has its address",
+		"192.0.2.1:6443": "check that it is running and that the kubeconfig has the right address",
 	} {
-		if got := (source{}).words(address, "timed out"); !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "the server on "+address+" does not answer (timed out): ") {
+		if got := (source{}).words(address, "timed out"); !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "the server on "+address+" does not respond (timed out): ") {
 			t.Errorf("%s: %q", address, got)
 		}
 	}

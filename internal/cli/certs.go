@@ -36,13 +36,13 @@ func newCerts(t Terminal) *cobra.Command {
 	var dir, output string
 	cmd := &cobra.Command{
 		Use:   "certs",
-		Short: "List certificates and keys and when they end; rotate them",
-		Long: `List the certificates and keys of a data folder and when they end, and, of a server that runs, those that it and its nodes show.
+		Short: "List certificates and keys and when they expire; rotate them",
+		Long: `List the certificates and keys in a data folder and when they expire; if the server is running, also those that it and its nodes present.
 
-A running server renews its own certificates, its nodes' and the administrator's kubeconfig before they end. What has signed them all,
-the CA, lives for ten years and is renewed by hand: wherry certs rotate.
+A running server renews its own certificates, its nodes' and the administrator's kubeconfig before they expire. The CA that signs them
+is valid for ten years and is renewed by hand: wherry certs rotate.
 
-Exit codes: 1 failure, 2 wrong command line.`,
+Exit codes: 1 failure, 2 incorrect usage.`,
 		Example: `  sudo wherry certs
   sudo wherry certs -o json | jq '.items[] | select(.ends < "2031")'`,
 		Args: cobra.NoArgs,
@@ -56,7 +56,7 @@ Exit codes: 1 failure, 2 wrong command line.`,
 				return err
 			}
 			if len(items) == 0 {
-				return fmt.Errorf("there are no certificates in %s: no server or agent was started with this data folder", abs)
+				return fmt.Errorf("no certificates in %s: no server or agent has been started with this data folder", abs)
 			}
 			items = append(items, shownCerts(cmd.Context(), t, abs)...)
 			if output != "" {
@@ -109,7 +109,7 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 			}
 			errs = append(errs, err)
 		}
-		fmt.Fprintf(t.Err, "%s cannot be asked for its certificate: %v\n", name, errors.Join(errs...))
+		fmt.Fprintf(t.Err, "cannot get the certificate of %s: %v\n", name, errors.Join(errs...))
 	}
 	if u, err := url.Parse(config.Host); err == nil {
 		look("API server", u.Host)
@@ -120,7 +120,7 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		fmt.Fprintf(t.Err, "the nodes are not known: %v\n", err)
+		fmt.Fprintf(t.Err, "cannot list the nodes: %v\n", err)
 		return items
 	}
 	for _, n := range nodes.Items {
@@ -168,7 +168,7 @@ func shownAt(ctx context.Context, name, address string) (pki.Item, error) {
 	defer conn.Close()
 	c, ok := conn.(*tls.Conn)
 	if !ok || len(c.ConnectionState().PeerCertificates) == 0 {
-		return pki.Item{}, errors.New("it shows none")
+		return pki.Item{}, errors.New("it presents none")
 	}
 	return pki.Describe(name, address, "by the running server or agent", c.ConnectionState().PeerCertificates[0]), nil
 }
@@ -178,18 +178,18 @@ func newCertsRotate(t Terminal) *cobra.Command {
 	var finish bool
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace the CA and the key of service account tokens",
-		Long: `Replace the CA and the key of service account tokens of a data folder, in two steps. The server must be stopped; pods run on.
+		Short: "Replace the CA and the key for service account tokens",
+		Long: `Replace a data folder's CA and its key for service account tokens, in two steps. The server must be stopped; pods keep running.
 
-  1. wherry certs rotate           makes new ones. Everything signed by the former ones stays good, and whoever knows only the
-                                   former CA still accepts the server. Start the server again: pods get the new CA and new tokens
-                                   within the hour, kubeconfigs written from then on hold both CAs.
-  2. wherry certs rotate --finish  ends that: kubeconfigs, agents and tokens of before the first step are refused. Stop the server for
-                                   it when all people have new kubeconfigs (wherry kubeconfig) and all agents have joined anew.
+  1. wherry certs rotate           creates new ones. Everything signed by the old ones stays valid, and clients that know only the
+                                   old CA still accept the server. Start the server again: pods get the new CA and new tokens
+                                   within an hour, and kubeconfigs written from then on contain both CAs.
+  2. wherry certs rotate --finish  ends that: kubeconfigs, agents and tokens from before the first step are rejected. Stop the server for
+                                   it when all users have new kubeconfigs (wherry kubeconfig) and all agents have joined again.
 
-The administrator's kubeconfig in the data folder is rewritten by both.
+Both steps rewrite the administrator's kubeconfig in the data folder.
 
-Exit codes: 1 failure, 2 wrong command line, 10 not root, 12 the server runs, 15 no data folder of a server.`,
+Exit codes: 1 failure, 2 incorrect usage, 10 not root, 12 the server is running, 15 not the data folder of a server.`,
 		Example: `  sudo wherry certs rotate
   sudo wherry certs rotate --finish`,
 		Args: cobra.NoArgs,
@@ -205,16 +205,16 @@ Exit codes: 1 failure, 2 wrong command line, 10 not root, 12 the server runs, 15
 			case err != nil:
 				return err
 			case !changed:
-				fmt.Fprintln(t.Err, "nothing to finish: no rotation is under way")
+				fmt.Fprintln(t.Err, "nothing to finish: no rotation is in progress")
 			case finish:
-				fmt.Fprintln(t.Err, "finished: what the former CA and key have signed is refused from the server's next start on")
+				fmt.Fprintln(t.Err, "finished: from the server's next start on, anything signed by the old CA and key is rejected")
 			default:
-				fmt.Fprintln(t.Err, "rotated: start the server; what the former CA and key have signed stays good until wherry certs rotate --finish")
+				fmt.Fprintln(t.Err, "rotated: start the server; anything signed by the old CA and key stays valid until wherry certs rotate --finish")
 			}
 			return nil
 		},
 	}
 	dataDirFlag(cmd, &dir)
-	cmd.Flags().BoolVar(&finish, "finish", false, "end the time in which both are good")
+	cmd.Flags().BoolVar(&finish, "finish", false, "end the period in which both are valid")
 	return cmd
 }

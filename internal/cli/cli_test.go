@@ -73,8 +73,8 @@ func TestWrongUse(t *testing.T) {
 		{"run --rm --detach -f " + good, 2, "choose one"},
 		{"run -o table -f " + good, 2, "use json, yaml or name"},
 		{"run --timeout -1s -f " + good, 2, "must not be negative"},
-		{"run --detach -f " + good, 125, "--detach needs a server that stays"},
-		{"run --kubeconfig /no/such -f " + good, 125, "--kubeconfig names /no/such, and there is no such file"},
+		{"run --detach -f " + good, 125, "--detach needs a server that keeps running"},
+		{"run --kubeconfig /no/such -f " + good, 125, "--kubeconfig is set to /no/such, which does not exist"},
 		{"get pods -n x", 2, `unknown command "get"; did you mean wherry kubectl get?`},
 		{"apply -f x", 2, "did you mean wherry kubectl apply?"},
 		{"logs web", 2, "did you mean wherry kubectl logs?"},
@@ -222,7 +222,7 @@ func TestKubectlFindsTheServer(t *testing.T) {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 	t.Setenv("KUBECONFIG", "/no/such")
-	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG names /no/such, and there is no such file" {
+	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG is set to /no/such, which does not exist" {
 		t.Errorf("the user's own, mistyped: %v", err)
 	}
 	if _, err := chooseKubeconfig(dir, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {

@@ -52,7 +52,7 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 		return nil, err
 	}
 	if err := awaitReady(ctx, client); err != nil {
-		return nil, fmt.Errorf("the server that %s names does not answer: %w", path, err)
+		return nil, fmt.Errorf("the server in %s does not respond: %w", path, err)
 	}
 	return &connection{client: client, config: config, close: func() error { return nil }}, nil
 }
@@ -61,7 +61,7 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 // finds it.
 func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
 	if f.options.Detach {
-		return nil, fmt.Errorf("--detach needs a server that stays, and none runs on %s: start one with sudo wherry server", dir)
+		return nil, fmt.Errorf("--detach needs a server that keeps running, and none is running on %s: start one with sudo wherry server", dir)
 	}
 	opts := server.Defaults()
 	opts.DataDir = dir
@@ -76,7 +76,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	if err != nil {
 		return nil, err
 	}
-	screen.Announce("no server is running; bringing one up in %s for this run", dir)
+	screen.Announce("no server is running; starting one in %s for this run", dir)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -89,7 +89,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	case err := <-ended:
 		cancel()
 		if err == nil {
-			err = errors.New("the server ended while it was starting")
+			err = errors.New("the server exited during startup")
 		}
 		return nil, errors.Join(err, file.Close())
 	case <-interrupts:
@@ -99,7 +99,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	screen.Say("server is up")
+	screen.Say("server is running")
 	return &connection{client: client, config: config, own: true, close: stop}, nil
 }
 

@@ -42,17 +42,16 @@ func newCp(t Terminal) *cobra.Command {
 	f := &cpFlags{}
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE... DESTINATION",
-		Short: "Copy files out of and into containers, also dead ones, and such without tar",
-		Long: `Copy a file or a folder out of a container, or into one. One of the two is POD:PATH, or NAMESPACE/POD:PATH.
+		Short: "Copy files to and from containers, even dead ones and ones without tar",
+		Long: `Copy a file or folder from a container, or to one. Either the source or the destination is POD:PATH or NAMESPACE/POD:PATH.
 
-Nothing is needed in the container: no tar, no shell, and it need not run. It is the filesystem of its last run that is read, with
-its volumes. An existing folder as the destination is copied into; else the destination is the copy's name. The last part of a path in
-a pod may be a pattern (*.log); what matches goes into an existing folder, as several sources do. With - as the destination a tar
-archive goes to standard output; with - as the source one comes from standard input, and is unpacked in an existing folder.
+The container needs no tar and no shell, and need not be running: the command uses the filesystem of its last run, including volumes.
+If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. The last part of
+a path in a pod may be a pattern (*.log); several matches, like several sources, need an existing folder. With - as the destination, a
+tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
 
-Modes, times and links are kept; owners are the user's own on this machine, root in the container. Files of the same name are
-replaced when the copy is whole: a copy that is interrupted leaves those that were there. Symbolic links are not followed out of the
-container.`,
+Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
+once the copy is complete: an interrupted copy leaves them as they were. Symbolic links are not followed out of the container.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
   wherry cp ./fixed.conf web:/etc/app/app.conf
@@ -68,9 +67,9 @@ container.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&f.container, "container", "c", "", "the container; default: the pod's default one, or its first")
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "read and write as this user, UID or UID:GID; default: root, or the container's user where the pod allows no root")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	cmd.Flags().StringVarP(&f.container, "container", "c", "", "the container; default: the pod's default container, or its first")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "read and write as this user, UID or UID:GID; default: root, or the container's user if the pod must not run as root")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd
@@ -96,7 +95,7 @@ func parsePlace(text string) (place, error) {
 	case p.pod == "" || strings.Contains(p.pod, "/"):
 		return p, fmt.Errorf("%q: want POD:PATH or NAMESPACE/POD:PATH", text)
 	case after == "":
-		return p, fmt.Errorf("%q: which path in the pod?", text)
+		return p, fmt.Errorf("%q: the path in the pod is missing", text)
 	}
 	return p, nil
 }
@@ -107,7 +106,7 @@ func (f *cpFlags) all(ctx context.Context, t Terminal, sources []string, destina
 		destination += "/"
 	}
 	if len(sources) > 1 && (destination == "-" || slices.Contains(sources, "-")) {
-		return &Exit{exitUsage, errors.New("- stands for one archive: give one source and one destination with it")}
+		return &Exit{exitUsage, errors.New("- is a single archive: give one source and one destination with it")}
 	}
 	for _, source := range sources {
 		if err := f.run(ctx, t, source, destination); err != nil {
@@ -132,7 +131,7 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 	remote := from
 	switch {
 	case (from.pod == "") == (to.pod == ""):
-		return &Exit{exitUsage, errors.New("one of source and destination must be in a pod (POD:PATH), the other on this machine")}
+		return &Exit{exitUsage, errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}
 	case from.pod == "":
 		remote = to
 	}
@@ -157,7 +156,7 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 		return f.interrupted(ctx, err, from.path)
 	}
 	if !podRuns(pod, f.container) {
-		fmt.Fprintf(t.Err, "container %s of pod %s does not run: when it is started again, what was copied is gone, unless it is in a volume\n", f.container, pod.Name)
+		fmt.Fprintf(t.Err, "container %s of pod %s is not running: files copied outside a volume are lost when it restarts\n", f.container, pod.Name)
 	}
 	return nil
 }
@@ -167,7 +166,7 @@ func (f *cpFlags) interrupted(ctx context.Context, err error, what string) error
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return &Exit{session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied whole", what)}
+	return &Exit{session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied completely", what)}
 }
 
 // podRuns tells whether a container of a pod runs.
@@ -267,7 +266,7 @@ func localTarget(to, base string) (folder, name string, err error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", "", err
 	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):
-		return "", "", fmt.Errorf("there is no folder %s", to)
+		return "", "", fmt.Errorf("folder %s does not exist", to)
 	}
 	abs, err := filepath.Abs(to)
 	if err != nil {
@@ -369,5 +368,5 @@ func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base st
 }
 
 func (f *cpFlags) skipped(t Terminal) func(path, why string) {
-	return func(path, why string) { fmt.Fprintf(t.Err, "left out: %s: %s\n", path, why) }
+	return func(path, why string) { fmt.Fprintf(t.Err, "skipped %s: %s\n", path, why) }
 }

@@ -126,7 +126,7 @@ func TestCpManySources(t *testing.T) {
 	if folder, name, err := localTarget(dir, "*.log"); err != nil || folder != dir || name != "." {
 		t.Errorf("%s %s %v", folder, name, err)
 	}
-	if _, _, err := localTarget(filepath.Join(dir, "none"), "*.log"); err == nil || !strings.Contains(err.Error(), "there is no folder") {
+	if _, _, err := localTarget(filepath.Join(dir, "none"), "*.log"); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("%v", err)
 	}
 	for _, args := range [][]string{{"a", "-", "web:/x"}, {"web:/a", "web:/b", "-"}} {

@@ -30,37 +30,37 @@ func newDebug(t Terminal) *cobra.Command {
 	f := &debugFlags{}
 	cmd := &cobra.Command{
 		Use:   "debug POD [-- COMMAND [ARG...]]",
-		Short: "Open a shell in a pod, whatever its images hold",
-		Long: `Open a shell in a pod, whatever its images hold.
+		Short: "Open a shell in a pod, whatever its images contain",
+		Long: `Open a shell in a pod, whatever its images contain.
 
-A debug container (an ephemeral container) is added to the pod and attached to. Without --image it is the built-in toolbox, which
-needs no registry: shell, ps, ls, grep, find, vi, ip, ss, ping, nslookup, wget, nc, strace, nsenter and more. In a pod with one
+The command adds a debug container (an ephemeral container) to the pod and attaches to it. The default image is the built-in toolbox,
+which needs no registry: shell, ps, ls, grep, find, vi, ip, ss, ping, nslookup, wget, nc, strace, nsenter and more. In a pod with one
 main container it sees that container's processes, and its files under /proc/1/root.
 
-Where nothing runs any more (the pod has ended, the container is in a crash loop) the shell opens beside the dead: every
-container's last filesystem, with its volumes, is under /c/NAME; environment, exit evidence and last log lines are under
-/c/.wherry/NAME. That shell leaves nothing in the pod, and lives when the container is started again.
+If nothing is running (the pod has ended, or the container is in a crash loop), the shell gives you what the containers left behind:
+the last filesystem of each, including volumes, is under /c/NAME; its environment, exit status and last log lines are under
+/c/.wherry/NAME. This shell leaves nothing behind in the pod, and survives a restart of the container.
 
-It runs as root; in a pod that must run without root, as the user of the container that it looks at; with --user, as whom you say.
+It runs as root by default; in a pod that must not run as root, as the user of its target container; with --user, as that user.
 
-Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD comes back to it, and makes none. With an image or a command, -c
-names a new one. Every run is on record: wherry debug history. A pod that is named like one of the commands below is given with -p.
-With node/NAME in the place of the pod, the shell is on the node itself, whose files are under /host.
+Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to it, and never creates one. With an image or a command,
+-c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
+With node/NAME instead of a pod, the shell is on the node itself, with the node's files under /host.
 
-The exit code is the command's; 125 if the session failed, 126 and 127 if the command could not be run or was not found, 1 if the
-server refused.`,
+The exit code is the command's; 125 if the session failed, 126 or 127 if the command could not be run or was not found, 1 if the server
+refused.`,
 		Example: `  wherry debug web                                   # a shell
   wherry debug web -- ss -tlnp                       # one command
   wherry debug web --target sidecar                  # see the processes of one container
   wherry debug web -m registry.example.com/tools:1 --profile sysadmin
-  wherry debug web --ttl 30m                         # stopped after half an hour, whatever happens
-  wherry debug -c debug web                          # back to a running one
+  wherry debug web --ttl 30m                         # stop it after half an hour, whatever happens
+  wherry debug -c debug web                          # reattach to a running one
   wherry debug node/vm                               # the node itself; its files are under /host
-  wherry debug ls                                    # who debugs what now
-  wherry debug history web                           # who did, and how it ended`,
+  wherry debug ls                                    # who is debugging what now
+  wherry debug history web                           # who did so before, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.Pod == "" {
-				return &Exit{exitUsage, errors.New("which pod? wherry debug POD, or -p POD")}
+				return &Exit{exitUsage, errors.New("no pod given: use wherry debug POD, or -p POD")}
 			}
 			return nil
 		},
@@ -176,7 +176,7 @@ func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *cor
 
 // visit runs the command beside the pod's containers, which need not run (IX-09).
 func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
-	f.say(t, "nothing runs in pod %s that a debug container could join: files are under /c/NAME, evidence under /c/.wherry/NAME", pod.Name)
+	f.say(t, "nothing is running in pod %s that a debug container could join: files are under /c/NAME, evidence is under /c/.wherry/NAME", pod.Name)
 	if f.Talks(t.Err) {
 		for _, line := range poddebug.Evidence(pod, time.Now(), lastWords(ctx, c, pod)) {
 			f.say(t, "  %s", line)
@@ -224,7 +224,7 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 	}
 	if left {
 		if !f.Remove {
-			f.say(t, "left it running; back: %s", f.wayBack(pod, name))
+			f.say(t, "left running; to return: %s", f.wayBack(pod, name))
 		}
 		return nil
 	}
@@ -236,7 +236,7 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		f.reason(t, why)
 	}
 	if end == nil { // the line was lost, or somebody's EOF ended this session only
-		f.say(t, "the session has ended, the debug container runs; back: %s", f.wayBack(pod, name))
+		f.say(t, "the session has ended, the debug container is still running; to return: %s", f.wayBack(pod, name))
 		return nil
 	}
 	return exitWith(int(end.ExitCode), nil)

@@ -23,7 +23,7 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls [POD]",
 		Aliases: []string{"list"},
-		Short:   "List the debug containers of a pod, or of all pods",
+		Short:   "List the debug containers in one pod, or in all pods",
 		Example: `  wherry debug ls
   wherry debug ls web
   wherry debug ls -A
@@ -57,7 +57,7 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
 		},
 		ValidArgsFunction: f.completePods,
 	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "in all namespaces")
 	outputFlag(cmd, &output)
 	return cmd
 }

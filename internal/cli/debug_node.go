@@ -42,9 +42,9 @@ const (
 func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command []string) error {
 	switch {
 	case f.Image != "":
-		return &Exit{exitUsage, fmt.Errorf("a node is looked at with the built-in toolbox; with an image: wherry kubectl debug node/%s --image %s -it", node, f.Image)}
+		return &Exit{exitUsage, fmt.Errorf("node debugging uses the built-in toolbox; for another image: wherry kubectl debug node/%s --image %s -it", node, f.Image)}
 	case f.Container != "" || f.Target != "" || f.User != "":
-		return &Exit{exitUsage, errors.New("-c, --target and --user are about a pod's containers: leave them out for a node")}
+		return &Exit{exitUsage, errors.New("-c, --target and --user only apply to pods: leave them out for a node")}
 	}
 	pod, err := poddebug.NodePod(node, f.Profile, f.TTL)
 	if err != nil {
@@ -67,10 +67,10 @@ func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command 
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodePodRemoval)
 		defer cancel()
 		if err := pods.Delete(after, pod.Name, *metav1.NewDeleteOptions(0)); err != nil && !apierrors.IsNotFound(err) {
-			fmt.Fprintf(t.Err, "pod %s could not be deleted: %v\n", pod.Name, err)
+			fmt.Fprintf(t.Err, "cannot delete pod %s: %v\n", pod.Name, err)
 		}
 	}()
-	f.say(t, "node %s by pod %s, which goes when you leave; the node's files are under /host", node, pod.Name)
+	f.say(t, "node %s, through pod %s, which is deleted when you leave; the node's files are under /host", node, pod.Name)
 	if err := c.awaitNodePod(ctx, pod); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *client) awaitNodePod(ctx context.Context, pod *corev1.Pod) error {
 		return poddebug.NodePodUp(now)
 	})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("pod %s with image %s has not started on node %s within %s: see wherry kubectl describe pod %s",
+		return fmt.Errorf("pod %s with image %s did not start on node %s within %s: see wherry kubectl describe pod %s",
 			pod.Name, debugask.ToolboxImage, pod.Spec.NodeName, nodePodPatience, pod.Name)
 	}
 	return err

@@ -65,7 +65,7 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name, request stri
 }
 
 func replaced(pod, name string) error {
-	return fmt.Errorf("how this session ended is not known: debug container %s of pod %s was started again meanwhile; see wherry debug history %s", name, pod, pod)
+	return fmt.Errorf("cannot tell how this session ended: debug container %s of pod %s has been started again since; see wherry debug history %s", name, pod, pod)
 }
 
 // mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as its beginning is.
@@ -95,7 +95,7 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 func newDebugStop(t Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stop POD NAME...",
-		Short:   "Stop running debug containers; their record stays",
+		Short:   "Stop running debug containers; their records are kept",
 		Example: `  wherry debug stop web debug`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -124,7 +124,7 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "history [POD]",
-		Short: "Show who debugged a pod, with what, when, and how it ended; also of pods that are gone",
+		Short: "Show who debugged a pod, with what, when, and how it ended, even for deleted pods",
 		Example: `  wherry debug history web
   wherry debug history -o json | jq '.items[].spec.user'`,
 		Args: cobra.MaximumNArgs(1),

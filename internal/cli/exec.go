@@ -23,18 +23,17 @@ func newExec(t Terminal) *cobra.Command {
 	f := &execFlags{}
 	cmd := &cobra.Command{
 		Use:   "exec POD [-- COMMAND [ARG...]]",
-		Short: "Run a command in a container, or from an image beside all of them",
+		Short: "Run a command in a container, or from an image alongside all of them",
 		Long: `Run a command in a container of a pod, as kubectl exec does; or, with --image, run a command from an image in a fresh container
 inside the pod, which is removed when the command ends.
 
-With --image every container of the pod has its filesystem, volumes included, under /c/NAME: of those that run, and of those that
-have died. It is read-only unless --writable. The command is in the pod's network; with -c it sees the processes of that container.
-Without a command the image's own is run. The pod's images need to hold nothing for it, and nothing is left behind.
+With --image the filesystem of every container in the pod, running or dead, is under /c/NAME, including volumes. It is read-only unless
+--writable is given. The command shares the pod's network; with -c it sees the processes of that container. The default command is the
+image's own. The pod's images need nothing special for this, and nothing is left behind.
 
-The exit code is the command's; 126 and 127 if it could not be run or was not found, 125 if the session failed, 1 if the server
-refused.`,
+The exit code is the command's; 126 or 127 if it could not be run or was not found, 125 if the session failed, 1 if the server refused.`,
 		Example: `  wherry exec web -- cat /etc/hosts
-  wherry exec -it web -m wherry.dev/toolbox                      # a shell; every container's files are under /c
+  wherry exec -it web -m wherry.dev/toolbox                      # a shell; the files of every container are under /c
   wherry exec web -m wherry.dev/toolbox -- ls -l /c/app/etc
   wherry exec web -m wherry.dev/toolbox -c app -- ps
   for p in $(kubectl get pods -o name); do wherry exec $p -m audit:1 || echo "$p: failed"; done`,

@@ -77,6 +77,6 @@ func unknownGate(name string, libraries map[featuregate.Feature]featuregate.Feat
 		theirs = append(theirs, string(other))
 	}
 	slices.Sort(theirs)
-	return fmt.Errorf("--feature-gates: there is no feature gate %s\nof Wherry: %s\nof the API's libraries: %s",
+	return fmt.Errorf("--feature-gates: unknown feature gate %s\nWherry's feature gates: %s\nfeature gates of the API libraries: %s",
 		name, strings.Join(features.Names(), ", "), strings.Join(theirs, ", "))
 }

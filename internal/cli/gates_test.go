@@ -21,7 +21,7 @@ func TestFeatureGates(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Code != exitUsage {
 		t.Fatalf("unknown gate: %v", err)
 	}
-	for _, want := range []string{"no feature gate SidecarContainer\n", "SidecarContainers", "PodShareProcessNamespace", "WatchList"} {
+	for _, want := range []string{"unknown feature gate SidecarContainer\n", "SidecarContainers", "PodShareProcessNamespace", "WatchList"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not tell %q", err, want)
 		}

@@ -94,7 +94,7 @@ func TestKubeconfig(t *testing.T) {
 	withAPI(t, dir, "127.0.0.1")
 	file := filepath.Join(t.TempDir(), "jane.yaml")
 	code, out, errs := call(t, "", "kubeconfig", "--user", "jane", "--group", "dev", "--group", "ops", "--ttl", "2h", "-o", file)
-	if code != 0 || out != "" || !strings.Contains(errs, "is for jane and good until") {
+	if code != 0 || out != "" || !strings.Contains(errs, "is for user jane and expires at") {
 		t.Fatalf("%d, %q, %q", code, out, errs)
 	}
 	text, err := os.ReadFile(file)
@@ -136,9 +136,9 @@ func TestKubeconfig(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"kubeconfig": "--user is missing",
-		"kubeconfig --user jane --group system:masters": "give --allow-admin",
-		"kubeconfig --user system:node:n1":              "give --allow-admin",
-		"kubeconfig --user jane --ttl 9000h":            "--ttl 9000h0m0s: use a time between",
+		"kubeconfig --user jane --group system:masters": "add --allow-admin",
+		"kubeconfig --user system:node:n1":              "add --allow-admin",
+		"kubeconfig --user jane --ttl 9000h":            "--ttl 9000h0m0s: use a duration from",
 		"kubeconfig --user jane --ttl 10s":              "--ttl 10s",
 		"kubeconfig --user jane --group=":               "a group must have a name",
 		"kubeconfig --user jane --server x":             "--server",

@@ -38,31 +38,31 @@ func newKubeconfig(t Terminal) *cobra.Command {
 	f := &kubeconfigFlags{}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig --user NAME [--group GROUP]...",
-		Short: "Make a kubeconfig for a person",
-		Long: `Make a kubeconfig for a person: a client certificate of this machine's CA, with the person's name and groups, that ends after a
-while. What the person may do is said by roles bound to the name or to a group (kubectl create rolebinding).
+		Short: "Create a kubeconfig for a user",
+		Long: `Create a kubeconfig for a user, with a client certificate from this machine's CA that contains the user's name and groups and
+expires after --ttl. What the user may do is defined by roles bound to that name or to a group (kubectl create rolebinding).
 
-A certificate cannot be taken back before it ends, except with all others (wherry certs rotate). Names and groups that begin with
-"system:" are refused, since the server goes by them; system:masters may do everything for ever, whatever roles say.
+A certificate cannot be revoked, except together with all others (wherry certs rotate). Names and groups that start with "system:" are
+rejected, because the server gives them special rights; members of system:masters may do anything, whatever the roles say.
 
-It needs the data folder, hence root; the server need not run. Exit codes: 1 failure, 2 wrong command line.`,
-		Example: `  # for a day's work, in the person's own file
+The command needs access to the data folder, and so root; the server need not be running. Exit codes: 1 failure, 2 incorrect usage.`,
+		Example: `  # for a day's work
   sudo wherry kubeconfig --user jane --group dev --ttl 8h -o jane.yaml
   kubectl create rolebinding jane-edits --clusterrole edit --group dev -n shop
 
-  # reached from another machine
+  # for use from another machine
   sudo wherry kubeconfig --user jane --server https://192.0.2.7:6443 -o jane.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return f.run(t) },
 	}
 	fl := cmd.Flags()
 	dataDirFlag(cmd, &f.dataDir)
-	fl.StringVar(&f.user, "user", "", "name of the person")
-	fl.StringArrayVar(&f.groups, "group", nil, "group the person is in; can be given several times")
-	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is good, at least 1m, at most 8760h (a year)")
+	fl.StringVar(&f.user, "user", "", "name of the user")
+	fl.StringArrayVar(&f.groups, "group", nil, "group that the user belongs to; may be given more than once")
+	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is valid, from 1m to 8760h (a year)")
 	fl.StringVar(&f.server, "server", "", "URL of the API server; default: that of <data-dir>/kubeconfig")
-	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable by its owner only, who is the user of sudo; default: standard output")
-	fl.BoolVar(&f.allowAdmin, "allow-admin", false, "allow system:masters and other names that begin with system:")
+	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable only by its owner (with sudo, the user who ran it); default: standard output")
+	fl.BoolVar(&f.allowAdmin, "allow-admin", false, "allow system:masters and other names that start with system:")
 	return cmd
 }
 
@@ -71,22 +71,22 @@ func (f *kubeconfigFlags) check() error {
 	var errs []error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if f.user == "" {
-		refuse("--user is missing: the name that roles will be bound to")
+		refuse("--user is missing: give the name that roles will be bound to")
 	}
 	if f.ttl < time.Minute || f.ttl > longestKubeconfig {
-		refuse("--ttl %s: use a time between 1m and 8760h, a year", f.ttl)
+		refuse("--ttl %s: use a duration from 1m to 8760h (a year)", f.ttl)
 	}
 	if slices.Contains(f.groups, "") {
 		refuse("--group: a group must have a name")
 	}
 	for _, name := range append([]string{f.user}, f.groups...) {
 		if strings.HasPrefix(name, "system:") && !f.allowAdmin {
-			refuse("%s: the server gives names that begin with system: rights of their own; give --allow-admin if that is what you want", name)
+			refuse("%s: the server gives special rights to names that start with system:; if that is what you want, add --allow-admin", name)
 		}
 	}
 	if f.server != "" {
 		if u, err := url.Parse(f.server); err != nil || u.Scheme != "https" || u.Host == "" {
-			refuse("--server: %q is no URL as https://192.0.2.7:6443", f.server)
+			refuse("--server: %q is not a URL, for example https://192.0.2.7:6443", f.server)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -122,7 +122,7 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 		ends = ca.NotAfter()
 	}
 	if slices.Contains(f.groups, user.SystemPrivilegedGroup) {
-		fmt.Fprintln(t.Err, "warning: members of system:masters may do everything, whatever roles say")
+		fmt.Fprintln(t.Err, "warning: members of system:masters may do anything, whatever the roles say")
 	}
 	if f.file == "" {
 		_, err := t.Out.Write(text)
@@ -132,7 +132,7 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 	if err := pki.WriteFileFor(uid, gid, f.file, text, 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Err, "%s is for %s and good until %s\n", f.file, f.user, ends.UTC().Format(time.RFC3339))
+	fmt.Fprintf(t.Err, "%s is for user %s and expires at %s\n", f.file, f.user, ends.UTC().Format(time.RFC3339))
 	return nil
 }
 

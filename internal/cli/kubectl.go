@@ -24,11 +24,11 @@ import (
 func newKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl COMMAND",
-		Short: "kubectl, connected to the server of this machine",
-		Long: `kubectl, whole and unchanged, without installing it.
+		Short: "kubectl, connected to this machine's server",
+		Long: `The complete, unmodified kubectl, with no need to install it.
 
-Without --kubeconfig and KUBECONFIG it talks to the server of this machine: the kubeconfig in its data folder
-(/var/lib/wherry, or $WHERRY_DATA_DIR, or --data-dir, the one flag that is not kubectl's own).`,
+Without --kubeconfig and KUBECONFIG it connects to this machine's server, with the kubeconfig in the server's data folder
+(/var/lib/wherry, $WHERRY_DATA_DIR, or --data-dir, the only flag that is not kubectl's own).`,
 		Example: `  wherry kubectl get pods -o wide
   wherry kubectl exec -it web -- sh
   wherry kubectl apply -f pod.yaml`,

@@ -81,7 +81,7 @@ func TestStreamNames(t *testing.T) {
 	c := &client{config: &rest.Config{Host: srv.URL}}
 	for _, n := range []struct{ namespace, pod string }{{"shop", "../services"}, {"shop", ".."}, {"shop", "a%2fb"}, {"shop", "deploy/web"}, {"a/b", "web"}, {"..", "web"}} {
 		code, err := c.stream(t.Context(), Terminal{}, n.namespace, ask.Toolbox{Pod: n.pod, Command: []string{"true"}}.Session(), teller{})
-		if err == nil || code != exitUsage || !strings.Contains(err.Error(), "is no name of a") {
+		if err == nil || code != exitUsage || !strings.Contains(err.Error(), "is not a ") {
 			t.Errorf("%v: code %d, %v", n, code, err)
 		}
 	}

@@ -156,8 +156,8 @@ func TestRunBringsUpServer(t *testing.T) {
 	}
 	withDir := func(c *exec.Cmd) { c.Env = append(c.Env, "WHERRY_DATA_DIR="+srv.DataDir) }
 	r := runWherry(t, withDir, "run", "--rm", "-f", manifestFile(t, runTwo)).exits(7)
-	r.Says("no server is running", "server is up").Has("good | from good")
-	runWherry(t, withDir, "run", "--detach", "-f", manifestFile(t, runTwo)).exits(125).Says("--detach needs a server that stays", "wherry server")
+	r.Says("no server is running", "server is running").Has("good | from good")
+	runWherry(t, withDir, "run", "--detach", "-f", manifestFile(t, runTwo)).exits(125).Says("--detach needs a server that keeps running", "wherry server")
 
 	cmd := srv.Wherry(t.Context(), "run", "-f", manifestFile(t, `
 apiVersion: v1

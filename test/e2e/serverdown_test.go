@@ -32,7 +32,7 @@ func TestServerDown(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	down := "error: the wherry server on " + address + " does not answer (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
+	down := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
 	pod := filepath.Join(dir, "pod.yaml")
 	if err := os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, image: i}]}\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestServerDown(t *testing.T) {
 	}
 	for _, args := range [][]string{{"kubectl", "get", "pods"}, {"debug", "web"}, {"run", "-f", pod}} {
 		r := runWherry(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "KUBECONFIG=/typo") }, args...)
-		if r.Code == 0 || r.Err != "error: KUBECONFIG names /typo, and there is no such file\n" {
+		if r.Code == 0 || r.Err != "error: KUBECONFIG is set to /typo, which does not exist\n" {
 			t.Errorf("%s: exit code %d\n%s", r.Line, r.Code, r.Err)
 		}
 	}

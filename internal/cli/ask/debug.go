@@ -34,17 +34,17 @@ type Debug struct {
 
 // AddFlags adds the flags of the command itself.
 func (d *Debug) AddFlags(fl *pflag.FlagSet) {
-	fl.StringVarP(&d.Pod, "pod", "p", "", "the pod, where its name would be taken for a command")
-	fl.StringVarP(&d.Container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on while that one runs")
-	fl.StringVarP(&d.Image, "image", "m", "", "its image; default: the built-in toolbox")
-	fl.StringVar(&d.Target, "target", "", "container whose processes it sees; default: the only main container")
-	fl.StringVar(&d.Profile, "profile", "", "rights: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
-	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this time, for example 30m; default: never")
-	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "give it a terminal; default: if standard input is one")
-	fl.StringVarP(&d.User, "user", "u", "", "run it as this user: UID or UID:GID; default: root, or the target's user where the pod allows no root")
-	fl.BoolVarP(&d.Stdin, "stdin", "i", false, "hand standard input on; always so, and taken as kubectl debug and docker exec take it")
-	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, also when left by Ctrl-P Ctrl-Q")
-	fl.BoolVarP(&d.Quiet, "quiet", "q", false, "say nothing but what the command says")
+	fl.StringVarP(&d.Pod, "pod", "p", "", "the pod, if its name is also the name of a command")
+	fl.StringVarP(&d.Container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on if that is running")
+	fl.StringVarP(&d.Image, "image", "m", "", "image of the debug container; default: the built-in toolbox")
+	fl.StringVar(&d.Target, "target", "", "container whose processes it sees; default: the pod's main container, if there is only one")
+	fl.StringVar(&d.Profile, "profile", "", "privileges: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
+	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this long, for example 30m; default: never")
+	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "allocate a terminal; default: if standard input is one")
+	fl.StringVarP(&d.User, "user", "u", "", "run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root")
+	fl.BoolVarP(&d.Stdin, "stdin", "i", false, "pass standard input; always on, accepted for compatibility with kubectl debug and docker exec")
+	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, even if you leave with Ctrl-P Ctrl-Q")
+	fl.BoolVarP(&d.Quiet, "quiet", "q", false, "print only the command's output")
 }
 
 const flagTTY = "tty"

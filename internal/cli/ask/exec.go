@@ -25,26 +25,26 @@ type Exec struct {
 
 // AddFlags adds the flags of the command itself.
 func (e *Exec) AddFlags(fl *pflag.FlagSet) {
-	fl.StringVarP(&e.Container, "container", "c", "", "the container; default: as with kubectl, the first. With --image: the one whose processes are seen")
-	fl.StringVarP(&e.Image, "image", "m", "", "run the command from this image, with every container's files under /c")
+	fl.StringVarP(&e.Container, "container", "c", "", "the container; default: the first, as with kubectl. With --image: the one whose processes it sees")
+	fl.StringVarP(&e.Image, "image", "m", "", "run the command from this image, with the files of every container under /c")
 	fl.BoolVar(&e.Writable, "writable", false, "with --image: let the command write to the containers' files")
-	fl.StringVarP(&e.User, "user", "u", "", "with --image: run it as this user, UID or UID:GID; default: root, or a container's user where the pod allows no root")
-	fl.BoolVarP(&e.Stdin, "stdin", "i", false, "hand standard input on")
+	fl.StringVarP(&e.User, "user", "u", "", "with --image: run as this user, UID or UID:GID; default: root, or a container's user if the pod must not run as root")
+	fl.BoolVarP(&e.Stdin, "stdin", "i", false, "pass standard input to the command")
 	fl.BoolVarP(&e.TTY, flagTTY, "t", false, "standard input is a terminal")
-	fl.BoolVarP(&e.Quiet, "quiet", "q", false, "say nothing but what the command says")
+	fl.BoolVarP(&e.Quiet, "quiet", "q", false, "print only the command's output")
 }
 
 // Session is the request, or an error if the flags make none.
 func (e *Exec) Session(pod string, command []string, in io.Reader) (Session, error) {
 	switch {
 	case e.Image == "" && len(command) == 0:
-		return Session{}, errors.New("which command? wherry exec POD -- COMMAND, or --image IMAGE for that image's own")
+		return Session{}, errors.New("no command given: use wherry exec POD -- COMMAND, or --image IMAGE to run the image's own")
 	case e.Image == "" && e.Writable:
-		return Session{}, errors.New("--writable is for --image: a command in a container writes as that container may")
+		return Session{}, errors.New("--writable only works with --image: a command in a container can write whatever that container can")
 	case e.Image == "" && e.User != "":
-		return Session{}, errors.New("--user is for --image: a command in a container runs as that container's user")
+		return Session{}, errors.New("--user only works with --image: a command in a container runs as that container's user")
 	case e.TTY && !e.Stdin:
-		return Session{}, errors.New("-t needs -i: a terminal that nobody types at")
+		return Session{}, errors.New("-t needs -i: a terminal without input is of no use")
 	}
 	if err := checkUser(e.User); err != nil {
 		return Session{}, err

@@ -34,7 +34,7 @@ func newSession(pod, subresource string, q url.Values, stdin, tty bool) Session 
 func (s Session) URL(base *url.URL, namespace string) (*url.URL, error) {
 	for _, n := range []struct{ kind, name string }{{"namespace", namespace}, {"pod", s.Pod}} {
 		if n.name == "" || n.name == "." || n.name == ".." || strings.ContainsAny(n.name, "/%") {
-			return nil, fmt.Errorf("%q is no name of a %s: give the name alone, as in kubectl get %ss", n.name, n.kind, n.kind)
+			return nil, fmt.Errorf("%q is not a %s name: give the name alone, as in kubectl get %ss", n.name, n.kind, n.kind)
 		}
 	}
 	u := base.JoinPath("api/v1/namespaces", namespace, "pods", s.Pod, s.Subresource)
@@ -51,7 +51,7 @@ func PodAndCommand(command, pod string, args []string, dash int) (string, []stri
 	}
 	if pod == "" {
 		if len(before) == 0 {
-			return "", nil, fmt.Errorf("which pod? name it before --")
+			return "", nil, fmt.Errorf("no pod given: name it before --")
 		}
 		pod, before = before[0], before[1:]
 	}

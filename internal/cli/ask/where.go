@@ -26,8 +26,8 @@ func (w *Where) AddFlags(fl *pflag.FlagSet) {
 
 // AddServerFlags is AddFlags for what is in no namespace.
 func (w *Where) AddServerFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
-	fl.StringVar(&w.Context, "context", "", "context of the kubeconfig to use")
+	fl.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, or this machine's server")
+	fl.StringVar(&w.Context, "context", "", "context to use from the kubeconfig")
 	fl.StringVar(&w.DataDir, "data-dir", DataDir(), "data folder of this machine's server (also $WHERRY_DATA_DIR)")
 }
 

@@ -29,7 +29,7 @@ func Pack(w io.Writer, local, name string, skipped func(path, why string)) error
 			return err
 		}
 		if !info.Mode().IsRegular() && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
-			skipped(file, "neither file, folder nor symbolic link")
+			skipped(file, "not a file, folder or symbolic link")
 			return nil
 		}
 		return packOne(t, file, path.Join(name, filepath.ToSlash(rel)), info)
@@ -70,7 +70,7 @@ func packOne(t *tar.Writer, file, name string, info fs.FileInfo) error {
 	defer f.Close()
 	n, err := io.CopyN(t, f, info.Size())
 	if err != nil {
-		return fmt.Errorf("%s: it became shorter (%d bytes of %d) while it was read: %w", file, n, info.Size(), err)
+		return fmt.Errorf("%s: the file shrank while it was being read (%d of %d bytes): %w", file, n, info.Size(), err)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	case tar.TypeXGlobalHeader:
 		return nil
 	default:
-		u.skipped(h.Name, "neither file, folder nor link")
+		u.skipped(h.Name, "not a file, folder or link")
 		return nil
 	}
 	u.made++
@@ -102,7 +102,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 func (u *unpacker) place(name string) (string, error) {
 	clean := path.Clean(name)
 	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", fmt.Errorf("the tar stream holds the name %q, which leads out of the folder: refused", name)
+		return "", fmt.Errorf("the tar stream contains the name %q, which is outside the folder: refused", name)
 	}
 	_, rest, _ := strings.Cut(clean, "/")
 	if clean == "." {
@@ -121,7 +121,7 @@ func (u *unpacker) replace(to string) error {
 		return err
 	}
 	if info.IsDir() {
-		return fmt.Errorf("%s is a folder: it is not replaced by a file", path.Join(u.root.Name(), to))
+		return fmt.Errorf("%s is a folder: refusing to replace it with a file", path.Join(u.root.Name(), to))
 	}
 	return u.root.Remove(to)
 }
@@ -129,7 +129,7 @@ func (u *unpacker) replace(to string) error {
 // file writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
 func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
 	if info, err := u.root.Lstat(to); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder: it is not replaced by a file", path.Join(u.root.Name(), to))
+		return fmt.Errorf("%s is a folder: refusing to replace it with a file", path.Join(u.root.Name(), to))
 	}
 	part := path.Join(path.Dir(to), partPrefix+rand.Text())
 	if err := u.write(part, mode, h, content); err != nil {

@@ -61,7 +61,7 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 		t.Namespace = "default"
 	}
 	if t.Base, err = url.Parse(string(c.Server)); err != nil || t.Base.Scheme != "https" || t.Base.Host == "" || t.Base.RawQuery != "" || t.Base.User != nil {
-		return nil, errors.New("the server is no plain https URL")
+		return nil, errors.New("the server is not a plain https URL")
 	}
 	if t.TLS, err = tlsOf(c, u, dir); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func tlsOf(c cluster, u user, dir string) (*tls.Config, error) {
 	if len(ca) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, errors.New("its certificate authority is none")
+			return nil, errors.New("its certificate authority is not a certificate")
 		}
 	}
 	cert, err := content(u.CertData, u.Cert, dir)
