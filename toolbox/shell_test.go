@@ -68,7 +68,7 @@ func (k *talk) send(text string) {
 // expect waits until a text is shown, and forgets what was before its end.
 func (k *talk) expect(want string) string {
 	k.t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		text := k.seen.String()
 		if at := strings.Index(text, want); at >= 0 {
@@ -90,7 +90,7 @@ func (k *talk) expect(want string) string {
 
 func (k *talk) end() int {
 	k.t.Helper()
-	for limit := time.After(10 * time.Second); k.got != nil; {
+	for limit := time.After(time.Minute); k.got != nil; {
 		select {
 		case part, ok := <-k.got:
 			if k.seen.WriteString(part); !ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
-// parseSignal reads 9, KILL or SIGKILL.
-func parseSignal(text string) (syscall.Signal, error) {
+// ParseSignal reads 9, KILL or SIGKILL.
+func ParseSignal(text string) (syscall.Signal, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < 65 {
 		return syscall.Signal(n), nil
 	}
@@ -36,12 +36,12 @@ func takeSignal(c *applet.Call) (syscall.Signal, error) {
 			break
 		}
 		if a == "-s" && i+1 < len(c.Args) {
-			sig, err := parseSignal(c.Args[i+1])
+			sig, err := ParseSignal(c.Args[i+1])
 			c.Args = slices.Delete(c.Args, i, i+2)
 			return sig, err
 		}
 		if len(a) > 1 && a[0] == '-' && (a[1] >= '0' && a[1] <= '9' || a[1] >= 'A' && a[1] <= 'Z') && i == 0 {
-			sig, err := parseSignal(a[1:])
+			sig, err := ParseSignal(a[1:])
 			c.Args = c.Args[1:]
 			return sig, err
 		}

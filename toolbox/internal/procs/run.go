@@ -199,7 +199,7 @@ func (r runner) timeout(c *applet.Call) error {
 	if err != nil {
 		return err
 	}
-	sig, err := parseSignal(*name)
+	sig, err := ParseSignal(*name)
 	if err != nil {
 		return err
 	}

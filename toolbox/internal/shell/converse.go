@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,9 +19,10 @@ import (
 
 // converse asks for commands until the end of input or exit.
 func (s *session) converse() error {
+	// Caught and not ignored: programs would inherit that, and Ctrl-Z would do nothing to them.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT)
-	signal.Ignore(unix.SIGTSTP, unix.SIGTTOU, unix.SIGTTIN)
+	signal.Notify(signals, shellSignals()...)
+	s.interactive = signals
 	go func() {
 		for got := range signals {
 			if got == unix.SIGINT {
@@ -29,13 +31,20 @@ func (s *session) converse() error {
 		}
 	}()
 	ed := newEditor(os.Stdin, os.Stdout, s.complete)
+	s.past = &ed.history
+	if ed.tty {
+		s.jobs.control(os.Stdin)
+	}
 	var last error
 	for {
+		s.jobs.tell()
 		text, err := s.ask(ed)
 		switch {
 		case errors.Is(err, errInterrupted):
 			last = interp.ExitStatus(130)
 			s.setStatus(130)
+			continue
+		case errors.Is(err, io.EOF) && !s.mayLeave():
 			continue
 		case errors.Is(err, io.EOF):
 			if ed.tty {
@@ -77,26 +86,22 @@ func (s *session) ask(ed *editor) (string, error) {
 
 // line runs what was typed; ended says that the shell is to end.
 func (s *session) line(text string, ed *editor) (last error, ended bool) {
-	if fields := strings.Fields(text); len(fields) == 1 && fields[0] == "history" {
-		for i, l := range ed.history {
-			fmt.Printf("%5d  %s\n", i+1, l)
-		}
-		return nil, false
-	}
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "sh")
+	file, err := parse(text, "sh")
 	if err != nil {
 		fmt.Fprintln(s.err, err)
 		s.setStatus(2)
 		return interp.ExitStatus(2), false
 	}
+	code := strings.TrimSpace(text)
 	ctx, cancel := s.jobs.begin()
 	defer cancel()
-	for _, stmt := range file.Stmts {
+	for _, stmt := range s.withTraps(file.Stmts) {
+		s.jobs.mu.Lock()
+		s.jobs.text = oneLine(code)
+		s.jobs.mu.Unlock()
 		last = s.runner.Run(ctx, stmt)
 		if ctx.Err() != nil {
-			fmt.Fprintln(s.err)
-			s.setStatus(130)
-			return interp.ExitStatus(130), false
+			return s.cut(), false
 		}
 		if s.runner.Exited() {
 			return last, true
@@ -109,12 +114,32 @@ func (s *session) line(text string, ed *editor) (last error, ended bool) {
 	return last, false
 }
 
+// cut is the status of a line that Ctrl-C or Ctrl-Z ended.
+func (s *session) cut() error {
+	status := uint8(130)
+	if s.jobs.suspended() {
+		status = 128 + uint8(unix.SIGTSTP)
+	} else {
+		fmt.Fprintln(s.err)
+	}
+	s.setStatus(int(status))
+	return interp.ExitStatus(status)
+}
+
+// mayLeave warns of stopped jobs, once.
+func (s *session) mayLeave() bool {
+	if s.warned || s.interactive == nil || !s.jobs.stopped() {
+		return true
+	}
+	s.warned = true
+	fmt.Fprintln(s.err, "There are stopped jobs (see: jobs, fg, kill %1). Leaving once more ends them.")
+	return false
+}
+
 // setStatus makes $? what it is to be.
 func (s *session) setStatus(code int) {
-	file, err := syntax.NewParser().Parse(strings.NewReader(fmt.Sprintf("(exit %d)", code)), "")
-	if err == nil {
-		_ = s.runner.Run(context.Background(), file.Stmts[0])
-	}
+	call := &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "status"), literal(strconv.Itoa(code))}}
+	_ = s.runner.Run(context.Background(), &syntax.Stmt{Cmd: call})
 }
 
 // prompt is $PS1 or, without one, the machine's name and the folder.

@@ -6,26 +6,93 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"mvdan.cc/sh/v3/expand"
-	"mvdan.cc/sh/v3/interp"
 )
+
+// state is what a process or a job does.
+type state int
+
+const (
+	running state = iota
+	stopped
+	ended
+)
+
+// process is a program that the shell started.
+type process struct {
+	pid    int
+	state  state
+	status syscall.WaitStatus // how it ended, or what stopped it
+}
+
+// job is the processes of one line, or of one command with &.
+type job struct {
+	number     int // 0 while it has been in the foreground only
+	group      int // its process group; 0 where there is no job control
+	procs      []*process
+	text       string
+	background bool
+	told       state
+	modes      *unix.Termios // the terminal's when it was stopped
+}
+
+// state is that of the whole job: it is stopped when nothing of it runs and something is stopped.
+func (b *job) state() state {
+	now := ended
+	for _, p := range b.procs {
+		if p.state < now {
+			now = p.state
+		}
+	}
+	return now
+}
+
+func (b *job) last() *process { return b.procs[len(b.procs)-1] }
 
 // jobs knows the processes the shell waits for, and what Ctrl-C means at the moment.
 type jobs struct {
 	mu      sync.Mutex
-	running map[int]time.Time  // and since when
+	changed *sync.Cond         // any process's state, or something that ends a wait
+	running map[int]time.Time  // every child that is not reaped yet, and since when
 	cancel  context.CancelFunc // of the line that is run
+	list    []*job             // those with a number, the one last stopped or started at the end
+	front   *job               // what runs in the foreground
+	text    string             // of the line that is run
+
+	stopping bool // the line was cancelled because what it ran was stopped
+
+	tty   *os.File // with job control: the terminal; nil without
+	own   int      // with job control: the shell's process group
+	modes *unix.Termios
+}
+
+func newJobs() *jobs {
+	j := &jobs{running: map[int]time.Time{}}
+	j.changed = sync.NewCond(&j.mu)
+	return j
+}
+
+// control begins job control, if the terminal is the shell's to give away.
+func (j *jobs) control(tty *os.File) {
+	owner, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	if err != nil || owner != unix.Getpgrp() {
+		return
+	}
+	modes, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		return
+	}
+	j.tty, j.own, j.modes = tty, owner, modes
 }
 
 // begin returns the context of a line.
@@ -41,12 +108,16 @@ func (j *jobs) begin() (context.Context, context.CancelFunc) {
 func (j *jobs) interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.running) == 0 && j.cancel != nil {
-		j.cancel()
+	defer j.changed.Broadcast()
+	if j.front == nil {
+		if j.cancel != nil {
+			j.cancel()
+		}
+		return
 	}
-	for pid, since := range j.running { // one that was not there yet when the terminal sent it
-		if time.Since(since) < 100*time.Millisecond {
-			_ = unix.Kill(pid, unix.SIGINT)
+	for _, p := range j.front.procs { // one that was not there yet when the terminal sent it
+		if p.state == running && time.Since(j.running[p.pid]) < 100*time.Millisecond {
+			_ = unix.Kill(p.pid, unix.SIGINT)
 		}
 	}
 }
@@ -60,27 +131,157 @@ func (j *jobs) stop() {
 	}
 }
 
-// start starts a program, unless Ctrl-C came before. Its id is known before the reaper may see its end.
-func (j *jobs) start(ctx context.Context, cmd *exec.Cmd) error {
+// start starts a program, unless Ctrl-C came before: in the foreground if text is empty. Its id is known before the
+// reaper may see its end.
+func (j *jobs) start(ctx context.Context, cmd *exec.Cmd, text string) (*job, *process, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, nil, err
+	}
+	b := &job{text: text, background: true}
+	if text == "" {
+		if b = j.front; b == nil {
+			b = &job{text: j.text}
+		}
+	}
+	if j.tty != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: b.group}
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if j.running == nil {
-		j.running = map[int]time.Time{}
+	p := &process{pid: cmd.Process.Pid}
+	j.running[p.pid] = time.Now()
+	if b.procs = append(b.procs, p); j.tty != nil && b.group == 0 {
+		b.group = p.pid
 	}
-	j.running[cmd.Process.Pid] = time.Now()
-	return nil
+	switch {
+	case b.background:
+		j.number(b)
+	case j.front == nil:
+		j.front = b
+		j.terminal(b.group)
+	}
+	go j.watch(b, p)
+	return b, p, nil
 }
 
-func (j *jobs) ended(pid int) {
+// number puts a job into the list, as the current one.
+func (j *jobs) number(b *job) {
+	if b.number == 0 {
+		for _, o := range j.list {
+			b.number = max(b.number, o.number)
+		}
+		b.number++
+	}
+	j.forget(b)
+	j.list = append(j.list, b)
+}
+
+func (j *jobs) forget(b *job) {
+	j.list = slices.DeleteFunc(j.list, func(o *job) bool { return o == b })
+}
+
+// terminal gives the terminal to a process group. Whoever does so from the background is stopped by SIGTTOU, unless the
+// signal is held back; to ignore it would not do, since programs inherit that.
+func (j *jobs) terminal(group int) {
+	if j.tty == nil || group == 0 {
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var hold, old unix.Sigset_t
+	hold.Val[0] = 1 << (unix.SIGTTOU - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &hold, &old); err != nil {
+		return
+	}
+	_ = unix.IoctlSetPointerInt(int(j.tty.Fd()), unix.TIOCSPGRP, group) // a group that has just ended needs no terminal
+	if group == j.own {
+		_ = unix.IoctlSetTermios(int(j.tty.Fd()), unix.TCSETSW, j.modes)
+	}
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+}
+
+// watch follows a process until it has ended. It looks before it reaps, so that nobody meets an id that is not valid any more.
+func (j *jobs) watch(b *job, p *process) {
+	look, take := unix.WEXITED, 0
+	if j.tty != nil { // without job control a stopped program is one that takes its time
+		look, take = unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED, unix.WUNTRACED|unix.WCONTINUED
+	}
+	for {
+		err := unix.Waitid(unix.P_PID, p.pid, nil, look|unix.WNOWAIT, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		j.mu.Lock()
+		var status unix.WaitStatus
+		got, err := unix.Wait4(p.pid, &status, unix.WNOHANG|take, nil)
+		switch {
+		case err != nil:
+			p.state = ended // somebody else reaped it
+		case got != p.pid:
+		case status.Stopped():
+			p.state, p.status = stopped, syscall.WaitStatus(status)
+		case status.Continued():
+			p.state = running
+		default:
+			p.state, p.status = ended, syscall.WaitStatus(status)
+		}
+		if p.state == ended {
+			delete(j.running, p.pid)
+		}
+		j.settle(b, p)
+		done := p.state == ended
+		j.mu.Unlock()
+		if done {
+			return
+		}
+	}
+}
+
+// settle draws the consequences of a process's new state.
+func (j *jobs) settle(b *job, p *process) {
+	defer j.changed.Broadcast()
+	if j.front != b {
+		return
+	}
+	if s := p.status.StopSignal(); p.state == stopped && (s == unix.SIGTTIN || s == unix.SIGTTOU) && b.group != 0 {
+		// It used the terminal before it was given it.
+		if owner, err := unix.IoctlGetInt(int(j.tty.Fd()), unix.TIOCGPGRP); err == nil && owner == b.group {
+			p.state = running
+			_ = unix.Kill(p.pid, unix.SIGCONT)
+			return
+		}
+	}
+	now := b.state()
+	if now == running {
+		return
+	}
+	j.front = nil
+	if now == stopped && j.tty != nil {
+		b.modes, _ = unix.IoctlGetTermios(int(j.tty.Fd()), unix.TCGETS)
+		b.background = true
+		j.number(b)
+		b.told = stopped
+		fmt.Fprintf(os.Stderr, "\n%s\n", j.line(b, false))
+		if j.stopping = j.cancel != nil; j.stopping {
+			j.cancel()
+		}
+	} else if now == ended {
+		j.forget(b)
+	}
+	j.terminal(j.own)
+}
+
+// await waits until a program in the foreground has ended or is stopped.
+func (j *jobs) await(p *process) (state, syscall.WaitStatus) {
 	j.mu.Lock()
-	delete(j.running, pid)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	for p.state == running {
+		j.changed.Wait()
+	}
+	return p.state, p.status
 }
 
 // adopt reaps the orphans that come to the first process of a container.
@@ -110,104 +311,4 @@ func (j *jobs) reap() {
 		}
 		j.mu.Unlock()
 	}
-}
-
-// self is this program, also where its own file system is out of reach.
-const self = "/proc/self/exe"
-
-// exec runs a program, or a command of the toolbox that is nowhere in PATH.
-func (s *session) exec(ctx context.Context, args []string) error {
-	hc := interp.HandlerCtx(ctx)
-	path, err := interp.LookPathDir(hc.Dir, hc.Env, args[0])
-	if err != nil {
-		name := strings.TrimPrefix(args[0], own)
-		if base := filepath.Base(name); !s.known(base) || base != name && filepath.Dir(name) != "/bin" {
-			return s.missing(hc, args[0])
-		}
-		path = self
-		args = append([]string{filepath.Base(name)}, args[1:]...)
-	}
-	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr}
-	if err := s.jobs.start(ctx, cmd); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return err
-	} else if err != nil {
-		return s.unstartable(ctx, hc, path, args, err)
-	}
-	err = cmd.Wait()
-	s.jobs.ended(cmd.Process.Pid)
-	if cmd.ProcessState == nil {
-		return err
-	}
-	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	switch {
-	case status.Signaled():
-		if status.Signal() == unix.SIGINT {
-			s.jobs.stop()
-		} else if status.Signal() != unix.SIGPIPE {
-			fmt.Fprintln(hc.Stderr, describe(status))
-		}
-		return interp.ExitStatus(128 + uint8(status.Signal()))
-	case status.ExitStatus() != 0:
-		return interp.ExitStatus(uint8(status.ExitStatus()))
-	}
-	return nil
-}
-
-func describe(s syscall.WaitStatus) string {
-	text := s.Signal().String()
-	if s.CoreDump() {
-		text += " (core dumped)"
-	}
-	return text
-}
-
-func (s *session) missing(hc interp.HandlerContext, name string) error {
-	if filepath.Base(name) != name {
-		full := name
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(hc.Dir, name)
-		}
-		if info, err := os.Stat(full); err == nil {
-			why := "permission denied"
-			if info.IsDir() {
-				why = "is a folder"
-			}
-			fmt.Fprintf(hc.Stderr, "sh: %s: %s\n", name, why)
-			return interp.ExitStatus(126)
-		}
-		fmt.Fprintf(hc.Stderr, "sh: %s: no such file or directory\n", name)
-		return interp.ExitStatus(127)
-	}
-	fmt.Fprintf(hc.Stderr, "sh: %s: command not found\n", name)
-	return interp.ExitStatus(127)
-}
-
-// unstartable says why a program that is there does not start.
-func (s *session) unstartable(ctx context.Context, hc interp.HandlerContext, path string, args []string, err error) error {
-	switch {
-	case errors.Is(err, unix.ENOEXEC):
-		// A script without a first line that names its shell.
-		return s.exec(ctx, append([]string{"sh", path}, args[1:]...))
-	case errors.Is(err, fs.ErrNotExist) && path == self:
-		fmt.Fprintf(hc.Stderr, "sh: %s: it is a command of the toolbox, which cannot be started here: /proc is not mounted\n", args[0])
-		return interp.ExitStatus(127)
-	case errors.Is(err, fs.ErrNotExist):
-		if _, e := os.Stat(path); e == nil {
-			fmt.Fprintf(hc.Stderr, "sh: %s: the program is there, its interpreter or dynamic linker is not (see: file %s)\n", args[0], path)
-			return interp.ExitStatus(127)
-		}
-	}
-	fmt.Fprintf(hc.Stderr, "sh: %s: %v\n", args[0], err)
-	return interp.ExitStatus(126)
-}
-
-// environment lists the exported variables.
-func environment(env expand.Environ) []string {
-	var out []string
-	for name, v := range env.Each {
-		if v.Exported && v.Kind == expand.String {
-			out = append(out, name+"="+v.String())
-		}
-	}
-	return out
 }

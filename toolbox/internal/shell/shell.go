@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -36,25 +39,46 @@ func Applets(known func(name string) bool) []applet.Applet {
 
 // session is one run of the shell.
 type session struct {
-	runner *interp.Runner
-	jobs   *jobs
-	known  func(string) bool
-	err    io.Writer
+	runner   *interp.Runner
+	jobs     *jobs
+	traps    *traps
+	files    *descriptors
+	sourcing atomic.Bool // the next file that is opened is a script for source
+	known    func(string) bool
+	err      io.Writer
+
+	interactive chan os.Signal // the signals of a shell on a terminal; nil otherwise
+	past        *[]string      // what was typed
+	warned      bool           // of stopped jobs
 }
 
 func newSession(known func(string) bool, params ...string) (*session, error) {
-	s := &session{jobs: &jobs{}, known: known, err: os.Stderr}
+	s := &session{jobs: newJobs(), files: inherited(), known: known, err: os.Stderr}
+	s.traps = newTraps(func() {
+		s.jobs.mu.Lock()
+		defer s.jobs.mu.Unlock()
+		s.jobs.changed.Broadcast()
+	})
 	var err error
 	s.runner, err = interp.New(
 		interp.StdIO(os.Stdin, os.Stdout, os.Stderr),
 		interp.CallHandler(s.call),
+		interp.OpenHandler(s.opener),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
 		interp.Params(params...),
 	)
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	name := &syntax.Lit{Value: shellID}
+	id := &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: name, Value: literal(strconv.Itoa(os.Getpid()))}}}
+	return s, s.runner.Run(context.Background(), id)
 }
 
 func sh(c *applet.Call, known func(string) bool) error {
+	if len(c.Args) > 2 && c.Args[0] == detached {
+		return detachedShell(c, known)
+	}
 	c.Posix()
 	command := c.Bool("c", "run the first argument")
 	interactive := c.Bool("i", "ask for commands although standard input is no terminal")
@@ -131,11 +155,19 @@ func quote(args []string) string {
 
 // script runs a whole program.
 func (s *session) script(source, name string) error {
-	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
+	file, err := parse(source, name)
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
+	if strings.Contains(source, "trap") {
+		file.Stmts = s.withTraps(file.Stmts)
+	}
 	return exit(s.runner.Run(context.Background(), file))
+}
+
+// withTraps adds a command that does nothing, before which the traps are run of signals that came during the last one.
+func (s *session) withTraps(list []*syntax.Stmt) []*syntax.Stmt {
+	return append(list, &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "status")}}})
 }
 
 // exit makes of the interpreter's result the shell's.
@@ -154,6 +186,7 @@ func (s *session) stream() error {
 			return applet.Fail(2, "%w", err)
 		}
 		for _, stmt := range stmts {
+			rewrite(stmt)
 			last = s.runner.Run(context.Background(), stmt)
 			if s.runner.Exited() {
 				return exit(last)
@@ -183,36 +216,70 @@ func (b *bytewise) Read(p []byte) (int, error) {
 // own before a name means the toolbox's command, whatever PATH has.
 const own = "toolbox:"
 
-// call takes care of what the interpreter has a name for but no code.
+// call takes care of what the interpreter has a name for but no code, and runs the traps of signals that came.
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
+	if code := s.traps.take(); code != "" {
+		// The trap is run in the shell itself, and then the command that was next, which finds $? as it was.
+		return []string{"eval", fmt.Sprintf("%s\n"+inner+"status %d; %s", code, hc.LastExitStatus, quote(args))}, nil
+	}
+	if _, ok := s.runner.Funcs[args[0]]; ok {
+		return args, nil
+	}
 	switch args[0] {
-	case "kill", "help":
+	case "help":
 		return append([]string{own + args[0]}, args[1:]...), nil
+	case "kill":
+		if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "%") || a == strconv.Itoa(os.Getpid()) }) {
+			return append([]string{inner + "kill"}, args[1:]...), nil
+		}
+		return append([]string{own + "kill"}, args[1:]...), nil
+	case "jobs", "fg", "bg", "wait", "disown", "history":
+		return append([]string{inner + args[0]}, args[1:]...), nil
+	case inner + "detach":
+		return s.detach(ctx, hc, args[1:]), nil
+	case inner + "alone":
+		if _, ok := s.runner.Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
+			return s.call(ctx, args[1:])
+		}
+		return append([]string{inner + "become"}, args[1:]...), nil
+	case "trap":
+		return s.trap(hc, args[1:]), nil
+	case "read":
+		return s.read(ctx, hc, args[1:]), nil
+	case "eval":
+		if source, err := rewritten(strings.Join(args[1:], " ")); err == nil {
+			return []string{"eval", source}, nil
+		}
+	case "source", ".":
+		s.sourcing.Store(len(args) > 1)
+	case "exit":
+		if !s.mayLeave() {
+			return []string{"false"}, nil
+		}
 	case "umask":
-		if len(args) == 1 {
-			mask := unix.Umask(0)
-			unix.Umask(mask)
-			fmt.Fprintf(hc.Stdout, "%04o\n", mask)
-			return []string{"true"}, nil
-		}
-		mask := 0
-		if _, err := fmt.Sscanf(args[1], "%o", &mask); err != nil || mask > 0o777 {
-			fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
-			return []string{"false"}, nil
-		}
-		unix.Umask(mask)
-		return []string{"true"}, nil
-	case "jobs", "fg", "bg":
-		if args[0] != "jobs" {
-			fmt.Fprintf(hc.Stderr, "%s: this shell has no job control\n", args[0])
-			return []string{"false"}, nil
-		}
-		return []string{"true"}, nil
+		return mask(hc, args), nil
 	case "ulimit":
 		return limits(hc, args[1:]), nil
 	}
 	return args, nil
+}
+
+// mask shows or sets which rights new files do not have.
+func mask(hc interp.HandlerContext, args []string) []string {
+	if len(args) == 1 {
+		mask := unix.Umask(0)
+		unix.Umask(mask)
+		fmt.Fprintf(hc.Stdout, "%04o\n", mask)
+		return []string{"true"}
+	}
+	mask := 0
+	if _, err := fmt.Sscanf(args[1], "%o", &mask); err != nil || mask > 0o777 {
+		fmt.Fprintf(hc.Stderr, "umask: %s is not octal\n", args[1])
+		return []string{"false"}
+	}
+	unix.Umask(mask)
+	return []string{"true"}
 }
 
 // limits shows a limit of the processes.

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/interp"
+
+	"github.com/wherryproject/wherry/toolbox/internal/procs"
+)
+
+// traps are what to do about signals. EXIT and ERR are the interpreter's.
+type traps struct {
+	mu      sync.Mutex
+	code    map[syscall.Signal]string // rewritten; empty to ignore the signal
+	pending []syscall.Signal
+	came    chan os.Signal
+	wake    func() // ends a wait
+	begun   bool   // signals are collected
+}
+
+func newTraps(wake func()) *traps {
+	return &traps{code: map[syscall.Signal]string{}, came: make(chan os.Signal, 16), wake: wake}
+}
+
+// first is the signal whose trap is to run next, or 0.
+func (t *traps) first() syscall.Signal {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.pending) == 0 {
+		return 0
+	}
+	return t.pending[0]
+}
+
+// expects tells whether a signal has a trap and has not come yet.
+func (t *traps) expects(sig syscall.Signal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.code[sig] != "" && !slices.Contains(t.pending, sig)
+}
+
+// take is the code to be run now, for all signals that came.
+func (t *traps) take() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, sig := range t.pending {
+		b.WriteString(t.code[sig] + "\n")
+	}
+	t.pending = nil
+	return b.String()
+}
+
+// collect notes signals as they come.
+func (t *traps) collect() {
+	for sig := range t.came {
+		t.mu.Lock()
+		if number, ok := sig.(syscall.Signal); ok && t.code[number] != "" && !slices.Contains(t.pending, number) {
+			t.pending = append(t.pending, number)
+		}
+		t.mu.Unlock()
+		t.wake()
+	}
+}
+
+// trap is the command. What is about EXIT and ERR is left to the interpreter.
+func (s *session) trap(hc interp.HandlerContext, args []string) []string {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0, args[0] == "-p":
+		s.traps.show(hc, args)
+		return []string{"trap"}
+	case args[0] == "-l":
+		return []string{own + "kill", "-l"}
+	}
+	action, names := args[0], args[1:]
+	if _, err := strconv.Atoi(action); err == nil || len(args) == 1 {
+		action, names = "-", args
+	}
+	if source, err := rewritten(action); err == nil && action != "-" {
+		action = source
+	}
+	theirs := []string{"trap", action}
+	for _, name := range names {
+		switch name := strings.TrimPrefix(strings.ToUpper(name), "SIG"); name {
+		case "EXIT", "0":
+			theirs = append(theirs, "EXIT")
+			continue
+		case "ERR", "DEBUG", "RETURN":
+			theirs = append(theirs, name)
+			continue
+		}
+		sig, err := procs.ParseSignal(name)
+		if err != nil || sig == 0 {
+			fmt.Fprintf(hc.Stderr, "trap: %s is not a signal (trap -l lists them)\n", name)
+			return []string{"false"}
+		}
+		s.setTrap(sig, action)
+	}
+	if len(theirs) == 2 {
+		return []string{"true"}
+	}
+	return theirs
+}
+
+func (s *session) setTrap(sig syscall.Signal, action string) {
+	t := s.traps
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.begun {
+		t.begun = true
+		go t.collect()
+	}
+	switch action {
+	case "-":
+		delete(t.code, sig)
+		signal.Reset(sig)
+		if s.interactive != nil && slices.Contains(shellSignals(), os.Signal(sig)) {
+			signal.Notify(s.interactive, sig)
+		}
+	case "":
+		t.code[sig] = ""
+		signal.Ignore(sig)
+	default:
+		t.code[sig] = action
+		signal.Notify(t.came, sig)
+	}
+}
+
+// shellSignals are those that a shell on a terminal takes care of.
+func shellSignals() []os.Signal {
+	return []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
+}
+
+// show prints the traps as the commands that set them.
+func (t *traps) show(hc interp.HandlerContext, args []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, sig := range slices.Sorted(maps.Keys(t.code)) {
+		name := unix.SignalName(sig)
+		if len(args) > 1 && !slices.Contains(args, name) && !slices.Contains(args, strings.TrimPrefix(name, "SIG")) {
+			continue
+		}
+		fmt.Fprintf(hc.Stdout, "trap -- %s%s\n", quote([]string{strings.TrimSpace(t.code[sig])}), strings.TrimPrefix(name, "SIG"))
+	}
+}
