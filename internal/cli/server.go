@@ -115,6 +115,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "most CPU that one debug container may use, as 500m; default: what its pod may")
 	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "most memory that one debug container may use, as 256Mi; default: what its pod may")
 	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images that debug containers may have, as registry.example.com/tools/*; default: all")
+	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
 	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge of the pods; default: derived from the data folder")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder of registry settings (mirrors, insecure hosts) as containerd has it; default: <data-dir>/registries")

@@ -54,6 +54,7 @@ type Agent struct {
 	api          *httpapi.Server
 	execs        *imageexec.Execs // nil where the runtime cannot
 	evictor      *evictor
+	admission    *admission
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
 	starts       starts
@@ -100,6 +101,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 			Pod: a.podOf, Changed: a.changes.wait, Released: a.released})
 	}
 	a.evictor = newEvictor(a)
+	a.admission = newAdmission(a.fetchAdmission)
 	a.pods = newPodInformer(c.Client, c.NodeName)
 	a.serviceCache = newServiceCache(c.Client)
 	if a.api, err = a.newAPI(); err != nil {
@@ -163,7 +165,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.fresh.run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
 	loops.Go(func() { a.evictor.run(ctx) })
-	told, err := a.pods.AddEventHandler(a.podEvents())
+	nodes := newNodeInformer(a.cfg.Client, a.cfg.NodeName)
+	if _, err := nodes.AddEventHandler(a.nodeEvents()); err != nil {
+		return err
+	}
+	loops.Go(func() { nodes.RunWithContext(ctx) })
+	told, err := a.pods.AddEventHandler(a.podEvents(ctx))
 	if err != nil {
 		return err
 	}
@@ -184,12 +191,13 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // podEvents hands pods to their workers.
-func (a *Agent) podEvents() cache.ResourceEventHandler {
+func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if p, ok := o.(*corev1.Pod); ok {
 				a.metrics.Arrived(p, time.Now())
 				a.history.Pod(p, time.Now())
+				a.arrived(ctx, p)
 				a.workers.Update(p)
 			}
 		},
@@ -202,9 +210,12 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 			if was.UID != p.UID {
 				a.metrics.Gone(was.UID)
 				a.history.Removed(was, time.Now())
+				a.admission.forget(was.UID)
 				a.workers.Remove(was.UID)
 				a.metrics.Arrived(p, time.Now())
+				a.arrived(ctx, p)
 			}
+			a.admission.count(p)
 			a.history.Pod(p, time.Now())
 			a.workers.Update(p)
 			a.fresh.podChanged(was, p)
@@ -216,6 +227,7 @@ func (a *Agent) podEvents() cache.ResourceEventHandler {
 			if p, ok := o.(*corev1.Pod); ok {
 				a.metrics.Gone(p.UID)
 				a.history.Removed(p, time.Now())
+				a.admission.forget(p.UID)
 				a.workers.Remove(p.UID)
 			}
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Config is what an Agent works with.
@@ -53,6 +54,8 @@ type Config struct {
 
 	DebugCap    cgroup.Cap      // of each debug container
 	DebugImages image.AllowList // of debug containers; empty: all
+
+	UnsafeSysctls podspec.SysctlPatterns // that pods may set besides the safe ones
 
 	Eviction Eviction // what happens when a resource runs out
 

@@ -27,9 +27,12 @@ import (
 // newPodInformer watches the pods of this node.
 func newPodInformer(client kubernetes.Interface, node string) cache.SharedIndexInformer {
 	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
-		fields.OneTermEqualSelector("spec.nodeName", node))
+		ofNode(node))
 	return cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
+
+// ofNode selects the pods of a node.
+func ofNode(node string) fields.Selector { return fields.OneTermEqualSelector("spec.nodeName", node) }
 
 // SaveStatus is part of [work.Node]. It sends only what differs, and names the pod's UID so that it never meets another
 // pod of the same name.
@@ -89,20 +92,26 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it, and so is
-// one that comes while the node is under pressure.
+// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it (PL-20), and so
+// is one that does not fit beside those that are here, or that comes while the node is under pressure.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
+	if os := pod.Spec.OS; os != nil && os.Name != corev1.Linux {
+		return &plan.Refusal{Reason: "PodOSNotSupported", Message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS"}
+	}
+	if os := pod.Labels[corev1.LabelOSStable]; os != "" && os != string(corev1.Linux) {
+		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
+	}
 	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
 	if missing := a.cfg.Features.Missing(pod); missing != "" {
 		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node", Begun: true}
 	}
-	if name := podspec.MachineSysctl(pod); name != "" {
-		return &plan.Refusal{Reason: "SysctlForbidden", Message: fmt.Sprintf("Pod was rejected: forbidden sysctl: %q is the machine's and not the pod's: take it out, or set it on the machine", name)}
+	if bad := podspec.ForbiddenSysctl(pod, a.cfg.UnsafeSysctls); bad != "" {
+		return &plan.Refusal{Reason: "SysctlForbidden", Message: "Pod was rejected: " + bad}
 	}
-	if want := pod.Spec.NodeSelector["kubernetes.io/os"]; want != "" && want != "linux" {
-		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: this node runs linux, the pod asks for " + want}
+	if r := a.admission.refusal(pod.UID); r != nil {
+		return r
 	}
 	if why := a.evictor.refuse(pod); why != "" {
 		return &plan.Refusal{Reason: plan.ReasonEvicted, Message: "Pod was rejected: " + why}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"runtime"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -94,8 +95,22 @@ func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 			now.Status.Conditions = append(now.Status.Conditions, c)
 		}
 	}
-	_, err := a.cfg.Client.CoreV1().Nodes().UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	keepOthers(now.Status.Capacity, have.Status.Capacity)
+	keepOthers(now.Status.Allocatable, have.Status.Allocatable)
+	stored, err := a.cfg.Client.CoreV1().Nodes().UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	if err == nil {
+		a.admission.setNode(stored)
+	}
 	return err
+}
+
+// keepOthers keeps resources that somebody else has given the node: extended ones, which have a domain in their names.
+func keepOthers(now, have corev1.ResourceList) {
+	for name, q := range have {
+		if _, own := now[name]; !own && strings.Contains(string(name), "/") {
+			now[name] = q
+		}
+	}
 }
 
 // heartbeat renews the lease, and publishes the node's status when it changes.

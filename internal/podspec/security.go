@@ -3,7 +3,6 @@
 package podspec
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -109,68 +108,4 @@ func appArmor(p *corev1.AppArmorProfile, path *field.Path) errs {
 		all = append(all, field.TooLong(at, *p.LocalhostProfile, 4095))
 	}
 	return all
-}
-
-const (
-	maxSysctl     = 253
-	sysctlElement = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
-	sysctlPattern = "^(" + sysctlElement + "[\\./])*" + sysctlElement + "$"
-)
-
-// sysctls: kernel settings of the Pod's own namespaces.
-func (s *scope) sysctls(list []corev1.Sysctl, path *field.Path) (all errs) {
-	if len(list) == 0 {
-		return nil
-	}
-	pattern := regexp.MustCompile(sysctlPattern)
-	names := seen{}
-	for i, c := range list {
-		at := path.Index(i).Child("name")
-		switch {
-		case c.Name == "":
-			all = append(all, field.Required(at, ""))
-			continue
-		case len(c.Name) > maxSysctl || !pattern.MatchString(c.Name):
-			all = append(all, field.Invalid(at, c.Name, "must have at most 253 characters and match regex "+sysctlPattern))
-			continue
-		}
-		dotted := dottedSysctl(c.Name)
-		all = append(all, names.unique(at, dotted)...)
-		switch {
-		case s.spec.HostNetwork && strings.HasPrefix(dotted, "net."):
-			all = append(all, field.Invalid(at, c.Name, "may not be specified when 'hostNetwork' is true"))
-		case s.spec.HostIPC && isIPCSysctl(dotted):
-			all = append(all, field.Invalid(at, c.Name, "may not be specified when 'hostIPC' is true"))
-		}
-	}
-	return all
-}
-
-// dottedSysctl writes net/ipv4/ip_forward as net.ipv4.ip_forward. Which of the two separators comes first
-// decides; the other is then part of a name, as in net/ipv4/conf/eth0.1/rp_filter.
-func dottedSysctl(name string) string {
-	i := strings.IndexAny(name, "./")
-	if i < 0 || name[i] == '.' {
-		return name
-	}
-	return strings.NewReplacer("/", ".", ".", "/").Replace(name)
-}
-
-func isIPCSysctl(name string) bool {
-	return strings.HasPrefix(name, "kernel.shm") || strings.HasPrefix(name, "kernel.msg") ||
-		name == "kernel.sem" || strings.HasPrefix(name, "fs.mqueue.")
-}
-
-// MachineSysctl returns the first sysctl of the Pod that has no namespace: it is the machine's, and no pod may set it. Empty
-// when there is none.
-func MachineSysctl(pod *corev1.Pod) string {
-	if pod.Spec.SecurityContext == nil {
-		return ""
-	}
-	for _, c := range pod.Spec.SecurityContext.Sysctls {
-		if d := dottedSysctl(c.Name); !strings.HasPrefix(d, "net.") && !isIPCSysctl(d) {
-			return c.Name
-		}
-	}
-	return ""
 }

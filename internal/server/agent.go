@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
@@ -50,6 +51,10 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sysctls, err := podspec.ParseSysctlPatterns(o.UnsafeSysctls)
+	if err != nil {
+		return fmt.Errorf("--allowed-unsafe-sysctls: %w", err)
+	}
 	minTLS, suites, err := o.Serving.TLS()
 	if err != nil {
 		return err
@@ -66,7 +71,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction,
+		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction, UnsafeSysctls: sysctls,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {

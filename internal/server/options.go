@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Defaults of Options.
@@ -78,6 +79,7 @@ type Options struct {
 	DebugCPULimit    string   // of each debug container, a quantity; empty: none
 	DebugMemoryLimit string   // of each debug container, a quantity; empty: none
 	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
+	UnsafeSysctls    []string // patterns of sysctls that pods may set besides the safe ones
 	RegistryHostsDir string
 	Eviction         EvictionOptions
 	Flags            map[string]string // of the command, for /configz; nil: not shown
@@ -179,7 +181,7 @@ func (o Options) validate() error {
 	if _, err := o.kubeconfigAccess(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 
@@ -220,6 +222,13 @@ func (o Options) validateRuntime() error {
 	}
 	if o.RuntimeEndpoint != "" && (o.BridgeName != "" || len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
 		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure those of --container-runtime-endpoint there")
+	}
+	return nil
+}
+
+func (o Options) validateSysctls() error {
+	if _, err := podspec.ParseSysctlPatterns(o.UnsafeSysctls); err != nil {
+		return fmt.Errorf("--allowed-unsafe-sysctls: %w", err)
 	}
 	return nil
 }

@@ -232,6 +232,7 @@ func TestOptions(t *testing.T) {
 		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.BridgeName = "b" }, "are for the embedded runtime"},
 		"half a cert":      {func(o *Options) { o.CertFile = "x" }, "--tls-cert-file and --tls-private-key-file belong together"},
 		"cgroup driver":    {func(o *Options) { o.CgroupDriver = "x" }, "--cgroup-driver"},
+		"unsafe sysctls":   {func(o *Options) { o.UnsafeSysctls = []string{"vm.swappiness"} }, "--allowed-unsafe-sysctls"},
 		"service networks": {func(o *Options) { o.ServiceCIDR = "x" }, "--service-cidr"},
 	}
 	for name, c := range cases {

@@ -133,7 +133,8 @@ spec:
 	k.fails("p", "default", "unshare -U true", "Operation not permitted")
 }
 
-// PL-07: sysctls of the pod are set in its namespaces and nowhere else; one that does not belong to a pod is refused.
+// PL-07, PL-20: sysctls of the pod are set in its namespaces and nowhere else; one that is not safe or does not belong to a pod is
+// refused.
 func TestSecuritySysctls(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -149,15 +150,17 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 `)
 	k.says("p", "c", "cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/kernel/shm_rmid_forced", "80\n1")
 	k.says("other", "c", "cat /proc/sys/kernel/shm_rmid_forced", "0")
-	k.pod(`
-metadata: {name: unsafe}
+	for name, sysctl := range map[string]string{"unsafe": "kernel.msgmax", "machines": "vm.swappiness"} {
+		k.pod(`
+metadata: {name: ` + name + `}
 spec:
   restartPolicy: Never
-  securityContext: {sysctls: [{name: kernel.msgmax, value: "65536"}, {name: vm.swappiness, value: "1"}]}
+  securityContext: {sysctls: [{name: ` + sysctl + `, value: "60"}]}
   containers: [{name: c, command: [sh, -c, IDLE]}]
 `)
-	p := k.Wait("unsafe", "be refused by the node or fail", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed })
-	if p.Status.Reason != "SysctlForbidden" {
-		t.Errorf("PL-07 the pod failed with %q (%s), want SysctlForbidden", p.Status.Reason, p.Status.Message)
+		p := k.Wait(name, "be refused by the node or fail", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed })
+		if p.Status.Reason != "SysctlForbidden" || !strings.Contains(p.Status.Message, strconv.Quote(sysctl)+" not allowlisted") {
+			t.Errorf("PL-07 PL-20 the pod failed with %q (%s), want SysctlForbidden", p.Status.Reason, p.Status.Message)
+		}
 	}
 }

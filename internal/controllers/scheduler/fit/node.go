@@ -3,6 +3,9 @@
 package fit
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
@@ -68,6 +71,15 @@ func (n *Node) Remove(uid types.UID) {
 
 // Len is the number of pods on the node.
 func (n *Node) Len() int { return len(n.pods) }
+
+// Has tells whether a pod is on the node.
+func (n *Node) Has(uid types.UID) bool {
+	_, ok := n.pods[uid]
+	return ok
+}
+
+// UIDs are those of the pods on the node.
+func (n *Node) UIDs() []types.UID { return slices.Collect(maps.Keys(n.pods)) }
 
 // hostPort is a port of the host that a pod takes.
 type hostPort struct {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
+	"github.com/wherryproject/wherry/internal/node/plan"
+)
+
+// admission judges once of each pod that comes whether it fits beside those that are here (PL-20). That a pod was taken is a lasting
+// fact: its status has a start time then, and one that was taken is not asked again, whatever has become of the node. So a pod that was
+// here first is never refused for a later one.
+type admission struct {
+	// fetch reads the node and its pods as they are now.
+	fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)
+
+	opened  sync.Once
+	mu      sync.Mutex
+	node    *fit.Node // with the pods that count
+	refused map[types.UID]*plan.Refusal
+}
+
+func newAdmission(fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)) *admission {
+	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{}}
+}
+
+// setNode takes in the node as the API server has it.
+func (a *admission) setNode(n *corev1.Node) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.node.Object = n
+}
+
+// open takes in the pods that are bound to the node when the agent starts: first those that were taken before, then, the oldest first,
+// those that came meanwhile.
+func (a *admission) open(ctx context.Context, pods []*corev1.Pod) {
+	pods = slices.SortedFunc(slices.Values(pods), func(p, q *corev1.Pod) int {
+		return cmp.Or(p.CreationTimestamp.Compare(q.CreationTimestamp.Time), cmp.Compare(p.UID, q.UID))
+	})
+	for _, p := range pods {
+		if taken(p) {
+			a.count(p)
+		}
+	}
+	for _, p := range pods {
+		a.judge(ctx, p)
+	}
+}
+
+// judge decides about a pod that has come, if it was not decided yet.
+func (a *admission) judge(ctx context.Context, pod *corev1.Pod) {
+	if taken(pod) || ended(&pod.Status) || pod.DeletionTimestamp != nil {
+		a.count(pod)
+		return
+	}
+	m := a.misfit(pod)
+	if m != nil {
+		// What is known may be older than what somebody has just changed so that the pod fits.
+		if node, pods, err := a.fetch(ctx); err == nil {
+			a.refresh(node, pods)
+			m = a.misfit(pod)
+		}
+	}
+	if m == nil {
+		a.count(pod)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refused[pod.UID] = &plan.Refusal{Reason: m.Reason, Message: "Pod was rejected: " + m.Message}
+}
+
+// refresh takes in what is there now. Pods that are not known yet are still to come, and later than what is judged.
+func (a *admission) refresh(node *corev1.Node, pods []corev1.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.node.Object = node
+	holds := map[types.UID]bool{}
+	for i := range pods {
+		holds[pods[i].UID] = !ended(&pods[i].Status)
+	}
+	for _, uid := range a.node.UIDs() {
+		if !holds[uid] {
+			a.node.Remove(uid)
+		}
+	}
+}
+
+// misfit says why the pod does not fit; nil too when that is decided, or nothing is known of the node.
+func (a *admission) misfit(pod *corev1.Pod) *fit.Misfit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.node.Object == nil || a.node.Has(pod.UID) || a.refused[pod.UID] != nil {
+		return nil
+	}
+	return fit.Admit(pod, a.node)
+}
+
+// refusal is what was decided about a pod.
+func (a *admission) refusal(uid types.UID) *plan.Refusal {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused[uid]
+}
+
+// count counts a pod as it is now: its requests may have changed. One that has ended holds nothing any more, one that was refused
+// nothing at all.
+func (a *admission) count(pod *corev1.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case ended(&pod.Status):
+		a.node.Remove(pod.UID)
+	case a.refused[pod.UID] == nil:
+		a.node.Add(fit.Place(pod))
+	}
+}
+
+// forget drops a pod that the API server does not have any more.
+func (a *admission) forget(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.node.Remove(uid)
+	delete(a.refused, uid)
+}
+
+func taken(pod *corev1.Pod) bool { return pod.Status.StartTime != nil && !ended(&pod.Status) }
+
+func ended(s *corev1.PodStatus) bool {
+	return s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded
+}
+
+// newNodeInformer watches this node's own object, for its labels, taints and resources.
+func newNodeInformer(client kubernetes.Interface, name string) cache.SharedIndexInformer {
+	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll, fields.OneTermEqualSelector("metadata.name", name))
+	return cache.NewSharedIndexInformer(lw, &corev1.Node{}, 0, cache.Indexers{})
+}
+
+// nodeEvents tells the admission of the node.
+func (a *Agent) nodeEvents() cache.ResourceEventHandler {
+	set := func(o any) {
+		if n, ok := o.(*corev1.Node); ok {
+			a.admission.setNode(n)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, now any) { set(now) }}
+}
+
+// fetchAdmission reads this node's own object and its pods.
+func (a *Agent) fetchAdmission(ctx context.Context) (*corev1.Node, []corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	node, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	pods, err := a.cfg.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: ofNode(a.cfg.NodeName).String()})
+	if err != nil {
+		return nil, nil, err
+	}
+	return node, pods.Items, nil
+}
+
+// arrived judges a pod, with the first one all that are there.
+func (a *Agent) arrived(ctx context.Context, pod *corev1.Pod) {
+	a.admission.opened.Do(func() {
+		if !cache.WaitFor(ctx, "", a.pods.HasSyncedChecker()) {
+			return // the agent ends
+		}
+		var pods []*corev1.Pod
+		for _, o := range a.pods.GetStore().List() {
+			if p, ok := o.(*corev1.Pod); ok {
+				pods = append(pods, p)
+			}
+		}
+		a.admission.open(ctx, pods)
+	})
+	a.admission.judge(ctx, pod)
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PL-20: what is bound to the node past the scheduler and does not fit is refused by the node, in Kubernetes' words; what was there
+// first stays, over a kill of the server too.
+func TestNodeAdmission(t *testing.T) {
+	t.Parallel()
+	s := own(t, ServerOptions{Args: []string{"--allowed-unsafe-sysctls", "kernel.msg*"}})
+	k := kitOn(t, s)
+	patch := func(what string, sub ...string) {
+		t.Helper()
+		_, err := k.Client.CoreV1().Nodes().Patch(k.ctx(), s.NodeName, types.StrategicMergePatchType, []byte(what), metav1.PatchOptions{}, sub...)
+		k.must(err)
+	}
+	port := strconv.Itoa(freePort(t))
+	bound := func(name, spec, container string) *corev1.Pod {
+		t.Helper()
+		return k.pod("{metadata: {name: " + name + "}, spec: {nodeName: " + s.NodeName + ", " + spec + " containers: [{name: c, command: [sh, -c, IDLE]" + container + "}]}}")
+	}
+	refused := func(name, spec, container, reason, message string) {
+		t.Helper()
+		bound(name, spec, container)
+		p := k.Wait(name, "be refused", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed })
+		if p.Status.Reason != reason || !strings.HasPrefix(p.Status.Message, "Pod was rejected: "+message) {
+			t.Errorf("PL-20 %s: %q: %s; want %q: %s", name, p.Status.Reason, p.Status.Message, reason, message)
+		}
+		k.WaitEvent(name, reason, message)
+		for _, c := range p.Status.ContainerStatuses {
+			if c.ContainerID != "" {
+				t.Errorf("PL-20 %s: container %s was made", name, c.Name)
+			}
+		}
+	}
+	requests := func(name, amount string) string {
+		return ", resources: {requests: {" + name + ": " + amount + "}, limits: {" + name + ": " + amount + "}}"
+	}
+
+	patch(`{"metadata": {"labels": {"disk": "ssd"}}}`)
+	patch(`{"status": {"capacity": {"example.com/dongle": "2"}, "allocatable": {"example.com/dongle": "2"}}}`, "status")
+	first := bound("first", "", requests("example.com/dongle", "2")+", ports: [{containerPort: 80, hostPort: "+port+"}]")
+	k.WaitReady("first")
+	bound("tuned", `securityContext: {sysctls: [{name: kernel.msgmax, value: "65530"}]},`, "")
+	k.WaitReady("tuned")
+	k.says("tuned", "c", "cat /proc/sys/kernel/msgmax", "65530")
+	waits := bound("waits", "nodeSelector: {disk: ssd}, volumes: [{name: v, secret: {secretName: late}}],", ", volumeMounts: [{name: v, mountPath: /v}]")
+	k.WaitEvent("waits", "FailedMount", "late")
+
+	cpus := k.nodeNow().Status.Allocatable.Cpu().MilliValue()
+	refused("cpu", "", ", resources: {requests: {cpu: 1000000}}", "OutOfcpu",
+		fmt.Sprintf("Node didn't have enough resource: cpu, requested: 1000000000, used: 0, capacity: %d", cpus))
+	refused("memory", "", ", resources: {requests: {memory: 1Pi}}", "OutOfmemory", "Node didn't have enough resource: memory, requested: 1125899906842624")
+	refused("dongle", "", requests("example.com/dongle", "1"), "OutOfexample.com/dongle", "Node didn't have enough resource: example.com/dongle, requested: 1, used: 2, capacity: 2")
+	refused("port", "", ", ports: [{containerPort: 80, hostPort: "+port+"}]", "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports")
+	refused("label", "nodeSelector: {disk: hdd},", "", "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+	refused("sysctl", `securityContext: {sysctls: [{name: kernel.shmmax, value: "65536"}]},`, "", "SysctlForbidden", `forbidden sysctl: "kernel.shmmax" not allowlisted`)
+
+	patch(`{"metadata": {"labels": {"disk": null}}, "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]}}`)
+	refused("taint", "", "", "TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate")
+	s.Kill()
+	k.must(s.Start(context.Background()))
+	refused("late-port", "tolerations: [{operator: Exists}],", ", ports: [{containerPort: 80, hostPort: "+port+"}]", "NodePorts", "Predicate NodePorts failed")
+	if now := k.Get("waits"); now.Status.Phase != corev1.PodPending || now.UID != waits.UID {
+		t.Errorf("PL-20 the pod that was taken and had not begun is %s (%s: %s)", now.Status.Phase, now.Status.Reason, now.Status.Message)
+	}
+	k.secret("late", map[string]string{"a": "b"})
+	k.WaitReady("waits")
+	if now := k.Get("first"); now.UID != first.UID || now.Status.Phase != corev1.PodRunning || now.Status.ContainerStatuses[0].RestartCount != 0 {
+		t.Errorf("PL-20 the first pod is %s", facts(now))
+	}
+	k.Delete("first")
+	k.WaitGone(first)
+	bound("next", "tolerations: [{operator: Exists}],", requests("example.com/dongle", "2")+", ports: [{containerPort: 80, hostPort: "+port+"}]")
+	k.WaitReady("next")
+}
+
+// nodeNow is the server's node.
+func (k *kit) nodeNow() *corev1.Node {
+	k.t.Helper()
+	n, err := k.Client.CoreV1().Nodes().Get(k.ctx(), k.NodeName, metav1.GetOptions{})
+	k.must(err)
+	return n
+}
