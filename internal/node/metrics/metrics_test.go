@@ -108,6 +108,43 @@ func TestStartedContainers(t *testing.T) {
 	})
 }
 
+// SC-23: every run of a container that ends is counted once, whether its status is seen to end or the next run has begun by then; what
+// an agent finds as ended it has not seen end.
+func TestTerminatedContainers(t *testing.T) {
+	m, p := quiet(), shape()
+	ended := func(id string, code int32, reason string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: id, ExitCode: code, Reason: reason}}
+	}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	status := func(init, now, last corev1.ContainerState) *corev1.PodStatus {
+		return &corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", State: init}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: now, LastTerminationState: last}}}
+	}
+	none := corev1.ContainerState{}
+	m.Arrived(p, began)
+	was := status(ended("i", 0, "Completed"), none, none) // from an earlier agent
+	for _, now := range []*corev1.PodStatus{
+		status(ended("i", 0, "Completed"), running, none),
+		status(ended("i", 0, "Completed"), ended("a", 139, "Error"), none),
+		status(ended("i", 0, "Completed"), none, ended("a", 139, "Error")),
+		status(ended("i", 0, "Completed"), running, ended("a", 139, "Error")),
+		status(ended("i", 0, "Completed"), running, ended("b", 139, "Error")), // which went by between two looks
+		status(ended("j", 3, "Error"), ended("c", 137, "OOMKilled"), ended("b", 139, "Error")),
+		status(ended("j", 3, "Error"), ended("", 137, "ContainerStatusUnknown"), ended("b", 139, "Error")),
+	} {
+		m.Told(p, was, now, began)
+		was = now
+	}
+	const total = "kubelet_terminated_containers_total"
+	expect(t, m, map[string]string{
+		total + `{container_type="container",exit_code="139",reason="Error"}`:                  "2",
+		total + `{container_type="container",exit_code="137",reason="OOMKilled"}`:              "1",
+		total + `{container_type="init_container",exit_code="3",reason="Error"}`:               "1",
+		total + `{container_type="init_container",exit_code="0",reason="Completed"}`:           "",
+		total + `{container_type="container",exit_code="137",reason="ContainerStatusUnknown"}`: "",
+	})
+}
+
 func TestStartedPods(t *testing.T) {
 	m, p := quiet(), shape()
 	m.Arrived(p, began)

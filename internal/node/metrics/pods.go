@@ -65,6 +65,7 @@ func (m *Metrics) Told(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Tim
 	if r.changed.IsZero() {
 		r.changed = now
 	}
+	m.ended(pod, from, to)
 	if !r.running && from.Phase == corev1.PodPending && to.Phase != corev1.PodPending {
 		r.running = true
 		if to.Phase != corev1.PodFailed {

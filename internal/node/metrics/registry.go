@@ -26,7 +26,7 @@ type Metrics struct {
 	runtimeTime, operationTime        *metrics.HistogramVec
 	operationErrors, nudges           *metrics.CounterVec
 	decisionTime                      *metrics.Histogram
-	evictions                         *metrics.CounterVec
+	evictions, terminated             *metrics.CounterVec
 
 	mu   sync.Mutex
 	pods map[types.UID]*record
@@ -45,7 +45,7 @@ func New(look func() Now) *Metrics {
 	m.own()
 	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI,
 		m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors, m.runtimeTime,
-		m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions)
+		m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.terminated)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
@@ -62,6 +62,7 @@ func (m *Metrics) kubelet() {
 	m.startedPodErrors = counter(ns, "started_pods_errors_total", "Cumulative number of errors when starting pods")
 	m.startedContainers = counters(ns, "started_containers_total", "Cumulative number of containers started", "container_type")
 	m.startedErrors = counters(ns, "started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
+	m.terminated = counters(ns, "terminated_containers_total", "Cumulative number of containers that have ended, by exit code and reason", "container_type", "exit_code", "reason")
 	m.podStart = histogram(ns, "pod_start_duration_seconds",
 		"Duration in seconds from the agent seeing a pod for the first time to the pod starting to run", startBuckets())
 	m.podStartSLI = histogram(ns, "pod_start_sli_duration_seconds",
