@@ -35,7 +35,7 @@ spec:
   - {name: mem, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
 `)
 	t.Run("PL-05 mode and fsGroup", func(t *testing.T) {
-		k.says("p", "a", "stat -c '%a %u %g' /disk /mem", "2777 0 2000\n2777 0 2000")
+		k.says("p", "a", "stat -c '%a %u %g' /disk /mem", "2777 0 2000\n3777 0 2000")
 		k.says("p", "b", "echo hi >/other/of-b; stat -c '%u %g' /other/of-b", "1000 2000")
 		k.says("p", "a", "cat /disk/of-b", "hi")
 	})

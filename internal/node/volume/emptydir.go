@@ -22,9 +22,9 @@ func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 	case corev1.StorageMediumDefault:
 		return makeEmptyDir(dir, gid)
 	case corev1.StorageMediumMemory:
-		opts := "mode=0777"
+		opts := "mode=1777" // sticky, as any tmpfs: Kubernetes' node leaves it so, and folders made for a subPath have it too
 		if gid != nil {
-			opts = "mode=2777,gid=" + strconv.FormatInt(*gid, 10)
+			opts = "mode=3777,gid=" + strconv.FormatInt(*gid, 10)
 		}
 		if size := memorySize(pod, v.EmptyDir, m.cfg.Allocatable); size > 0 {
 			opts += ",size=" + strconv.FormatInt(size, 10)

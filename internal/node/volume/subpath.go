@@ -85,8 +85,8 @@ func openOrMake(root *os.File, rel string) (*os.File, error) {
 		return nil, fmt.Errorf("opening the new folder %s: %w", name, err)
 	}
 	made := os.NewFile(uintptr(fd), rel)
-	// The group comes from a setgid parent by itself; Chmod past the umask, keeping setgid.
-	if err := made.Chmod(info.Mode() & (fs.ModePerm | fs.ModeSetgid)); err != nil {
+	// The group comes from a setgid parent by itself; Chmod past the umask.
+	if err := made.Chmod(info.Mode() & (fs.ModePerm | fs.ModeSetgid | fs.ModeSetuid | fs.ModeSticky)); err != nil {
 		made.Close()
 		return nil, err
 	}

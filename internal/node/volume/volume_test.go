@@ -300,7 +300,7 @@ func TestFSGroup(t *testing.T) {
 	prepare(t, m, pod)
 	for name, want := range map[string]string{
 		"empty-dir/disk":        "dgrwxrwxrwx 0 4242",
-		"empty-dir/mem":         "dgrwxrwxrwx 0 4242",
+		"empty-dir/mem":         "dgtrwxrwxrwx 0 4242",
 		"secret/secret":         "dgrwxr-xr-x 0 4242",
 		"secret/secret/token":   "-r--r----- 0 4242",
 		"projected/token/token": "-rw-r----- 1234 4242",
@@ -323,6 +323,23 @@ func TestFSGroup(t *testing.T) {
 	}
 	if _, gid := ownerOf(info); gid != 4242 || info.Mode()&fs.ModeSetgid == 0 {
 		t.Error("PL-07 a new folder is not the group's:", gid, info.Mode())
+	}
+	// A folder that is made for a subPath is as its volume is, with all its bits.
+	for name, want := range map[string]string{"disk": "dgrwxrwxrwx 0 4242", "mem": "dgtrwxrwxrwx 0 4242"} {
+		c := pod.Spec.Containers[0]
+		c.VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/x", SubPath: "made/test-sub"}}
+		mounts, err := m.Mounts(t.Context(), pod, &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(mounts[0].HostPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid, gid := ownerOf(info)
+		if got := fmt.Sprint(info.Mode(), uid, gid); got != want {
+			t.Errorf("PL-07 subPath of %s: got %s, want %s", name, got, want)
+		}
 	}
 }
 
