@@ -53,6 +53,8 @@ type Runtime struct {
 	updater   imageUpdater
 	leavePath func() // restores PATH
 
+	reaping sync.Mutex // held while lost containers are looked for
+
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once
 	mute     atomic.Bool // containerd is stopping: its complaints are about that
@@ -119,7 +121,7 @@ func (r *Runtime) prepare(ctx context.Context) error {
 	if err := share(r.dirs.data); err != nil {
 		return err
 	}
-	if err := sweepBundles(r.dirs); err != nil {
+	if err := errors.Join(sweepBundles(r.dirs), sweepRecords(r.dirs)); err != nil {
 		return fmt.Errorf("half-deleted containers: %w", err)
 	}
 	r.ends = watchEnds(ctx, r.dirs, r.log)
@@ -189,7 +191,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
-	if r.served, err = serveCRI(r.daemon, r.taps, own); err != nil {
+	if r.served, err = serveCRI(r.daemon, r.taps, own, r.reapAfter); err != nil {
 		return err
 	}
 	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)
@@ -198,6 +200,9 @@ func (r *Runtime) launch(ctx context.Context) error {
 	}
 	if err := r.reapShims(ctx); err != nil {
 		return err
+	}
+	if err := r.reapLost(ctx); err != nil {
+		r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
 	}
 	return r.tidyNetwork(ctx)
 }

@@ -76,7 +76,7 @@ type criServer struct {
 	calls  *sync.RWMutex // read-locked by every call under way
 }
 
-func serveCRI(d *daemon, taps *tap.Taps, own *ownImages) (*criServer, error) {
+func serveCRI(d *daemon, taps *tap.Taps, own *ownImages, around func(context.Context, any, grpc.UnaryHandler) (any, error)) (*criServer, error) {
 	cri, err := instance[interface{ Register(*grpc.Server) error }](d, plugins.GRPCPlugin, "cri")
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func serveCRI(d *daemon, taps *tap.Taps, own *ownImages) (*criServer, error) {
 			if err := own.before(ctx, req); err != nil {
 				return nil, err
 			}
-			return aroundTaps(ctx, req, handle, taps)
+			return around(ctx, req, func(ctx context.Context, req any) (any, error) { return aroundTaps(ctx, req, handle, taps) })
 		}))
 	if err := cri.Register(server); err != nil {
 		return nil, err

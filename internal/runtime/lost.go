@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+	"google.golang.org/grpc"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// lost finds the containers that runc has and nobody knows any more: on a machine so busy that containerd gave up on making or deleting
+// one, or when a process was killed in the middle of it. Such a container is most often one that was made and never started: a
+// process `runc init` waits in the pod's cgroup for a word that does not come, and the cgroup cannot be removed.
+//
+// containerd makes a container's record first, then its bundle, then has runc make it, and deletes in the reverse order. So what
+// runc has without one of the two is nobody's, at any time.
+func (r *Runtime) lost(ctx context.Context) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.dirs.runc, Namespace))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(r.tasks, e.Name())); errors.Is(err, fs.ErrNotExist) {
+			out = append(out, e.Name())
+			continue
+		}
+		_, err := r.client.ContainerService().Get(namespaces.WithNamespace(ctx, Namespace), e.Name())
+		if errdefs.IsNotFound(err) {
+			out = append(out, e.Name())
+		} else if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// reapLost kills and deletes lost containers: processes, cgroups, and runc's own state.
+func (r *Runtime) reapLost(ctx context.Context) error {
+	r.reaping.Lock()
+	defer r.reaping.Unlock()
+	ids, err := r.lost(ctx)
+	errs := []error{err}
+	for _, id := range ids {
+		r.log.Info("a container that nobody knows any more is taken away", "container", id)
+		errs = append(errs, deleteContainer(ctx, r.dirs, filepath.Join(r.dirs.runc, Namespace), id))
+	}
+	return errors.Join(errs...)
+}
+
+// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go.
+func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
+	res, err := handle(ctx, req)
+	switch req.(type) {
+	case *criapi.StopPodSandboxRequest, *criapi.RemovePodSandboxRequest:
+		if lerr := r.reapLost(context.WithoutCancel(ctx)); lerr != nil {
+			r.log.Warn("containers that nobody knows any more could not be taken away; the next sandbox's end tries again", "err", lerr)
+		}
+	}
+	return res, err
+}
+
+// sweepRecords removes records of containers' states that a kill left half deleted: containerd gives them another name first, and never
+// looks at those again.
+func sweepRecords(d dirs) error {
+	left, err := filepath.Glob(filepath.Join(d.root, criPlugin, "containers", "*.del-status"))
+	errs := []error{err}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			errs = append(errs, fmt.Errorf("half-deleted record: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
