@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -18,7 +19,8 @@ import (
 )
 
 const (
-	servicesRetry = time.Second // of an agent whose API server does not answer yet
+	servicesFirst = 5 * time.Second // how long an agent's start waits for its API server to answer this
+	servicesRetry = time.Second     // of an agent whose API server does not answer yet
 	// servicesLook is how often an agent looks whether its API server's name stands for another address.
 	servicesLook = time.Minute
 )
@@ -41,21 +43,10 @@ func (s *Server) startServices(ctx context.Context) error {
 	}
 	c := &carrier{network: config, client: client, url: s.parts.cluster.url}
 	if s.parts.api == nil {
-		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error {
-			wait := servicesRetry
-			for ctx.Err() == nil {
-				if err := c.carry(ctx); err == nil {
-					wait = servicesLook
-				} else if ctx.Err() == nil && c.said(err) {
-					log.Warn("clients in pods do not reach the API server by its service yet", "err", err)
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(wait):
-				}
-			}
-			return nil
-		})
+		first, cancel := context.WithTimeout(ctx, servicesFirst)
+		defer cancel()
+		err := c.carry(first) // pods start right after this
+		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 		return nil
 	}
 	c.refused, err = netip.ParsePrefix(s.opts.ServiceCIDR)
@@ -64,6 +55,9 @@ func (s *Server) startServices(ctx context.Context) error {
 	}
 	if err := c.carry(ctx); err != nil {
 		log.Warn("clients in pods do not reach the API server by its service", "err", err)
+		if err := c.drop(); err != nil {
+			log.Warn("what pods send to services may leave this machine", "err", err)
+		}
 	}
 	if len(c.own) > 0 {
 		log.Warn("networks of this machine overlap with those of services: what pods on the host's network send to services there goes out; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
@@ -113,9 +107,29 @@ func (c *carrier) carry(ctx context.Context) error {
 	return nil
 }
 
+// keep goes on until ctx ends: after an error it tries again, after that it looks now and then.
+func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
+	for {
+		wait := servicesLook
+		if err != nil {
+			wait = servicesRetry
+			if ctx.Err() == nil && c.said(err) {
+				log.Warn("clients in pods do not reach the API server by its service yet", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		err = c.carry(ctx)
+	}
+}
+
 // drop leaves the rules that refuse.
-func (c *carrier) drop() error {
-	_, err := network.Carry(c.network, network.Services{Refused: c.refused})
+func (c *carrier) drop() (err error) {
+	c.now = network.Services{Refused: c.refused}
+	c.own, err = network.Carry(c.network, c.now)
 	return err
 }
 

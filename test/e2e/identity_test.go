@@ -12,6 +12,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -77,6 +78,11 @@ func TestAgentJoins(t *testing.T) {
 	k.WaitReady("there")
 	k.awaitLog("there", "main", "hello")
 	k.says("there", "main", "echo $HOSTNAME", "there")
+	asks, text := k.ran(`{metadata: {name: asks}, spec: {nodeName: wherry-joins, restartPolicy: Never, containers: [{name: main, image: tool, args: [api, /version],
+		env: [{name: API, value: "https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"}]}]}}`)
+	if asks.Status.Phase != corev1.PodSucceeded || !strings.HasPrefix(text, "200") {
+		t.Errorf("the API server as a pod of the agent reaches it: %s: %q", asks.Status.Phase, text)
+	}
 
 	k.must(agent.Stop())
 	k.told("token", "delete", strings.Fields(k.told("token", "list"))[5])
