@@ -59,13 +59,20 @@ func (r *Runtime) reapLost(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go.
+// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. Of shims see reapLate.
 func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
 	res, err := handle(ctx, req)
-	switch req.(type) {
-	case *criapi.StopPodSandboxRequest, *criapi.RemovePodSandboxRequest:
-		if lerr := r.reapLost(context.WithoutCancel(ctx)); lerr != nil {
-			r.log.Warn("containers that nobody knows any more could not be taken away; the next sandbox's end tries again", "err", lerr)
+	_, removes := req.(*criapi.RemovePodSandboxRequest)
+	if _, stops := req.(*criapi.StopPodSandboxRequest); !stops && !removes {
+		return res, err
+	}
+	if lerr := r.reapLost(context.WithoutCancel(ctx)); lerr != nil {
+		r.log.Warn("containers that nobody knows any more could not be taken away; the next sandbox's end tries again", "err", lerr)
+	}
+	if removes {
+		select {
+		case r.removed <- struct{}{}:
+		default: // reapLate will look soon
 		}
 	}
 	return res, err

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -113,4 +115,39 @@ func TestLostContainers(t *testing.T) {
 		t.Errorf("exec after the restart: %q", out)
 	}
 	p.stop()
+}
+
+// PL-38: a shim that nobody can reach and that does not end with its sandbox is ended; others are left alone.
+func TestShimThatOutlivesItsSandbox(t *testing.T) {
+	r := start(t, dataFolder(t))
+	importBox(t, r)
+	stays, goes := runPod(t, r), runPod(t, r)
+	id := stays.run("main", nil)
+	// It stops at its first instruction, and has its name and arguments then.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	shim := exec.Command(filepath.Join(r.dirs.bin, bundle.Shim), "-namespace", Namespace, "-id", "lost-shim", "-address", r.dirs.eventSocket())
+	shim.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := shim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := shim.Process.Pid
+	defer func() {
+		_ = shim.Process.Kill()
+		for {
+			var how unix.WaitStatus
+			if _, err := unix.Wait4(pid, &how, 0, nil); err != unix.EINTR && (err != nil || how.Exited() || how.Signaled()) {
+				return
+			}
+		}
+	}()
+	if zombie(pid) {
+		t.Fatal("the shim has ended by itself")
+	}
+	goes.stop()
+	eventually(t, "the end of the shim", func() bool { return zombie(pid) })
+	if out, _ := stays.exec(id, "echo", "here"); out != "here\n" {
+		t.Errorf("exec: %q", out)
+	}
+	stays.stop()
 }

@@ -53,7 +53,9 @@ type Runtime struct {
 	updater   imageUpdater
 	leavePath func() // restores PATH
 
-	reaping sync.Mutex // held while lost containers are looked for
+	reaping sync.Mutex     // held while lost containers are looked for
+	removed chan struct{}  // holds a token when a sandbox was removed
+	late    sync.WaitGroup // reapLate
 
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once
@@ -95,7 +97,7 @@ func claim(c Config) (*Runtime, error) {
 		return nil, ErrRunning
 	}
 	r := &Runtime{
-		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}),
+		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}), removed: make(chan struct{}, 1),
 		daemon: &daemon{set: plugin.NewPluginSet()},
 	}
 	r.engine = engine{tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace), keeps: func(ctx context.Context, id string) (bool, error) {
@@ -198,9 +200,10 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := r.awaitReady(ctx); err != nil {
 		return err
 	}
-	if err := r.reapShims(ctx); err != nil {
+	if err := r.reapShims(ctx, func(string) bool { return true }); err != nil {
 		return err
 	}
+	r.late.Go(func() { r.reapLate(run) })
 	if err := r.reapLost(ctx); err != nil {
 		r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
 	}
@@ -278,6 +281,7 @@ func (r *Runtime) Close() error {
 		return nil
 	}
 	r.end.Do(func() { close(r.done) })
+	r.late.Wait()
 	if r.served != nil {
 		r.served.stop(stopLimit)
 	}

@@ -61,16 +61,11 @@ func leaveShims(d *daemon) error {
 func keepShims() { timeout.Set(shimCleanup, shimCleanupTime) }
 
 // reapShims ends shims that nobody can reach: when a process dies between starting a shim and writing down how to reach it,
-// the next one's containerd throws the bundle away, but not the shim. To be called when it has done so, and before it is
-// asked to start any.
-func (r *Runtime) reapShims(ctx context.Context) error {
-	needed, err := neededShims(filepath.Join(r.dirs.run, "io.containerd.runtime.v2.task", Namespace))
-	if err != nil {
-		return err
-	}
+// the next one's containerd throws the bundle away, but not the shim. To be called when it has done so. which may spare some.
+func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) error {
 	fds, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
-		id, serves := shimOf(args)
-		return serves && !needed[id]
+		id, abandoned := r.abandoned(args)
+		return abandoned && which(id)
 	})
 	if err != nil {
 		return err
@@ -82,6 +77,59 @@ func (r *Runtime) reapShims(ctx context.Context) error {
 		return fmt.Errorf("ending shims: %w", err)
 	}
 	return nil
+}
+
+// abandoned reads a shim's command line and tells whether nothing is there that it serves. A bundle is made before its shim is
+// started: so the bundles are looked at after the shim was seen.
+func (r *Runtime) abandoned(args []string) (id string, _ bool) {
+	id, serves := shimOf(args)
+	if !serves {
+		return "", false
+	}
+	needed, err := neededShims(r.tasks)
+	return id, err == nil && !needed[id]
+}
+
+// shimRest is how long a shim is given to end by itself when its sandbox is gone.
+const shimRest = 2 * time.Second
+
+// reapLate ends shims that outlive their sandboxes: one that was still making a container when containerd gave up on that, and said it
+// was gone, has the container on its list for good, and does not end when it is told to. It goes on until the runtime is done.
+func (r *Runtime) reapLate(ctx context.Context) {
+	rest := func() (more bool) {
+		select {
+		case <-r.done:
+		case <-time.After(shimRest):
+			more = true
+		}
+		return more
+	}
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-r.removed:
+		}
+		if !rest() {
+			return
+		}
+		seen := map[string]bool{}
+		_, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
+			if id, abandoned := r.abandoned(args); abandoned {
+				seen[id] = true
+			}
+			return false
+		})
+		if err == nil && len(seen) > 0 {
+			if !rest() { // perhaps it is just about to end
+				return
+			}
+			err = r.reapShims(ctx, func(id string) bool { return seen[id] })
+		}
+		if err != nil {
+			r.log.Warn("shims that outlived their sandboxes could not be ended", "err", err)
+		}
+	}
 }
 
 // neededShims names the shims that serve any bundle: a sandbox's shim, which has its name, serves its containers too, also
