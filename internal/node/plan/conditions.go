@@ -66,12 +66,12 @@ func (v *view) initializedCondition(s *corev1.PodStatus, over bool) corev1.PodCo
 	if s.Phase == corev1.PodSucceeded {
 		return condition(corev1.PodInitialized, true, "PodCompleted", "")
 	}
-	if v.initialized() || v.anyMainBegun() {
+	if v.initialized() || v.over() && v.everBegun() {
 		return condition(corev1.PodInitialized, true, "", "")
 	}
 	var missing []string
 	for i := range v.gates {
-		if !v.open(i) {
+		if !v.open(i) || v.lost() {
 			missing = append(missing, v.gates[i].spec.Name)
 		}
 	}

@@ -92,7 +92,7 @@ func (v *view) leaving() leave {
 
 // unbegun tells whether nothing of the pod was ever there.
 func (v *view) unbegun() bool {
-	return v.box == nil && len(v.Seen.Containers) == 0 && !v.calling(RunSandbox) && !v.anyMainBegun()
+	return v.box == nil && len(v.Seen.Containers) == 0 && !v.calling(RunSandbox) && !v.everBegun()
 }
 
 func graceOf(p *corev1.Pod) time.Duration {

@@ -293,7 +293,7 @@ func TestNext(t *testing.T) {
 		{name: "the sandbox died: what runs in it is stopped first", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).runs("m1", 0).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }),
 			ops: "StopContainer m1/0 in 30s", why: []string{"sandbox has died"}, status: []string{"Running", "PodReadyToStartContainers=False"}},
 		{name: "the sandbox died: then it is stopped", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).ended("m1", 0, 143, 0).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }),
-			ops: "StopSandbox 0", status: []string{"Running"}},
+			ops: "StopSandbox 0", status: []string{"Pending"}},
 		{name: "SC-19 the sandbox died: then a new one is made, and inits run again", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).ended("m1", 0, 143, 0).but(func(f *facts) {
 			f.Seen.Sandboxes[0].Ready = false
 			f.Heard.Stopped[0] = true

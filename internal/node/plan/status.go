@@ -94,7 +94,7 @@ func (v *view) phase() corev1.PodPhase {
 	if old == corev1.PodFailed || old == corev1.PodSucceeded {
 		return old
 	}
-	over := l.because != "" && v.still()
+	over := v.over()
 	if over && l.phase != "" {
 		return l.phase
 	}
@@ -115,7 +115,7 @@ func (v *view) phase() corev1.PodPhase {
 		return corev1.PodFailed
 	case over:
 		return corev1.PodSucceeded
-	case v.unborn() && old != corev1.PodRunning:
+	case (v.unborn() || !v.anyMainBegun()) && old != corev1.PodRunning:
 		return corev1.PodPending
 	}
 	return corev1.PodRunning
@@ -125,16 +125,6 @@ func (v *view) phase() corev1.PodPhase {
 func (v *view) unborn() bool {
 	for i := range v.mains {
 		if m := &v.mains[i]; m.exit == nil && !m.live() {
-			return true
-		}
-	}
-	return false
-}
-
-// anyMainBegun tells whether some main ever ran: a pod that was Running does not go back to Pending.
-func (v *view) anyMainBegun() bool {
-	for i := range v.mains {
-		if m := &v.mains[i]; m.exit != nil || m.live() {
 			return true
 		}
 	}
@@ -202,10 +192,14 @@ func (v *view) replaces(m *member, run *Container) bool {
 
 // afterExit fills in the state of a container whose last attempt is over: how it ended, or what it waits for.
 func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
-	end := v.endOf(m)
-	s.Ready = m.kind == initKind && m.exit.code == 0
-	if v.left.because != "" || !v.again(m) {
+	end, anew := v.endOf(m), v.anew(m)
+	s.Ready = m.kind == initKind && m.exit.code == 0 && !anew
+	if v.left.because != "" || !v.again(m) && !anew {
 		s.State.Terminated = end
+		return
+	}
+	if anew && !v.turn(m) {
+		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
 		return
 	}
 	if until := v.held(m); !until.IsZero() {
@@ -233,6 +227,10 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt, NoProbe}]; ok && m.exit.started.IsZero() {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 		s.LastTerminationState.Terminated = end
+		return
+	}
+	if anew {
+		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
 		return
 	}
 	if m.kind == mainKind && !restarts(&v.Pod.Spec, m.spec, m.exit.code, m.exit.code != 0) {

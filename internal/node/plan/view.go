@@ -290,16 +290,6 @@ func (v *view) open(i int) bool {
 	return !m.live() && m.exit != nil && m.exit.code == 0 && m.exit.here || v.passed(i)
 }
 
-// initialized tells whether every gate was open once in the newest sandbox.
-func (v *view) initialized() bool {
-	for i := range v.gates {
-		if !v.open(i) && !v.passed(i) {
-			return false
-		}
-	}
-	return true
-}
-
 // all calls f on every container, gates first.
 func (v *view) all(f func(*member)) {
 	for i := range v.gates {

@@ -202,8 +202,9 @@ func (p *spy) checkStatus(old, now *corev1.PodStatus) {
 	if (old.Phase == corev1.PodSucceeded || old.Phase == corev1.PodFailed) && now.Phase != old.Phase {
 		p.fault("phase goes from %s to %s", old.Phase, now.Phase)
 	}
-	if old.Phase == corev1.PodRunning && now.Phase == corev1.PodPending {
-		p.fault("phase goes from Running back to Pending")
+	runs := slices.ContainsFunc(now.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Running != nil })
+	if old.Phase == corev1.PodRunning && now.Phase == corev1.PodPending && (runs || len(now.InitContainerStatuses) == 0) {
+		p.fault("phase goes from Running back to Pending") // without being initialised anew (PL-39)
 	}
 	p.note()
 	lists := [][2][]corev1.ContainerStatus{{old.InitContainerStatuses, now.InitContainerStatuses}, {old.ContainerStatuses, now.ContainerStatuses},

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+// A pod whose sandbox was lost is initialised anew (PL-39): its gates open again, one by one, in a new sandbox. Until one of its
+// mains runs there, it shows itself as a pod that comes up, except for its restart counts and last states.
+
+// lost tells whether the pod stays and has no sandbox: the one it had is gone, or none was made yet.
+func (v *view) lost() bool { return v.left.because == "" && !v.boxed() }
+
+// over tells whether the pod is leaving, and nothing of it runs any more.
+func (v *view) over() bool { return v.left.because != "" && v.still() }
+
+// anew tells whether m's last attempt ended in a sandbox that was lost, and another is to follow because of that.
+func (v *view) anew(m *member) bool {
+	if v.left.because != "" || m.kind == debugKind || m.exit == nil || m.exit.here && v.boxed() {
+		return false
+	}
+	for i := range v.gates {
+		if m == &v.gates[i] && m.kind == initKind {
+			return v.lost() || !v.open(i)
+		}
+	}
+	return v.again(m)
+}
+
+// turn tells whether all gates before m are open.
+func (v *view) turn(m *member) bool {
+	if v.lost() {
+		return false
+	}
+	for i := range v.gates {
+		if m == &v.gates[i] {
+			return true
+		}
+		if !v.open(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// anyMainBegun tells whether some main runs, has run in the pod's sandbox or has ended for good. Of a pod that is over it is enough
+// that one ever ran.
+func (v *view) anyMainBegun() bool {
+	if v.over() {
+		return v.everBegun()
+	}
+	for i := range v.mains {
+		m := &v.mains[i]
+		if m.live() || m.exit != nil && (m.exit.here && !v.lost() || !v.again(m)) {
+			return true
+		}
+	}
+	return false
+}
+
+// everBegun tells whether some main ever ran.
+func (v *view) everBegun() bool {
+	for i := range v.mains {
+		if m := &v.mains[i]; m.exit != nil || m.live() {
+			return true
+		}
+	}
+	return false
+}
+
+// initialized tells whether every gate was open once in the newest sandbox.
+func (v *view) initialized() bool {
+	if len(v.gates) > 0 && v.lost() {
+		return false
+	}
+	for i := range v.gates {
+		if !v.open(i) && !v.passed(i) {
+			return false
+		}
+	}
+	return true
+}
