@@ -171,7 +171,7 @@ func TestPurgeAsks(t *testing.T) {
 		t.Errorf("it is gone: %v", err)
 	}
 	for answer, want := range map[string]bool{"y\n": true, "Y\n": true, "yes": true, "n\n": false} {
-		if got := confirmed(Terminal{In: strings.NewReader(answer), Err: io.Discard}, dir); got != want {
+		if got := agrees(Terminal{In: strings.NewReader(answer), Err: io.Discard}, dir); got != want {
 			t.Errorf("answer %q: %v", answer, got)
 		}
 	}

@@ -38,7 +38,7 @@ network, images, logs, the stored objects. The server must not be running. There
 			if err := server.MayPurge(abs); err != nil {
 				return err
 			}
-			if !yes && !confirmed(t, abs) {
+			if !yes && !agrees(t, "End all pods of "+abs+" and remove it with all images and objects?") {
 				return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or give --yes")}
 			}
 			if err := server.Purge(cmd.Context(), abs); err != nil {
@@ -53,8 +53,9 @@ network, images, logs, the stored objects. The server must not be running. There
 	return cmd
 }
 
-func confirmed(t Terminal, dir string) bool {
-	fmt.Fprintf(t.Err, "End all pods of %s and remove it with all images and objects? [y/N] ", dir)
+// agrees asks a question that is answered with yes or no.
+func agrees(t Terminal, question string) bool {
+	fmt.Fprint(t.Err, question+" [y/N] ")
 	answer, err := bufio.NewReader(t.In).ReadString('\n')
 	if err != nil && answer == "" {
 		fmt.Fprintln(t.Err)

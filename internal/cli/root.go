@@ -130,7 +130,7 @@ Or run a pod in the foreground, without a server of its own:
 	root.Version = versionsNow().Wherry
 	root.SetVersionTemplate("wherry {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"}, &cobra.Group{ID: "other", Title: "Other:"})
-	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(), newImage(t)} {
+	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(), newImage(t), newImages(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}

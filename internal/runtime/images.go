@@ -103,3 +103,31 @@ func (r *Runtime) Export(ctx context.Context, w io.Writer, refs ...string) error
 	}
 	return nil
 }
+
+// Tag gives the image that the CRI calls by an id a further name, in place of the image that had it, and returns the name spelled out.
+func (r *Runtime) Tag(ctx context.Context, id, name string) (string, error) {
+	ctx = namespaces.WithNamespace(ctx, Namespace)
+	named, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return "", fmt.Errorf("image name %q: %w", name, err)
+	}
+	if _, digested := named.(reference.Digested); digested {
+		return "", fmt.Errorf("image name %q: a digest is what an image has, not what it is given: name a tag, for example app:1", name)
+	}
+	store := r.client.ImageService()
+	img, err := store.Get(ctx, id)
+	if err != nil {
+		return "", fmt.Errorf("image %s: %w", id, err)
+	}
+	further := images.Image{Name: named.String(), Target: img.Target}
+	if _, err = store.Create(ctx, further); errdefs.IsAlreadyExists(err) {
+		_, err = store.Update(ctx, further, "target")
+	}
+	if err == nil {
+		err = r.updater.UpdateImage(ctx, further.Name)
+	}
+	if err != nil {
+		return "", fmt.Errorf("image %s: %w", further.Name, err)
+	}
+	return further.Name, nil
+}

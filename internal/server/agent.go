@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strconv"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -67,7 +66,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 	local, who, forget := s.localKubelet()
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
-		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: filepath.Join(o.DataDir, "config.json"),
+		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,

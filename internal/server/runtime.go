@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
@@ -108,6 +106,8 @@ func (s *Server) startSockets(context.Context) error {
 		Images:     s.parts.cri.Images,
 		Containers: s.parts.cri.Runtime,
 		Pull:       s.pull,
+		Login:      s.login,
+		Logout:     s.logout,
 	}
 	if s.parts.runtime != nil {
 		h.Archives = s.parts.runtime
@@ -140,11 +140,5 @@ func (s *Server) stopSockets(ctx context.Context) error {
 			err = errors.Join(err, rerr)
 		}
 	}
-	return err
-}
-
-// pull fetches an image without credentials: those of pods are the pods', not the command's.
-func (s *Server) pull(ctx context.Context, ref string) error {
-	_, err := s.parts.cri.Images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: ref}})
 	return err
 }

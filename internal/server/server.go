@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Server struct {
 	giveUp    context.CancelCauseFunc // the start
 	storeGone atomic.Bool             // the store will not answer any more
 	ready     chan struct{}
+	loginFile sync.Mutex // the file of the node's logins at registries
 }
 
 // New checks the options. Nothing is touched until Run.

@@ -31,6 +31,8 @@ type Error struct {
 	Message string // for the person: what, where, what to do
 	Image   string // as the container names it
 	Err     error  // what the runtime said; may be nil
+	Login   bool   // the registry asks for credentials, or for others
+	Plain   bool   // the registry speaks HTTP without TLS
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -77,7 +79,9 @@ func explain(ref imagename.Reference, withLogin bool, err error) *Error {
 	case has("no match for platform", "no matching manifest"):
 		e.Message = fmt.Sprintf("image %s has no variant for this node's platform %s/%s", ref.Full, runtime.GOOS, runtime.GOARCH)
 	case has("server gave http response to https client"):
-		e.Message = fmt.Sprintf("%s speaks plain HTTP, not HTTPS: allow that in the registry hosts folder, or give the registry a certificate", from)
+		e.Message = fmt.Sprintf("%s speaks plain HTTP, not HTTPS: give it a certificate, or write server = \"http://%s\" into %s/hosts.toml in the registry hosts folder (<data-dir>/registries)",
+			from, ref.Registry, ref.Registry)
+		e.Plain = true
 	case has("x509:", "tls:", "certificate"):
 		e.Message = fmt.Sprintf("%s shows a certificate this node does not trust: %s (put its CA into the registry hosts folder)", from, tail(text, "x509:", "tls:"))
 	case has("connection refused", "no such host", "i/o timeout", "no route to host", "network is unreachable", "connection reset", "tls handshake timeout",
@@ -89,8 +93,10 @@ func explain(ref imagename.Reference, withLogin bool, err error) *Error {
 	// A registry that will not say whether the image exists; one that names no credentials at all has asked for some.
 	case has("may require authorization", "pull access denied") && !has("no basic auth credentials") && !withLogin:
 		e.Message = fmt.Sprintf("image %s not found in %s, or it asks for credentials: check the name, or add an imagePullSecret", ref.Full, from)
+		e.Login = true
 	case has("401 unauthorized", "403 forbidden", "unauthorized", "denied", "authentication required", "authorization failed", "no basic auth credentials"):
-		e.Message = fmt.Sprintf("the %s asks for credentials: add an imagePullSecret for it", from)
+		e.Message = fmt.Sprintf("the %s asks for credentials: add an imagePullSecret for it, or log the node in (wherry image login %s)", from, ref.Registry)
+		e.Login = true
 		if withLogin {
 			e.Message = fmt.Sprintf("the %s refuses the credentials it was given for image %s: check the pod's imagePullSecrets and the node's docker config", from, ref.Full)
 		}

@@ -92,15 +92,21 @@ func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod
 	}
 }
 
-// try pulls with one credential after the other until one does it; without any, anonymously. The error is the last one's: the
-// credentials tried first are the most specific, and the reasons are mostly the same.
+// try is Fetch for a pod.
 func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
+	return Fetch(ctx, p.cfg.Images, &runtimeapi.PullImageRequest{Image: spec(ref), SandboxConfig: sandboxOf(pod)}, ref, auths)
+}
+
+// Fetch pulls with one credential after the other until one does it; without any, anonymously. The error is an *Error, the last one's: the
+// credentials tried first are the most specific, and the reasons are mostly the same.
+func Fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
 	if len(auths) == 0 {
 		auths = []*runtimeapi.AuthConfig{nil}
 	}
 	var last *Error
 	for _, auth := range auths {
-		r, err := p.cfg.Images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec(ref), Auth: auth, SandboxConfig: sandboxOf(pod)})
+		req.Auth = auth
+		r, err := images.PullImage(ctx, req)
 		if err == nil {
 			return r.GetImageRef(), nil
 		}

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -80,6 +82,18 @@ func (k *Keyring) AddDockerConfig(data []byte) error {
 		return fmt.Errorf("not a docker config: %w", err)
 	}
 	return k.add(config.Auths)
+}
+
+// AddFile adds the docker config in a file, which need not be there.
+func (k *Keyring) AddFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = k.AddDockerConfig(data)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("docker config %s: %w", path, err)
+	}
+	return nil
 }
 
 // add keeps what can be read and reports the first entry that cannot.

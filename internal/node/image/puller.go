@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -163,11 +162,7 @@ func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename
 		}
 	}
 	if p.cfg.DockerConfig != "" {
-		data, err := os.ReadFile(p.cfg.DockerConfig)
-		if err == nil {
-			err = node.AddDockerConfig(data)
-		}
-		if err != nil && !os.IsNotExist(err) {
+		if err := node.AddFile(p.cfg.DockerConfig); err != nil {
 			p.cfg.Logger.Warn("node's docker config cannot be used", "path", p.cfg.DockerConfig, "err", err)
 		}
 	}

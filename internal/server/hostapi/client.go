@@ -3,6 +3,7 @@
 package hostapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/wherryproject/wherry/internal/registry"
 )
 
 // Client is the asking side.
@@ -46,9 +49,59 @@ func (c *Client) Import(ctx context.Context, archive io.Reader) ([]string, error
 	return out, c.call(ctx, "POST", "/v1/images/import", nil, archive, &out)
 }
 
-// Pull fetches an image from its registry.
-func (c *Client) Pull(ctx context.Context, ref string) error {
-	return c.call(ctx, "POST", "/v1/images/pull", url.Values{"ref": {ref}}, nil, nil)
+// Pull fetches an image from its registry, with a login, or if that is nil with those of the node.
+func (c *Client) Pull(ctx context.Context, ref string, login *registry.Login) error {
+	body, err := bodyOf(login)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, "POST", "/v1/images/pull", url.Values{"ref": {ref}}, body, nil)
+}
+
+// bodyOf carries a login, which has no place in an address.
+func bodyOf(login *registry.Login) (io.Reader, error) {
+	if login == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(login)
+	return bytes.NewReader(text), err
+}
+
+// Login lets a registry judge a login and keeps it for the node.
+func (c *Client) Login(ctx context.Context, name string, login registry.Login) (LoggedIn, error) {
+	var out LoggedIn
+	body, err := bodyOf(&login)
+	if err != nil {
+		return out, err
+	}
+	return out, c.call(ctx, "POST", "/v1/registries/login", url.Values{"registry": {name}}, body, &out)
+}
+
+// Logout forgets the node's login at a registry.
+func (c *Client) Logout(ctx context.Context, name string) (LoggedIn, error) {
+	var out LoggedIn
+	return out, c.call(ctx, "POST", "/v1/registries/logout", url.Values{"registry": {name}}, nil, &out)
+}
+
+// Inspect tells all that is known of an image.
+func (c *Client) Inspect(ctx context.Context, ref string) (Image, error) {
+	var out Image
+	return out, c.call(ctx, "GET", "/v1/images/inspect", url.Values{"ref": {ref}}, nil, &out)
+}
+
+// Tag gives an image a further name and returns it spelled out.
+func (c *Client) Tag(ctx context.Context, ref, name string) (string, error) {
+	var out []string
+	if err := c.call(ctx, "POST", "/v1/images/tag", url.Values{"ref": {ref}, "as": {name}}, nil, &out); err != nil {
+		return "", err
+	}
+	return strings.Join(out, " "), nil
+}
+
+// Prune removes the images without a name that no container needs, with all those with one too, and returns them.
+func (c *Client) Prune(ctx context.Context, all bool) ([]Image, error) {
+	var out []Image
+	return out, c.call(ctx, "POST", "/v1/images/prune", url.Values{"all": {fmt.Sprint(all)}}, nil, &out)
 }
 
 // Remove removes an image with all its names and returns them.

@@ -7,7 +7,11 @@
 //	GET    /v1/images               list
 //	POST   /v1/images/import        body: a tar archive (OCI or docker)
 //	GET    /v1/images/export?ref=   answer: a tar archive; several refs allowed
-//	POST   /v1/images/pull?ref=
+//	POST   /v1/images/pull?ref=     body: a login, or nothing
+//	GET    /v1/images/inspect?ref=
+//	POST   /v1/images/tag?ref=&as=
+//	POST   /v1/images/prune?all=
+//	POST   /v1/registries/login?registry=   body: a login; and logout, without
 //	DELETE /v1/images?ref=&force=
 //
 // Its law: errors cross the socket as a sentence for the user; a stream that breaks off is an error, never a short archive.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/registry"
 )
 
 // node is a runtime with one image, used by one container.
@@ -26,6 +29,11 @@ type node struct {
 	removed  []string
 	imported string
 	breaks   bool
+	login    *registry.Login
+}
+
+func (n *node) Tag(_ context.Context, ref, name string) (string, error) {
+	return ref + " is " + name, nil
 }
 
 var pause = &runtimeapi.Image{Id: "sha256:2", RepoTags: []string{"wherry.dev/pause:1"}, Size: 1, Pinned: true}
@@ -33,7 +41,7 @@ var pause = &runtimeapi.Image{Id: "sha256:2", RepoTags: []string{"wherry.dev/pau
 var web = &runtimeapi.Image{Id: "sha256:1", RepoTags: []string{"example/web:1"}, Size: 5}
 
 func (n *node) ListImages(context.Context, *runtimeapi.ListImagesRequest, ...grpc.CallOption) (*runtimeapi.ListImagesResponse, error) {
-	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{web, pause}}, nil
+	return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{web, pause, {Id: "sha256:3"}, {Id: "sha256:4", RepoTags: []string{"example/idle:1"}}}}, nil
 }
 
 func (n *node) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest, _ ...grpc.CallOption) (*runtimeapi.ImageStatusResponse, error) {
@@ -41,7 +49,7 @@ func (n *node) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest, 
 		return &runtimeapi.ImageStatusResponse{Image: pause}, nil
 	}
 	if r.Image.Image == "example/web:1" {
-		return &runtimeapi.ImageStatusResponse{Image: web}, nil
+		return &runtimeapi.ImageStatusResponse{Image: web, Info: map[string]string{"info": `{"imageSpec":{"os":"linux"}}`}}, nil
 	}
 	return &runtimeapi.ImageStatusResponse{}, nil
 }
@@ -85,7 +93,8 @@ func serve(t *testing.T, n *node, long bool) *Client {
 		t.Fatal(err)
 	}
 	s := &Server{Info: Info{PID: 7, URL: "https://x"}, Images: n, Containers: n, Archives: n,
-		Pull: func(_ context.Context, ref string) error {
+		Pull: func(_ context.Context, ref string, login *registry.Login) error {
+			n.login = login
 			if ref == "example/web:1" {
 				return nil
 			}
@@ -108,7 +117,7 @@ func TestRoundTrip(t *testing.T) {
 		if info, err := c.Info(ctx); err != nil || info.PID != 7 || info.URL != "https://x" {
 			t.Errorf("info: %+v, %v", info, err)
 		}
-		if l, err := c.List(ctx); err != nil || len(l) != 2 || l[0].Tags[0] != "example/web:1" || l[0].BuiltIn || !l[1].BuiltIn {
+		if l, err := c.List(ctx); err != nil || len(l) != 4 || l[0].Tags[0] != "example/web:1" || l[0].BuiltIn || !l[1].BuiltIn {
 			t.Errorf("list: %+v, %v", l, err)
 		}
 		if names, err := c.Import(ctx, strings.NewReader("tar")); err != nil || n.imported != "tar" || len(names) != 1 {
@@ -118,9 +127,25 @@ func TestRoundTrip(t *testing.T) {
 		if err := c.Export(ctx, &out, []string{"example/web:1"}); err != nil || out.String() != "archive of example/web:1" {
 			t.Errorf("export: %q, %v", out.String(), err)
 		}
-		if err := c.Pull(ctx, "example/web:1"); err != nil {
+		if err := c.Pull(ctx, "example/web:1", &registry.Login{User: "ann", Password: "p"}); err != nil {
 			t.Errorf("pull: %v", err)
 		}
+		if n.login == nil || n.login.User != "ann" {
+			t.Errorf("pulled with the login %v", n.login)
+		}
+		if name, err := c.Tag(ctx, "example/web:1", "other:1"); err != nil || name != "sha256:1 is other:1" {
+			t.Errorf("tag: %q, %v", name, err)
+		}
+		if i, err := c.Inspect(ctx, "example/web:1"); err != nil || i.ID != "sha256:1" || string(i.Spec) != `{"os":"linux"}` {
+			t.Errorf("inspect: %+v, %v", i, err)
+		}
+		for all, want := range map[bool]string{false: "[sha256:3]", true: "[sha256:3 sha256:4]"} { // what is used and what is pinned stays
+			n.removed = nil
+			if l, err := c.Prune(ctx, all); err != nil || fmt.Sprint(n.removed) != want || len(l) != len(n.removed) {
+				t.Errorf("prune %v: removed %v, told %v, %v", all, n.removed, l, err)
+			}
+		}
+		n.removed = nil
 		if tags, err := c.Remove(ctx, "example/web:1", true); err != nil || len(tags) != 1 || n.removed[0] != "sha256:1" {
 			t.Errorf("remove: %v, %v (%v)", tags, err, n.removed)
 		}
@@ -144,7 +169,7 @@ func TestErrorsAreSentences(t *testing.T) {
 		"unknown image":      {unknown, "example/none:1: no such image on this node; see wherry image ls"},
 		"export unknown":     {c.Export(ctx, io.Discard, []string{"example/none:1"}), "no such image on this node"},
 		"export breaks":      {c.Export(ctx, io.Discard, []string{"example/web:1"}), "disk read error"},
-		"pull":               {c.Pull(ctx, "example/none:1"), "pull example/none:1: no such tag"},
+		"pull":               {c.Pull(ctx, "example/none:1", nil), "pull example/none:1: no such tag"},
 		"no server":          {noServer, "no server listens on"},
 		"nothing was broken": {errors.New(strings.Join(n.removed, ",")), ""},
 	}

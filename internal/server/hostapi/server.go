@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/imagename"
+	"github.com/wherryproject/wherry/internal/registry"
 )
 
 // Archives reads and writes image archives. Only the embedded runtime can: the CRI has no call for it.
@@ -23,6 +24,8 @@ type Archives interface {
 	Import(ctx context.Context, archive io.Reader) ([]string, error)
 	// Export writes the named images as one OCI archive.
 	Export(ctx context.Context, archive io.Writer, refs ...string) error
+	// Tag gives an image a further name, in place of the image that had it, and returns the name spelled out.
+	Tag(ctx context.Context, ref, name string) (string, error)
 }
 
 // Server is the serving side.
@@ -31,7 +34,11 @@ type Server struct {
 	Images     runtimeapi.ImageServiceClient
 	Containers runtimeapi.RuntimeServiceClient
 	Archives   Archives // nil with an external runtime
-	Pull       func(ctx context.Context, ref string) error
+	// Pull fetches an image, with a login, or if that is nil with those of the node.
+	Pull func(ctx context.Context, ref string, login *registry.Login) error
+	// Login keeps a login of the node at a registry, Logout forgets it.
+	Login  func(ctx context.Context, registry string, login registry.Login) (LoggedIn, error)
+	Logout func(registry string) (LoggedIn, error)
 }
 
 // Info says who serves.
@@ -50,6 +57,8 @@ type Image struct {
 	Size    uint64   `json:"size"`
 	Pinned  bool     `json:"pinned,omitempty"`
 	BuiltIn bool     `json:"builtIn,omitempty"` // made from the program; it can not be removed
+	// Spec is what the image itself says: platform, creation, entry point, environment. Only an inspection has it.
+	Spec json.RawMessage `json:"spec,omitempty"`
 }
 
 // errorTrailer carries the error of an export that broke after its first byte.
@@ -74,6 +83,11 @@ func (s *Server) Handler() http.Handler {
 	answer("POST /v1/images/import", s.importArchive)
 	answer("POST /v1/images/pull", s.pull)
 	answer("DELETE /v1/images", s.remove)
+	answer("GET /v1/images/inspect", s.inspect)
+	answer("POST /v1/images/tag", s.tag)
+	answer("POST /v1/images/prune", s.prune)
+	answer("POST /v1/registries/login", s.login)
+	answer("POST /v1/registries/logout", s.logout)
 	mux.HandleFunc("GET /v1/images/export", s.export)
 	return mux
 }
@@ -103,9 +117,13 @@ func (s *Server) list(r *http.Request) (any, error) {
 	}
 	out := []Image{}
 	for _, i := range got.Images {
-		out = append(out, Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, BuiltIn: builtIn(i)})
+		out = append(out, asImage(i))
 	}
 	return out, nil
+}
+
+func asImage(i *runtimeapi.Image) Image {
+	return Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, BuiltIn: builtIn(i)}
 }
 
 func (s *Server) importArchive(r *http.Request) (any, error) {
@@ -123,7 +141,11 @@ func (s *Server) importArchive(r *http.Request) (any, error) {
 
 func (s *Server) pull(r *http.Request) (any, error) {
 	ref := r.FormValue("ref")
-	if err := s.Pull(r.Context(), ref); err != nil {
+	login, err := loginOf(r)
+	if err == nil {
+		err = s.Pull(r.Context(), ref, login)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("pull %s: %s", ref, words(err))
 	}
 	return s.find(r.Context(), ref)
@@ -159,11 +181,11 @@ func (s *Server) remove(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("%s is built into wherry and is needed to run or debug pods: it can not be removed", ref)
 	}
 	if r.FormValue("force") != "true" {
-		users, err := s.users(r.Context(), image)
+		containers, err := s.containers(r.Context())
 		if err != nil {
 			return nil, err
 		}
-		if len(users) > 0 {
+		if users := usersOf(image, containers); len(users) > 0 {
 			return nil, fmt.Errorf("%s is used by %s; delete that pod first, or use --force", ref, users[0])
 		}
 	}
@@ -172,20 +194,21 @@ func (s *Server) remove(r *http.Request) (any, error) {
 	return image.RepoTags, err
 }
 
-func (s *Server) users(ctx context.Context, image *runtimeapi.Image) ([]string, error) {
+func (s *Server) containers(ctx context.Context) ([]*runtimeapi.Container, error) {
 	got, err := s.Containers.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
-	if err != nil {
-		return nil, err
-	}
+	return got.GetContainers(), err
+}
+
+// usersOf are the containers, running or not, that an image is needed for.
+func usersOf(image *runtimeapi.Image, containers []*runtimeapi.Container) (users []string) {
 	names := append(append([]string{image.Id}, image.RepoTags...), image.RepoDigests...)
-	var users []string
-	for _, c := range got.Containers {
+	for _, c := range containers {
 		if slices.Contains(names, c.ImageRef) || slices.Contains(names, c.Image.GetImage()) || c.ImageId == image.Id {
 			users = append(users, fmt.Sprintf("container %s of pod %s/%s", c.Labels["io.kubernetes.container.name"],
 				c.Labels["io.kubernetes.pod.namespace"], c.Labels["io.kubernetes.pod.name"]))
 		}
 	}
-	return users, nil
+	return users
 }
 
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/registry"
+)
+
+func newImageLogin(t Terminal) *cobra.Command {
+	var user, password string
+	var fromStdin bool
+	cmd := &cobra.Command{
+		Use:   "login REGISTRY",
+		Short: "Log the node in at a registry",
+		Long: `Log the node in at a registry: the registry judges user and password, and if it takes them they are kept in
+<data-dir>/config.json, which only root may read. From then on all pods' images are fetched with them, and those of image pull, run
+and exec -m; a pod's own imagePullSecrets come first.
+
+User and password are asked for where they are not given.`,
+		Example: `  sudo wherry image login registry.example.com
+  sudo wherry image login -u ann --password-stdin registry.example.com:5000 < password`,
+		Args: cobra.ExactArgs(1),
+	}
+	client := host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if fromStdin && (user == "" || password != "") {
+			return &Exit{exitUsage, errors.New("--password-stdin takes the password alone: give the user with -u, and no -p")}
+		}
+		login, err := askLogin(t, user, password, fromStdin)
+		if err != nil {
+			return &Exit{exitUsage, err}
+		}
+		got, err := client().Login(cmd.Context(), args[0], login)
+		if err != nil {
+			return err
+		}
+		if !got.Asked {
+			fmt.Fprintf(t.Err, "%s lets everybody in and did not look at the password\n", got.Registry)
+		}
+		fmt.Fprintf(t.Out, "logged in at %s as %s; kept in %s\n", got.Registry, login.User, got.File)
+		return nil
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&user, "username", "u", "", "user")
+	fl.StringVarP(&password, "password", "p", "", "password; every process of this machine can see it on a command line: better --password-stdin")
+	fl.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
+	return cmd
+}
+
+func newImageLogout(t Terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "logout REGISTRY",
+		Short:   "Forget the node's login at a registry",
+		Example: "  sudo wherry image logout registry.example.com",
+		Args:    cobra.ExactArgs(1),
+	}
+	client := host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		got, err := client().Logout(cmd.Context(), args[0])
+		if err == nil {
+			fmt.Fprintf(t.Out, "logged out at %s\n", got.Registry)
+		}
+		return err
+	}
+	return cmd
+}
+
+// credentials reads --creds USER[:PASSWORD], nil for none. A password that is missing is asked for.
+func credentials(t Terminal, text string) (*registry.Login, error) {
+	if text == "" {
+		return nil, nil
+	}
+	user, password, _ := strings.Cut(text, ":")
+	login, err := askLogin(t, user, password, false)
+	return &login, err
+}
+
+// askLogin asks for what of a login is not given.
+func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login, error) {
+	l := registry.Login{User: user, Password: password}
+	if fromStdin {
+		text, err := io.ReadAll(io.LimitReader(t.In, 1<<16))
+		l.Password = strings.TrimRight(string(text), "\r\n")
+		if err == nil && l.Password == "" {
+			err = errors.New("standard input has no password")
+		}
+		return l, err
+	}
+	if l.User != "" && l.Password != "" {
+		return l, nil
+	}
+	if !ask.IsTerminal(t.In) {
+		return l, errors.New("user and password are missing, and there is no terminal to ask at: give -u USER --password-stdin, or with --creds USER:PASSWORD")
+	}
+	if l.User == "" {
+		fmt.Fprint(t.Err, "User: ")
+		line, err := bufio.NewReader(t.In).ReadString('\n')
+		if l.User = strings.TrimSpace(line); err != nil || l.User == "" {
+			return l, errors.New("no user was given")
+		}
+	}
+	if l.Password == "" {
+		var err error
+		if l.Password, err = askPassword(t); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// askPassword asks at the terminal, which shows nothing of the answer.
+func askPassword(t Terminal) (string, error) {
+	file, ok := t.In.(*os.File)
+	if !ok {
+		return "", errors.New("there is no terminal to ask at")
+	}
+	fmt.Fprint(t.Err, "Password: ")
+	text, err := term.ReadPassword(int(file.Fd()))
+	fmt.Fprintln(t.Err)
+	if err == nil && len(text) == 0 {
+		err = errors.New("no password was given")
+	}
+	return string(text), err
+}

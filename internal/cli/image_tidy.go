@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/server/hostapi"
+)
+
+func newImageTag(t Terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "tag IMAGE NAME",
+		Short:   "Give an image a further name",
+		Long:    "Give an image a further name, under which pods find it. If another image has that name, it loses it.",
+		Example: "  sudo wherry image tag registry.example.com/team/app:1.2 app:stable",
+		Args:    cobra.ExactArgs(2),
+	}
+	client := host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, err := client().Tag(cmd.Context(), args[0], args[1])
+		if err == nil {
+			fmt.Fprintln(t.Out, name)
+		}
+		return err
+	}
+	return cmd
+}
+
+func newImagePrune(t Terminal) *cobra.Command {
+	var all, force bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove images that no container uses",
+		Long: `Remove the images without a name that no container uses, running or ended; with --all also those with a name.
+
+The node does the same by itself when its disk fills up.`,
+		Example: "  sudo wherry image prune --all",
+		Args:    cobra.NoArgs,
+	}
+	client := host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		what := "all images without a name that no container uses"
+		if all {
+			what = "all images that no container uses"
+		}
+		if !force && !agrees(t, "Remove "+what+"?") {
+			return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or give --force")}
+		}
+		removed, err := client().Prune(cmd.Context(), all)
+		var bytes uint64
+		for _, i := range removed {
+			bytes += i.Size
+			fmt.Fprintln(t.Out, nameOrID(i))
+		}
+		if err == nil {
+			fmt.Fprintf(t.Err, "%d removed, of %s\n", len(removed), size(bytes))
+		}
+		return err
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also images with a name")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask")
+	return cmd
+}
+
+func nameOrID(i hostapi.Image) string {
+	if len(i.Tags) > 0 {
+		return i.Tags[0]
+	}
+	return i.ID
+}
+
+func newImageInspect(t Terminal) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "inspect IMAGE...",
+		Short:   "Tell all that is known of images",
+		Long:    "Tell all that is known of images: names, digests, and under spec what each says itself: platform, entry point, environment, history.",
+		Example: "  sudo wherry image inspect app:1\n  sudo wherry image inspect app:1 -o yaml",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	client := host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
+		images := []hostapi.Image{}
+		for _, ref := range refs {
+			i, err := client().Inspect(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			images = append(images, i)
+		}
+		return printAs(t, output, images)
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "json", "json or yaml")
+	return cmd
+}
