@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,6 +45,8 @@ func (s source) guard(config *rest.Config) {
 			}
 			if why := unreached(err); why != "" {
 				err = &away{s.words(req.URL.Host, why), err}
+			} else if stranger(err) {
+				err = &away{strangerWords(req.URL.Host), err}
 			}
 			return nil, err
 		})
@@ -89,6 +92,18 @@ func (s source) words(address, why string) string {
 	return fmt.Sprintf("the server on %s does not respond (%s): check that it is running and that the kubeconfig has the right address", address, why)
 }
 
+// stranger tells whether the server that answers has a certificate of another authority than the kubeconfig's.
+func stranger(err error) bool {
+	_, is := errors.AsType[x509.UnknownAuthorityError](err)
+	return is
+}
+
+// strangerWords say so: most often the data folder was removed, and the kubeconfig is a copy from before.
+func strangerWords(address string) string {
+	return fmt.Sprintf("the server on %s is not the one that the kubeconfig was written for: its certificate was signed by a different CA; "+
+		"get a new kubeconfig, or check the address", address)
+}
+
 func onThisMachine(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -104,6 +119,9 @@ var (
 	clientRefused  = regexp.MustCompile(`\w+ "https?://([^/"]+)[^"]*": dial tcp \S+ connect: (connection refused|no route to host|network is unreachable)`)
 )
 
+// unknownAuthority is how package x509 says that a certificate's authority is not the one asked for.
+const unknownAuthority = "certificate signed by unknown authority"
+
 // kubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not answer. What the
 // server said itself, which may be about others that do not answer, stays as it is.
 func (s source) kubectlWords(text string) string {
@@ -115,6 +133,9 @@ func (s source) kubectlWords(text string) string {
 	}
 	if m := clientRefused.FindStringSubmatch(text); m != nil {
 		return "error: " + s.words(m[1], m[2])
+	}
+	if strings.HasPrefix(text, "Unable to connect to the server: tls:") && strings.Contains(text, unknownAuthority) {
+		return "error: the server is not the one that the kubeconfig was written for: its certificate was signed by a different CA; get a new kubeconfig"
 	}
 	return text
 }

@@ -3,7 +3,11 @@
 package cli
 
 import (
+	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +80,46 @@ func TestKubeconfigMistyped(t *testing.T) {
 	}
 }
 
+// A server of another authority is not the kubeconfig's: the data folder was removed, and the kubeconfig is from before.
+func TestServerOfAnotherAuthority(t *testing.T) {
+	alone(t)
+	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	ca, err := pki.LoadOrCreate(t.TempDir(), "former")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := srv.Listener.Addr().String()
+	text, err := pki.WriteKubeconfig("https://"+address, ca.CertPEM(), "me", &clientcmdapi.AuthInfo{Token: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"timeline --kubeconfig FILE web", "exec --kubeconfig FILE web -- true"} {
+		code, _, errs := call(t, "", strings.Fields(strings.ReplaceAll(args, "FILE", path))...)
+		if code == 0 || !strings.HasPrefix(errs, "error: the server on "+address+" is not the one that the kubeconfig was written for") {
+			t.Errorf("%s: %d, %q", args, code, errs)
+		}
+	}
+}
+
+// A run with a kubeconfig of a server that is down says so at once: nobody is starting.
+func TestRunServerAway(t *testing.T) {
+	alone(t)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	address := nobody(t)
+	kubeconfigOf(t, path, address)
+	code, out, errs := call(t, "", "run", "--kubeconfig", path, "-f", manifestFile(t, pod))
+	if code != 125 || out != "" || errs != "error: the server on "+address+" does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n" {
+		t.Errorf("%d, %q, %q", code, out, errs)
+	}
+}
+
 // What kubectl says of a server that does not answer becomes one sentence; what a server says of others stays.
 func TestKubectlWords(t *testing.T) {
 	for said, want := range map[string]string{
@@ -83,6 +127,7 @@ func TestKubectlWords(t *testing.T) {
 		`error: error validating "x": error validating data: failed to download openapi: Get "https://127.0.0.1:6443/openapi/v2?timeout=32s": dial tcp 127.0.0.1:6443: connect: connection refused; if you choose`: "error: the wherry server on 127.0.0.1:6443 does not respond (connection refused): start it with sudo wherry server --data-dir /none",
 		`Error from server: error dialing backend: dial tcp 10.0.0.7:10250: connect: connection refused`:                                                                                                           "same",
 		`Error from server (InternalError): failed calling webhook "x": Post "https://10.0.0.7:443/x": dial tcp 10.0.0.7:443: connect: connection refused`:                                                         "same",
+		"Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority":                                                                                        "error: the server is not the one that the kubeconfig was written for: its certificate was signed by a different CA; get a new kubeconfig",
 		`Error from server (NotFound): pods "web" not found`:                                                                                                                                                       "same",
 		"": "same",
 	} {

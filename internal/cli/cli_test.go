@@ -230,6 +230,19 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	}
 }
 
+// The shell completes kubectl's commands and flags behind wherry kubectl.
+func TestKubectlCompletes(t *testing.T) {
+	alone(t)
+	args := os.Args
+	defer func() { os.Args = args }()
+	if code, out, _ := call(t, "", "__complete", "kubectl", "rollo"); code != 0 || !strings.HasPrefix(out, "rollout\t") {
+		t.Errorf("a command: %d, %q", code, out)
+	}
+	if code, out, _ := call(t, "", "__complete", "kubectl", "config", "view", "--mini"); code != 0 || !strings.Contains(out, "--minify") {
+		t.Errorf("a flag: %d, %q", code, out)
+	}
+}
+
 // --data-dir is wherry's own and kubectl does not see it; what is for a container stays.
 func TestKubectlDataDir(t *testing.T) {
 	t.Setenv("WHERRY_DATA_DIR", "/usual")

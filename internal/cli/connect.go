@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -51,7 +52,7 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitReady(ctx, client); err != nil {
+	if err := awaitReady(ctx, client, func() bool { return server.Locked(dir) }); err != nil {
 		return nil, fmt.Errorf("the server in %s does not respond: %w", path, err)
 	}
 	return &connection{client: client, config: config, close: func() error { return nil }}, nil
@@ -139,10 +140,16 @@ func awaitKubeconfig(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// awaitReady waits until the API says that it is ready.
-func awaitReady(ctx context.Context, client kubernetes.Interface) error {
+// awaitReady waits until the API says that it is ready. Where nobody listens it waits only if a server is starting.
+func awaitReady(ctx context.Context, client kubernetes.Interface, starting func() bool) error {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	return retry(ctx, func() error {
-		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		if errors.Is(err, syscall.ECONNREFUSED) && !starting() {
+			giveUp()
+		}
+		return err
 	})
 }
 

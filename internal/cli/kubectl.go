@@ -3,12 +3,15 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +36,7 @@ Without --kubeconfig and KUBECONFIG it connects to this machine's server, with t
   wherry kubectl exec -it web -- sh
   wherry kubectl apply -f pod.yaml`,
 		DisableFlagParsing: true, // all flags are kubectl's
+		ValidArgsFunction:  completeKubectl,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return silent(kubectl(args))
 		},
@@ -66,7 +70,7 @@ func kubectl(args []string) int {
 func (s source) quietKubectl() {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string, keysAndValues ...any) {
-		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error())) {
+		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error()) || strings.Contains(err.Error(), unknownAuthority)) {
 			return // the command fails with it in a moment, and says so
 		}
 		for _, handle := range handlers {
@@ -132,6 +136,30 @@ func chooseKubeconfig(dataDir string, args []string) (source, error) {
 		return source{}, nil
 	}
 	return source{}, neverStarted(dataDir)
+}
+
+// completeKubectl asks kubectl itself what may come next.
+func completeKubectl(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dataDir, args := cutDataDir(args)
+	if _, err := chooseKubeconfig(dataDir, args); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	os.Args = []string{"kubectl"} // it looks there for plug-ins
+	var out bytes.Buffer
+	cmd := kubectlcmd.NewDefaultKubectlCommand()
+	cmd.SetArgs(append(append([]string{cobra.ShellCompRequestCmd}, args...), prefix))
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	if err := cmd.Execute(); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := strings.Split(strings.TrimSpace(out.String()), "\n")
+	last := words[len(words)-1] // how the shell is to go on, after a colon
+	directive, err := strconv.Atoi(strings.TrimPrefix(last, ":"))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return words[:len(words)-1], cobra.ShellCompDirective(directive)
 }
 
 // needsServer is false for what kubectl does without a server.

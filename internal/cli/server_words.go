@@ -44,7 +44,7 @@ func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
 		case isTerminal(f.t.Err):
 			fmt.Fprint(f.t.Err, f.farewell(left))
 		default:
-			f.log.Info("server has stopped; its pods run on", "pods", left, "data", f.dataDir)
+			f.log.Info("server has stopped; its pods keep running", "pods", left, "data", f.dataDir)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
 // welcome says where the way in is and what to try.
 func (f foreground) welcome() string {
 	if f.agent {
-		return "\nThe agent is ready. Ctrl-C stops it; its pods run on.\n\n"
+		return "\nThe agent is ready. Ctrl-C stops it; pods keep running.\n\n"
 	}
 	kubeconfig := server.Kubeconfig(f.dataDir) + f.whose()
 	if f.also != "" {
@@ -65,7 +65,7 @@ Wherry is ready. In another terminal, try:
   %s
 
 Kubeconfig: %s
-Ctrl-C stops the server; its pods run on.
+Ctrl-C stops the server; pods keep running.
 
 `, f.command("kubectl get nodes"), f.command("kubectl run web --image nginx"), kubeconfig)
 }
@@ -86,13 +86,13 @@ func (f foreground) farewell(pods int) string {
 	var which string
 	switch pods {
 	case 0:
-		return fmt.Sprintf("\nThe %s has stopped. No pods are left running. To remove all it has stored: %s\n", start, f.command("purge"))
+		return fmt.Sprintf("\nThe %s has stopped. No pods are running. To remove all its data: %s\n", start, f.command("purge"))
 	case 1:
-		which = "1 pod runs on"
+		which = "1 pod keeps running"
 	default:
-		which = fmt.Sprintf("%d pods run on", pods)
+		which = fmt.Sprintf("%d pods keep running", pods)
 	}
-	return fmt.Sprintf("\nThe %s has stopped; %s. The next wherry %s takes over; to end everything: %s\n", start, which, start, f.command("purge"))
+	return fmt.Sprintf("\nThe %s has stopped; %s. The next wherry %s takes over; to remove everything: %s\n", start, which, start, f.command("purge"))
 }
 
 // command is a command line for this data folder.

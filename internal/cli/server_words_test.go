@@ -24,11 +24,11 @@ func TestForegroundWords(t *testing.T) {
 	}{
 		"usual folder": {foreground{dataDir: server.DefaultDataDir}, 2,
 			[]string{"\n  sudo wherry kubectl get nodes\n", "Kubeconfig: /var/lib/wherry/kubeconfig (for root)\n"},
-			[]string{"The server has stopped; 2 pods run on.", "to end everything: sudo wherry purge\n"}},
+			[]string{"The server has stopped; 2 pods keep running.", "to remove everything: sudo wherry purge\n"}},
 		"another folder": {foreground{dataDir: "/srv/x", also: "/home/me/kube"}, 1,
 			[]string{"sudo wherry kubectl --data-dir /srv/x get nodes\n", "Kubeconfig: /home/me/kube\n"},
-			[]string{"; 1 pod runs on.", "sudo wherry purge --data-dir /srv/x\n"}},
-		"no pods": {foreground{dataDir: "/srv/x"}, 0, nil, []string{"No pods are left running. To remove all it has stored: sudo wherry purge --data-dir /srv/x\n"}},
+			[]string{"; 1 pod keeps running.", "sudo wherry purge --data-dir /srv/x\n"}},
+		"no pods": {foreground{dataDir: "/srv/x"}, 0, nil, []string{"No pods are running. To remove all its data: sudo wherry purge --data-dir /srv/x\n"}},
 		"agent":   {foreground{dataDir: server.DefaultDataDir, agent: true}, 3, []string{"The agent is ready."}, []string{"The next wherry agent takes over"}},
 	} {
 		t.Run(name, func(t *testing.T) {

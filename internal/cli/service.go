@@ -21,9 +21,9 @@ import (
 func newService(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "Have the server started at boot; end that",
-		Long: `Have the server started at boot and again after a failure, by systemd, or, where there is no systemd, by a script in /etc/init.d.
-Pods run on whenever the server stops, is replaced by a newer one, or is removed.`,
+		Short: "Install the server as a service, or remove it",
+		Long: `Run the server at boot and restart it after a failure: with a systemd unit or, where there is no systemd, a script in /etc/init.d.
+Pods keep running when the server stops, is replaced by a newer one, or is removed.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,7 +39,7 @@ type serviceFlags struct {
 }
 
 func (f *serviceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "name", serviceName, "name of the service, for a second server on this machine")
+	cmd.Flags().StringVar(&f.name, "name", serviceName, "name of the service; choose another one for a second server on this machine")
 	dataDirFlag(cmd, &f.dataDir)
 }
 
@@ -50,14 +50,14 @@ func newServiceInstall(t Terminal) *cobra.Command {
 	f := &serviceFlags{}
 	cmd := &cobra.Command{
 		Use:   "install [server|agent] [-- FLAG...]",
-		Short: "Have the server, or an agent, started now and at boot",
-		Long: `Have the server, or an agent, started now and at boot. Flags after -- are those of wherry server or wherry agent. To change them,
-install it again; it is started anew then, and pods run on.
+		Short: "Run the server, or an agent, now and at boot",
+		Long: `Run the server, or an agent, now and at boot. Flags after -- are those of wherry server or wherry agent. To change them, install the
+service again: it restarts, and pods keep running.
 
-It writes /etc/systemd/system/wherry.service, or /etc/init.d/wherry where there is no systemd. It starts the very program that it is
-called by, which therefore must be one that only root can change, as make install puts it.
+This writes /etc/systemd/system/wherry.service, or /etc/init.d/wherry where there is no systemd. The service runs the program that
+you install it with, so only root may be able to modify that file; make install sees to it.
 
-Exit codes: 1 failure, 2 wrong command line, 10 not root, 12 a server runs on the data folder already.`,
+Exit codes: 1 failure, 2 wrong command line, 10 not root, 12 a server is already using the data folder.`,
 		Example: `  sudo wherry service install
   sudo wherry service install -- --write-kubeconfig-group docker
   sudo wherry service install agent -- --kubeconfig /etc/wherry/agent.yaml
@@ -126,7 +126,7 @@ func wholePaths(cmd *cobra.Command) (err error) {
 			return
 		}
 		if whole, e := filepath.Abs(file); e == nil {
-			err = &Exit{exitUsage, fmt.Errorf("--%s %s: a service is started in another folder; write the path whole: %s", f.Name, file, whole)}
+			err = &Exit{exitUsage, fmt.Errorf("--%s %s: the service runs in another folder, so use the absolute path: %s", f.Name, file, whole)}
 		}
 	})
 	return err
@@ -149,7 +149,7 @@ func (f *serviceFlags) install(ctx context.Context, t Terminal, host service.Hos
 	}
 	installed := host.StartCommand(f.name) != ""
 	if pid, _ := server.LockHolder(dir); server.Locked(dir) && !installed && !f.noStart {
-		return &Exit{server.ExitFolderLocked, fmt.Errorf("a wherry server (pid %d) runs on %s already: stop it first, its pods run on; or give --no-start", pid, dir)}
+		return &Exit{server.ExitFolderLocked, fmt.Errorf("a wherry server (pid %d) is already using %s: stop it first, its pods keep running, or use --no-start", pid, dir)}
 	}
 	args := []string{what}
 	if dir != server.DefaultDataDir {
@@ -165,15 +165,14 @@ func (f *serviceFlags) install(ctx context.Context, t Terminal, host service.Hos
 
 // installed says what has been done, and what is left to do.
 func (f *serviceFlags) installed(host service.Host, file string) string {
-	text := file + " is written"
-	switch {
-	case f.noStart:
-		text += "; start it with sudo " + host.StartCommand(f.name)
-	default:
-		text += ", and the service " + f.name + " is started"
+	text := "wrote " + file
+	if f.noStart {
+		text += "; start the service with sudo " + host.StartCommand(f.name)
+	} else {
+		text += " and started the service " + f.name
 	}
 	if !host.StartsAtBoot() {
-		text += "\nthis machine has neither systemd nor update-rc.d, chkconfig or rc-update: see to it that " + file + " start is run at boot"
+		text += "\nthis machine has neither systemd nor update-rc.d, chkconfig or rc-update: have " + file + " start run at boot"
 	}
 	return text
 }
@@ -182,9 +181,9 @@ func newServiceRemove(t Terminal) *cobra.Command {
 	f := &serviceFlags{}
 	cmd := &cobra.Command{
 		Use:   "remove",
-		Short: "Stop the service and take it away",
-		Long: `Stop the service and take it away. Its pods run on and its data stays: the next server on the data folder takes over, and
-wherry purge ends everything.`,
+		Short: "Stop the service and remove it",
+		Long: `Stop the service and remove it. Its pods keep running and its data stays: the next server on the data folder takes over, and
+wherry purge removes everything.`,
 		Example: `  sudo wherry service remove
   sudo wherry service remove --name second --data-dir /srv/second`,
 		Args: cobra.NoArgs,
@@ -208,11 +207,11 @@ func (f *serviceFlags) remove(ctx context.Context, t Terminal, host service.Host
 	case err != nil:
 		return err
 	case !was:
-		fmt.Fprintf(t.Err, "nothing to do: there is no service %s of wherry's making\n", f.name)
+		fmt.Fprintf(t.Err, "nothing to do: wherry has installed no service %s\n", f.name)
 		return nil
 	}
 	purge := foreground{dataDir: f.dataDir}.command("purge")
-	fmt.Fprintf(t.Err, "the service %s is stopped and removed; its pods run on and its data stays; to end everything: %s\n", f.name, purge)
+	fmt.Fprintf(t.Err, "stopped and removed the service %s; its pods keep running and its data stays; to remove everything: %s\n", f.name, purge)
 	return nil
 }
 

@@ -30,8 +30,8 @@ func TestServiceWrongUse(t *testing.T) {
 		"service install -- now":                             `after --: unexpected argument "now"`,
 		"service install -- --data-dir /x":                   "--data-dir goes before the --",
 		"service install agent -- --token-auth-file x":       "unknown flag: --token-auth-file\n       see wherry agent --help",
-		"service install agent -- --kubeconfig agent.yaml":   "--kubeconfig agent.yaml: a service is started in another folder; write the path whole: /",
-		"service install agent -- --kubeconfig ./agent.yaml": "write the path whole: /",
+		"service install agent -- --kubeconfig agent.yaml":   "--kubeconfig agent.yaml: the service runs in another folder, so use the absolute path: /",
+		"service install agent -- --kubeconfig ./agent.yaml": "use the absolute path: /",
 	} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
@@ -63,12 +63,12 @@ func TestServiceInstall(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), " server --data-dir "+dir+" --secure-port 7443 >>") {
 		t.Errorf("%v: %s", err, text)
 	}
-	if len(ran) != 1 || ran[0] != file+" restart" || !strings.Contains(said.String(), file+" is written, and the service w is started\n") ||
-		!strings.Contains(said.String(), "see to it that "+file+" start is run at boot") {
+	if len(ran) != 1 || ran[0] != file+" restart" || !strings.Contains(said.String(), "wrote "+file+" and started the service w\n") ||
+		!strings.Contains(said.String(), "have "+file+" start run at boot") {
 		t.Errorf("ran %q, said %s", ran, said.String())
 	}
 	said.Reset()
-	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil || !strings.Contains(said.String(), "to end everything: sudo wherry purge --data-dir "+dir) {
+	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil || !strings.Contains(said.String(), "to remove everything: sudo wherry purge --data-dir "+dir) {
 		t.Errorf("%v, said %s", err, said.String())
 	}
 	said.Reset()

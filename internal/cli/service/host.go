@@ -77,7 +77,7 @@ func (h Host) Install(ctx context.Context, s Service, now bool) (file string, er
 			return "", err
 		}
 		if err == nil {
-			return "", fmt.Errorf("%s is there already and not of wherry's making: remove it, or choose another --name", file)
+			return "", fmt.Errorf("%s already exists and was not created by wherry: remove it, or choose another --name", file)
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -88,7 +88,7 @@ func (h Host) Install(ctx context.Context, s Service, now bool) (file string, er
 	}
 	for _, command := range h.begin(s.Name, now) {
 		if err := h.Run(ctx, command...); err != nil {
-			return "", fmt.Errorf("%s is written, but: %w", file, err)
+			return "", fmt.Errorf("%s was written, but: %w", file, err)
 		}
 	}
 	return file, nil
@@ -132,7 +132,7 @@ func (h Host) Remove(ctx context.Context, name string) (bool, error) {
 	case err != nil:
 		return false, err
 	case !mine:
-		return false, fmt.Errorf("%s is not of wherry's making: nothing was removed", file)
+		return false, fmt.Errorf("%s was not created by wherry: nothing was removed", file)
 	}
 	before, after := h.end(name)
 	for _, command := range before {
@@ -196,7 +196,7 @@ func Trusted(program string) error {
 		}
 		stat, ok := info.Sys().(*syscall.Stat_t)
 		if !ok || stat.Uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return fmt.Errorf("others than root can change %s, and root would run it at each start: install it where only root can (make install), and run that one", path)
+			return fmt.Errorf("users other than root can modify %s, and the service would run it as root: install it with make install, and run the installed wherry", path)
 		}
 		if path == filepath.Dir(path) {
 			return nil

@@ -117,7 +117,7 @@ func TestForeignFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("[Service]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Install(t.Context(), Service{Name: "wherry", Program: "/w", Args: []string{"server"}}, true); err == nil || !strings.Contains(err.Error(), "not of wherry's making") {
+	if _, err := h.Install(t.Context(), Service{Name: "wherry", Program: "/w", Args: []string{"server"}}, true); err == nil || !strings.Contains(err.Error(), "not created by wherry") {
 		t.Errorf("install: %v", err)
 	}
 	if was, err := h.Remove(t.Context(), "wherry"); was || err == nil || len(*ran) > 0 {
@@ -218,7 +218,7 @@ func TestTrusted(t *testing.T) {
 			if err := c.do(c.path); err != nil {
 				t.Fatal(err)
 			}
-			if err := Trusted(program); err == nil || !strings.Contains(err.Error(), "others than root can change "+c.path) {
+			if err := Trusted(program); err == nil || !strings.Contains(err.Error(), "users other than root can modify "+c.path) {
 				t.Errorf("%v", err)
 			}
 			if err := c.undo(c.path); err != nil {
