@@ -27,6 +27,7 @@ func podRules(gates *features.Gates) rules {
 				pod.Status.Conditions = []corev1.PodCondition{{
 					Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 					Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+					ObservedGeneration: pod.Generation,
 				}}
 			}
 		},

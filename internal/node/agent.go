@@ -40,6 +40,7 @@ type Agent struct {
 	machine        machine
 	runtime        string // its name: the scheme of container ids
 	runtimeVersion string
+	recursive      bool // the runtime makes mounts read-only with all below them
 
 	*ops.Runner
 	metrics      *metrics.Metrics
@@ -81,7 +82,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(), runtimeVersion: version.GetRuntimeVersion(),
-		ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
+		recursive: recursiveReadOnly(ctx, c.CRI), ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
 	c.CRI = a.cfg.CRI
@@ -90,7 +91,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.events = newRecorder(c.Client, c.NodeName)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
-		RecursiveReadOnly: recursiveReadOnly(ctx, c.CRI), Logger: c.Logger})
+		RecursiveReadOnly: a.recursive, Logger: c.Logger})
 	a.fresh = newRefresher(a)
 	puller := image.New(image.Config{Images: c.CRI.Images, PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
 		Progress: a.imageEvent, Logger: c.Logger})
@@ -281,7 +282,7 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 // Facts is part of [work.Node].
 func (a *Agent) Facts() plan.Node {
 	_, full := a.evictor.pressed()
-	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
+	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, RecursiveReadOnly: a.recursive, NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
 }
 
 // broadcast tells any number of waiters that something has changed.

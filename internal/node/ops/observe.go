@@ -68,6 +68,9 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 	if c.Image == "" {
 		c.Image = s.GetImage().GetImage()
 	}
+	if u := s.GetUser().GetLinux(); u != nil {
+		c.User = &corev1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(), SupplementalGroups: u.GetSupplementalGroups()}
+	}
 	c.Streak, _ = strconv.Atoi(s.GetAnnotations()[annotationStreak])
 	switch s.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING:

@@ -15,13 +15,11 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	over := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
 	own := []corev1.PodCondition{
 		v.sandboxCondition(),
-		v.initializedCondition(s, over),
+		v.initializedCondition(s),
 	}
 	containers := v.containersReady(s, over)
 	own = append(own, v.ready(containers), containers)
-	if find(old, corev1.PodScheduled) == nil {
-		own = append(own, condition(corev1.PodScheduled, true, "", ""))
-	}
+	own = append(own, condition(corev1.PodScheduled, true, "", "")) // it is here, whatever the scheduler last said
 	if v.left.evicted {
 		own = append(own, disruption(v.left.message))
 	}
@@ -62,7 +60,7 @@ func (v *view) sandboxCondition() corev1.PodCondition {
 	return condition(corev1.PodReadyToStartContainers, v.boxed(), "", "")
 }
 
-func (v *view) initializedCondition(s *corev1.PodStatus, over bool) corev1.PodCondition {
+func (v *view) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
 	if s.Phase == corev1.PodSucceeded {
 		return condition(corev1.PodInitialized, true, "PodCompleted", "")
 	}
@@ -75,11 +73,7 @@ func (v *view) initializedCondition(s *corev1.PodStatus, over bool) corev1.PodCo
 			missing = append(missing, v.gates[i].spec.Name)
 		}
 	}
-	reason := "ContainersNotInitialized"
-	if over {
-		reason = "PodFailed"
-	}
-	return condition(corev1.PodInitialized, false, reason,
+	return condition(corev1.PodInitialized, false, "ContainersNotInitialized",
 		fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(missing, " ")))
 }
 

@@ -234,7 +234,7 @@ func TestNext(t *testing.T) {
 			ops:    "StopSandbox 0",
 			status: []string{"Failed", "m0=exit3(Error)", "m1=exit0(Completed)", "Ready=False(PodFailed)"}},
 		{name: "PL-02 Never: a failed init ends the pod", facts: about("im", never).boxed().ended("i0", 0, 2, 0), ops: "StopSandbox 0",
-			status: []string{"Failed", "i0=exit2(Error)", "m1=PodInitializing", "Initialized=False(PodFailed)"}},
+			status: []string{"Failed", "i0=exit2(Error)", "m1=PodInitializing", "Initialized=False(ContainersNotInitialized)"}},
 		{name: "PL-02 Always: a failed init is tried again", facts: about("im", always).boxed().ended("i0", 0, 2, 0).pulled("i0", 1), ops: "StartContainer i0/1",
 			status: []string{"Pending"}},
 		{name: "PL-02 a changed image restarts a running main", facts: about("m", always).boxed().runs("m0", 0).but(func(f *facts) {

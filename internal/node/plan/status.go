@@ -133,10 +133,10 @@ func (v *view) unborn() bool {
 
 // containerStatus tells the state of one container.
 func (v *view) containerStatus(m *member) corev1.ContainerStatus {
-	s := corev1.ContainerStatus{Name: m.spec.Name, Image: m.spec.Image}
+	s := corev1.ContainerStatus{Name: m.spec.Name, Image: m.spec.Image, VolumeMounts: v.mounts(m.spec.VolumeMounts)}
 	if m.mem != nil {
 		s.ImageID, s.ContainerID, s.RestartCount = m.mem.ImageID, m.mem.ContainerID, m.mem.RestartCount
-		s.LastTerminationState, s.StopSignal = m.mem.LastTerminationState, m.mem.StopSignal
+		s.LastTerminationState, s.StopSignal, s.User = m.mem.LastTerminationState, m.mem.StopSignal, m.mem.User
 	}
 	run := m.newest
 	if run != nil && !run.Live() && !run.Exited() {
@@ -158,6 +158,9 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 		if run.StopSignal != "" {
 			signal := corev1.Signal(run.StopSignal)
 			s.StopSignal = &signal
+		}
+		if run.User != nil {
+			s.User = &corev1.ContainerUser{Linux: run.User}
 		}
 		if run.Live() && m.dead != nil {
 			s.LastTerminationState.Terminated = v.terminatedState(m, m.dead)

@@ -133,6 +133,8 @@ type Container struct {
 
 	// StopSignal is the signal that stops it, where the runtime says so.
 	StopSignal string
+	// User is whom its first process began as, where the runtime says so.
+	User *corev1.LinuxContainerUser
 	// Lost is set when the runtime itself cannot tell what became of the container (CONTAINER_UNKNOWN).
 	Lost bool
 	// SpecImage is the image the spec named when this attempt was created. From an annotation.
@@ -198,6 +200,8 @@ type Node struct {
 	Full bool
 	// NoHold is set where a pod that has failed is not held, whatever its annotation says (feature gate HoldOnFailure).
 	NoHold bool
+	// RecursiveReadOnly says that the runtime can make mounts read-only recursively.
+	RecursiveReadOnly bool
 }
 
 // Refusal is why a node does not take a pod: its status ends as Failed with this reason and message (PL-15).
