@@ -206,6 +206,42 @@ func TestNsenter(t *testing.T) {
 	says(t, "/", "nsenter -t 999999999 -n true", "nsenter: .*no such.*\n", 1)
 }
 
+// A shell in another program's PID namespace takes the orphans, which that program would leave as zombies.
+func TestOrphans(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("new namespaces need root")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := &exec.Cmd{Path: self, Args: []string{careless}, Env: []string{}}
+	app.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	in, err := app.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := app.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = app.Wait() // ends with the end of its input
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	at := "nsenter -t " + strconv.Itoa(app.Process.Pid) + " -p -m sh -c "
+	says(t, "/", at+`'p=$(sh -c "sleep 60 >/dev/null & echo \$!"); grep "^PPid:" /proc/$p/status | cut -f2 | grep -q "^$$\$" && echo mine
+		kill -9 $p; timeout 60 sh -c "while test -d /proc/$p; do :; done" && echo gone'`, "mine\ngone\n", 0)
+	says(t, "/", at+`'echo $PPID; trap "echo trapped; exit 5" TERM; kill -TERM $$; :'`, "0\ntrapped\n", 5)
+	says(t, "/", at+`'sh -c "sleep 0; kill -TERM $$; exec sleep 0"; while :; do :; done'`, "", 143)
+}
+
 // ping asks and counts.
 func TestPing(t *testing.T) {
 	if os.Geteuid() != 0 {

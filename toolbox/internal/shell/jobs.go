@@ -300,6 +300,7 @@ func (j *jobs) reap() {
 	if err != nil {
 		return
 	}
+	defer j.changed.Broadcast()
 	for _, d := range dirs {
 		var pid int
 		if _, err := fmt.Sscanf(filepath.Base(d), "%d", &pid); err != nil || pid == 1 {

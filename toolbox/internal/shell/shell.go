@@ -48,6 +48,7 @@ type session struct {
 	err      io.Writer
 
 	interactive chan os.Signal // the signals of a shell on a terminal; nil otherwise
+	ending      chan os.Signal // SIGTERM and SIGHUP, where the shell takes what it leaves with it
 	past        *[]string      // what was typed
 	warned      bool           // of stopped jobs
 }
@@ -118,9 +119,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
-	if os.Getpid() == 1 {
-		s.jobs.adopt()
-	}
+	defer s.guard()()
 	switch {
 	case *command || len(c.Args) > 0:
 		return s.script(source, name)

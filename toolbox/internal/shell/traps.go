@@ -43,6 +43,14 @@ func (t *traps) first() syscall.Signal {
 	return t.pending[0]
 }
 
+// has tells whether there is a trap for a signal.
+func (t *traps) has(sig syscall.Signal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.code[sig]
+	return ok
+}
+
 // expects tells whether a signal has a trap and has not come yet.
 func (t *traps) expects(sig syscall.Signal) bool {
 	t.mu.Lock()
@@ -128,6 +136,9 @@ func (s *session) setTrap(sig syscall.Signal, action string) {
 	case "-":
 		delete(t.code, sig)
 		signal.Reset(sig)
+		if s.ending != nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) {
+			signal.Notify(s.ending, sig)
+		}
 		if s.interactive != nil && slices.Contains(shellSignals(), os.Signal(sig)) {
 			signal.Notify(s.interactive, sig)
 		}
