@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
+	"github.com/wherryproject/wherry/toolbox/internal/capture"
 	"github.com/wherryproject/wherry/toolbox/internal/copying"
 	"github.com/wherryproject/wherry/toolbox/internal/edit"
 	"github.com/wherryproject/wherry/toolbox/internal/files"
@@ -115,7 +116,7 @@ func help(c *applet.Call) error {
 
 // applets lists all commands by name.
 func applets() []applet.Applet {
-	all := slices.Concat(copying.Applets(), edit.Applets(), files.Applets(), network.Applets(), procs.Applets(known), shell.Applets(known),
+	all := slices.Concat(capture.Applets(), copying.Applets(), edit.Applets(), files.Applets(), network.Applets(), procs.Applets(known), shell.Applets(known),
 		text.Applets(), trace.Applets(), []applet.Applet{{Name: "help", Usage: "[COMMAND]", Short: "List the commands, or a command's flags", Run: help}})
 	slices.SortFunc(all, func(a, b applet.Applet) int { return cmp.Compare(a.Name, b.Name) })
 	return all

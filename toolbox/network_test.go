@@ -242,6 +242,57 @@ func TestOrphans(t *testing.T) {
 	says(t, "/", at+`'sh -c "sleep 0; kill -TERM $$; exec sleep 0"; while :; do :; done'`, "", 143)
 }
 
+// traceroute finds the way, here to this machine.
+func TestTraceroute(t *testing.T) {
+	says(t, "/", "traceroute -w 60 127.0.0.1", `traceroute to 127.0.0.1 \(127.0.0.1\), 30 hops max\n 1  127.0.0.1(  \d+\.\d{3} ms){3}\n`, 0)
+	says(t, "/", "traceroute -w 60 -q 1 -p 40000 ::1", `traceroute to ::1 \(::1\), 30 hops max\n 1  ::1  \d+\.\d{3} ms\n`, 0)
+	says(t, "/", "traceroute -q 99 ::1", `traceroute: -m is 1 to 255.*`, 2)
+}
+
+// tcpdump shows what comes, by a filter, and writes it.
+func TestTcpdump(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("capturing needs CAP_NET_RAW")
+	}
+	l, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.LocalAddr().String())
+	dir := t.TempDir()
+	for _, c := range []struct{ flags, want string }{
+		{"", `\d\d:\d\d:\d\d\.\d{6} lo    Out IP 127.0.0.1.` + port + ` > 127.0.0.1.` + port + `: UDP, length 5\n.* In  IP 127.0.0.1.` + port + ` > .*: UDP, length 5\n`},
+		{"-w f", ``},
+	} {
+		cmd := command(t, dir, "sh", "-c", "tcpdump -c 2 -i lo "+c.flags+" udp port "+port)
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		errs, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(errs)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "listening on lo") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if _, err := l.WriteTo([]byte("hello"), l.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(lines)
+		if err := cmd.Wait(); err != nil || !strings.HasPrefix(string(rest), "2 packets captured\n") || !regexp.MustCompile(`(?s)^`+c.want+`$`).MatchString(out.String()) {
+			t.Errorf("tcpdump %s: %v\n%s%s", c.flags, err, rest, out.String())
+		}
+	}
+	says(t, dir, "tcpdump -r f -tA udp | head -n 1", `Out IP 127.0.0.1.`+port+` > 127.0.0.1.`+port+`: UDP, length 5\n`, 0)
+	says(t, dir, "tcpdump -i nothing", `tcpdump: interface "nothing": .*`, 1)
+	says(t, dir, "tcpdump -d tcp port", `tcpdump: filter "tcp port": .*`, 2)
+	says(t, dir, "tcpdump -D", `.*\.lo \[up\|loopback\|running\]\n.*any.*`, 0)
+}
+
 // ping asks and counts.
 func TestPing(t *testing.T) {
 	if os.Geteuid() != 0 {

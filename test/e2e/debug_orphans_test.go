@@ -17,7 +17,7 @@ func TestDebugLeavesNoProcesses(t *testing.T) {
 	s.Create(NewPod("web", Tool("sleep")))
 	s.WaitReady("web")
 	s.wherry(nil, "debug", "web", "-c", "one", "--", "sh", "-c", "sh -c 'sleep 1001 & exit'; sleep 1002 & exit 3").exits(3)
-	c := s.shell(pty.Winsize{Rows: 20, Cols: 80}, "debug", "web", "-c", "two")
+	c := s.shell(pty.Winsize{Rows: 20, Cols: 80}, "debug", "web", "-c", "two", "-m", "wherry.dev/toolbox")
 	c.Await("# ")
 	c.typed("sh -c 'sleep 1003 & exit'; sleep 1004 & echo on-$((1+1))\r")
 	c.Await("on-2")

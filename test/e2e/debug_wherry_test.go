@@ -80,7 +80,7 @@ func TestWherryDebugShell(t *testing.T) {
 	if code := c.code(); code != 0 {
 		t.Errorf("DC-07 leaving ended with %d; it showed\n%s", code, c.Text())
 	}
-	c.Await("back: wherry debug")
+	c.Await("to return: wherry debug")
 	s.waitDebug("web", "debug", "run", hasRun)
 	first := s.shell(pty.Winsize{Rows: 20, Cols: 80}, "debug", "-c", "debug", "web")
 	first.Await("sum-42") // what it said before

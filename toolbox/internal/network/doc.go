@@ -25,6 +25,7 @@ func Applets() []applet.Applet {
 		{Name: "route", Short: "Show the routes: as ip route", Run: routes},
 		{Name: "ss", Usage: "[state STATE] [FILTER]", Short: "List sockets, or with -s count them", Run: ss},
 		{Name: "telnet", Usage: "HOST PORT", Short: "Connect to a port: as nc", Run: nc},
+		{Name: "traceroute", Usage: "HOST", Short: "Show the routers on the way to a machine", Run: traceroute},
 		{Name: "wget", Usage: "URL...", Short: "Get files by HTTP", Run: wget},
 	}
 }
