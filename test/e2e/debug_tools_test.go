@@ -28,3 +28,13 @@ func TestDebugLeavesNoProcesses(t *testing.T) {
 		t.Errorf("left behind:\n%s", list)
 	}
 }
+
+// TestDebugCaptures: packets of the pod's network can be seen without any further right (DC-01).
+func TestDebugCaptures(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	s.Create(NewPod("web", Tool("sleep")))
+	s.WaitReady("web")
+	const line = "tcpdump -n -i lo -c 1 icmp 2>heard >seen & until grep -q listening heard; do :; done; ping -q -c 1 127.0.0.1 >ping; wait $!; cat seen"
+	s.wherry(nil, "debug", "web", "--", "sh", "-c", "cd /tmp; "+line).exits(0).Has("127.0.0.1 > 127.0.0.1: ICMP echo request")
+}
