@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -42,6 +43,9 @@ func (s *Server) startServices(ctx context.Context) error {
 		return err
 	}
 	c := &carrier{network: config, client: client, url: s.parts.cluster.url}
+	if c.pods, err = s.podsCgroup(ctx); err != nil {
+		return err
+	}
 	if s.parts.api == nil {
 		first, cancel := context.WithTimeout(ctx, servicesFirst)
 		defer cancel()
@@ -66,6 +70,26 @@ func (s *Server) startServices(ctx context.Context) error {
 	return nil
 }
 
+// podsCgroup makes the cgroup of all pods, by which those on the host's network are known.
+func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
+	groups, err := podCgroups(s.opts.DataDir, s.cgroupDriver(ctx))
+	if err != nil {
+		return network.Cgroup{}, err
+	}
+	if err := groups.Setup(); err != nil {
+		return network.Cgroup{}, err
+	}
+	folder, depth := groups.Unified()
+	if folder == "" {
+		return network.Cgroup{}, nil
+	}
+	var dir unix.Stat_t
+	if err := unix.Stat(folder, &dir); err != nil {
+		return network.Cgroup{}, fmt.Errorf("cgroup of the pods: %w", err)
+	}
+	return network.Cgroup{ID: dir.Ino, Depth: uint32(depth)}, nil
+}
+
 // stopServices takes the way to a server that stops away. That to another machine's stays: so do the pods.
 func (s *Server) stopServices(ctx context.Context) error {
 	if s.parts.carrier == nil {
@@ -78,8 +102,9 @@ func (s *Server) stopServices(ctx context.Context) error {
 type carrier struct {
 	network network.Config
 	client  kubernetes.Interface
-	url     string       // of the API server
-	refused netip.Prefix // see [network.Services]
+	url     string         // of the API server
+	refused netip.Prefix   // see [network.Services]
+	pods    network.Cgroup // likewise
 
 	now  network.Services // as installed
 	own  []netip.Prefix   // of the machine's networks, those within refused
@@ -96,7 +121,7 @@ func (c *carrier) carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := network.Services{API: api, Server: server, Refused: c.refused}
+	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused}
 	if c.now == want {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/opencontainers/cgroups"
@@ -38,6 +39,9 @@ type Driver interface {
 	Teardown() error
 	// List names the pods that have a cgroup.
 	List() ([]types.UID, error)
+	// Unified is the folder of the cgroup of all pods in the unified hierarchy, and how deep it lies there; empty if there is no such
+	// hierarchy. Setup makes it.
+	Unified() (folder string, depth int)
 	// Host is what was detected or configured.
 	Host() Host
 }
@@ -120,6 +124,15 @@ func (d *driver) Name() string {
 }
 
 func (d *driver) Host() Host { return d.config.Host }
+
+func (d *driver) Unified() (string, int) {
+	mount := d.config.Host.Mounts[""]
+	if mount == "" {
+		return "", 0
+	}
+	below := d.layout.path(d.layout.top())
+	return filepath.Join(mount, below), strings.Count(below, "/")
+}
 
 func (d *driver) ParentOf(pod *corev1.Pod) string {
 	return d.layout.path(d.layout.pod(podspec.QOSClass(pod), pod.UID))

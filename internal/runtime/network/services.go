@@ -22,9 +22,18 @@ type Services struct {
 	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback is reached too.
 	// Both are of one address family.
 	API, Server netip.AddrPort
+	// Pods is the cgroup of this server's pods: those on the host's network reach its API server, whichever servers there are besides.
+	// The zero value says that it is not known; the machine's connections all go where the server says that has come first.
+	Pods Cgroup
 	// Refused is the network of service addresses: whoever sends to one that nobody carries is told at once that nobody is there, and
 	// the packet does not leave the machine. The zero value refuses nothing: somebody else carries services then.
 	Refused netip.Prefix
+}
+
+// Cgroup is one of the unified hierarchy: its id, which is its folder's inode, and its depth below the root.
+type Cgroup struct {
+	ID    uint64
+	Depth uint32
 }
 
 // validate says what cannot be carried.
@@ -50,6 +59,7 @@ const afterOthers = 10
 //
 //	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server> }
 //	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
+//	chain services-pods       { nat output dstnat+9:       socket cgroupv2 level <depth> <pods> jump services }
 //	chain services-output     { nat output dstnat+10:      jump services }
 //	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject }
 //	chain services-host       { filter output:   fib daddr type != local ct state new ip daddr <refused> reject }
@@ -76,7 +86,12 @@ func Carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 		return nil, err
 	}
 	defer t.close()
-	if err := t.services(c, s, ownRoutes); err != nil {
+	err = t.services(c, s, ownRoutes)
+	if err != nil && s.Pods != (Cgroup{}) { // perhaps the kernel cannot tell sockets by cgroup
+		s.Pods = Cgroup{}
+		err = t.services(c, s, ownRoutes)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if s.Server.Addr().IsLoopback() { // from the bridge to 127.0.0.1; see the guard chain
@@ -97,6 +112,10 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 	}
 	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
 	jump := verdict(expr.VerdictJump, "services")
+	pods := t.chain("services-pods", nftables.ChainTypeNAT, nftables.ChainHookOutput, nftables.ChainPriorityRef(*prio-1))
+	if s.Pods != (Cgroup{}) {
+		pods(ofCgroup(s.Pods), jump)
+	}
 	t.chain("services-prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, prio)(bridge, jump)
 	t.chain("services-output", nftables.ChainTypeNAT, nftables.ChainHookOutput, prio)(jump)
 
@@ -199,6 +218,16 @@ func toAddress(a netip.AddrPort) []expr.Any {
 		&expr.Immediate{Register: reg1, Data: a.Addr().AsSlice()},
 		&expr.Immediate{Register: unix.NFT_REG_2, Data: binary.BigEndian.AppendUint16(nil, a.Port())},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(familyOf(a.Addr()).proto), RegAddrMin: reg1, RegProtoMin: unix.NFT_REG_2},
+	}
+}
+
+// ofCgroup matches what processes in a cgroup send, or in one below it.
+func ofCgroup(c Cgroup) []expr.Any {
+	id := make([]byte, 8)
+	binary.NativeEndian.PutUint64(id, c.ID)
+	return []expr.Any{
+		&expr.Socket{Key: expr.SocketKeyCgroupv2, Level: c.Depth, Register: reg1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: id},
 	}
 }
 

@@ -4,9 +4,13 @@ package network
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,6 +160,77 @@ func TestServicesOfTwoServersOffline(t *testing.T) {
 		}
 	}
 	wantNoRoute(t)
+}
+
+// PL-12: each server's pods on the host's network reach its own API server.
+func TestServicesOfPodsOnTheHost(t *testing.T) {
+	needRoot(t)
+	root := "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		root += "/unified"
+	}
+	before, err := ownCgroup()
+	if err != nil {
+		t.Skip("this machine has no unified cgroup hierarchy to tell pods by:", err)
+	}
+	enter := func(folder string) error {
+		return os.WriteFile(filepath.Join(root, folder, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	t.Cleanup(func() {
+		if err := enter(before); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, bridge := range []string{"wt-svc5", "wt-svc6"} {
+		c := host(t, bridge, fmt.Sprintf("10.201.%d.0/24", 26+i))
+		folder := fmt.Sprintf("wherry-services-%d-%d", os.Getpid(), i)
+		if err := os.MkdirAll(filepath.Join(root, folder, "pod"), 0o755); err != nil {
+			t.Skip("no cgroup can be made to tell pods by:", err)
+		}
+		t.Cleanup(func() {
+			err := errors.Join(enter(before), os.Remove(filepath.Join(root, folder, "pod")), os.Remove(filepath.Join(root, folder)))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		var dir unix.Stat_t
+		if err := unix.Stat(filepath.Join(root, folder), &dir); err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go answerConns(l, bridge)
+		s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: l.Addr().(*net.TCPAddr).AddrPort(), Pods: Cgroup{dir.Ino, 1}}
+		if _, err := Carry(c, s); err != nil {
+			t.Fatal(err)
+		}
+		if n := rules(t, c)["services-pods"]; n != 1 {
+			t.Skip("this kernel cannot tell sockets by cgroup (CONFIG_NFT_SOCKET, CONFIG_SOCK_CGROUP_DATA)")
+		}
+		if err := enter(filepath.Join(folder, "pod")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := call("tcp", "10.96.0.1:443"); err != nil || !strings.HasPrefix(got, bridge+" ") {
+			t.Errorf("in the cgroup of %s: %q, %v", bridge, got, err)
+		}
+	}
+}
+
+// ownCgroup is this process's folder in the unified hierarchy.
+func ownCgroup() (string, error) {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if folder, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return folder, nil
+		}
+	}
+	return "", errors.New("/proc/self/cgroup names none")
 }
 
 // PL-12: the machine's own networks stay reachable for it where they overlap with the services'; its pods are refused.
