@@ -20,6 +20,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
 // patience is how long a server that is starting is waited for.
@@ -55,7 +56,11 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 	if err := awaitReady(ctx, client, func() bool { return server.Locked(dir) }); err != nil {
 		return nil, fmt.Errorf("the server in %s does not respond: %w", path, err)
 	}
-	return &connection{client: client, config: config, close: func() error { return nil }}, nil
+	c := &connection{client: client, config: config, close: func() error { return nil }}
+	if path == server.Kubeconfig(dir) {
+		c.transfers = transfersOf(hostapi.NewClient(server.Socket(dir)))
+	}
+	return c, nil
 }
 
 // bringUp starts a server in this process. Its ports are the usual ones where they are free, so that kubectl elsewhere
@@ -101,7 +106,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is running")
-	return &connection{client: client, config: config, own: true, close: stop}, nil
+	return &connection{client: client, config: config, own: true, transfers: transfersOf(hostapi.NewClient(server.Socket(dir))), close: stop}, nil
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.

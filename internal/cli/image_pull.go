@@ -3,9 +3,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
 func newImagePull(t Terminal) *cobra.Command {
@@ -15,7 +21,7 @@ func newImagePull(t Terminal) *cobra.Command {
 		Short: "Fetch images from their registries",
 		Long: `Fetch images from their registries, with the node's logins (see wherry image login), or with --creds.
 
-Mirrors, registries without TLS and certificates of their own are settled in <data-dir>/registries.`,
+On a terminal it shows how far it is. Mirrors, registries without TLS and certificates of their own are settled in <data-dir>/registries.`,
 		Example: `  sudo wherry image pull busybox:1.37
   sudo wherry image pull --creds ann registry.example.com/team/app:1`,
 		Args: cobra.MinimumNArgs(1),
@@ -27,7 +33,10 @@ Mirrors, registries without TLS and certificates of their own are settled in <da
 			return &Exit{exitUsage, err}
 		}
 		for _, ref := range refs {
-			if err := client().Pull(cmd.Context(), ref, login); err != nil {
+			stop := showPull(cmd.Context(), t, client(), ref)
+			err := client().Pull(cmd.Context(), ref, login)
+			stop()
+			if err != nil {
 				return err
 			}
 			fmt.Fprintln(t.Out, ref)
@@ -36,4 +45,42 @@ Mirrors, registries without TLS and certificates of their own are settled in <da
 	}
 	cmd.Flags().StringVar(&creds, "creds", "", "USER or USER:PASSWORD at the registry, for this time only; a password that is missing is asked for")
 	return cmd
+}
+
+// showPull shows on a terminal how far the node's pulls are until stop is called.
+func showPull(ctx context.Context, t Terminal, c *hostapi.Client, ref string) (stop func()) {
+	width, height := sizeOf(t.Err)
+	if height == 0 || !isTerminal(t.Err) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		podrun.Watch(ctx, transfersOf(c), replacing(t.Err, ref, width))
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// replacing writes each text in place of the one before.
+func replacing(w io.Writer, ref string, width int) func(string) {
+	return func(text string) {
+		if text != "" {
+			text = ref + ": " + text
+		}
+		line := []rune(text)
+		fmt.Fprint(w, "\r\x1b[K"+string(line[:min(len(line), width-1)]))
+	}
+}
+
+// transfersOf asks the server behind the socket.
+func transfersOf(c *hostapi.Client) func(context.Context) ([]progress.Transfer, error) {
+	return func(ctx context.Context) ([]progress.Transfer, error) {
+		list, err := c.Transfers(ctx)
+		var all []progress.Transfer
+		for _, t := range list {
+			all = append(all, progress.Transfer{What: t.Ref, Bytes: t.Bytes, Total: t.Total})
+		}
+		return all, err
+	}
 }

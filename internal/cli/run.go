@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/manifest"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -106,7 +107,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		return &Exit{podrun.ExitFailure, err}
 	}
 	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts, ServerEnds: server.own,
-		Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server)}
+		Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server), Transfers: server.transfers}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Pods); err == nil {
 		err = perr
@@ -210,6 +211,8 @@ func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
 type connection struct {
 	client kubernetes.Interface
 	config *rest.Config
-	own    bool         // the server was brought up for the run
-	close  func() error // ends it
+	// transfers are what the node fetches; nil where the server is another machine's.
+	transfers func(context.Context) ([]progress.Transfer, error)
+	own       bool         // the server was brought up for the run
+	close     func() error // ends it
 }

@@ -131,3 +131,23 @@ func (r *Runtime) Tag(ctx context.Context, id, name string) (string, error) {
 	}
 	return further.Name, nil
 }
+
+// Transfer is a part of an image, a layer or a manifest, that is being fetched.
+type Transfer struct {
+	Ref          string
+	Bytes, Total int64
+}
+
+// Transfers are all that are under way, for whichever image.
+func (r *Runtime) Transfers(ctx context.Context) ([]Transfer, error) {
+	ctx = namespaces.WithNamespace(ctx, Namespace)
+	list, err := r.client.ContentStore().ListStatuses(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list transfers: %w", err)
+	}
+	var all []Transfer
+	for _, s := range list {
+		all = append(all, Transfer{s.Ref, s.Offset, s.Total})
+	}
+	return all, nil
+}

@@ -96,3 +96,13 @@ func (s *Server) logout(name string) (hostapi.LoggedIn, error) {
 	}
 	return hostapi.LoggedIn{Registry: host, File: file}, err
 }
+
+// transfers are the parts of images that the embedded runtime is fetching.
+func (s *Server) transfers(ctx context.Context) ([]hostapi.Transfer, error) {
+	list, err := s.parts.runtime.Transfers(ctx)
+	all := []hostapi.Transfer{}
+	for _, t := range list {
+		all = append(all, hostapi.Transfer{Ref: t.Ref, Bytes: t.Bytes, Total: t.Total})
+	}
+	return all, err
+}

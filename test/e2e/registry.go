@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -30,6 +31,7 @@ type Registry struct {
 	user     string
 	password string
 	down     bool
+	held     <-chan struct{} // blobs are not given out before it is closed; nil: at once
 	requests []string
 }
 
@@ -61,7 +63,7 @@ func (s *Server) TrustRegistry(t testing.TB, host string) {
 
 func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Handler) {
 	r.mu.Lock()
-	user, password, down := r.user, r.password, r.down
+	user, password, down, held := r.user, r.password, r.down, r.held
 	r.requests = append(r.requests, q.Method+" "+q.URL.Path)
 	r.mu.Unlock()
 	if down {
@@ -73,7 +75,25 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Ha
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
+	if held != nil && q.Method == http.MethodGet && strings.Contains(q.URL.Path, "/blobs/") {
+		select {
+		case <-held:
+		case <-q.Context().Done():
+			return
+		}
+	}
 	content.ServeHTTP(w, q)
+}
+
+// Hold keeps blobs back until release is called.
+func (r *Registry) Hold() (release func()) {
+	held := make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = held
+	release = sync.OnceFunc(func() { close(held) })
+	r.t.Cleanup(release) // before the server is closed, which waits for its requests
+	return release
 }
 
 // Push puts one of the tests' images into the registry and gives its name there. It is an image of its own by a label: a runtime

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -211,49 +209,6 @@ func (f *follower) copyLog(ctx context.Context, container, which string) {
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
 		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log breaks off: " + err.Error(), Trouble: true})
 	}
-}
-
-// fieldOfContainer finds the container that an event is about.
-var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
-
-// tellImages tells what is fetched for the pod, once it has a node. Only events say it; when they cannot be had, that is all that is
-// missing.
-func (f *follower) tellImages(ctx context.Context) {
-	selector := fields.OneTermEqualSelector("involvedObject.uid", string(f.self.UID)).String()
-	w, err := f.owner.Client.CoreV1().Events(f.self.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-f.placed:
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.ResultChan():
-			if !ok {
-				return
-			}
-			event, ok := e.Object.(*corev1.Event)
-			if !ok || e.Type != watch.Added || !tellsOfPull(event) {
-				continue
-			}
-			line := progress.Line{Text: event.Message, Slow: event.Reason == "Pulling"}
-			if m := fieldOfContainer.FindStringSubmatch(event.InvolvedObject.FieldPath); m != nil {
-				line.Container = m[1]
-			}
-			f.owner.Screen.Tell(f.self.Name, line)
-		}
-	}
-}
-
-// tellsOfPull reports whether an event is of a pull. That an image was there already is nothing to tell.
-func tellsOfPull(e *corev1.Event) bool {
-	return e.Reason == "Pulling" || e.Reason == "Pulled" && !strings.Contains(e.Message, "already present on machine")
 }
 
 // watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with nil when

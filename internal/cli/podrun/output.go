@@ -33,6 +33,7 @@ func (w *plainLog) Write(p []byte) (int, error) {
 	s := w.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clear()
 	s.write(w.to, p)
 	if len(p) > 0 {
 		s.open = p[len(p)-1] != '\n'
@@ -78,6 +79,7 @@ func (w *logLines) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := append([]byte(s.paint(s.colour(w.name), w.name+" |")+" "), w.rest...)
+	s.clear()
 	s.write(w.to, append(line, '\n'))
 	w.rest = w.rest[:0]
 }

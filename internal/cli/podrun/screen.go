@@ -34,6 +34,7 @@ type Screen struct {
 	prefixed bool // containers' lines have the container's name in front
 	open     bool // the last thing written was a part of a line
 	lost     bool
+	passing  bool // a line stands there that the next one replaces
 	lent     bool // a program in a container has the terminal
 	colours  map[string]int
 }
@@ -98,6 +99,7 @@ func (s *Screen) Tell(pod string, l progress.Line) {
 func (s *Screen) lend(lent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clear()
 	s.lent = lent
 }
 
@@ -110,8 +112,32 @@ func (s *Screen) Draw(h timeline.History) {
 	s.write(s.Err, fmt.Appendf(nil, "\n%s\n", text))
 }
 
+// Pass shows a line that the next one replaces, on a person's screen; an empty one takes it away.
+func (s *Screen) Pass(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Rows.Width == 0 || s.Quiet || s.lent || s.open {
+		return
+	}
+	s.clear()
+	if text != "" {
+		line := []rune("        " + text)
+		s.write(s.Err, []byte(string(line[:min(len(line), s.Rows.Width-1)])))
+		s.passing = true
+	}
+}
+
+// clear takes away the line that is to be replaced.
+func (s *Screen) clear() {
+	if s.passing {
+		s.passing = false
+		s.write(s.Err, []byte("\r\x1b[K"))
+	}
+}
+
 // endLine ends on a person's screen the line that a container left open.
 func (s *Screen) endLine() {
+	s.clear()
 	if s.open && s.OneLine {
 		s.write(s.Err, []byte("\n"))
 	}

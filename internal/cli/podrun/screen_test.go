@@ -112,3 +112,19 @@ func TestLost(t *testing.T) {
 		t.Errorf("told %d times", told)
 	}
 }
+
+// A passing line is replaced by what comes next, and shown on a person's screen alone.
+func TestPassingLine(t *testing.T) {
+	for width, want := range map[int]string{80: "        1 of 2\r\x1b[K        2 of 2\r\x1b[Kx\n", 0: "x\n", 12: "        1 o\r\x1b[K        2 o\r\x1b[Kx\n"} {
+		var out bytes.Buffer
+		s := named(&out, &out, 1, 1, nil)
+		s.Rows.Width = width
+		s.Pass("1 of 2")
+		s.Pass("2 of 2")
+		fmt.Fprintln(s.Log("p", "c", false), "x")
+		s.Pass("")
+		if out.String() != want {
+			t.Errorf("%d columns: wrote %q, want %q", width, out.String(), want)
+		}
+	}
+}

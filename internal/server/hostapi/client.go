@@ -89,6 +89,12 @@ func (c *Client) Inspect(ctx context.Context, ref string) (Image, error) {
 	return out, c.call(ctx, "GET", "/v1/images/inspect", url.Values{"ref": {ref}}, nil, &out)
 }
 
+// Transfers are the parts of images that the node is fetching.
+func (c *Client) Transfers(ctx context.Context) ([]Transfer, error) {
+	var out []Transfer
+	return out, c.call(ctx, "GET", "/v1/images/transfers", nil, nil, &out)
+}
+
 // Tag gives an image a further name and returns it spelled out.
 func (c *Client) Tag(ctx context.Context, ref, name string) (string, error) {
 	var out []string

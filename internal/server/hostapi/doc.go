@@ -9,6 +9,7 @@
 //	GET    /v1/images/export?ref=   answer: a tar archive; several refs allowed
 //	POST   /v1/images/pull?ref=     body: a login, or nothing
 //	GET    /v1/images/inspect?ref=
+//	GET    /v1/images/transfers     parts of images that are being fetched
 //	POST   /v1/images/tag?ref=&as=
 //	POST   /v1/images/prune?all=
 //	POST   /v1/registries/login?registry=   body: a login; and logout, without

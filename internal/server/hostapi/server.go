@@ -36,6 +36,8 @@ type Server struct {
 	Archives   Archives // nil with an external runtime
 	// Pull fetches an image, with a login, or if that is nil with those of the node.
 	Pull func(ctx context.Context, ref string, login *registry.Login) error
+	// Transfers are the parts of images that are being fetched; nil if the runtime does not tell.
+	Transfers func(ctx context.Context) ([]Transfer, error)
 	// Login keeps a login of the node at a registry, Logout forgets it.
 	Login  func(ctx context.Context, registry string, login registry.Login) (LoggedIn, error)
 	Logout func(registry string) (LoggedIn, error)
@@ -84,6 +86,7 @@ func (s *Server) Handler() http.Handler {
 	answer("POST /v1/images/pull", s.pull)
 	answer("DELETE /v1/images", s.remove)
 	answer("GET /v1/images/inspect", s.inspect)
+	answer("GET /v1/images/transfers", s.transfers)
 	answer("POST /v1/images/tag", s.tag)
 	answer("POST /v1/images/prune", s.prune)
 	answer("POST /v1/registries/login", s.login)

@@ -78,3 +78,17 @@ func (s *Server) prune(r *http.Request) (any, error) {
 	}
 	return removed, errors.Join(errs...)
 }
+
+// Transfer is a part of an image that is being fetched.
+type Transfer struct {
+	Ref   string `json:"ref"`
+	Bytes int64  `json:"bytes"`
+	Total int64  `json:"total"` // 0: not known yet
+}
+
+func (s *Server) transfers(r *http.Request) (any, error) {
+	if s.Transfers == nil {
+		return nil, errors.New("an external container runtime does not tell what it is fetching")
+	}
+	return s.Transfers(r.Context())
+}
