@@ -181,7 +181,7 @@ func plural(kind string) string {
 
 // knownPlural tells resources from pods' names.
 func knownPlural(name string) bool {
-	return slices.Contains([]string{"pods", "namespaces", "nodes", "configmaps", "secrets", "serviceaccounts", "services", "endpoints", "events",
+	return slices.Contains([]string{"pods", "podtemplates", "namespaces", "nodes", "configmaps", "secrets", "serviceaccounts", "services", "endpoints", "events",
 		"limitranges", "resourcequotas", "leases", "endpointslices", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "debugruns",
 		"certificatesigningrequests", "customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"}, name)
 }
