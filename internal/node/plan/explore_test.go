@@ -136,8 +136,13 @@ func explore(s *scene, first world, limit int) *explorer {
 			e.push(n, what)
 			return len(e.bad) == 0
 		})
-		if (w.deleted || e.evicting(&w)) && len(e.bad) == 0 {
+		if len(e.bad) > 0 {
+			break
+		}
+		if w.deleted || e.evicting(&w) {
 			e.ends(w)
+		} else if e.s.stays {
+			e.comesUp(w)
 		}
 	}
 	return e
@@ -325,6 +330,14 @@ func TestExplore(t *testing.T) {
 	cases := []pod{
 		{"m", corev1.RestartPolicyAlways, world{ticks: 1, crashes: 2, deaths: 1}},
 		{"m", corev1.RestartPolicyAlways, world{crashes: 1, deaths: 1, pauses: 1}},
+		{"m", corev1.RestartPolicyAlways, world{losses: 1, pauses: 1}},
+		{"m", corev1.RestartPolicyNever, world{losses: 1, pauses: 1}},
+		{"m", corev1.RestartPolicyOnFailure, world{losses: 1, deaths: 1, crashes: 1}},
+		{"im", corev1.RestartPolicyNever, world{losses: 1, pauses: 1}},
+		{"sm", corev1.RestartPolicyAlways, world{losses: 2}},
+		{"Sm", corev1.RestartPolicyNever, world{losses: 1}},
+		{"H", corev1.RestartPolicyOnFailure, world{losses: 1, pauses: 1}},
+		{"md", corev1.RestartPolicyNever, world{losses: 1}},
 		{"m", corev1.RestartPolicyNever, world{ticks: 1, crashes: 1, fails: 1, deaths: 1}},
 		{"im", corev1.RestartPolicyAlways, world{deaths: 1, pauses: 1}},
 		{"im", corev1.RestartPolicyNever, world{crashes: 1, fails: 1, deaths: 1}},
@@ -378,6 +391,7 @@ func TestExplore(t *testing.T) {
 		t.Run(c.letters+"/"+string(c.policy), func(t *testing.T) {
 			s, w := newScene(shape(c.letters, c.policy))
 			w.budgets(c.faults)
+			s.stays = c.faults.losses > 0
 			e := explore(s, w, 50_000_000)
 			for _, b := range e.bad {
 				t.Error(b)

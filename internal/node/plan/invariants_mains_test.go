@@ -35,7 +35,8 @@ func (e *explorer) checkPhase(w *world, what string) {
 		return
 	}
 	for c := len(e.s.pod.Spec.InitContainers); c < e.s.others(); c++ {
-		for a := maxAttempts - 1; a >= 0; a-- {
+		last := remembered(e.s.statuses[w.mem].ContainerStatuses, e.s.nameOf(int8(c))).RestartCount
+		for a := maxAttempts - 1; a >= int(last); a-- { // what came after those before may be gone with its sandbox
 			r := w.runs[c][a]
 			if r.life == exited && r.failed() {
 				e.fault(w, what, "the pod has succeeded, though %s failed", e.s.nameOf(int8(c)))

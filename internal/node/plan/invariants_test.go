@@ -97,7 +97,7 @@ func (e *explorer) mayReturn(w *world, c int) bool {
 		for _, r := range w.runs[x] {
 			exitedHere = exitedHere || x == c && r.life == exited
 			behind := x >= inits && x < e.s.others() || x > c && x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy != nil || x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy == nil
-			needed = needed || behind && x != c && r.life == running
+			needed = needed || behind && x != c && (r.life == running || r.lost && r.life == created)
 		}
 	}
 	return exitedHere && (needed || e.calls(w, StartContainer, -1))
@@ -262,7 +262,7 @@ func (e *explorer) startedTruly(w *world, c, attempt int) bool {
 
 // checkPreStop holds SC-10: no stop signal before the preStop hook has ended, unless the time is over.
 func (e *explorer) checkPreStop(w *world, c int, o Op, what string) {
-	if c < 0 || !e.boxReady(w) || w.runs[c][o.Attempt].life != running {
+	if c < 0 || !e.boxReady(w) || w.runs[c][o.Attempt].life != running || w.runs[c][o.Attempt].lost { // where nothing can be run in it
 		return
 	}
 	spec := &e.s.pod.Spec
@@ -324,7 +324,7 @@ func (e *explorer) checkRemove(w *world, c, a int, what string) {
 			return
 		}
 	}
-	if w.runs[c][a].life == exited {
+	if r := w.runs[c][a]; r.life == exited && !r.lost { // of one that is lost nothing is known
 		e.fault(w, what, "the last exit of %s is removed while the pod stays", e.s.nameOf(int8(c)))
 	}
 }

@@ -100,7 +100,7 @@ func (v *view) holdOn(m *member) {
 		} else {
 			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		}
-	case !m.live() && m.exit != nil && m.exit.here:
+	case !m.live() && m.exit != nil && m.exit.here && !ended(&v.Pod.Status): // nothing starts in a pod that is told to have ended
 		v.revive(m)
 	}
 }

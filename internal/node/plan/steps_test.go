@@ -67,6 +67,9 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 			return
 		}
 	}
+	if w.losses > 0 && !e.lossSteps(w, yield) {
+		return
+	}
 	if w.reboots > 0 {
 		n := w
 		n.reboots--
@@ -87,6 +90,27 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 			}
 		}
 	}
+}
+
+// lossSteps are deaths of the agent, and of the runtime in it, that come between two files of a container: when they are back the
+// runtime has lost sight of it, whether it runs or was only created.
+func (e *explorer) lossSteps(w world, yield func(world, string) bool) bool {
+	for c := range w.runs {
+		for a, r := range w.runs[c] {
+			if r.life != created && r.life != running {
+				continue
+			}
+			n := w
+			n.losses--
+			forget(&n)
+			e.unjudge(&n)
+			n.runs[c][a].lost = true
+			if !yield(n, "the agent dies, the runtime loses sight of "+e.s.nameOf(int8(c))) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // forget is what a dying agent loses: all that it only heard, and the status that it had not stored.
@@ -129,7 +153,7 @@ func (e *explorer) containerSteps(w world, fair bool, yield func(world, string) 
 	inits := len(e.s.pod.Spec.InitContainers)
 	for c := range w.runs {
 		for a := range w.runs[c] {
-			if w.runs[c][a].life != running {
+			if w.runs[c][a].life != running || w.runs[c][a].lost { // of one that is lost no end is seen
 				continue
 			}
 			sidecar := c < inits && e.s.pod.Spec.InitContainers[c].RestartPolicy != nil
@@ -231,7 +255,9 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 		return e.startEffect(w, i)
 	case StopContainer:
 		e.condemn(&w, i)
-		if r := &w.runs[c.c][c.attempt]; r.life == running && r.condemned {
+		if r := &w.runs[c.c][c.attempt]; r.lost && r.life < exited {
+			*r = exit1(w, int(c.c), int(c.attempt), 255).runs[c.c][c.attempt] // as the runtime says of what it does not know
+		} else if r.life == running && r.condemned {
 			*r = exit1(w, int(c.c), int(c.attempt), 0).runs[c.c][c.attempt] // as programs do that heed their stop signal
 		} else if r.life == running {
 			*r = exit1(w, int(c.c), int(c.attempt), 1).runs[c.c][c.attempt]

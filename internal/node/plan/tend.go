@@ -165,7 +165,7 @@ func (v *view) revive(m *member) {
 		return
 	}
 	for i := range v.Seen.Containers {
-		if c := &v.Seen.Containers[i]; c.Name == name && c.Attempt == m.next && v.stillborn(c) {
+		if c := &v.Seen.Containers[i]; c.Name == name && c.Attempt >= m.next && v.stillborn(c) {
 			v.why(name, "waits until what its old sandbox left is removed")
 			v.want(Op{Verb: RemoveContainer, Container: name, Attempt: c.Attempt}) // the runtime takes no number twice
 			return

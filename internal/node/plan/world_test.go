@@ -37,6 +37,7 @@ type attempt struct {
 	box        uint8
 	judged     bool  // it was to be killed for a fault of its own
 	condemned  bool  // and that is kept
+	lost       bool  // the runtime has lost sight of it, and knows of no start
 	start, end int16 // seconds
 }
 
@@ -73,6 +74,7 @@ type world struct {
 	crashes uint8 // containers that may exit by themselves with code 1
 	fails   uint8 // operations that may fail
 	deaths  uint8 // of the agent
+	losses  uint8 // deaths of agent and runtime between two of a container's files
 	pauses  uint8 // of the sandbox
 	reboots uint8 // of the node
 	evicts  uint8 // evictions by the node
@@ -104,7 +106,7 @@ type world struct {
 
 // budgets takes over how many faults may happen.
 func (w *world) budgets(f world) {
-	w.ticks, w.crashes, w.fails, w.deaths, w.pauses, w.reboots, w.evicts = f.ticks, f.crashes, f.fails, f.deaths, f.pauses, f.reboots, f.evicts
+	w.ticks, w.crashes, w.fails, w.deaths, w.losses, w.pauses, w.reboots, w.evicts = f.ticks, f.crashes, f.fails, f.deaths, f.losses, f.pauses, f.reboots, f.evicts
 }
 
 // wprobe is what the agent heard of a startup probe.
@@ -122,6 +124,7 @@ type scene struct {
 	byKey    map[string]int32
 	next     func(Input) Decision
 	mutant   func(*Decision, *world)
+	stays    bool // hold also that a pod that stays comes up
 }
 
 func (s *scene) intern(st *corev1.PodStatus) int32 {
@@ -302,9 +305,10 @@ func (s *scene) seen(w *world) Seen {
 			}
 			x := Container{ID: fmt.Sprintf("%d-%d", c, a), Name: s.nameOf(int8(c)), Attempt: uint32(a), SandboxID: boxID(int(r.box)),
 				CreatedAt: at(r.start), SpecImage: "img", Streak: a}
-			if r.life >= running {
+			if r.life >= running && !r.lost {
 				x.StartedAt = at(r.start)
 			}
+			x.Lost = r.lost && r.life < exited
 			if r.condemned {
 				x.Condemned = Verdict{"failed", at(r.start + int16(graceSeconds))}
 			}
