@@ -21,8 +21,9 @@ import (
 // process `runc init` waits in the pod's cgroup for a word that does not come, and the cgroup cannot be removed.
 //
 // containerd makes a container's record first, then its bundle, then has runc make it, and deletes in the reverse order. So what
-// runc has without one of the two is nobody's, at any time.
-func (r *Runtime) lost(ctx context.Context) ([]string, error) {
+// runc has without one of the two is nobody's, at any time. Reading all records costs something where there are many pods: only
+// thorough does.
+func (r *Runtime) lost(ctx context.Context, thorough bool) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.dirs.runc, Namespace))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -36,6 +37,9 @@ func (r *Runtime) lost(ctx context.Context) ([]string, error) {
 			out = append(out, e.Name())
 			continue
 		}
+		if !thorough {
+			continue
+		}
 		_, err := r.client.ContainerService().Get(namespaces.WithNamespace(ctx, Namespace), e.Name())
 		if errdefs.IsNotFound(err) {
 			out = append(out, e.Name())
@@ -47,10 +51,10 @@ func (r *Runtime) lost(ctx context.Context) ([]string, error) {
 }
 
 // reapLost kills and deletes lost containers: processes, cgroups, and runc's own state.
-func (r *Runtime) reapLost(ctx context.Context) error {
+func (r *Runtime) reapLost(ctx context.Context, thorough bool) error {
 	r.reaping.Lock()
 	defer r.reaping.Unlock()
-	ids, err := r.lost(ctx)
+	ids, err := r.lost(ctx, thorough)
 	errs := []error{err}
 	for _, id := range ids {
 		r.log.Info("a container that nobody knows any more is taken away", "container", id)
@@ -59,14 +63,15 @@ func (r *Runtime) reapLost(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. Of shims see reapLate.
+// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. reapLate comes after it, and is
+// thorough.
 func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
 	res, err := handle(ctx, req)
 	_, removes := req.(*criapi.RemovePodSandboxRequest)
 	if _, stops := req.(*criapi.StopPodSandboxRequest); !stops && !removes {
 		return res, err
 	}
-	if lerr := r.reapLost(context.WithoutCancel(ctx)); lerr != nil {
+	if lerr := r.reapLost(context.WithoutCancel(ctx), false); lerr != nil {
 		r.log.Warn("containers that nobody knows any more could not be taken away; the next sandbox's end tries again", "err", lerr)
 	}
 	if removes {

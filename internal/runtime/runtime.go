@@ -204,7 +204,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 		return err
 	}
 	r.late.Go(func() { r.reapLate(run) })
-	if err := r.reapLost(ctx); err != nil {
+	if err := r.reapLost(ctx, true); err != nil {
 		r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
 	}
 	return r.tidyNetwork(ctx)

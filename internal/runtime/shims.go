@@ -93,8 +93,9 @@ func (r *Runtime) abandoned(args []string) (id string, _ bool) {
 // shimRest is how long a shim is given to end by itself when its sandbox is gone.
 const shimRest = 2 * time.Second
 
-// reapLate ends shims that outlive their sandboxes: one that was still making a container when containerd gave up on that, and said it
-// was gone, has the container on its list for good, and does not end when it is told to. It goes on until the runtime is done.
+// reapLate looks once more for what removed sandboxes have left, and ends shims that outlive them: one that was still making a container
+// when containerd gave up on that, and said it was gone, has the container on its list for good, and does not end when it is told to. It
+// goes on until the runtime is done.
 func (r *Runtime) reapLate(ctx context.Context) {
 	rest := func() (more bool) {
 		select {
@@ -112,6 +113,9 @@ func (r *Runtime) reapLate(ctx context.Context) {
 		}
 		if !rest() {
 			return
+		}
+		if err := r.reapLost(ctx, true); err != nil {
+			r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
 		}
 		seen := map[string]bool{}
 		_, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
