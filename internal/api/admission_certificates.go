@@ -48,7 +48,7 @@ func (p certificateAdmission) Validate(ctx context.Context, a admission.Attribut
 	}
 	was, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
 	if !ok {
-		return admission.NewForbidden(a, errors.New("there is no object before the change"))
+		return admission.NewForbidden(a, errors.New("the object before the change is missing"))
 	}
 	verb := ""
 	switch a.GetSubresource() {

@@ -56,13 +56,13 @@ func readAdmissionConfig(path string) (admissionConfig, error) {
 	}
 	file, ok := obj.(*apiserver.AdmissionConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("%s holds a %s, want an AdmissionConfiguration", path, obj.GetObjectKind().GroupVersionKind().Kind)
+		return nil, fmt.Errorf("%s contains a %s, want an AdmissionConfiguration", path, obj.GetObjectKind().GroupVersionKind().Kind)
 	}
 	known := []string{podSecurityPlugin, imagePolicyPlugin, mutatingWebhookPlugin, validatingWebhookPlugin}
 	config := admissionConfig{}
 	for _, p := range file.Plugins {
 		if !slices.Contains(known, p.Name) {
-			return nil, fmt.Errorf("%s: plug-in %q cannot be configured here; those that can: %s", path, p.Name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s: plug-in %q cannot be configured here; choose one of: %s", path, p.Name, strings.Join(known, ", "))
 		}
 		if _, twice := config[p.Name]; twice {
 			return nil, fmt.Errorf("%s: plug-in %s is configured twice", path, p.Name)

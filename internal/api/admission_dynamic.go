@@ -115,7 +115,7 @@ func (d *dynamic) start(ctx context.Context) error {
 		}
 		waits, ok := plugin.(interface{ WaitForReady() bool })
 		for ok && !waits.WaitForReady() && ctx.Err() == nil {
-			d.log.Warn("admission is not ready yet, requests that it is about are refused until it is", "plugin", p.name)
+			d.log.Warn("admission is not ready yet; requests that need it are rejected until it is", "plugin", p.name)
 		}
 	}
 	return nil
@@ -231,7 +231,7 @@ func (p *onDemand) forRequest(ctx context.Context, a admission.Attributes) (admi
 		plugin, err = p.get()
 	}
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("admission cannot be asked, so the request is refused: %w", err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("admission is not available, so the request is rejected: %w", err))
 	}
 	return plugin, nil
 }
@@ -274,7 +274,7 @@ func (c admissionConfig) webhooks() error {
 			return fail(err)
 		}
 		if settings.StaticManifestsDir != "" {
-			return fail(errors.New("webhooks from files (staticManifestsDir) are not supported: make them API objects"))
+			return fail(errors.New("webhooks from files (staticManifestsDir) are not supported: create them as API objects"))
 		}
 		if _, err := webhook.NewDefaultAuthenticationInfoResolver(settings.KubeConfigFile); err != nil {
 			return fail(err)

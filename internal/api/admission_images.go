@@ -59,7 +59,7 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 	}
 	policies, err := p.of(ctx, a.GetNamespace())
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("no image is let into a pod while the image policies cannot be read: %w", err))
+		return apierrors.NewInternalError(fmt.Errorf("no image is allowed while the image policies cannot be read: %w", err))
 	}
 	var refused, noted []string
 	for i := range policies {

@@ -83,7 +83,7 @@ func mountableSecretsGate() gate {
 	from := func(name string) []corev1.EnvFromSource {
 		return []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
 	}
-	const words = `secret "foreign" is not one of those that pods of service account default may use`
+	const words = `pods of service account default may not use secret "foreign"`
 	return gate{plugin: "ServiceAccount mountable secrets", arrange: func(t *testing.T, w world) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}},
 			Secrets: []corev1.ObjectReference{{Name: "own"}}}

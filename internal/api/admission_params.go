@@ -97,7 +97,7 @@ func (p policyParams) check(ctx context.Context, a admission.Attributes, kind *a
 		reason = err.Error()
 	}
 	what := fmt.Sprintf("%s of %s %q in namespace %q", want.Verb, resource.GroupResource(), want.Name, want.Namespace)
-	return admission.NewForbidden(a, fmt.Errorf("whoever has a policy read its parameters must have the right to read them: no %s (%s)", what, reason))
+	return admission.NewForbidden(a, fmt.Errorf("to have a policy read parameters, you need permission to read them: no %s (%s)", what, reason))
 }
 
 // resource is that of a kind of params. For one that is not served yet, the right must be one to read everything of its group.

@@ -39,7 +39,7 @@ type pluginParts struct {
 // newPluginParts connects them to this server, as a client of its own. What they run ends with ctx.
 func (s *Server) newPluginParts(ctx context.Context) (*pluginParts, error) {
 	if s.generic == nil {
-		return nil, errors.New("the server is not complete yet")
+		return nil, errors.New("the server is still starting")
 	}
 	client, err := kubernetes.NewForConfig(s.loopback.config)
 	if err != nil {

@@ -55,7 +55,7 @@ func (p mountableSecrets) Validate(ctx context.Context, a admission.Attributes, 
 		return nil
 	}
 	if name := secretBeyond(account, pod); name != "" {
-		return admission.NewForbidden(a, fmt.Errorf("secret %q is not one of those that pods of service account %s may use: the account has the annotation %s and does not name it",
+		return admission.NewForbidden(a, fmt.Errorf("pods of service account %[2]s may not use secret %[1]q: the account has the annotation %[3]s and does not list it",
 			name, account.Name, enforceSecrets))
 	}
 	return nil

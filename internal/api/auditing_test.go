@@ -141,7 +141,7 @@ func TestAuditOfDebugging(t *testing.T) {
 				wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`, "target", "main",
 					"added", `[{"name":"`+name+`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
 			}
-			wantNotes(t, end, "end", "left: the container goes on")
+			wantNotes(t, end, "end", "left: the container is still running")
 		})
 		t.Run("DC-03 how it ended, by "+way, func(t *testing.T) {
 			name := "f-" + way

@@ -129,7 +129,7 @@ func adminToken(file string) (string, error) {
 	if err == nil {
 		token := strings.TrimSpace(string(data))
 		if token == "" {
-			return "", fmt.Errorf("admin token %s: the file is empty: put the token back from a backup, or write a new one into it", file)
+			return "", fmt.Errorf("admin token %s: the file is empty: restore the token from a backup, or write a new one to it", file)
 		}
 		return token, nil
 	}

@@ -64,7 +64,7 @@ func bootstrapUser(s *corev1.Secret, id, secret string, now time.Time) (user.Inf
 	if text := field(bootstrapapi.BootstrapTokenExpirationKey); text != "" {
 		end, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return nil, errors.New("its expiration is no time as RFC 3339 has it")
+			return nil, errors.New("its expiration is not an RFC 3339 time")
 		}
 		if !now.Before(end) {
 			return nil, fmt.Errorf("it expired at %s", text)

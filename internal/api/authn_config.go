@@ -79,7 +79,7 @@ func (a Authentication) settle() (s settledAuthentication, err error) {
 		s.jwt, s.algorithms = []apiserver.JWTAuthenticator{jwt}, a.OIDC.SigningAlgs
 		errs = append(errs, err)
 	case a.OIDC.set():
-		errs = append(errs, errors.New("--oidc-issuer-url and --oidc-client-id are missing: the other --oidc flags say nothing without them"))
+		errs = append(errs, errors.New("--oidc-issuer-url and --oidc-client-id are missing: the other --oidc flags have no effect without them"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return s, err
@@ -116,7 +116,7 @@ func checkIssuers(issuers []string, jwksURI string) error {
 		return nil
 	}
 	if u, err := url.Parse(jwksURI); err != nil || u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("--service-account-jwks-uri: %q is no https URL", jwksURI)
+		return fmt.Errorf("--service-account-jwks-uri: %q is not an https URL", jwksURI)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (o OIDC) set() bool {
 // authenticator puts the flags into the form of the configuration file.
 func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 	if o.IssuerURL == "" || o.ClientID == "" {
-		return jwt, errors.New("--oidc-issuer-url and --oidc-client-id belong together; give both or none")
+		return jwt, errors.New("--oidc-issuer-url and --oidc-client-id belong together; give both or neither")
 	}
 	jwt.Issuer = apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}}
 	if o.CAFile != "" {
@@ -153,7 +153,7 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 	if o.GroupsClaim != "" {
 		jwt.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: ptr.To(o.GroupsPrefix)}
 	} else if o.GroupsPrefix != "" {
-		return jwt, errors.New("--oidc-groups-prefix is for --oidc-groups-claim; give both or none")
+		return jwt, errors.New("--oidc-groups-prefix needs --oidc-groups-claim; give both or neither")
 	}
 	for name, value := range o.RequiredClaims {
 		jwt.ClaimValidationRules = append(jwt.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: name, RequiredValue: value})
@@ -164,7 +164,7 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 // readConfig reads ConfigFile, strictly.
 func (s *settledAuthentication) readConfig() error {
 	if s.OIDC.set() || s.OIDC.IssuerURL != "" || s.OIDC.ClientID != "" {
-		return errors.New("--authentication-config and the --oidc flags exclude one another: put the provider into the file")
+		return errors.New("--authentication-config and the --oidc flags exclude each other: put the provider into the file")
 	}
 	data, err := os.ReadFile(s.ConfigFile)
 	if err != nil {
@@ -178,11 +178,11 @@ func (s *settledAuthentication) readConfig() error {
 	}
 	config, ok := obj.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return fmt.Errorf("--authentication-config %s: holds a %T, not an AuthenticationConfiguration", s.ConfigFile, obj)
+		return fmt.Errorf("--authentication-config %s: contains a %T, not an AuthenticationConfiguration", s.ConfigFile, obj)
 	}
 	if config.Anonymous != nil {
 		if s.Anonymous {
-			return fmt.Errorf("--anonymous-auth and the field anonymous of %s exclude one another", s.ConfigFile)
+			return fmt.Errorf("--anonymous-auth and the field anonymous in %s exclude each other", s.ConfigFile)
 		}
 		s.anonymous = config.Anonymous
 	}

@@ -83,13 +83,13 @@ func TestBootstrapTokens(t *testing.T) {
 		}
 	})
 	for name, change := range map[string]map[string]string{
-		"expired":               {"expiration": time.Now().Add(-time.Second).UTC().Format(time.RFC3339)},
-		"expiration is no time": {"expiration": "tomorrow"},
-		"not for this":          {"usage-bootstrap-authentication": "false"},
-		"use is not said":       {"usage-bootstrap-authentication": ""},
-		"another secret":        {"token-secret": "fedcba9876543210"},
-		"another id":            {"token-id": "zzzzzz"},
-		"a group of masters":    {"auth-extra-groups": "system:masters"},
+		"expired":                            {"expiration": time.Now().Add(-time.Second).UTC().Format(time.RFC3339)},
+		"expiration is not an RFC 3339 time": {"expiration": "tomorrow"},
+		"not for this":                       {"usage-bootstrap-authentication": "false"},
+		"use is not said":                    {"usage-bootstrap-authentication": ""},
+		"another secret":                     {"token-secret": "fedcba9876543210"},
+		"another id":                         {"token-id": "zzzzzz"},
+		"a group of masters":                 {"auth-extra-groups": "system:masters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if who, err := whoami(t, bearer(t, bootstrapToken(t, c, "bbbbbb", change))); !apierrors.IsUnauthorized(err) {

@@ -115,7 +115,7 @@ func (p *policy) reading(ctx context.Context, look func(*rbac.Policy)) error {
 		select {
 		case <-p.loaded:
 		case <-ctx.Done():
-			return errors.New("the roles are not read yet: try again")
+			return errors.New("the roles have not been read yet: try again")
 		}
 	}
 	p.mu.RLock()

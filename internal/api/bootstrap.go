@@ -113,7 +113,7 @@ func (s *Server) ensureService(ctx context.Context) error {
 	}
 	address := s.cfg.advertised(s.addresses.first().Is6())
 	if address == "" {
-		s.log.Info("the API server listens on this machine only: its service has no endpoints, and pods of this machine reach it by its service address", "service", serviceName)
+		s.log.Info("the API server listens only on this machine: its service has no endpoints, and this machine's pods reach it by its service address", "service", serviceName)
 		return nil
 	}
 	kind := discoveryv1.AddressTypeIPv4

@@ -52,7 +52,7 @@ const caWarning = 180 * 24 * time.Hour
 
 func (s *Server) warnOfCA() {
 	if end := s.ca.NotAfter(); time.Until(end) < caWarning {
-		s.log.Warn("the CA will end, and with it every certificate: rotate it in time with wherry certs rotate", "ends", end)
+		s.log.Warn("the CA will expire, and every certificate with it: rotate it in time with wherry certs rotate", "ends", end)
 	}
 }
 

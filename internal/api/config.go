@@ -75,7 +75,7 @@ func (c Config) settle() (*settled, error) {
 		refuse("etcd servers: none given")
 	}
 	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
-		refuse("etcd: a client certificate needs its key, and the other way round")
+		refuse("etcd: a client certificate needs its key, and vice versa")
 	}
 	for name, file := range map[string]string{"CA": c.EtcdCAFile, "certificate": c.EtcdCertFile, "key": c.EtcdKeyFile} {
 		if file == "" {

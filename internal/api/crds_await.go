@@ -145,7 +145,7 @@ func (l *lateCustom) missing(doc document, now time.Time) []*lateDefinition {
 			d.shown[doc] = true
 		case now.After(d.until):
 			d.shown[doc] = true
-			l.log.Warn("a custom resource has not come into a document of the API", "definition", d.name, "document", string(doc))
+			l.log.Warn("a custom resource is not in the API documents yet", "definition", d.name, "document", string(doc))
 		default:
 			missing = append(missing, d)
 		}

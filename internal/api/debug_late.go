@@ -117,7 +117,7 @@ func (d *debugger) late(ctx context.Context, started time.Time) error {
 		}, nil); err != nil {
 			return err
 		}
-		d.log.Warn("a debug container was not on record, because a server was killed; it is now", "pod", r.pod.Namespace+"/"+r.pod.Name,
+		d.log.Warn("recorded a debug container that was missing because a server was killed", "pod", r.pod.Namespace+"/"+r.pod.Name,
 			"container", r.container.Name, "user", r.user)
 	}
 	return nil

@@ -107,9 +107,9 @@ func TestImageExecRefusals(t *testing.T) {
 		code             int32
 		words            string
 	}{
-		{"no image", "p", "image=&command=x", 400, "image must be given"},
-		{"writable without image", "p", "writable=true&command=x", 400, "image must be given"},
-		{"bad image", "p", "image=UPPER/:x", 400, "is not the name of an image"},
+		{"no image", "p", "image=&command=x", 400, "image is missing"},
+		{"writable without image", "p", "writable=true&command=x", 400, "image is missing"},
+		{"bad image", "p", "image=UPPER/:x", 400, "is not an image name"},
 		{"pull policy", "p", "image=a&pullPolicy=Maybe", 400, "Always, IfNotPresent, Never"},
 		{"container", "p", "image=a&container=nobody", 400, "container nobody is not valid for pod p"},
 		{"no pod", "none", "image=a", 404, `pods "none" not found`},

@@ -48,7 +48,7 @@ func TestDebugRefusals(t *testing.T) {
 		{"DC-03 image without name", "p", image + "=tools:1", 400, "BadRequest", "must both be given, or neither", ""},
 		{"DC-03 empty name", "p", name + "=&" + image + "=tools:1", 400, "BadRequest", "must both be given, or neither", ""},
 		{"DC-03 option without either", "p", "ephemeralContainerTTL=1m", 400, "BadRequest", "must both be given, or neither", ""},
-		{"and image exec", "p", name + "=a&" + image + "=tools:1&image=x", 400, "BadRequest", "mean different things", ""},
+		{"and image exec", "p", name + "=a&" + image + "=tools:1&image=x", 400, "BadRequest", "exclude each other", ""},
 		{"another container", "p", name + "=a&" + image + "=tools:1&container=main", 400, "BadRequest", "leave the parameter container out", ""},
 		{"DC-14 profile", "p", name + "=a&" + image + "=tools:1&ephemeralContainerProfile=root", 400, "BadRequest", "choose one of general, baseline", ""},
 		{"pull policy", "p", name + "=a&" + image + "=tools:1&ephemeralContainerPullPolicy=Maybe", 400, "BadRequest", "Always, IfNotPresent, Never", ""},

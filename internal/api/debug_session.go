@@ -138,7 +138,7 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 
 // deadRefusal tells a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
-	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "what ran in pod %s has ended: a debug container would find nothing to look at", pod.Name)
+	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseDead}}
 	return err
 }

@@ -71,7 +71,7 @@ func TestDebugStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+"/debug").Param("timeout", "2s").Do(t.Context()).Error()
-	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was told to stop, and has not ended yet") {
+	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was told to stop, but has not ended yet") {
 		t.Errorf("of one that does not stop: %v", err)
 	}
 	if err := remove(path); !apierrors.IsMethodNotSupported(err) {

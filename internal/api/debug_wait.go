@@ -28,7 +28,7 @@ import (
 const nodePatience = 30 * time.Second
 
 // errUntold ends a wait of which nothing was heard.
-var errUntold = errors.New("nothing was heard from the node")
+var errUntold = errors.New("no response from the node")
 
 // follow calls look with the pod and with every version of it that comes, until look is done or fails. It returns the last
 // version. untold bounds the wait for look to say that something was heard.
@@ -58,7 +58,7 @@ func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev
 			}
 		case e, ok := <-w.ResultChan():
 			if !ok {
-				return pod, apierrors.NewServiceUnavailable("the server stops: try again in a moment")
+				return pod, apierrors.NewServiceUnavailable("the server is stopping: try again in a moment")
 			}
 			now, isPod := e.Object.(*corev1.Pod)
 			switch {
@@ -67,7 +67,7 @@ func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev
 			case !isPod || e.Type == watch.Bookmark:
 				continue
 			case e.Type == watch.Deleted || now.UID != pod.UID:
-				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s was deleted meanwhile", pod.Name)
+				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s was deleted in the meantime", pod.Name)
 			}
 			pod = now
 			if done, heard, err = look(pod); done || err != nil {
@@ -86,7 +86,7 @@ func (d *debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run 
 	})
 	if errors.Is(err, errUntold) {
 		err = refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, pod.Name,
-			"node %s has said nothing about debug container %q of pod %s for %s: look whether the node is ready", pod.Spec.NodeName, name, pod.Name, nodePatience)
+			"node %s has reported nothing about debug container %q of pod %s for %s: check that the node is ready", pod.Spec.NodeName, name, pod.Name, nodePatience)
 	}
 	return pod, err
 }
@@ -96,7 +96,7 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	switch {
 	case s.Phase == podspec.DebugAbsent || s.Run != run:
 		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
-			"debug container %q of pod %s was replaced by another one of its name", name, pod.Name)
+			"debug container %q of pod %s was replaced by another with the same name", name, pod.Name)
 	case s.Phase == podspec.DebugRunning:
 		return true, nil
 	case s.Phase == podspec.DebugEnded && s.Terminated.StartedAt.IsZero() || s.Phase == podspec.DebugEnded && isStartError(s):
@@ -147,7 +147,7 @@ func endOfRun(pod *corev1.Pod, name string, run int) (end connect.End, done bool
 	case s.Phase == podspec.DebugEnded:
 		return connect.End{ExitCode: &s.Terminated.ExitCode, Reason: s.Reason}, true
 	}
-	return connect.End{Reason: "left: the container goes on"}, false
+	return connect.End{Reason: "left: the container is still running"}, false
 }
 
 // isStartError: the runtime made the container, and its command could not be run.

@@ -28,7 +28,7 @@ func debugRunRules() rules {
 		validateUpdate: func(run, old *debugrun.DebugRun) field.ErrorList {
 			all := validation.ValidateDebugRun(run)
 			if !equality.Semantic.DeepEqual(run.Spec, old.Spec) {
-				all = append(all, field.Forbidden(field.NewPath("spec"), "a record does not change"))
+				all = append(all, field.Forbidden(field.NewPath("spec"), "records cannot be changed"))
 			}
 			return all
 		},
@@ -76,7 +76,7 @@ func (s ownStatus) Update(ctx context.Context, name string, obj rest.UpdatedObje
 	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser && u.GetName() != rbac.DebugRunController {
 		return nil, false, apierrors.NewForbidden(s.store.DefaultQualifiedResource, name,
-			fmt.Errorf("records are written by the server only; they can be read and deleted"))
+			fmt.Errorf("only the server writes records; you can read and delete them"))
 	}
 	return s.subresource.Update(ctx, name, obj, create, update, force, options)
 }

@@ -33,7 +33,7 @@ func withLogProtocols(next http.Handler, codecs runtime.NegotiatedSerializer) ht
 			return
 		}
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(p string) bool { return p == "" })
-		err := apierrors.NewBadRequest(fmt.Sprintf("logs are not served over the WebSocket protocol %s: ask for %s, or for none",
+		err := apierrors.NewBadRequest(fmt.Sprintf("logs are not served over the WebSocket protocol %s: request %s, or none",
 			strings.Join(wanted, ", "), strings.Join(names, " or ")))
 		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
 	})

@@ -150,7 +150,7 @@ func (u *nodeUsage) ask(ctx context.Context, name string) (*usage.Sample, error)
 	}
 	sample := usage.Sample{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(&sample.Summary); err != nil {
-		return nil, fmt.Errorf("node %s: figures that cannot be read: %w", name, err)
+		return nil, fmt.Errorf("node %s: cannot read its metrics: %w", name, err)
 	}
 	sample.At = time.Now()
 	lean(&sample.Summary)

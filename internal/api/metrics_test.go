@@ -143,7 +143,7 @@ func TestMetricsOfADeadNode(t *testing.T) {
 	c := clientOf(t, config)
 	var list metricsv1beta1.PodMetricsList
 	data, err := c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/pods").Do(t.Context()).Raw()
-	if err != nil || json.Unmarshal(data, &list) != nil || len(list.Items) != 0 || !said.has("no figures of node "+n.name) {
+	if err != nil || json.Unmarshal(data, &list) != nil || len(list.Items) != 0 || !said.has("no metrics for node "+n.name) {
 		t.Errorf("list: %s, %v, %q", data, err, said.said)
 	}
 	err = c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/pods/one").Do(t.Context()).Error()

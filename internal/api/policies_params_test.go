@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EC-21: whoever has a policy read its parameters must have the right to read them.
+// EC-21: whoever has a policy read its parameters you need permission to read them.
 func TestPolicyParamsNeedRights(t *testing.T) {
 	admin := client(t)
 	ns := namespace(t, admin)
@@ -127,7 +127,7 @@ func TestPolicyParamsNeedRights(t *testing.T) {
 				return err
 			}},
 	} {
-		if err := tc.do(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "must have the right to read them") {
+		if err := tc.do(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you need permission to read them") {
 			t.Errorf("%s, without the right: %v", what, err)
 		}
 		if err := tc.mayPass(); err != nil {

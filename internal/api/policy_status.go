@@ -70,7 +70,7 @@ func (c *policyChecks) run() {
 		}
 		c.done.Go(func() {
 			if err := c.follow(); err != nil {
-				c.log.Error("the expressions of policies are not type checked", "err", err)
+				c.log.Error("cannot type check the expressions of policies", "err", err)
 			}
 		})
 	})
@@ -115,7 +115,7 @@ func (c *policyChecks) follow() error {
 			c.queue.Forget(name)
 		case c.dynamic.context.Err() == nil:
 			if !apierrors.IsConflict(err) {
-				c.log.Warn("a policy's type check is not written, will try again", "policy", name, "err", err)
+				c.log.Warn("cannot write a policy's type check, will try again", "policy", name, "err", err)
 			}
 			c.queue.AddRateLimited(name)
 		}

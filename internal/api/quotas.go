@@ -135,7 +135,7 @@ func (q *quotas) next(ctx context.Context) bool {
 		q.queue.Forget(namespace)
 	case ctx.Err() == nil:
 		if !apierrors.IsConflict(err) {
-			q.log.Warn("quotas are not counted, will try again", "namespace", namespace, "err", err)
+			q.log.Warn("cannot count quotas, will try again", "namespace", namespace, "err", err)
 		}
 		q.queue.AddRateLimited(namespace)
 	}

@@ -78,7 +78,7 @@ func (r tokenReviewREST) review(ctx context.Context, spec authenticationv1.Token
 	answer, ok, err := r.tokens.AuthenticateToken(authenticator.WithAudiences(ctx, wanted), spec.Token)
 	switch {
 	case err == nil && !ok:
-		err = errors.New("the token is not known")
+		err = errors.New("unknown token")
 	case err == nil && len(wanted.Intersect(answer.Audiences)) == 0:
 		err = fmt.Errorf("the token is not meant for any of %v", []string(wanted))
 	}

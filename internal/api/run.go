@@ -78,7 +78,7 @@ func (s *Server) free() {
 		s.quotas.close()
 	}
 	if err := s.recorder.Close(); err != nil {
-		s.log.Error("audit log could not be closed", "err", err)
+		s.log.Error("cannot close the audit log", "err", err)
 	}
 	s.stores.close()
 	if s.crds != nil {
@@ -95,7 +95,7 @@ func (s *Server) free() {
 func (s *Server) watchReady(ctx context.Context) {
 	client, err := rest.HTTPClientFor(s.loopback.config)
 	if err != nil {
-		s.log.Error("readiness cannot be watched", "err", err)
+		s.log.Error("cannot watch readiness", "err", err)
 		return
 	}
 	defer client.CloseIdleConnections()
@@ -131,7 +131,7 @@ func persist(ctx context.Context, log *slog.Logger, what string, do func(context
 		case ctx.Err() != nil:
 			return false
 		}
-		log.Warn("this has failed, will try again", "what", what, "err", err)
+		log.Warn("failed, will try again", "what", what, "err", err)
 		select {
 		case <-ctx.Done():
 			return false

@@ -167,7 +167,7 @@ func listen(s *settled) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d is taken: stop the program that uses it, or choose another port: %w", s.SecurePort, err)
+		return nil, fmt.Errorf("port %d is in use: stop the program that uses it, or choose another port: %w", s.SecurePort, err)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("port %d needs root: choose a port above 1023: %w", s.SecurePort, err)
 	case err != nil:
@@ -230,7 +230,7 @@ func (s *Server) assemble(b *backend) error {
 
 	started := time.Now()
 	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
-		s.debugger.beside(ctx, "debug containers of before the start", func(context.Context) error { return s.debugger.late(ctx, started) })
+		s.debugger.beside(ctx, "debug containers from before the start", func(context.Context) error { return s.debugger.late(ctx, started) })
 		return nil
 	})
 

@@ -95,7 +95,7 @@ func (s Serving) TLS() (version uint16, suites []uint16, err error) {
 		return version, nil, nil
 	}
 	if version >= tls.VersionTLS13 {
-		return 0, nil, errors.New("--tls-cipher-suites: TLS 1.3 has no choice of them; give --tls-min-version=VersionTLS12 too, or leave it out")
+		return 0, nil, errors.New("--tls-cipher-suites: TLS 1.3 cipher suites cannot be configured; add --tls-min-version=VersionTLS12, or leave the flag out")
 	}
 	insecure := flag.InsecureTLSCipherNames()
 	for _, name := range s.TLSCipherSuites {
@@ -104,12 +104,12 @@ func (s Serving) TLS() (version uint16, suites []uint16, err error) {
 		}
 	}
 	if suites, err = flag.TLSCipherSuites(s.TLSCipherSuites); err != nil {
-		return 0, nil, fmt.Errorf("--tls-cipher-suites: %w; there are %s", err, strings.Join(flag.PreferredTLSCipherNames(), ", "))
+		return 0, nil, fmt.Errorf("--tls-cipher-suites: %w; choose from %s", err, strings.Join(flag.PreferredTLSCipherNames(), ", "))
 	}
 	if !slices.ContainsFunc(suites, func(s uint16) bool {
 		return s == tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 || s == tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
 	}) {
-		return 0, nil, errors.New("--tls-cipher-suites: HTTP/2 needs TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with a key of RSA, " +
+		return 0, nil, errors.New("--tls-cipher-suites: HTTP/2 needs TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with an RSA key, " +
 			"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256); add it (RFC 9113, 9.2.2)")
 	}
 	return version, suites, nil

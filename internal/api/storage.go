@@ -123,7 +123,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 }
 
 func tooLarge(resource schema.GroupResource) error {
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("this object of %s is larger than the 1.5 MiB an object may have: "+
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object (%s) exceeds the maximum size of 1.5 MiB: "+
 		"make it smaller, for example by moving data into volumes or splitting it", resource))
 }
 

@@ -36,19 +36,19 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 	const instead = "use kubectl port-forward, a container's hostPort, or the pods' addresses"
 	switch s.Spec.Type {
 	case corev1.ServiceTypeLoadBalancer:
-		all = append(all, "spec.type: nothing here gives a LoadBalancer service an address; "+instead)
+		all = append(all, "spec.type: LoadBalancer services get no address here; "+instead)
 	case corev1.ServiceTypeNodePort:
-		all = append(all, "spec.type: nothing here listens on the node ports of services; "+instead)
+		all = append(all, "spec.type: nothing listens on node ports here; "+instead)
 	case corev1.ServiceTypeClusterIP:
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			all = append(all, "spec.clusterIP: nothing here forwards the addresses of services, and no name leads to them; "+instead)
+			all = append(all, "spec.clusterIP: service addresses are not forwarded here, and service names are not resolved; "+instead)
 		}
 	}
 	if len(s.Spec.ExternalIPs) > 0 {
-		all = append(all, "spec.externalIPs: nothing here forwards them; "+instead)
+		all = append(all, "spec.externalIPs: external IPs are not forwarded here; "+instead)
 	}
 	if s.Spec.LoadBalancerIP != "" {
-		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; nothing here gives it")
+		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; it has no effect here")
 	}
 	if s.Spec.ClusterIP == corev1.ClusterIPNone && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 		all = append(all, "spec.SessionAffinity is ignored for headless services")
@@ -81,7 +81,7 @@ func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 		if !quota.IsCount(name) || slices.ContainsFunc(kinds(nil), func(k *kind) bool { return isCounted(k) && quota.Tracks(k.resource(), name) }) {
 			continue
 		}
-		all = append(all, fmt.Sprintf("spec.hard[%s]: limits nothing: no objects of this name are counted here, custom resources neither", name))
+		all = append(all, fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources", name))
 	}
 	return all
 }

@@ -41,7 +41,7 @@ func TestWarnings(t *testing.T) {
 		}, []string{"non-functional in v1.27+"}},
 		"service": {func() {
 			must(c.CoreV1().Services(ns).Create(t.Context(), service("plain"), metav1.CreateOptions{}))
-		}, []string{"nothing here forwards the addresses of services"}},
+		}, []string{"service addresses are not forwarded here"}},
 		"headless service": {do: func() {
 			s := service("headless")
 			s.Spec.ClusterIP = corev1.ClusterIPNone
@@ -56,7 +56,7 @@ func TestWarnings(t *testing.T) {
 			s := service("balanced")
 			s.Spec.Type = corev1.ServiceTypeLoadBalancer
 			must(c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}))
-		}, []string{"nothing here gives a LoadBalancer service an address"}},
+		}, []string{"LoadBalancer services get no address here"}},
 		"service account": {func() {
 			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}}}
 			must(c.CoreV1().ServiceAccounts(ns).Create(t.Context(), a, metav1.CreateOptions{}))
@@ -66,7 +66,7 @@ func TestWarnings(t *testing.T) {
 		}},
 		"quota of what is not counted": {func() {
 			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(), countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
-		}, []string{"spec.hard[count/boats.harbour.example.com]: limits nothing"}},
+		}, []string{"spec.hard[count/boats.harbour.example.com]: has no effect"}},
 		"endpoints read": {func() { must(c.CoreV1().Endpoints(ns).List(t.Context(), metav1.ListOptions{})) }, []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}},
 		"endpoints written": {func() {
 			must(c.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, metav1.CreateOptions{}))

@@ -74,7 +74,7 @@ func (c *watchLimits) hold(next http.Handler) http.Handler {
 		}
 		name := who.GetName()
 		if !c.enter(name) {
-			err := apierrors.NewTooManyRequests(fmt.Sprintf("user %q has %d watches open, as many as one may have: end some, or watch more with each",
+			err := apierrors.NewTooManyRequests(fmt.Sprintf("user %q has %d open watches, the maximum: close some, or watch more with each",
 				name, c.limit), 10)
 			responsewriters.ErrorNegotiated(err, c.codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
 			return

@@ -94,7 +94,7 @@ func TestWatchesPerUser(t *testing.T) {
 	}
 	open(jane)
 	open(jane)
-	if code, said := ask(jane); code != http.StatusTooManyRequests || !strings.Contains(said, `user \"jane\" has 2 watches open`) {
+	if code, said := ask(jane); code != http.StatusTooManyRequests || !strings.Contains(said, `user \"jane\" has 2 open watches`) {
 		t.Errorf("%d %s", code, said)
 	}
 	open(limited(t, l, &user.DefaultInfo{Name: "joe"}, "watch", next))
@@ -113,9 +113,9 @@ func TestWatchesPerUser(t *testing.T) {
 // TestServingValidate proves that wrong flags are named.
 func TestServingValidate(t *testing.T) {
 	for want, change := range map[string]func(*Serving){
-		"--tls-min-version: \"VersionTLS9\"":         func(s *Serving) { s.TLSMinVersion = "VersionTLS9" },
-		"--tls-min-version: VersionTLS10 is not":     func(s *Serving) { s.TLSMinVersion = "VersionTLS10" },
-		"--tls-cipher-suites: TLS 1.3 has no choice": func(s *Serving) { s.TLSCipherSuites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"} },
+		"--tls-min-version: \"VersionTLS9\"":                              func(s *Serving) { s.TLSMinVersion = "VersionTLS9" },
+		"--tls-min-version: VersionTLS10 is not":                          func(s *Serving) { s.TLSMinVersion = "VersionTLS10" },
+		"--tls-cipher-suites: TLS 1.3 cipher suites cannot be configured": func(s *Serving) { s.TLSCipherSuites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"} },
 		"--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SH": func(s *Serving) {
 			s.TLSMinVersion, s.TLSCipherSuites = "VersionTLS12", []string{"TLS_RSA_WITH_RC4_128_SHA"}
 		},

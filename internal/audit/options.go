@@ -109,7 +109,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if o.Log.Path != "" && o.Log.Path != Off && o.Log.Path != Stdout && !filepath.IsAbs(o.Log.Path) {
-		fail("--audit-log-path: %q: give the whole path, %q for standard output, or %q", o.Log.Path, Stdout, Off)
+		fail("--audit-log-path: %q: give an absolute path, %q for standard output, or %q", o.Log.Path, Stdout, Off)
 	}
 	if o.Webhook.InitialBackoff <= 0 {
 		fail("--audit-webhook-initial-backoff: must be more than zero")
@@ -138,7 +138,7 @@ func (s Sending) validate(name string) error {
 		}
 	}
 	if s.Truncate && (s.Limits.MaxEventSize <= 0 || s.Limits.MaxBatchSize < s.Limits.MaxEventSize) {
-		fail("truncate-max-event-size", "must be more than zero, and no more than --audit-%s-truncate-max-batch-size", name)
+		fail("truncate-max-event-size", "must be more than zero and no more than --audit-%s-truncate-max-batch-size", name)
 	}
 	return errors.Join(errs...)
 }

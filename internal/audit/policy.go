@@ -54,7 +54,7 @@ func decodePolicy(text []byte) (*internal.Policy, error) {
 	switch {
 	case runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) || runtime.IsNotRegisteredError(err) ||
 		gvk != nil && (gvk.GroupVersion() != auditv1.SchemeGroupVersion || gvk.Kind != "Policy"):
-		return nil, fmt.Errorf("line %d: a policy begins with apiVersion: %s and kind: Policy", max(tree.Line, 1), auditv1.SchemeGroupVersion)
+		return nil, fmt.Errorf("line %d: a policy must start with apiVersion: %s and kind: Policy", max(tree.Line, 1), auditv1.SchemeGroupVersion)
 	case err != nil:
 		return nil, located(&tree, err)
 	}
@@ -62,7 +62,7 @@ func decodePolicy(text []byte) (*internal.Policy, error) {
 		return nil, invalid(&tree, faults)
 	}
 	if len(p.Rules) == 0 {
-		return nil, errors.New("rules: there are none: nothing would be recorded; use --audit-log-path=none for that")
+		return nil, errors.New("rules: none given, so nothing would be recorded; if that is what you want, use --audit-log-path=none")
 	}
 	return p, nil
 }

@@ -218,7 +218,7 @@ func (r *Recorder) openLog(o LogOptions, dataDir string) (audit.Backend, error) 
 		return nil, nil
 	case Stdout:
 		if o.Out == nil {
-			return nil, errors.New("there is no standard output to write to")
+			return nil, errors.New("standard output is closed")
 		}
 		return pluginlog.NewBackend(&lines{to: o.Out}, o.Format, auditv1.SchemeGroupVersion), nil
 	case "":
@@ -247,7 +247,7 @@ func prepare(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file: it cannot be rotated", path)
+		return fmt.Errorf("%s is not a regular file: it cannot be rotated", path)
 	}
 	if info.Size() == 0 {
 		return f.Close()

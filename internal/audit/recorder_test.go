@@ -213,10 +213,10 @@ func TestPolicyFile(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"empty":            {"", "the file is empty"},
 		"no YAML":          {head + "rules: [", "line 3: "},
-		"no kind":          {"rules:\n- level: Metadata\n", "line 1: a policy begins with apiVersion: audit.k8s.io/v1 and kind: Policy"},
-		"another kind":     {"apiVersion: audit.k8s.io/v1\nkind: Event\n", "a policy begins with"},
-		"old version":      {"apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules:\n- level: None\n", "a policy begins with"},
-		"no rules":         {head, "rules: there are none"},
+		"no kind":          {"rules:\n- level: Metadata\n", "line 1: a policy must start with apiVersion: audit.k8s.io/v1 and kind: Policy"},
+		"another kind":     {"apiVersion: audit.k8s.io/v1\nkind: Event\n", "a policy must start with"},
+		"old version":      {"apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules:\n- level: None\n", "a policy must start with"},
+		"no rules":         {head, "rules: none given"},
 		"unknown field":    {head + "rules:\n- level: Metadata\n- level: None\n  resorces: []\n", `line 6: unknown field "rules[1].resorces"`},
 		"two faults":       {head + "rule: []\nrules:\n- levle: None\n", `line 5: unknown field "rules[0].levle"`},
 		"unknown level":    {head + "rules:\n- level: Metadata\n- level: All\n", `line 5: rules[1].level: Unsupported value: "All"`},
@@ -309,7 +309,7 @@ func TestLogFile(t *testing.T) {
 		t.Errorf("%v %s", err, out.String())
 	}
 	o.Log.Path = "/dev/null"
-	if _, err := Open(o, dir); err == nil || !strings.Contains(err.Error(), "is no file") {
+	if _, err := Open(o, dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Error(err)
 	}
 }

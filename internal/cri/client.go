@@ -113,9 +113,9 @@ func (c *Client) Version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	v, err := c.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	switch {
 	case Unimplemented(err):
-		return nil, fmt.Errorf("what answers at %s does not speak CRI v1: containerd needs 1.6 or later with its CRI plug-in enabled, CRI-O 1.20 or later: %w", c.where(), err)
+		return nil, fmt.Errorf("the program at %s does not speak CRI v1: use containerd 1.6 or later with its CRI plug-in enabled, or CRI-O 1.20 or later: %w", c.where(), err)
 	case Unavailable(err):
-		return nil, fmt.Errorf("the container runtime at %s does not answer: is it running? %w", c.where(), err)
+		return nil, fmt.Errorf("the container runtime at %s does not respond: is it running? %w", c.where(), err)
 	case err != nil:
 		return nil, fmt.Errorf("asking the container runtime at %s for its version: %w", c.where(), err)
 	case v.RuntimeApiVersion != "" && v.RuntimeApiVersion != "v1":
@@ -144,7 +144,7 @@ func ParseEndpoint(endpoint string) (string, error) {
 	case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0):
 		return "", fmt.Errorf(`container runtime endpoint %q: the socket's path must be absolute: "unix:///path/to/socket"`, endpoint)
 	case strings.HasSuffix(path, "/"):
-		return "", fmt.Errorf("container runtime endpoint %q names a folder, not a socket", endpoint)
+		return "", fmt.Errorf("container runtime endpoint %q is a folder, not a socket", endpoint)
 	}
 	return filepath.Clean(path), nil
 }
@@ -154,7 +154,7 @@ func checkSocket(endpoint, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("no container runtime at %s: there is no such socket; start the runtime or correct the endpoint", endpoint)
+		return fmt.Errorf("no container runtime at %s: the socket does not exist; start the runtime or correct the endpoint", endpoint)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("container runtime endpoint %s: permission denied: run it with sudo", endpoint)
 	case err != nil:

@@ -102,7 +102,7 @@ func TestDialErrors(t *testing.T) {
 		return status.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService")
 	})
 	for _, tc := range []struct{ endpoint, words string }{
-		{"unix://" + file, "no such socket"},
+		{"unix://" + file, "the socket does not exist"},
 		{"unix://" + filepath.Dir(file), "not a socket"},
 		{"unix://" + dead, "is it running?"},
 		{listen(t, func(*grpc.Server) {}), "does not speak CRI v1"},

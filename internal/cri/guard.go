@@ -22,7 +22,7 @@ type guard struct {
 func (g *guard) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, opts ...grpc.CallOption) (*runtimeapi.RunPodSandboxResponse, error) {
 	ns := in.GetConfig().GetLinux().GetSecurityContext().GetNamespaceOptions()
 	if ns.GetPid() == runtimeapi.NamespaceMode_TARGET {
-		return nil, status.Error(codes.InvalidArgument, "PID namespace mode TARGET is not for a pod sandbox, only for a container in one")
+		return nil, status.Error(codes.InvalidArgument, "PID namespace mode TARGET cannot be used for a pod sandbox, only for a container in one")
 	}
 	r, err := g.RuntimeServiceClient.RunPodSandbox(ctx, in, opts...)
 	return r, named(ns, err)
@@ -38,7 +38,7 @@ func named(ns *runtimeapi.NamespaceOption, err error) error {
 	if strings.Contains(text, mode) || !Unimplemented(err) && !refusesMode(text) {
 		return err
 	}
-	return status.Errorf(code(err), "%s (PID namespace mode %s was asked for)", text, mode)
+	return status.Errorf(code(err), "%s (PID namespace mode %s was requested)", text, mode)
 }
 
 // refusesMode tells whether a runtime's words are about a mode of a namespace; most have no code for that. (Pure.)
@@ -63,7 +63,7 @@ func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContai
 // say: only it knows at the moment it matters.
 func (g *guard) checkTarget(ctx context.Context, sandboxID, targetID string) error {
 	if targetID == "" {
-		return status.Error(codes.InvalidArgument, "PID namespace mode TARGET needs the id of a container of the pod")
+		return status.Error(codes.InvalidArgument, "PID namespace mode TARGET needs the ID of a container of the pod")
 	}
 	list, err := g.ListContainers(ctx, &runtimeapi.ListContainersRequest{
 		Filter: &runtimeapi.ContainerFilter{PodSandboxId: sandboxID},

@@ -67,7 +67,7 @@ func New(set map[string]bool) (*Gates, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !Known(name) {
-			return nil, fmt.Errorf("there is no feature gate %s; there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown feature gate %s; choose from %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	// The library warns of every GA gate that is set; these are meant to be.

@@ -26,14 +26,14 @@ const everything = "**"
 // Check says what is wrong with a pattern.
 func Check(pattern string) error {
 	if strings.TrimSpace(pattern) != pattern || pattern == "" {
-		return fmt.Errorf("%q is not a pattern: it is empty or has blanks around it", pattern)
+		return fmt.Errorf("%q is not a pattern: it is empty or has spaces around it", pattern)
 	}
 	if pattern == everything {
 		return nil
 	}
 	inner := strings.TrimSuffix(pattern, below)
 	if strings.Contains(inner, "**") {
-		return fmt.Errorf("%q is not a pattern: ** stands at the end only, as in registry.example.com/tools/**", pattern)
+		return fmt.Errorf("%q is not a pattern: ** is only allowed at the end, as in registry.example.com/tools/**", pattern)
 	}
 	if _, err := path.Match(inner, ""); err != nil {
 		return fmt.Errorf("%q is not a pattern: %w; write it as registry.example.com/tools/*", pattern, err)

@@ -75,7 +75,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	for pattern, want := range map[string]string{
-		"": "is empty", " a": "blanks", "a[": "syntax error", "[/**": "syntax error", "a/**/b": "at the end only", "a**": "at the end only",
+		"": "is empty", " a": "spaces", "a[": "syntax error", "[/**": "syntax error", "a/**/b": "only allowed at the end", "a**": "only allowed at the end",
 	} {
 		if err := Check(pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", pattern, err)

@@ -32,7 +32,7 @@ func Parse(image string) (Reference, error) {
 		return Reference{}, errors.New("the image name is empty")
 	}
 	if strings.TrimSpace(image) != image {
-		return Reference{}, fmt.Errorf("the image name %q has blanks around it", image)
+		return Reference{}, fmt.Errorf("the image name %q has spaces around it", image)
 	}
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -61,7 +61,7 @@ func hint(image string) string {
 	case strings.ToLower(image) != image:
 		return fmt.Sprintf(" (did you mean %q?)", strings.ToLower(image))
 	case strings.ContainsAny(image, " \t\n"):
-		return " (it contains blanks)"
+		return " (it contains spaces)"
 	}
 	return ""
 }

@@ -23,10 +23,10 @@ func TestParse(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"":                  "is empty",
-		" nginx":            "blanks around",
+		" nginx":            "spaces around",
 		"Nginx":             `did you mean "nginx"?`,
 		"https://r.io/x":    "leave out the scheme",
-		"a b":               "contains blanks",
+		"a b":               "contains spaces",
 		"x@sha256:abc":      "couldn't parse image name",
 		digest[7:]:          "couldn't parse image name",
 		"x:" + digest + "!": "couldn't parse image name",

@@ -89,7 +89,7 @@ func (d document) wrongType(err error, where lines, prefix string) *Error {
 	}
 	if strings.Contains(err.Error(), "quantities must match") || strings.Contains(err.Error(), "unable to parse quantity") {
 		if field, line, value := where.badQuantity(); field != "" {
-			return d.fault(line, field, "%q is not a quantity; write for example 500m, 2, 64Mi or 1Gi", value)
+			return d.fault(line, field, "%q is not a quantity; use for example 500m, 2, 64Mi or 1Gi", value)
 		}
 	}
 	return d.fault(0, strings.TrimSuffix(prefix, "."), "%s", strings.TrimPrefix(err.Error(), "json: "))
@@ -167,7 +167,7 @@ func wantKind(goType string) want {
 func wantWords(goType string) string {
 	switch wantKind(goType) {
 	case wantInt:
-		return "a whole number of fitting size"
+		return "a whole number within range"
 	case wantFloat:
 		return "a number"
 	case wantBool:

@@ -64,7 +64,7 @@ func Decode(source string, data []byte) ([]Object, error) {
 	case len(faults) > 0:
 		return nil, faults
 	case len(objects) == 0:
-		return nil, Errors{{Source: source, Message: "holds no object; write at least one with apiVersion and kind"}}
+		return nil, Errors{{Source: source, Message: "contains no objects; write at least one with apiVersion and kind"}}
 	}
 	return objects, nil
 }
@@ -113,7 +113,7 @@ func (d document) decodeJSON(body []byte, where lines, prefix string) ([]Object,
 	obj, err := kinds.New(gvk)
 	if err != nil {
 		return nil, Errors{d.fault(where.of(prefix+"kind"), prefix+"kind",
-			"%q of apiVersion %q is not a kind known here; check the spelling of both", gvk.Kind, gvk.GroupVersion())}
+			"kind %q of apiVersion %q is unknown here; check the spelling of both", gvk.Kind, gvk.GroupVersion())}
 	}
 	strict, err := kjson.UnmarshalStrict(body, obj)
 	if err != nil {
@@ -157,7 +157,7 @@ func (d document) kind(body []byte, where lines, prefix string) (schema.GroupVer
 
 func (d document) list(body []byte, where lines, prefix string) ([]Object, Errors) {
 	if prefix != "" {
-		return nil, Errors{d.fault(where.of(prefix+"kind"), prefix+"kind", "a List may not hold another List")}
+		return nil, Errors{d.fault(where.of(prefix+"kind"), prefix+"kind", "a List may not contain another List")}
 	}
 	var list struct {
 		Items []json.RawMessage `json:"items"`

@@ -140,7 +140,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.sources.Close()
 	if a.execs != nil {
 		if err := a.execs.Sweep(ctx); err != nil {
-			a.log.Warn("image execs of a former process", "err", err)
+			a.log.Warn("cleaning up image execs of an earlier process", "err", err)
 		}
 	}
 	a.api.Start(a.cfg.Listener)
@@ -275,7 +275,7 @@ func (a *Agent) referredChanged(uid types.UID) {
 func (a *Agent) rotateLogs(ctx context.Context) {
 	r := logs.NewRotator(logs.RotatorConfig{Runtime: logs.OverCRI(a.cfg.CRI.Runtime, a.cfg.Logs.Pods), Logger: a.log})
 	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
-		a.log.Error("logs are not rotated any more", "err", err)
+		a.log.Error("logs are no longer rotated", "err", err)
 	}
 }
 

@@ -81,7 +81,7 @@ func (e *evictor) begin(ctx context.Context) {
 func (e *evictor) run(ctx context.Context) {
 	stalls, err := pressure.Stalls(ctx, "/proc/pressure/memory")
 	if err != nil {
-		e.log.Debug("memory is only looked at now and then", "every", measureEvery, "err", err)
+		e.log.Debug("memory is checked only periodically", "every", measureEvery, "err", err)
 	}
 	timer := time.NewTimer(measureEvery)
 	defer timer.Stop()
@@ -123,7 +123,7 @@ func (e *evictor) round(ctx context.Context) time.Duration {
 func (e *evictor) measure() (evict.Readings, []evict.Threshold) {
 	readings, err := e.meter.Read()
 	if err != nil {
-		e.log.Warn("the node's resources cannot all be measured", "err", err)
+		e.log.Warn("cannot measure all of the node's resources", "err", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -131,7 +131,7 @@ func (e *evictor) measure() (evict.Readings, []evict.Threshold) {
 	var due []evict.Threshold
 	e.state, due = evict.Judge(e.cfg.Thresholds, readings, was, e.cfg.Transition, time.Now())
 	if !maps.EqualFunc(was.Pressed, e.state.Pressed, func(time.Time, time.Time) bool { return true }) {
-		e.log.Info("pressure on the node has changed", "conditions", conditionNames(e.state))
+		e.log.Info("node pressure has changed", "conditions", conditionNames(e.state))
 		e.a.conditionsChanged()
 	}
 	if !e.state.Under(corev1.NodeDiskPressure) {
@@ -164,13 +164,13 @@ func (e *evictor) relieve(ctx context.Context, readings evict.Readings, due []ev
 	}
 	pods, err := e.a.use(ctx, e.running(), first.Signal.Disk())
 	if err != nil {
-		e.log.Warn("pods cannot be measured, so none is evicted", "threshold", first.String(), "err", err)
+		e.log.Warn("cannot measure pods, so none is evicted", "threshold", first.String(), "err", err)
 		return
 	}
 	victim := evict.Choose(first, readings[first.Signal], pods)
 	if victim == nil {
 		if !e.idle {
-			e.log.Warn("there is no pod to evict", "threshold", first.String())
+			e.log.Warn("no pod to evict", "threshold", first.String())
 		}
 		e.idle = true
 		return
@@ -206,7 +206,7 @@ func (e *evictor) limits(ctx context.Context) bool {
 	e.checked = time.Now()
 	pods, err := e.a.use(ctx, bound, true)
 	if err != nil {
-		e.log.Warn("pods cannot be held to their limits on disk", "err", err)
+		e.log.Warn("cannot enforce the disk limits of pods", "err", err)
 		return false
 	}
 	found := false
@@ -227,7 +227,7 @@ func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Dura
 			grace = time.Duration(*s) * time.Second
 		}
 	}
-	e.log.Warn("pod is evicted", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)
+	e.log.Warn("evicting pod", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)
 	e.mu.Lock()
 	e.going[pod.UID] = now.Add(grace + evictPatience)
 	e.mu.Unlock()

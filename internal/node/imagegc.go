@@ -37,7 +37,7 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 	}
 	k.looked = time.Now()
 	if err := k.look(ctx, named); err != nil {
-		k.log.Warn("images cannot be listed, so none is removed", "err", err)
+		k.log.Warn("cannot list images, so none is removed", "err", err)
 		return
 	}
 	var list []evict.Image
@@ -50,10 +50,10 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 			return
 		}
 		if _, err := k.images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}}); err != nil {
-			k.log.Warn("unused image cannot be removed", "image", i.ID, "err", err)
+			k.log.Warn("cannot remove unused image", "image", i.ID, "err", err)
 			continue
 		}
-		k.log.Info("unused image removed", "image", i.ID, "bytes", i.Size)
+		k.log.Info("removed unused image", "image", i.ID, "bytes", i.Size)
 		delete(k.seen, i.ID)
 		enough -= i.Size
 	}

@@ -148,7 +148,7 @@ func (a *Agent) adoptOrphans(ctx context.Context) {
 		found(uid, "", "")
 	}
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		a.log.Warn("what is left of older pods could not all be found", "err", err)
+		a.log.Warn("cannot find everything left by earlier pods", "err", err)
 	}
 	recorded := map[types.UID]bool{}
 	for _, o := range a.pods.GetStore().List() {
@@ -158,7 +158,7 @@ func (a *Agent) adoptOrphans(ctx context.Context) {
 	}
 	for uid, p := range orphans {
 		if !recorded[uid] && !a.workers.Has(uid) {
-			a.log.Info("pod without a record is taken down", "pod", p.Namespace+"/"+p.Name, "uid", string(uid))
+			a.log.Info("removing a pod without a record", "pod", p.Namespace+"/"+p.Name, "uid", string(uid))
 			a.workers.Adopt(p)
 		}
 	}

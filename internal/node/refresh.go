@@ -71,7 +71,7 @@ func (r *refresher) refresh(ctx context.Context, uid types.UID) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.a.log.Warn("volumes of a pod could not be written anew", "pod", v.Pod.Namespace+"/"+v.Pod.Name, "err", err)
+	r.a.log.Warn("cannot refresh the volumes of a pod", "pod", v.Pod.Namespace+"/"+v.Pod.Name, "err", err)
 	for _, f := range volume.Failures(err) {
 		r.a.events.Event(v.Pod, "", corev1.EventTypeWarning, f.Reason(), f.Error())
 	}

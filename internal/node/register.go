@@ -37,7 +37,7 @@ func (a *Agent) register(ctx context.Context) error {
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 			return fmt.Errorf("registering node %s: %w", a.cfg.NodeName, err)
 		}
-		a.log.Warn("node cannot be registered yet", "err", err)
+		a.log.Warn("cannot register the node yet", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -126,7 +126,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		case <-a.pressed:
 		}
 		if err := a.renewLease(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("lease of the node could not be renewed", "err", err)
+			a.log.Warn("cannot renew the node's lease", "err", err)
 			continue
 		}
 		have, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
@@ -139,7 +139,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("status of the node could not be stored", "err", err)
+			a.log.Warn("cannot store the node's status", "err", err)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) [
 func (a *Agent) runtimeTrouble(ctx context.Context) string {
 	s, err := a.cfg.CRI.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {
-		return "container runtime does not answer: " + cri.Message(err)
+		return "container runtime does not respond: " + cri.Message(err)
 	}
 	for _, c := range s.GetStatus().GetConditions() {
 		// Runtimes add conditions of their own, such as warnings of what a later version drops; these two decide.

@@ -42,5 +42,5 @@ func (c *runtimeClasses) handlerOf(ctx context.Context, name string) (string, er
 	case ok:
 		return last, nil
 	}
-	return "", fmt.Errorf("RuntimeClass %q cannot be looked up: %w", name, err)
+	return "", fmt.Errorf("cannot look up RuntimeClass %q: %w", name, err)
 }

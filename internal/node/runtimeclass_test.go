@@ -37,12 +37,12 @@ func TestRuntimeClasses(t *testing.T) {
 		want         string // handler
 		refuse       string
 	}{
-		{"away, never seen", "{}", 403, "", `RuntimeClass "boxed" cannot be looked up`},
+		{"away, never seen", "{}", 403, "", `cannot look up RuntimeClass "boxed"`},
 		{"there", class, 200, "runsc", ""},
 		{"away", "{}", 403, "runsc", ""},
 		{"another one of the name", strings.Replace(class, "runsc", "other", 1), 200, "other", ""},
 		{"gone", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, 404, "", `RuntimeClass "boxed" not found`},
-		{"gone, and away", "{}", 403, "", "cannot be looked up"},
+		{"gone, and away", "{}", 403, "", "cannot look up"},
 	} {
 		answer, code = step.answer, step.code
 		got, err := c.handlerOf(t.Context(), "boxed")

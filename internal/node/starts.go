@@ -100,7 +100,7 @@ func startedIn(pod *corev1.Pod, seen plan.Seen, container string, run uint32) (i
 		return c.ID, nil
 	}
 	if now := podspec.DebugRunsOf(pod)[container].Run; now > int(run) {
-		return "", fmt.Errorf("container %q in pod %q was replaced by another one of its name", container, pod.Name)
+		return "", fmt.Errorf("container %q in pod %q was replaced by another with the same name", container, pod.Name)
 	}
 	return "", nil
 }

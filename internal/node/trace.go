@@ -31,7 +31,7 @@ func (a *Agent) newHistory() *history.Recorder {
 	has := func(uid string) bool { return a.workers != nil && a.workers.Has(types.UID(uid)) }
 	r, err := history.New(history.Config{Dir: filepath.Join(a.cfg.DataDir, "history"), Node: a.cfg.NodeName, Has: has, Logger: a.log}, time.Now())
 	if err != nil {
-		a.log.Warn("timelines of pods could not all be read", "err", err)
+		a.log.Warn("cannot read all timelines of pods", "err", err)
 	}
 	return r
 }

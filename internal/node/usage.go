@@ -95,7 +95,7 @@ func (a *Agent) diskUse(c *evict.Candidate) {
 	}
 	volumes, err := a.volumes.Usage(c.Pod.UID)
 	if err != nil {
-		a.log.Warn("volumes cannot all be measured", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "err", err)
+		a.log.Warn("cannot measure all volumes", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "err", err)
 	}
 	c.Volumes = make(map[string]int64, len(volumes))
 	for name, used := range volumes {

@@ -15,7 +15,7 @@ func TestEvictionOptions(t *testing.T) {
 		t.Errorf("defaults: %+v, %v", e, err)
 	}
 	for want, change := range map[string]func(*EvictionOptions){
-		"--eviction-hard: there is no signal":               func(e *EvictionOptions) { e.Hard = map[string]string{"cpu": "1"} },
+		"--eviction-hard: unknown signal":                   func(e *EvictionOptions) { e.Hard = map[string]string{"cpu": "1"} },
 		"--eviction-pressure-transition-period: -1s":        func(e *EvictionOptions) { e.Transition = -time.Second },
 		"--image-gc-high-threshold, --image-gc-low-":        func(e *EvictionOptions) { e.ImageHigh = 101 },
 		"--image-gc-low-threshold: 90 must be below":        func(e *EvictionOptions) { e.ImageLow = 90 },

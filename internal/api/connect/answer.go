@@ -143,7 +143,7 @@ func (c *heldConn) Close() error {
 	c.closed = true
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(c.head)), nil)
 	if err != nil {
-		http.Error(c.w, "the other side's answer cannot be read", http.StatusBadGateway)
+		http.Error(c.w, "cannot read the response", http.StatusBadGateway)
 		return nil
 	}
 	defer resp.Body.Close()

@@ -83,7 +83,7 @@ func (o *ExecOptions) session() (Session, error) {
 	}, UnlessDead: o.UnlessDead, Request: o.DebugRequest}
 	switch {
 	case o.wants(imageParams()):
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s mean different things: give one of them", debugask.ParamImage, debugask.ParamExecImage))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s exclude each other: give one of them", debugask.ParamImage, debugask.ParamExecImage))
 	case o.DebugName == "" || o.DebugImage == "":
 		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugask.ParamName, debugask.ParamImage))
 	case o.Container != "" && o.Container != o.DebugName:
@@ -97,7 +97,7 @@ func (o *ExecOptions) session() (Session, error) {
 		return s, err
 	}
 	if len(o.DebugRequest) > maxRequest {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: at most %d are kept", debugask.ParamRequest, len(o.DebugRequest), maxRequest))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: at most %d are allowed", debugask.ParamRequest, len(o.DebugRequest), maxRequest))
 	}
 	var err error
 	if s.User, err = user(debugask.ParamUser, o.DebugUser); err != nil {
@@ -108,7 +108,7 @@ func (o *ExecOptions) session() (Session, error) {
 	}
 	ttl, err := time.ParseDuration(o.DebugTTL)
 	if err != nil || ttl <= 0 {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero such as 30m", debugask.ParamTTL, o.DebugTTL))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero, for example 30m", debugask.ParamTTL, o.DebugTTL))
 	}
 	s.TTL = ttl
 	return s, nil

@@ -53,14 +53,14 @@ func (o *ExecOptions) DeepCopyObject() runtime.Object {
 // SwaggerDoc describes the parameters.
 func (*ExecOptions) SwaggerDoc() map[string]string {
 	doc := map[string]string{
-		"ephemeralContainerName":       "Name of an ephemeral container that is made and entered. Given together with ephemeralContainerImage or not at all.",
-		"ephemeralContainerImage":      "Image of the ephemeral container that is made and entered.",
+		"ephemeralContainerName":       "Name of the ephemeral container to create and enter. Requires ephemeralContainerImage.",
+		"ephemeralContainerImage":      "Image of the ephemeral container to create and enter. Requires ephemeralContainerName.",
 		"ephemeralContainerTarget":     "Name of the container whose processes the ephemeral container sees.",
 		"ephemeralContainerProfile":    "What the ephemeral container may do: general (default), baseline, restricted, netadmin, sysadmin or legacy.",
 		"ephemeralContainerTTL":        "Duration after which the ephemeral container is stopped.",
 		"ephemeralContainerPullPolicy": "When the ephemeral container's image is pulled: Always, IfNotPresent or Never.",
-		"ephemeralContainerUnlessDead": "Refuse with a cause of type Dead when the pod, the target or all that ran in it has ended.",
-		"ephemeralContainerRequest":    "A word of the client's own, at most 64 bytes, that the pod keeps for the ephemeral container that this request made.",
+		"ephemeralContainerUnlessDead": "Fail with a cause of type Dead if the pod, the target or everything that ran in it has ended.",
+		"ephemeralContainerRequest":    "An identifier chosen by the client, at most 64 bytes, that the pod keeps for the ephemeral container created by this request.",
 		"image":                        "Image in which the command is run, inside the pod, with the containers' files under /c.",
 		"writable":                     "Whether the command may write to the containers' files. Defaults to false.",
 		"ephemeralContainerUser":       "User, and after a colon the group, that the ephemeral container runs as, by number.",

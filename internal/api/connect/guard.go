@@ -22,7 +22,7 @@ func onlyOutside(_, address string, _ syscall.RawConn) error {
 		return err
 	}
 	if ip = ip.Unmap(); ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast() {
-		return fmt.Errorf("address %s is not one to proxy to", ip)
+		return fmt.Errorf("proxying to address %s is not allowed", ip)
 	}
 	return nil
 }

@@ -36,14 +36,14 @@ type ImageRun struct {
 func (o *ExecOptions) imageRun() (ImageRun, error) {
 	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy, UserOf: o.UserOf}
 	if o.Image == "" {
-		return run, apierrors.NewBadRequest(fmt.Sprintf("%s must be given: %s are about it", debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%s is missing: %s have no effect without it", debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
 	}
 	var err error
 	if run.User, err = user(debugask.ParamExecUser, o.User); err != nil {
 		return run, err
 	}
 	if _, err := reference.ParseAnyReference(o.Image); err != nil {
-		return run, apierrors.NewBadRequest(fmt.Sprintf("image %q is not the name of an image: %v", o.Image, err))
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%q is not an image name: %v", o.Image, err))
 	}
 	return run, pullPolicy(debugask.ParamExecPullPolicy, o.PullPolicy)
 }

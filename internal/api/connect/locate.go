@@ -145,5 +145,5 @@ func unreachable(nodeName string, err error) error {
 	if _, ok := err.(apierrors.APIStatus); ok {
 		return err
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("the kubelet of node %q cannot be reached: %v", nodeName, err))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("cannot reach the kubelet of node %q: %v", nodeName, err))
 }

@@ -57,7 +57,7 @@ func TestLog(t *testing.T) {
 		{"no such container", "plain/log?container=x", 400, "container x is not valid for pod plain"},
 		{"no such pod", "none/log", 404, `pods \"none\" not found`},
 		{"the kubelet's own refusal", "plain/log?previous=true", 400, `previous terminated container \"main\" in pod \"plain\" not found`},
-		{"dead node", "lost/log", 503, `the kubelet of node \"dead\" cannot be reached`},
+		{"dead node", "lost/log", 503, `cannot reach the kubelet of node \"dead\"`},
 		{"negative tail", "plain/log?tailLines=-1", 422, "tailLines: Invalid value: -1: must be greater than or equal to 0"},
 		{"no bytes", "plain/log?limitBytes=0", 422, "limitBytes: Invalid value: 0: must be greater than 0"},
 		{"future", "plain/log?sinceSeconds=0", 422, "sinceSeconds: Invalid value: 0: must be greater than 0"},

@@ -110,7 +110,7 @@ func podHost(pod *corev1.Pod, port string) (string, error) {
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("pod %s has no IP address yet", pod.Name))
 	}
 	if parsed := net.ParseIP(ip); parsed == nil || !parsed.IsGlobalUnicast() {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("pod %s: address %s is not one to proxy to", pod.Name, ip))
+		return "", apierrors.NewBadRequest(fmt.Sprintf("pod %s: proxying to address %s is not allowed", pod.Name, ip))
 	}
 	for i := range pod.Spec.Containers {
 		for _, p := range pod.Spec.Containers[i].Ports {

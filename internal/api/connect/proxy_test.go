@@ -67,7 +67,7 @@ func TestPodHost(t *testing.T) {
 		{"IPv6", six, "80", "[fd00::1]:80"},
 		{"IPv6 without port", six, "", "[fd00::1]"},
 		{"no such port", pod, "db", `pod p has no port named "db"`},
-		{"loopback", loop, "80", "address 127.0.0.1 is not one to proxy to"},
+		{"loopback", loop, "80", "proxying to address 127.0.0.1 is not allowed"},
 		{"no address", newPod("p", "", nil, "a"), "", "pod p has no IP address yet"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestProxyStaysOutside(t *testing.T) {
 			}
 			said, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(said), "is not one to proxy to") {
+			if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(said), "proxying to address") {
 				t.Errorf("%s, upgrade %t: %d %s %v", address, upgrade, resp.StatusCode, said, err)
 			}
 			server.Close()

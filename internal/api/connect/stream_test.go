@@ -150,7 +150,7 @@ func TestExecRefusals(t *testing.T) {
 	t.Run("dead node spdy", func(t *testing.T) {
 		opts := &corev1.PodExecOptions{Stdout: true, Command: echo}
 		err := executor(t, c, "spdy", "lost", "exec", opts).StreamWithContext(testContext(t), remotecommand.StreamOptions{Stdout: io.Discard})
-		if err == nil || !strings.Contains(err.Error(), `the kubelet of node "dead" cannot be reached`) {
+		if err == nil || !strings.Contains(err.Error(), `cannot reach the kubelet of node "dead"`) {
 			t.Error(err)
 		}
 	})

@@ -30,7 +30,7 @@ func TestTimeline(t *testing.T) {
 		{"new to its node", "new/timeline", 404, []string{"node one has not heard of pod default/new", timeline.CauseUnknown}},
 		{"of a node of another make", "leaving/timeline", 404, []string{"node one keeps no timelines", timeline.CauseNotKept}},
 		{"of a node in trouble", "many/timeline", 503, []string{"node one answered 500", "out of order"}},
-		{"of a dead node", "lost/timeline", 503, []string{`the kubelet of node \"dead\" cannot be reached`}},
+		{"of a dead node", "lost/timeline", 503, []string{`cannot reach the kubelet of node \"dead\"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, body := fetch(t, c.URL+"/api/v1/namespaces/default/pods/"+tc.path)

@@ -44,7 +44,7 @@ func (s *ImagePolicySpec) Concerns(ns *corev1.Namespace) (bool, error) {
 func (s *ImagePolicySpec) Judge(image string) string {
 	ref, err := imagename.Parse(image)
 	if err != nil {
-		return fmt.Sprintf("image %q cannot be judged: %v", image, err)
+		return fmt.Sprintf("cannot check image %q: %v", image, err)
 	}
 	if by, denied := imagename.Patterns(s.Deny).Touch(ref, image); denied {
 		return fmt.Sprintf("image %q is denied by %s%s", image, by, s.instead())

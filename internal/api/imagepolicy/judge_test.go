@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		{"with a digest", ImagePolicySpec{RequireDigest: true}, "nginx" + digest, ""},
 		{"with tag and digest", ImagePolicySpec{RequireDigest: true}, "nginx:1" + digest, ""},
 		{"a digest alone is not enough", ImagePolicySpec{RequireDigest: true, Allow: []string{"registry.example/**"}}, "nginx" + digest, "allowed are registry.example/**, with a digest"},
-		{"no name of an image", ImagePolicySpec{Deny: []string{"x"}}, "Not An Image", "cannot be judged"},
+		{"no name of an image", ImagePolicySpec{Deny: []string{"x"}}, "Not An Image", "cannot check image"},
 	} {
 		if got := row.policy.Judge(row.image); (got == "") != (row.want == "") || !strings.Contains(got, row.want) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)

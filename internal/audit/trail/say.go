@@ -141,7 +141,7 @@ func plainly(e *auditv1.Event, query url.Values) string {
 	case ref.Subresource == "eviction":
 		return "evict " + object
 	case ref.Subresource == "token" && ref.Resource == "serviceaccounts":
-		return "make a token of " + object
+		return "create a token for " + object
 	case ref.Subresource != "":
 		return e.Verb + " " + ref.Subresource + " of " + object
 	}

@@ -236,7 +236,7 @@ func TestSay(t *testing.T) {
 		"proxy":           {event(1, on("proxy"), verb("get"), uri("/api/v1/namespaces/shop/pods/web/proxy/admin?x=1")), "proxy to pods/web: get /admin", "201"},
 		"bind":            {event(1, on("binding")), "bind pods/web", "201"},
 		"evict":           {event(1, on("eviction")), "evict pods/web", "201"},
-		"token":           {event(1, object("", "serviceaccounts", "default"), on("token")), "make a token of serviceaccounts/default", "201"},
+		"token":           {event(1, object("", "serviceaccounts", "default"), on("token")), "create a token for serviceaccounts/default", "201"},
 		"no object":       {event(1, verb("put"), uri("/debug/flags/v"), func(e *auditv1.Event) { e.ObjectRef = nil }), "put /debug/flags/v", "201"},
 		"panic":           {event(1, func(e *auditv1.Event) { e.Stage = auditv1.StagePanic }), "create pods/web", "500 panic"},
 		"no terminal obeys": {event(1, on("exec"), notes("kind", "Exec", "command", `["\u001b[2Jrm","a\nb"]`), answer(101)),

@@ -62,7 +62,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		return nil
 	}
 	if left := time.Until(end); left > 0 {
-		return loop.Later{After: left, Why: "the token is still good"}
+		return loop.Later{After: left, Why: "the token is still valid"}
 	}
 	err = c.client.CoreV1().Secrets(s.Namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
@@ -71,7 +71,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		return nil // it changed; we shall hear of it
 	}
 	if err == nil {
-		c.log.Info("bootstrap token has expired and is removed", "secret", name)
+		c.log.Info("removing expired bootstrap token", "secret", name)
 	}
 	return err
 }

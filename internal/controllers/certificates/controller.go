@@ -67,10 +67,10 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	case Sign:
 		err = c.sign(ctx, r.DeepCopy(), now)
 	case Remove:
-		c.log.Info("certificate request is removed", "request", name, "why", d.Why)
+		c.log.Info("removing certificate request", "request", name, "why", d.Why)
 		err = c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
 	default:
-		return loop.Later{After: max(time.Second, d.Again.Sub(now)), Why: "the request is kept for a while"}
+		return loop.Later{After: max(time.Second, d.Again.Sub(now)), Why: "keeping the request for a while"}
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it changed; we shall hear of it
@@ -84,7 +84,7 @@ func (c *Controller) approve(ctx context.Context, r *certificatesv1.CertificateS
 	})
 	_, err := c.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, r.Name, r, metav1.UpdateOptions{})
 	if err == nil {
-		c.log.Info("certificate request is approved", "request", r.Name, "user", r.Spec.Username, "why", why)
+		c.log.Info("approving certificate request", "request", r.Name, "user", r.Spec.Username, "why", why)
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (c *Controller) sign(ctx context.Context, r *certificatesv1.CertificateSign
 	}
 	_, err = c.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, r, metav1.UpdateOptions{})
 	if err == nil && len(r.Status.Certificate) > 0 {
-		c.log.Info("certificate is signed", "request", r.Name, "user", r.Spec.Username, "subject", template.Subject.String(), "ends", template.NotAfter)
+		c.log.Info("signed certificate", "request", r.Name, "user", r.Spec.Username, "subject", template.Subject.String(), "ends", template.NotAfter)
 	}
 	return err
 }

@@ -181,7 +181,7 @@ func (c *Controller) trim(ctx context.Context, namespace string) error {
 		}
 	}
 	if len(drop) > 0 {
-		c.log.Info("old records of debugging are deleted", "namespace", namespace, "records", len(drop))
+		c.log.Info("deleting old debugging records", "namespace", namespace, "records", len(drop))
 	}
 	if next.IsZero() {
 		return nil

@@ -186,7 +186,7 @@ func (c *Controller) trim(ctx context.Context) error {
 	})
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	for _, pod := range pods[:max(len(pods)-c.threshold, 0)] {
-		if err := c.remove(ctx, pod, "there are too many ended pods"); err != nil {
+		if err := c.remove(ctx, pod, "there are too many terminated pods"); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (c *Controller) markLost(ctx context.Context, pod *corev1.Pod) error {
 
 // remove deletes a pod without grace: there is nobody who would use it.
 func (c *Controller) remove(ctx context.Context, pod *corev1.Pod, why string) error {
-	c.log.Info("pod is deleted", "pod", pod.Namespace+"/"+pod.Name, "reason", why)
+	c.log.Info("deleting pod", "pod", pod.Namespace+"/"+pod.Name, "reason", why)
 	return ignoreGone(c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 	}))

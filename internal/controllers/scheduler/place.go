@@ -45,7 +45,7 @@ func (r *run) place(now time.Time) []func(context.Context) {
 // decide picks a node, unless the pod needs a feature that is off: no node will do then.
 func (r *run) decide(pod *corev1.Pod) fit.Decision {
 	if missing := r.features.Missing(pod); missing != "" {
-		return fit.Decision{Refusal: "no node is sought for the pod: " + missing + " at the scheduler"}
+		return fit.Decision{Refusal: "not scheduling the pod: " + missing + " at the scheduler"}
 	}
 	return fit.Decide(pod, r.state.cluster)
 }
@@ -77,7 +77,7 @@ func (r *run) bindFailed(ctx context.Context, pod *corev1.Pod, node string, err 
 	if ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return // it changed under our hands; we shall hear of it
 	}
-	r.log.Warn("pod could not be bound", "pod", pod.Namespace+"/"+pod.Name, "node", node, "err", err)
+	r.log.Warn("cannot bind pod", "pod", pod.Namespace+"/"+pod.Name, "node", node, "err", err)
 	r.events.Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
 }
 
@@ -91,7 +91,7 @@ func (r *run) refuse(ctx context.Context, pod *corev1.Pod, why string) {
 	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return
 	}
-	r.log.Warn("pod could not be told why it is not scheduled", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	r.log.Warn("cannot report why a pod is not scheduled", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	r.box.send(func() {
 		if w, ok := r.state.waiting[pod.UID]; ok && w.told == why {
 			w.told, w.try = "", true

@@ -143,7 +143,7 @@ func TestFeatureOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "no node is sought for the pod: spec.initContainers[0].restartPolicy needs the feature gate SidecarContainers, which is off at the scheduler"
+		const want = "not scheduling the pod: spec.initContainers[0].restartPolicy needs the feature gate SidecarContainers, which is off at the scheduler"
 		if c := pod.Status.Conditions; len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionFalse || c[0].Message != want {
 			t.Errorf("conditions %+v", c)
 		}

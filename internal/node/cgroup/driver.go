@@ -89,7 +89,7 @@ func Detect() (Host, error) {
 	}
 	for _, need := range []string{"cpu", "memory"} {
 		if h.Mounts[need] == "" {
-			return h, fmt.Errorf("cgroups: the %s controller is mounted nowhere: mount cgroup v2 at /sys/fs/cgroup, or the v1 controllers below it", need)
+			return h, fmt.Errorf("cgroups: the %s controller is not mounted: mount cgroup v2 at /sys/fs/cgroup, or the v1 controllers below it", need)
 		}
 	}
 	return h, nil

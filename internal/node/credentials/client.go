@@ -71,7 +71,7 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 	case state == foreign:
 		return nil, nil
 	case state != good && c.Bootstrap == "":
-		return nil, fmt.Errorf("--kubeconfig %s %s: give --bootstrap-kubeconfig to ask for a new one (wherry token create makes it), or another --kubeconfig", c.Kubeconfig, state)
+		return nil, fmt.Errorf("--kubeconfig %s %s: give --bootstrap-kubeconfig to request a new one (wherry token create makes it), or another --kubeconfig", c.Kubeconfig, state)
 	}
 	if state != good {
 		// Who joins again wants a new certificate: the one there is may be of a CA that is about to go.
@@ -102,14 +102,14 @@ func (c Config) firstTime(ctx context.Context, manager certificate.Manager, stor
 		return fmt.Errorf("--bootstrap-kubeconfig: %w", err)
 	}
 	if bootstrap.Insecure {
-		return errors.New("--bootstrap-kubeconfig: it does not check the API server's certificate, so that anybody could pose as it; put the certificate-authority in")
+		return errors.New("--bootstrap-kubeconfig: it does not verify the API server's certificate, so anyone could impersonate the server; add the certificate-authority")
 	}
 	if err := c.accepted(ctx, bootstrap); err != nil {
 		return err
 	}
 	manager.Start()
 	if manager.Current() == nil {
-		c.Logger.Info("asked for a certificate; waiting until it is signed (kubectl get csr shows it)", "server", bootstrap.Host, "node", c.NodeName)
+		c.Logger.Info("requested a certificate; waiting for it to be signed (see kubectl get csr)", "server", bootstrap.Host, "node", c.NodeName)
 		select {
 		case <-store.updated:
 		case <-ctx.Done():
@@ -139,7 +139,7 @@ func (c Config) accepted(ctx context.Context, bootstrap *rest.Config) error {
 	}
 	_, err = client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("--bootstrap-kubeconfig: %s does not accept its token, which may have expired: make another one with wherry token create", bootstrap.Host)
+		return fmt.Errorf("--bootstrap-kubeconfig: %s does not accept its token, which may have expired: create another with wherry token create", bootstrap.Host)
 	}
 	return nil // what else may be wrong the manager tells, and tries again
 }
@@ -174,9 +174,9 @@ type state string
 
 const (
 	good    state = "is good" // and its certificate is kept here
-	foreign state = "is somebody else's"
+	foreign state = "belongs to another user"
 	missing state = "does not exist"
-	ended   state = "holds a certificate that has ended"
+	ended   state = "contains an expired certificate"
 )
 
 // look says what the agent's kubeconfig is worth; pair is the file of the certificate that is kept here.

@@ -227,8 +227,8 @@ func TestJoinRefusals(t *testing.T) {
 	}
 	for _, test := range []struct{ name, bootstrap, want string }{
 		{"no kubeconfig at all", "", "does not exist: give --bootstrap-kubeconfig"},
-		{"an expired token", expired, "make another one with wherry token create"},
-		{"no check of the server", insecure, "does not check the API server's certificate"},
+		{"an expired token", expired, "create another with wherry token create"},
+		{"no check of the server", insecure, "does not verify the API server's certificate"},
 		{"no such file", "/nowhere", "--bootstrap-kubeconfig"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func NewServing(c Config, config *rest.Config, ips []net.IP, meantime Getter) (*
 		return nil, err
 	}
 	if manager.Current() == nil {
-		c.Logger.Info("asking for the certificate of the node's API; approve it with kubectl certificate approve (kubectl get csr shows it)", "node", c.NodeName)
+		c.Logger.Info("requesting the serving certificate of the node's API; approve it with kubectl certificate approve (see kubectl get csr)", "node", c.NodeName)
 	}
 	manager.Start()
 	return &Serving{manager: manager, meantime: meantime}, nil

@@ -231,7 +231,7 @@ func (in *Input) secret(name string, optional bool) (*corev1.Secret, error) {
 // find gives nil without an error for an optional object that does not exist.
 func find[T any](kind, name string, optional bool, get func(string) (*T, error)) (*T, error) {
 	if get == nil {
-		return nil, fmt.Errorf("no way to look up %s %q", kind, name)
+		return nil, fmt.Errorf("cannot look up %s %q", kind, name)
 	}
 	obj, err := get(name)
 	switch {

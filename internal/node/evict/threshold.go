@@ -124,7 +124,7 @@ func Parse(f Flags) ([]Threshold, error) {
 			case a.Value == 0 && (a.Share <= 0 || a.Share >= 1):
 				continue
 			case kind.soft && !waits:
-				errs = append(errs, fmt.Errorf("--eviction-soft: %s has no grace period; give it one in --eviction-soft-grace-period", s))
+				errs = append(errs, fmt.Errorf("--eviction-soft: %s has no grace period; set one in --eviction-soft-grace-period", s))
 			}
 			out = append(out, Threshold{Signal: s, Least: a, Soft: kind.soft, Grace: grace[s], Reclaim: reclaim[s]})
 			if !kind.soft {
@@ -134,7 +134,7 @@ func Parse(f Flags) ([]Threshold, error) {
 	}
 	for s := range grace {
 		if _, ok := f.Soft[string(s)]; !ok {
-			errs = append(errs, fmt.Errorf("--eviction-soft-grace-period: there is no threshold for %s in --eviction-soft", s))
+			errs = append(errs, fmt.Errorf("--eviction-soft-grace-period: --eviction-soft has no threshold for %s", s))
 		}
 	}
 	slices.SortFunc(out, func(a, b Threshold) int {
@@ -149,7 +149,7 @@ func eachOf[T any](flag string, from map[string]string, parse func(string) (T, e
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if !slices.Contains(signals(), Signal(name)) {
-			errs = append(errs, fmt.Errorf("%s: there is no signal %q; there are %v", flag, name, signals()))
+			errs = append(errs, fmt.Errorf("%s: unknown signal %q; choose from %v", flag, name, signals()))
 			continue
 		}
 		v, err := parse(from[name])

@@ -38,11 +38,11 @@ func TestParseFaults(t *testing.T) {
 		Reclaim:   map[string]string{"memory.available": "NaN%"},
 	})
 	for _, want := range []string{
-		`--eviction-hard: there is no signal "memory"; there are [memory.available`,
+		`--eviction-hard: unknown signal "memory"; choose from [memory.available`,
 		`--eviction-hard: nodefs.available: "-1" is neither a quantity above 0`,
 		`--eviction-hard: imagefs.available: "110%" is not a percentage`,
 		`--eviction-soft: memory.available has no grace period`,
-		`--eviction-soft-grace-period: there is no threshold for nodefs.available`,
+		`--eviction-soft-grace-period: --eviction-soft has no threshold for nodefs.available`,
 		`--eviction-soft-grace-period: pid.available: "soon" is not a duration`,
 		`--eviction-minimum-reclaim: memory.available: "NaN%" is not a percentage`,
 	} {

@@ -244,7 +244,7 @@ func (r *Recorder) write() {
 	r.mu.Unlock()
 	for _, j := range jobs {
 		if err := r.save(j); err != nil {
-			r.cfg.Logger.Warn("history of a pod could not be written", "uid", j.uid, "err", err)
+			r.cfg.Logger.Warn("cannot write the history of a pod", "uid", j.uid, "err", err)
 		}
 	}
 }
@@ -328,7 +328,7 @@ func (r *Recorder) Sweep(now time.Time) {
 	r.write()
 	for _, uid := range drop {
 		if err := r.dir.remove(uid); err != nil {
-			r.cfg.Logger.Warn("history of a pod that is gone could not be removed", "uid", uid, "err", err)
+			r.cfg.Logger.Warn("cannot remove the history of a deleted pod", "uid", uid, "err", err)
 		}
 	}
 }

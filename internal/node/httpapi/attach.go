@@ -60,7 +60,7 @@ type attachTo struct {
 // Why a request for streams ends before the process does.
 var (
 	errLost    = errors.New("the client is gone")
-	errStopped = errors.New("the node's agent stops; the container goes on: attach again")
+	errStopped = errors.New("the node's agent is stopping; the container keeps running: attach again")
 )
 
 // AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it. One that is there

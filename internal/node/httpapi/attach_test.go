@@ -174,8 +174,8 @@ func TestAttachStartedRefused(t *testing.T) {
 	}{
 		"/attach/default/web/uid-1/debug/3?output=1":  {409, "it was replaced"},
 		"/attach/default/web/uid-2/debug/3?output=1":  {404, `pod "web" does not exist`},
-		"/attach/default/web/uid-1/debug/x?output=1":  {400, `"x" is not the number of a run`},
-		"/attach/default/web/uid-1/debug/-1?output=1": {400, "is not the number of a run"},
+		"/attach/default/web/uid-1/debug/x?output=1":  {400, `"x" is not a run number`},
+		"/attach/default/web/uid-1/debug/-1?output=1": {400, "is not a run number"},
 		"/attach/default/web/uid-1/debug/3":           {400, "at least 1 of"},
 	} {
 		if code, body := w.do(w.masters, http.MethodPost, path); code != want.status || !strings.Contains(body, want.words) {

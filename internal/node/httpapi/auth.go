@@ -20,7 +20,7 @@ func (s *Server) whyUnknown(err error) string {
 		with += " or a bearer token"
 	}
 	if err != nil {
-		return "what was shown is not accepted: " + err.Error() + "; " + with + " is required"
+		return "invalid credentials: " + err.Error() + "; " + with + " is required"
 	}
 	return with + " is required"
 }

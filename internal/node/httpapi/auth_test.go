@@ -35,7 +35,7 @@ func TestWhoGetsIn(t *testing.T) {
 		words  string
 	}{
 		{"without a certificate", nobody, 401, "client certificate is required"},
-		{"with a certificate of another CA", stranger, 401, "not accepted"},
+		{"with a certificate of another CA", stranger, 401, "invalid credentials"},
 		{"a user of no group", w.client("jane"), 403, "Forbidden (user=jane, verb=get, resource=nodes, subresource=proxy)"},
 		{"the API server", w.masters, 200, "PodList"},
 	} {

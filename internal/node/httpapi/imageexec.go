@@ -36,7 +36,7 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	if s.config.ImageExec == nil {
 		why := s.config.NoImageExec
 		if why == "" {
-			why = "image exec is not implemented with this node's container runtime: it does not tell where containers' file systems are, " +
+			why = "image exec is not implemented for this node's container runtime: it does not report where containers' file systems are, " +
 				"as the embedded runtime does (run wherry without --container-runtime-endpoint)"
 		}
 		s.refuse(w, r, fail(http.StatusNotImplemented, "%s", why))
@@ -44,7 +44,7 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	}
 	req, err := imageexec.Parse(r.URL.Query())
 	if err == nil && !wsstream.IsWebSocketRequest(r) && !httpstream.IsUpgradeRequest(r) {
-		err = errors.New("this is for streams: the request must ask for an upgrade of its connection to SPDY or WebSocket")
+		err = errors.New("this endpoint is for streams: the request must upgrade its connection to SPDY or WebSocket")
 	}
 	if err != nil {
 		s.refuse(w, r, fail(http.StatusBadRequest, "%w", err))

@@ -57,7 +57,7 @@ func TestImageExecRefusals(t *testing.T) {
 		path string
 		want string
 	}{
-		{func(p string) (int, string) { return w.get(w.masters, p) }, "/imageExec/default/web?image=x&output=1", "ask for an upgrade"},
+		{func(p string) (int, string) { return w.get(w.masters, p) }, "/imageExec/default/web?image=x&output=1", "must upgrade its connection"},
 		{upgrade, "/imageExec/default/web?output=1", "you must specify the image"},
 		{upgrade, "/imageExec/default/nobody?image=x&output=1", `"nobody"`},
 		{upgrade, "/imageExec/default/web?image=x&output=1&command=ls&command=-l", "the registry is away"},

@@ -58,7 +58,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, fail(http.StatusBadRequest, "reading the log of container %q in pod %q: %w", name, pod.Name, err))
 		return
 	}
-	s.logger.Info("reading a container log broke off", "pod", pod.Namespace+"/"+pod.Name, "container", name, "err", err)
+	s.logger.Info("reading a container log was interrupted", "pod", pod.Namespace+"/"+pod.Name, "container", name, "err", err)
 }
 
 // runs says whether the container whose log is being followed still runs: what follows is that very one, not what is

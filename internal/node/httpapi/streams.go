@@ -77,7 +77,7 @@ func (s *Server) attachStarted(w http.ResponseWriter, r *http.Request) {
 	}
 	run, err := strconv.ParseUint(r.PathValue("run"), 10, 31)
 	if err != nil {
-		s.refuse(w, r, fail(http.StatusBadRequest, "%q is not the number of a run", r.PathValue("run")))
+		s.refuse(w, r, fail(http.StatusBadRequest, "%q is not a run number", r.PathValue("run")))
 		return
 	}
 	pod, err := s.podOf(r)

@@ -100,7 +100,7 @@ func (r *Runner) dropUnstarted(ctx context.Context, id string) {
 		return
 	}
 	if _, err := r.CRI.Runtime.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
-		r.Logger.Warn("container that did not start could not be removed", "container", id, "err", err)
+		r.Logger.Warn("cannot remove a container that did not start", "container", id, "err", err)
 	}
 }
 

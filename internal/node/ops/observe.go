@@ -91,7 +91,7 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 func (r *Runner) lastWords(pod *corev1.Pod, s *runtimeapi.ContainerStatus, c plan.Container) string {
 	text, err := r.Volumes.TerminationMessage(pod.UID, c.Name, c.Attempt)
 	if err != nil {
-		r.Logger.Warn("termination message cannot be read", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "err", err)
+		r.Logger.Warn("cannot read the termination message", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "err", err)
 	}
 	fallback := s.GetAnnotations()[cri.AnnotationTerminationMessagePolicy] == string(corev1.TerminationMessageFallbackToLogsOnError)
 	if text == "" && fallback && c.ExitCode != 0 {

@@ -163,7 +163,7 @@ func userAdvice(in ContainerInput) string {
 	if in.Kind != podspec.Ephemeral {
 		return "set securityContext.runAsUser to a number above 0, or use an image with a numeric USER"
 	}
-	return fmt.Sprintf("say as whom to run it, for example --user %d (kubectl debug: securityContext.runAsUser %d in the file of --custom), or use an image with a numeric USER", anyUser, anyUser)
+	return fmt.Sprintf("say which user to run as, for example --user %d (kubectl debug: securityContext.runAsUser %d in the --custom file), or use an image with a numeric USER", anyUser, anyUser)
 }
 
 func seccomp(p *corev1.SeccompProfile, dir string) *runtimeapi.SecurityProfile {

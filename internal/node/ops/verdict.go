@@ -37,7 +37,7 @@ func (r *Runner) keepVerdict(t work.Task) {
 	}
 	name := r.verdictFile(t.Pod, t.Container, t.Attempt)
 	if err := writeVerdict(name, t.Verdict); err != nil {
-		r.Logger.Warn("that the container is killed as failed cannot be kept: if it exits with 0 it may count as completed",
+		r.Logger.Warn("cannot record that the container is killed as failed: if it exits with 0 it may count as completed",
 			"pod", t.Pod.Namespace+"/"+t.Pod.Name, "container", t.Container, "attempt", t.Attempt, "err", err)
 	}
 }
@@ -68,7 +68,7 @@ func (r *Runner) verdictOn(pod *corev1.Pod, c plan.Container) plan.Verdict {
 		err = json.Unmarshal(data, &v)
 	}
 	if err != nil {
-		r.Logger.Warn("what the container was killed for cannot be read: it may count as completed", "pod", pod.Namespace+"/"+pod.Name,
+		r.Logger.Warn("cannot read why the container was killed: it may count as completed", "pod", pod.Namespace+"/"+pod.Name,
 			"container", c.Name, "attempt", c.Attempt, "err", err)
 	}
 	return plan.Verdict{Fault: v.Fault, Until: v.Until}

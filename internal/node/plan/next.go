@@ -62,12 +62,12 @@ func (v *view) leaving() leave {
 		return l
 	}
 	if r := v.Refused; r != nil && v.unbegun() {
-		return leave{because: "this node does not take it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+		return leave{because: "this node does not accept it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
 	} else if r != nil && r.Begun {
-		return leave{because: "this node does not take it any more", until: v.Now.Add(grace), phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+		return leave{because: "this node no longer accepts it", until: v.Now.Add(grace), phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
 	}
 	if at, ok := deadline(p); ok && (!v.Now.Before(at) || p.Status.Reason == deadlineExceeded) {
-		return leave{because: "it ran into its activeDeadlineSeconds", until: at.Add(grace), phase: corev1.PodFailed,
+		return leave{because: "it exceeded its activeDeadlineSeconds", until: at.Add(grace), phase: corev1.PodFailed,
 			reason: deadlineExceeded, message: "Pod was active on the node longer than the specified deadline"}
 	} else if ok {
 		v.wake(at)

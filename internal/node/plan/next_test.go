@@ -284,7 +284,7 @@ func TestNext(t *testing.T) {
 			ops: "", status: []string{"Running"}},
 		{name: "SC-18 unless the refusal is of one that runs too: it is stopped", facts: about("sm", always).boxed().runs("s0", 0).runs("m1", 0).but(func(f *facts) {
 			f.Refused = &Refusal{Reason: "FeatureGateOff", Message: "no", Begun: true}
-		}), ops: "StopContainer m1/0 in 30s", status: []string{"Running"}, why: []string{"does not take it any more"}},
+		}), ops: "StopContainer m1/0 in 30s", status: []string{"Running"}, why: []string{"no longer accepts it"}},
 		{name: "SC-18 and it ends as Failed", facts: about("sm", always).boxed().ended("s0", 0, 0, 0).ended("m1", 0, 143, 0).but(func(f *facts) {
 			f.Refused = &Refusal{Reason: "FeatureGateOff", Message: "no", Begun: true}
 		}), ops: "StopSandbox 0", status: []string{"Failed", "reason=FeatureGateOff"}},
@@ -307,7 +307,7 @@ func TestNext(t *testing.T) {
 				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(epoch)}}}}
 		}), ops: "", status: []string{"Failed", "m0=exit137(ContainerStatusUnknown)"}, flags: "ended"},
 		{name: "a container the runtime lost sight of is stopped before another is started", facts: about("m", always).boxed().runs("m0", 0).but(func(f *facts) { f.Seen.Containers[0].Lost = true }),
-			ops: "StopContainer m0/0 in 0s", why: []string{"lost sight"}},
+			ops: "StopContainer m0/0 in 0s", why: []string{"lost track"}},
 		{name: "PL-02 only the newest that has exited is kept", facts: about("m", always).boxed().ended("m0", 0, 1, time.Minute).ended("m0", 1, 1, 30*time.Second).runs("m0", 2),
 			ops: "RemoveContainer m0/0"},
 

@@ -120,7 +120,7 @@ func (v *view) advance(m *member) {
 	}
 	switch {
 	case m.newest != nil && m.newest.Lost:
-		v.why(name, "is stopped because the runtime has lost sight of it")
+		v.why(name, "is stopped because the runtime has lost track of it")
 		v.tellKilling(m, "is in an unknown state")
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now})
 		return

@@ -138,7 +138,7 @@ func (s *Sources) learn(k key, it *item, obj runtime.Object, version string) {
 	}
 	s.mu.Unlock()
 	for _, uid := range pods {
-		s.cfg.Logger.Debug("referred object changed", "object", string(k.kind)+" "+k.namespace+"/"+k.name, "uid", uid)
+		s.cfg.Logger.Debug("referenced object changed", "object", string(k.kind)+" "+k.namespace+"/"+k.name, "uid", uid)
 		s.cfg.Changed(uid)
 	}
 }
@@ -162,7 +162,7 @@ func (s *Sources) trouble(k key, it *item, err error) {
 	if err == nil || s.ctx.Err() != nil {
 		return
 	}
-	s.cfg.Logger.Debug("watch of referred object interrupted", "object", string(k.kind)+" "+k.namespace+"/"+k.name, "err", err)
+	s.cfg.Logger.Debug("watch of referenced object interrupted", "object", string(k.kind)+" "+k.namespace+"/"+k.name, "err", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -192,7 +192,7 @@ func (s *Sources) object(ctx context.Context, k key) (runtime.Object, error) {
 		case <-s.ctx.Done():
 			return nil, s.unknown(k, it, s.ctx.Err())
 		case <-patience.C:
-			return nil, s.unknown(k, it, fmt.Errorf("no answer from the API server in %v", s.cfg.Patience))
+			return nil, s.unknown(k, it, fmt.Errorf("no response from the API server in %v", s.cfg.Patience))
 		}
 	}
 	s.mu.Lock()
@@ -210,7 +210,7 @@ func (s *Sources) unknown(k key, it *item, err error) error {
 	if it.err != nil {
 		err = it.err
 	}
-	return fmt.Errorf("%s %q cannot be read: %w", k.kind, k.name, err)
+	return fmt.Errorf("cannot read %s %q: %w", k.kind, k.name, err)
 }
 
 func absent(k key) error {

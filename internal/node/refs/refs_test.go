@@ -194,7 +194,7 @@ func TestAway(t *testing.T) {
 	}
 	s.Register(podWith("two", "late"))
 	_, err := s.ConfigMap(t.Context(), "ns", "late")
-	if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `configmap "late" cannot be read: connection refused`) {
+	if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `cannot read configmap "late": connection refused`) {
 		t.Error(err)
 	}
 	down.Store(false)

@@ -156,7 +156,7 @@ func (s *Sources) accountSecrets(ctx context.Context, pod *corev1.Pod) []corev1.
 	defer cancel()
 	sa, err := s.cfg.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, accountOf(pod), metav1.GetOptions{})
 	if err != nil {
-		s.cfg.Logger.Debug("service account not read for pull secrets", "pod", pod.Namespace+"/"+pod.Name, "account", accountOf(pod), "err", err)
+		s.cfg.Logger.Debug("cannot read the service account for pull secrets", "pod", pod.Namespace+"/"+pod.Name, "account", accountOf(pod), "err", err)
 		return nil
 	}
 	return sa.ImagePullSecrets

@@ -58,7 +58,7 @@ func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *c
 		if have == nil || !now.Before(have.expires) {
 			return "", time.Time{}, err
 		}
-		s.cfg.Logger.Warn("service account token not renewed", "pod", pod.Namespace+"/"+pod.Name, "account", k.account, "expires", have.expires, "err", err)
+		s.cfg.Logger.Warn("cannot renew service account token", "pod", pod.Namespace+"/"+pod.Name, "account", k.account, "expires", have.expires, "err", err)
 		got = &token{value: have.value, expires: have.expires, renew: now.Add(tokenRetry)}
 	}
 	s.keep(k, got, now)
@@ -81,7 +81,7 @@ func (s *Sources) request(ctx context.Context, pod *corev1.Pod, k tokenKey, now 
 		return nil, fmt.Errorf("token of service account %s/%s: %w", pod.Namespace, k.account, err)
 	}
 	if r.Status.Token == "" {
-		return nil, fmt.Errorf("token of service account %s/%s: the API server gave an empty one", pod.Namespace, k.account)
+		return nil, fmt.Errorf("token of service account %s/%s: the API server returned an empty one", pod.Namespace, k.account)
 	}
 	life := r.Status.ExpirationTimestamp.Sub(now)
 	return &token{value: r.Status.Token, expires: r.Status.ExpirationTimestamp.Time, renew: now.Add(min(life*8/10, maxTokenAge))}, nil

@@ -80,7 +80,7 @@ func unmountBelow(ctx context.Context, dir string) error {
 	}
 	mounts, err := mountsBelow(dir)
 	if err == nil && len(mounts) > 0 {
-		err = fmt.Errorf("%s is mounted again and again: find the process that does it", mounts[0])
+		err = fmt.Errorf("%s keeps being mounted again: find the process that does this", mounts[0])
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v *
 		case src.ServiceAccountToken != nil:
 			err = m.token(ctx, p, pod, src.ServiceAccountToken, mode)
 		default:
-			err = fmt.Errorf("sources[%d] of the projected volume is of a kind that is not supported yet", i)
+			err = fmt.Errorf("sources[%d] of the projected volume is of a type that is not supported yet", i)
 		}
 		errs = append(errs, err)
 	}
@@ -102,7 +102,7 @@ func (m *Manager) token(ctx context.Context, p payload, pod *corev1.Pod, s *core
 		return fmt.Errorf("failed to fetch token: %w", err)
 	}
 	if !expires.IsZero() && time.Until(expires) <= 0 {
-		m.cfg.Logger.Warn("service account token has run out and there is no other", "pod", pod.Namespace+"/"+pod.Name, "expired", expires)
+		m.cfg.Logger.Warn("service account token has expired and there is no other", "pod", pod.Namespace+"/"+pod.Name, "expired", expires)
 	}
 	user := tokenUser(pod)
 	if user != nil || fsGroup(pod) != nil {

@@ -34,7 +34,7 @@ func checkHostPath(h *corev1.HostPathVolumeSource) error {
 		case err == nil:
 			f.Close()
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("hostPath type check failed: the folder of %s does not exist, and FileOrCreate makes only the file: %w", h.Path, err)
+			return fmt.Errorf("hostPath type check failed: the folder of %s does not exist, and FileOrCreate creates only the file: %w", h.Path, err)
 		case !errors.Is(err, fs.ErrExist):
 			return fmt.Errorf("hostPath type check failed: %s cannot be made: %w", h.Path, err)
 		}
@@ -49,7 +49,7 @@ func checkHostPath(h *corev1.HostPathVolumeSource) error {
 	}
 	name, holds := meaning(kind)
 	if holds == nil {
-		return fmt.Errorf("hostPath type %q is not known", kind)
+		return fmt.Errorf("unknown hostPath type %q", kind)
 	}
 	if !holds(info.Mode()) {
 		return fmt.Errorf("hostPath type check failed: %s is not a %s", h.Path, name)

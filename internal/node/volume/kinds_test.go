@@ -45,13 +45,13 @@ func TestHostPath(t *testing.T) {
 		{at("newfile"), corev1.HostPathFileOrCreate, ""},
 		{at("newfile"), corev1.HostPathFileOrCreate, ""},
 		{at("dir"), corev1.HostPathFileOrCreate, at("dir") + " is not a file"},
-		{at("no/newfile"), corev1.HostPathFileOrCreate, "FileOrCreate makes only the file"},
+		{at("no/newfile"), corev1.HostPathFileOrCreate, "FileOrCreate creates only the file"},
 		{at("socket"), corev1.HostPathSocket, ""},
 		{at("file"), corev1.HostPathSocket, at("file") + " is not a socket file"},
 		{"/dev/null", corev1.HostPathCharDev, ""},
 		{at("file"), corev1.HostPathCharDev, at("file") + " is not a character device"},
 		{"/dev/null", corev1.HostPathBlockDev, "/dev/null is not a block device"},
-		{at("file"), "Nonsense", `hostPath type "Nonsense" is not known`},
+		{at("file"), "Nonsense", `unknown hostPath type "Nonsense"`},
 	} {
 		err := checkHostPath(&corev1.HostPathVolumeSource{Path: c.path, Type: &c.kind})
 		if c.want == "" && err != nil {
@@ -158,7 +158,7 @@ func TestUsageDeep(t *testing.T) {
 	for _, row := range []struct {
 		levels int
 		fault  string
-	}{{60, ""}, {longPath*mostSteps/200 + 50, "nested too deep"}} {
+	}{{60, ""}, {longPath*mostSteps/200 + 50, "nested too deeply"}} {
 		m, _ := manager(t)
 		pod := podWith(emptyDirVolume("disk", ""))
 		prepare(t, m, pod)

@@ -77,7 +77,7 @@ func (m *Manager) recursive(vm *corev1.VolumeMount, out *runtimeapi.Mount) (bool
 	case mode == corev1.RecursiveReadOnlyDisabled || (mode == corev1.RecursiveReadOnlyIfPossible && !m.cfg.RecursiveReadOnly):
 		return false, nil
 	case mode != corev1.RecursiveReadOnlyIfPossible && mode != corev1.RecursiveReadOnlyEnabled:
-		return false, fmt.Errorf("recursiveReadOnly %q is not known", mode)
+		return false, fmt.Errorf("unknown recursiveReadOnly %q", mode)
 	case !vm.ReadOnly:
 		return false, fmt.Errorf("recursiveReadOnly %s needs readOnly: true", mode)
 	case out.Propagation != runtimeapi.MountPropagation_PROPAGATION_PRIVATE:

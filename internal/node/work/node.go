@@ -63,7 +63,7 @@ type Event struct {
 var ErrGone = errors.New("the pod is gone from the API server")
 
 // ErrImageGone says that an image that was pulled is not on the node any more: it has to be pulled again.
-var ErrImageGone = errors.New("the image is not on the node any more")
+var ErrImageGone = errors.New("the image is no longer on the node")
 
 // reasonOf returns the reason an error shows in a container's status.
 func reasonOf(err error, otherwise string) string {

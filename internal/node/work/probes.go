@@ -34,7 +34,7 @@ func (w *Worker) tried(c *call, r returned) {
 	case errors.As(r.err, &no) && !c.op.Early:
 		f.Passed, f.Failed, f.Message = 0, f.Failed+1, no.Message
 	case no == nil:
-		w.log.Warn("probe could not be tried", "container", key.Container, "probe", key.Kind.String(), "err", r.err)
+		w.log.Warn("cannot run probe", "container", key.Container, "probe", key.Kind.String(), "err", r.err)
 	}
 	w.heard.Probes[key] = f
 }

@@ -80,7 +80,7 @@ func (w *Worker) stored(r savedStatus) {
 	default:
 		w.save.fails++
 		w.save.due = time.Now().Add(min(saveRetry<<min(w.save.fails-1, 10), saveRetryMax))
-		w.log.Warn("status could not be stored", "err", err, "times", w.save.fails)
+		w.log.Warn("cannot store status", "err", err, "times", w.save.fails)
 	}
 }
 
@@ -96,7 +96,7 @@ func (w *Worker) forget(ctx context.Context) bool {
 		w.save.fails++
 		w.save.due = time.Now().Add(min(saveRetry<<min(w.save.fails-1, 10), saveRetryMax))
 		if ctx.Err() == nil {
-			w.log.Warn("pod's record could not be removed", "err", err)
+			w.log.Warn("cannot remove the pod's record", "err", err)
 		}
 		return false
 	}

@@ -137,7 +137,7 @@ func (w *Worker) observe(ctx context.Context) time.Time {
 	if err != nil {
 		w.known = false
 		if ctx.Err() == nil {
-			w.log.Warn("pod cannot be observed", "err", err)
+			w.log.Warn("cannot observe pod", "err", err)
 		}
 		return time.Now().Add(time.Second)
 	}
