@@ -21,8 +21,8 @@ func newPurge(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "End all pods and remove the data folder",
-		Long: `End all pods of a data folder at once and remove it with everything a server left on this machine: containers, mounts,
-network, images, logs, the stored objects. The server must not be running. There is no way back.`,
+		Long: `Kill all pods of a data folder immediately and remove the folder with everything the server left on this machine: containers,
+mounts, network, images, logs and stored objects. The server must not be running. This cannot be undone.`,
 		Example: `  sudo wherry purge
   sudo wherry purge --data-dir /srv/second --yes`,
 		Args: cobra.NoArgs,

@@ -108,7 +108,7 @@ func New(t Terminal) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wherry",
 		Short: "Kubernetes pods on one Linux machine",
-		Long: `Wherry gives one Linux machine the Kubernetes pod: API server, node agent and container runtime in one program.
+		Long: `Wherry runs Kubernetes pods on one Linux machine: API server, node agent and container runtime in one program.
 
 Start a server and use it with kubectl:
 

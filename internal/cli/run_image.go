@@ -23,17 +23,17 @@ import (
 var oneOffFlags = []string{"name", "entrypoint", "workdir", "user", "pull", "env", "env-file", "volume", "publish", "stdin", "tty"}
 
 func addOneOffFlags(fl *pflag.FlagSet, o *podrun.OneOff) {
-	fl.BoolVarP(&o.Stdin, "stdin", "i", false, "with IMAGE: hand standard input on")
+	fl.BoolVarP(&o.Stdin, "stdin", "i", false, "with IMAGE: pass standard input to the container")
 	fl.BoolVarP(&o.TTY, "tty", "t", false, "with IMAGE: give it a terminal")
-	fl.StringArrayVarP(&o.Env, "env", "e", nil, "with IMAGE: an environment variable, K=V, or K as it is set here; may be given more than once")
-	fl.StringArrayVar(&o.EnvFiles, "env-file", nil, "with IMAGE: a file of environment variables, one a line")
-	fl.StringArrayVarP(&o.Volumes, "volume", "v", nil, "with IMAGE: a folder or file of this machine in the container, HOST:PATH or HOST:PATH:ro; PATH alone for an empty folder")
-	fl.StringArrayVarP(&o.Ports, "publish", "p", nil, "with IMAGE: a port of this machine that leads to the container, [IP:]HOST:CONTAINER[/udp]")
-	fl.StringVar(&o.Name, "name", "", "with IMAGE: name of the pod; default: the image's with something of its own behind")
+	fl.StringArrayVarP(&o.Env, "env", "e", nil, "with IMAGE: an environment variable, K=V, or K to pass on its value from here; may be given more than once")
+	fl.StringArrayVar(&o.EnvFiles, "env-file", nil, "with IMAGE: a file of environment variables, one per line")
+	fl.StringArrayVarP(&o.Volumes, "volume", "v", nil, "with IMAGE: mount a folder or file of this machine, HOST:PATH or HOST:PATH:ro; PATH alone for an empty folder")
+	fl.StringArrayVarP(&o.Ports, "publish", "p", nil, "with IMAGE: publish a container port on this machine, [IP:]HOST:CONTAINER[/udp]")
+	fl.StringVar(&o.Name, "name", "", "with IMAGE: name of the pod; default: the image's name with a suffix")
 	fl.StringVar(&o.Entrypoint, "entrypoint", "", "with IMAGE: program to run instead of the image's entry point")
 	fl.StringVarP(&o.User, "user", "u", "", "with IMAGE: run as this user, UID or UID:GID")
 	fl.StringVarP(&o.Workdir, "workdir", "w", "", "with IMAGE: folder to run it in")
-	fl.StringVar(&o.Pull, "pull", "", "with IMAGE: fetch it always, when it is missing, or never (default missing)")
+	fl.StringVar(&o.Pull, "pull", "", "with IMAGE: pull it always, if missing, or never (default missing)")
 }
 
 // takeImage reads IMAGE [-- COMMAND].

@@ -22,11 +22,11 @@ func newServer(t Terminal) *cobra.Command {
 		Short: "Run the server: API, store, node agent, container runtime",
 		Long: `Run the server of this machine in the foreground.
 
-It is ready when GET /readyz answers 200 and its node is Ready; a service manager is told (READY=1). SIGTERM or Ctrl-C stops it
-and leaves the pods running: the next server on the same data folder takes them up again. To end everything: wherry purge.
+It is ready when GET /readyz returns 200 and its node is Ready; a service manager is notified (READY=1). SIGTERM or Ctrl-C stops it and
+leaves the pods running: the next server with the same data folder takes over. To remove everything: wherry purge.
 
-Exit codes: 1 failure, 2 wrong command line, 10 not root, 11 port taken, 12 data folder in use, 13 data folder of a newer
-version, 14 disk full, 15 data folder cannot be used.`,
+Exit codes: 1 failure, 2 incorrect usage, 10 not root, 11 port in use, 12 data folder in use, 13 data folder of a newer version, 14
+disk full, 15 data folder cannot be used.`,
 		Example: `  # the server of this machine
   sudo wherry server
 
@@ -36,7 +36,7 @@ version, 14 disk full, 15 data folder cannot be used.`,
   # the same API for other machines' clients
   sudo wherry server --bind-address 0.0.0.0 --write-kubeconfig ~/wherry.yaml
 
-  # with containerd and etcd that run already
+  # with an existing containerd and etcd
   sudo wherry server --container-runtime-endpoint unix:///run/containerd/containerd.sock --etcd-servers https://10.0.0.2:2379 \
       --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile client.key`,
 		Args: cobra.NoArgs,
@@ -74,17 +74,17 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 
 func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address the API listens on; 0.0.0.0 for all")
+	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address that the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
-	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses; its first one leads from pods to the API server, the others are refused")
-	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "write the administrator's kubeconfig here too, beside <data-dir>/kubeconfig")
+	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses; pods reach the API server at the first one, connections to others are refused")
+	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
 
-	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "", "mode of the file of --write-kubeconfig, or without it of <data-dir>/kubeconfig, for example 644; default: 600. Whoever can read it may do everything")
-	f.StringVar(&o.KubeconfigGroup, "write-kubeconfig-group", "", "group that may read that file, name or id; its mode is 640 then, unless given")
+	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "", "mode of the --write-kubeconfig file, or of <data-dir>/kubeconfig, for example 644; default: 600. Anyone who can read the file can do anything")
+	f.StringVar(&o.KubeconfigGroup, "write-kubeconfig-group", "", "group that may read that file, by name or ID; the mode is then 640 by default")
 
-	f.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "external etcd, as https://host:2379; default: the embedded one")
+	f.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "external etcd, for example https://host:2379; default: the embedded one")
 	f.StringVar(&o.EtcdCAFile, "etcd-cafile", "", "CA of the external etcd")
 	f.StringVar(&o.EtcdCertFile, "etcd-certfile", "", "client certificate for the external etcd")
 	f.StringVar(&o.EtcdKeyFile, "etcd-keyfile", "", "key of that certificate")
@@ -100,23 +100,23 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
 	dataDirFlag(cmd, &o.DataDir)
-	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to switch, as A=true,B=false:\n"+features.Help())
+	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to turn on or off, for example A=true,B=false:\n"+features.Help())
 	f.StringVar(&o.NodeName, "node-name", "", "name of the node; default: the host's name")
 	f.StringSliceVar(&o.NodeIPs, "node-ip", nil, "addresses of the node, the first one its InternalIP; default: that of the default route")
-	f.StringVar(&o.KubeletAddress, "kubelet-address", "", "IP address the node agent's API listens on; default: that of --bind-address if it is of this machine alone, else the node's own")
+	f.StringVar(&o.KubeletAddress, "kubelet-address", "", "IP address that the node agent's API listens on; default: --bind-address if that is a single address, otherwise the node's own")
 	tlsFlags(cmd, &o.Serving)
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil, "DNS server that pods use; default: the node's own")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 
-	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "", "CRI socket of a container runtime, as unix:///run/containerd/containerd.sock; default: the embedded one")
-	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: as the runtime has it")
-	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "network of the pods: one IPv4, optionally one IPv6; default: a free /24 derived from the data folder")
-	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "most CPU that one debug container may use, for example 500m; default: what its pod may")
-	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "most memory that one debug container may use, for example 256Mi; default: what its pod may")
-	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images that debug containers may have, as registry.example.com/tools/*; default: all")
+	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "", "CRI socket of a container runtime, for example unix:///run/containerd/containerd.sock; default: the embedded one")
+	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: the runtime's")
+	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod network: one IPv4 and optionally one IPv6 subnet; default: a free /24 derived from the data folder")
+	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "maximum CPU for a debug container, for example 500m; default: its pod's limit")
+	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "maximum memory for a debug container, for example 256Mi; default: its pod's limit")
+	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images allowed for debug containers, for example registry.example.com/tools/*; default: all")
 	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
-	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge of the pods; default: derived from the data folder")
-	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder of registry settings (mirrors, insecure hosts) as containerd has it; default: <data-dir>/registries")
+	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder")
+	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 }

@@ -16,8 +16,8 @@ import (
 func admissionFlags(cmd *cobra.Command, o *api.AdmissionOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.ConfigFile, "admission-control-config-file", "", "AdmissionConfiguration: defaults and exemptions of PodSecurity, policies of ImagePolicy, clients of webhooks")
-	f.Var(seconds{&o.NotReady}, "default-not-ready-toleration-seconds", "how long pods that do not say stay bound to a node that is not ready (default 300)")
-	f.Var(seconds{&o.Unreachable}, "default-unreachable-toleration-seconds", "how long pods that do not say stay bound to a node that cannot be reached (default 300)")
+	f.Var(seconds{&o.NotReady}, "default-not-ready-toleration-seconds", "seconds that pods without such a toleration stay on a node that is not ready (default 300)")
+	f.Var(seconds{&o.Unreachable}, "default-unreachable-toleration-seconds", "seconds that pods without such a toleration stay on an unreachable node (default 300)")
 }
 
 // seconds is a flag's value: a number of seconds, or nothing.

@@ -34,7 +34,7 @@ func newTimeline(t Terminal) *cobra.Command {
 	f := &timelineFlags{}
 	cmd := &cobra.Command{
 		Use:   "timeline POD",
-		Short: "Draw the life of a pod: what took how long, and why",
+		Short: "Draw the life of a pod: what took how long and why",
 		Long: `Draw the life of a pod as bars over time: one row for the pod (volumes, sandbox, readiness) and one for each container
 (image pull, create, start, started, ready, hooks, probes, restarts, stop signal, exit code). The last line tells where the time
 until readiness went.

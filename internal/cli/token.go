@@ -33,9 +33,9 @@ func newToken(t Terminal) *cobra.Command {
 	f := &clientFlags{}
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make and remove the tokens by which agents join",
-		Long: `Make, list and remove bootstrap tokens, by which agents of other machines join this server (wherry agent
---bootstrap-kubeconfig). They are Secrets in the namespace kube-system, as kubeadm makes them.`,
+		Short: "Manage the tokens with which agents join",
+		Long: `Create, list and remove bootstrap tokens, with which agents on other machines join this server (wherry agent
+--bootstrap-kubeconfig). They are Secrets in the namespace kube-system, like kubeadm's.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -58,10 +58,10 @@ func newTokenCreate(t Terminal, client *clientFlags) *cobra.Command {
 	f := &tokenFlags{clientFlags: client}
 	cmd := &cobra.Command{
 		Use:   "create [TOKEN]",
-		Short: "Make a token",
-		Long: `Make a bootstrap token and print it. Whoever has it may join as a node until it ends; it says nothing about which node.
+		Short: "Create a token",
+		Long: `Create a bootstrap token and print it. Until it expires, anyone who has it can join as a node, under any name.
 
-With --print-join-command what is printed is the command for the other machine. The server must listen there: --bind-address.
+With --print-join-command the output is the command for the other machine, which must be able to reach the server (--bind-address).
 
 Exit codes: 1 failure, 2 wrong command line.`,
 		Example: `  wherry token create --ttl 1h --print-join-command
@@ -70,9 +70,9 @@ Exit codes: 1 failure, 2 wrong command line.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.create(cmd.Context(), t, args) },
 	}
 	fl := cmd.Flags()
-	fl.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long it is good; 0 for ever")
+	fl.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long it is valid; 0 for no limit")
 	fl.StringVar(&f.description, "description", "", "what it is for")
-	fl.StringSliceVar(&f.groups, "groups", nil, "further groups of who comes with it; each must begin with system:bootstrappers:")
+	fl.StringSliceVar(&f.groups, "groups", nil, "additional groups for agents that use it; each must start with system:bootstrappers:")
 	fl.BoolVar(&f.join, "print-join-command", false, "print the command that joins another machine with it")
 	fl.StringVar(&f.server, "server", "", "with --print-join-command: URL of this server for the other machine; default: its own address")
 	return cmd
@@ -89,7 +89,7 @@ func (f *tokenFlags) check(args []string) (string, error) {
 	case f.ttl < 0:
 		return "", &Exit{exitUsage, errors.New("--ttl must not be negative")}
 	case f.server != "" && !f.join:
-		return "", &Exit{exitUsage, errors.New("--server is for --print-join-command")}
+		return "", &Exit{exitUsage, errors.New("--server only works with --print-join-command")}
 	case len(args) == 0:
 		return bootstraputil.GenerateBootstrapToken()
 	case !bootstraputil.IsValidBootstrapToken(args[0]):
@@ -180,7 +180,7 @@ func newTokenList(t Terminal, f *clientFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tokens by their IDs",
-		Long: `List bootstrap tokens by their IDs, the part before the dot. The rest of a token is shown only when it is made.
+		Long: `List bootstrap tokens by their IDs, the part before the dot. The rest of a token is shown only when it is created.
 
 Exit codes: 1 failure, 2 wrong command line.`,
 		Example: "  wherry token list\n  wherry token list -o json",
@@ -246,7 +246,7 @@ func newTokenDelete(t Terminal, f *clientFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete TOKEN...",
 		Short: "Remove tokens, by ID or whole",
-		Long: `Remove bootstrap tokens. Nodes that have joined with them stay.
+		Long: `Remove bootstrap tokens. Nodes that have joined with them are not affected.
 
 Exit codes: 1 failure, 2 wrong command line.`,
 		Example: "  wherry token delete abcdef",
@@ -256,7 +256,7 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			for _, arg := range args {
 				id, _, _ := strings.Cut(arg, ".")
 				if !bootstraputil.IsValidBootstrapTokenID(id) {
-					return &Exit{exitUsage, fmt.Errorf("%q is no token ID: 6 small letters or digits, as wherry token list shows them", id)}
+					return &Exit{exitUsage, fmt.Errorf("%q is not a token ID: it has 6 lower-case letters or digits, as shown by wherry token list", id)}
 				}
 				ids = append(ids, id)
 			}

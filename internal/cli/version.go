@@ -34,7 +34,7 @@ func newVersion(t Terminal) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of wherry and of what it holds",
+		Short: "Print the versions of wherry and its components",
 		Example: `  wherry version
   wherry version -o json`,
 		Args: cobra.NoArgs,
