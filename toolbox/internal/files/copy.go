@@ -40,7 +40,7 @@ func cp(c *applet.Call) error {
 	c.Do("n,no-clobber", "replace nothing", func() { k.never = true })
 	c.Do("f,force", "replace what cannot be written to", func() { k.force = true })
 	into := c.String("t,target-directory", "FOLDER", "", "copy into this folder")
-	plain := c.Bool("T,no-target-directory", "the target is no folder to copy into")
+	plain := c.Bool("T,no-target-directory", "treat the target as a file, not as a folder to copy into")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func mv(c *applet.Call) error {
 	verbose := c.Bool("v,verbose", "say what is moved")
 	c.Do("f,force", "do not ask (the default)", func() {})
 	into := c.String("t,target-directory", "FOLDER", "", "move into this folder")
-	plain := c.Bool("T,no-target-directory", "the target is no folder to move into")
+	plain := c.Bool("T,no-target-directory", "treat the target as a file, not as a folder to move into")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}

@@ -283,7 +283,7 @@ func ln(c *applet.Call) error {
 func touch(c *applet.Call) error {
 	never := c.Bool("c,no-create", "make no files")
 	like := c.String("r,reference", "FILE", "", "take that file's time")
-	at := c.String("d,date", "TIME", "", "take this time, as 2006-01-02 15:04:05, RFC 3339 or @seconds")
+	at := c.String("d,date", "TIME", "", "use this time, for example 2006-01-02 15:04:05, RFC 3339 or @seconds")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func ParseTime(text string) (time.Time, error) {
 }
 
 func truncate(c *applet.Call) error {
-	text := c.String("s,size", "SIZE", "", "new size, as 100, 4K, 2M, 1G; +SIZE adds, -SIZE takes away")
+	text := c.String("s,size", "SIZE", "", "new size, for example 100, 4K, 2M or 1G; +SIZE adds, -SIZE subtracts")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func whoami(c *applet.Call) error {
 
 func date(c *applet.Call) error {
 	utc := c.Bool("u,utc", "in UTC")
-	given := c.String("d,date", "TIME", "", "this time, as 2006-01-02 15:04:05 or @seconds")
+	given := c.String("d,date", "TIME", "", "this time, for example 2006-01-02 15:04:05 or @seconds")
 	iso, rfc := c.Bool("I", "as 2006-01-02"), c.Bool("R,rfc-email", "as Mon, 02 Jan 2006 15:04:05 -0700")
 	if err := c.Parse(0, 1); err != nil {
 		return err

@@ -102,7 +102,7 @@ func ps(c *applet.Call) error {
 	c.Do("l", "long format", func() { layout = "stat,uid,pid,ppid,vsz,rss,tty,time,comm" })
 	threads := c.Bool("T", "threads too")
 	c.Do("L", "as -T", func() { *threads = true })
-	given := c.Strings("o,format", "COLUMNS", "these columns, as pid,user,args; NAME= is one without title")
+	given := c.Strings("o,format", "COLUMNS", "these columns, for example pid,user,args; NAME= is one without a title")
 	only := c.Strings("p,pid", "PID[,PID]...", "these processes only")
 	sortBy := c.String(",sort", "COLUMN", "pid", "pid, cpu (most first) or rss (most first)")
 	if err := c.Parse(0, 0); err != nil {

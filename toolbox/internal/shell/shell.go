@@ -90,7 +90,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 		{"x", "show commands as they are run"}, {"f", "no file name patterns"}, {"n", "only check the syntax"}} {
 		c.Do(o.flag, o.help, func() { params = append(params, "-"+o.flag) })
 	}
-	option := c.Strings("o", "NAME", "set an option, as pipefail")
+	option := c.Strings("o", "NAME", "set an option, for example pipefail")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}

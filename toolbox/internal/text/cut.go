@@ -48,7 +48,7 @@ func selected(list []span, n int) bool {
 }
 
 func cut(c *applet.Call) error {
-	fields := c.String("f,fields", "LIST", "", "fields, as 1,3-5,7-")
+	fields := c.String("f,fields", "LIST", "", "fields, for example 1,3-5,7-")
 	chars := c.String("c,characters", "LIST", "", "characters")
 	octets := c.String("b,bytes", "LIST", "", "bytes")
 	delim := c.String("d,delimiter", "CHAR", "\t", "what stands between fields")

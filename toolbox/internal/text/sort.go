@@ -36,7 +36,7 @@ func sortLines(c *applet.Call) error {
 	check := c.Bool("c,check", "only check whether it is sorted")
 	c.Do("m,merge", "files are sorted already (does nothing)", func() {})
 	sep := c.String("t,field-separator", "CHAR", "", "what stands between fields; default blanks")
-	specs := c.Strings("k,key", "FROM[,TO]", "sort by these fields, as 2, 2,3 or 2.3,2.5nr")
+	specs := c.Strings("k,key", "FROM[,TO]", "sort by these fields, for example 2, 2,3 or 2.3,2.5nr")
 	out := c.String("o,output", "FILE", "", "where to write; may be one of the files")
 	if err := c.Parse(0, -1); err != nil {
 		return err

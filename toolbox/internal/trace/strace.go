@@ -81,7 +81,7 @@ func strace(c *applet.Call) error {
 	t := &tracer{out: c.Err, tasks: map[int]*task{}, calls: map[string]*stat{}, names: names()}
 	pids := c.Strings("p", "PID", "trace a process that runs, with all its threads; may be repeated")
 	follow := c.Bool("f", "trace the processes too that are started")
-	exprs := c.Strings("e", "LIST", "only these calls, as openat,read or trace=%file, %network, %process")
+	exprs := c.Strings("e", "LIST", "only these calls, for example openat,read or trace=%file, %network, %process")
 	out := c.String("o", "FILE", "", "write to a file")
 	size := c.Int("s", "N", 64, "show texts up to N bytes")
 	clock, took := c.Bool("t", "show the time of day"), c.Bool("T", "show how long calls took")
