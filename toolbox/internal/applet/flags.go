@@ -14,12 +14,13 @@ type option struct {
 	meta        string // of its value; empty for a switch
 	help        string
 	set         func(value string) error
+	loose       bool // a switch that may be given a value, which nobody looks at
 }
 
 // add registers a flag named "s", "s,long" or ",long".
 func (c *Call) add(names, meta, help string, set func(string) error) {
 	short, long, _ := strings.Cut(names, ",")
-	c.options = append(c.options, option{short, long, meta, help, set})
+	c.options = append(c.options, option{short: short, long: long, meta: meta, help: help, set: set})
 }
 
 // Bool registers a switch.
@@ -34,6 +35,12 @@ func (c *Call) Count(names, help string) *int {
 	v := new(int)
 	c.add(names, "", help, func(string) error { *v++; return nil })
 	return v
+}
+
+// Ignore registers a flag that does nothing, with a value behind = or without.
+func (c *Call) Ignore(names, help string) {
+	c.Bool(names, help)
+	c.options[len(c.options)-1].loose = true
 }
 
 // Do registers a switch that calls f when it is met: for those of which the last one wins.
@@ -138,7 +145,7 @@ func (c *Call) long(name string, args []string) ([]string, error) {
 			continue
 		}
 		switch {
-		case o.meta == "" && given:
+		case o.meta == "" && given && !o.loose:
 			return nil, Usage("--%s takes no value", name)
 		case o.meta != "" && !given && len(args) == 0:
 			return nil, Usage("--%s wants a value", name)

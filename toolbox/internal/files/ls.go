@@ -41,6 +41,7 @@ type entry struct {
 }
 
 func ls(c *applet.Call) error {
+	c.Ignore(",color", "does nothing: there are no colours")
 	l := &lister{
 		Call: c,
 		all:  c.Bool("a,all", "show names that begin with a dot"), almost: c.Bool("A,almost-all", "as -a, without . and .."),

@@ -153,7 +153,7 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 	if err != nil || len(parts) != 3 {
 		return applet.Fail(2, "the script of a background command cannot be read: %w", err)
 	}
-	s, err := newSession(known, append([]string{"--"}, c.Args[3:]...)...)
+	s, err := newSession(known, "sh", append([]string{"--"}, c.Args[3:]...)...)
 	if err != nil {
 		return err
 	}

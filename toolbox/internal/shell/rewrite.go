@@ -15,6 +15,17 @@ const lastBackground = "_last_background"
 // shellID is the variable that stands for $$, which in the background is still that of the shell itself.
 const shellID = "_shell_id"
 
+// shellName is the variable that stands for $0, which the interpreter knows of files only.
+const shellName = "_shell_name"
+
+// stand is the variable that stands for a parameter.
+func stand(n *syntax.ParamExp) string {
+	if n.Param == nil || n.Excl {
+		return ""
+	}
+	return map[string]string{"!": lastBackground, "$": shellID, "0": shellName}[n.Param.Value]
+}
+
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
 //
 //   - a command with & becomes a call that starts a process for it, so that $! is a process id;
@@ -52,11 +63,8 @@ func rewrite(n syntax.Node) {
 			}
 			describeFiles(n)
 		case *syntax.ParamExp:
-			if n.Param != nil && !n.Excl && n.Param.Value == "!" {
-				n.Param.Value, n.Short = lastBackground, false
-			}
-			if n.Param != nil && !n.Excl && n.Param.Value == "$" {
-				n.Param.Value, n.Short = shellID, false
+			if name := stand(n); name != "" {
+				n.Param.Value, n.Short = name, false
 			}
 		}
 		return true

@@ -53,7 +53,7 @@ type session struct {
 	warned      bool           // of stopped jobs
 }
 
-func newSession(known func(string) bool, params ...string) (*session, error) {
+func newSession(known func(string) bool, name string, params ...string) (*session, error) {
 	s := &session{jobs: newJobs(), files: inherited(), known: known, err: os.Stderr}
 	s.traps = newTraps(func() {
 		s.jobs.mu.Lock()
@@ -71,9 +71,11 @@ func newSession(known func(string) bool, params ...string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := &syntax.Lit{Value: shellID}
-	id := &syntax.CallExpr{Assigns: []*syntax.Assign{{Name: name, Value: literal(strconv.Itoa(os.Getpid()))}}}
-	return s, s.runner.Run(context.Background(), id)
+	call := &syntax.CallExpr{}
+	for name, value := range map[string]string{shellID: strconv.Itoa(os.Getpid()), shellName: name} {
+		call.Assigns = append(call.Assigns, &syntax.Assign{Name: &syntax.Lit{Value: name}, Value: quoted(value)})
+	}
+	return s, s.runner.Run(context.Background(), call)
 }
 
 func sh(c *applet.Call, known func(string) bool) error {
@@ -115,7 +117,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 		}
 		source = string(text)
 	}
-	s, err := newSession(known, append(append(params, "--"), args...)...)
+	s, err := newSession(known, name, append(append(params, "--"), args...)...)
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
@@ -137,7 +139,7 @@ func builtin(c *applet.Call, known func(string) bool) error {
 	if c.Name == "test" && len(c.Args) == 0 {
 		return applet.Exit(1)
 	}
-	s, err := newSession(known)
+	s, err := newSession(known, c.Name)
 	if err != nil {
 		return err
 	}
