@@ -302,7 +302,7 @@ func TestWherryExec(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := s.wherry(nil, "cp", file, "over:/tmp/file").exits(0).Says("container main of pod over does not run")
+	r := s.wherry(nil, "cp", file, "over:/tmp/file").exits(0).Says("container main of pod over is not running")
 	if strings.Contains(r.Err, "sandbox") {
 		t.Errorf("it speaks of sandboxes: %s", r.Err)
 	}
