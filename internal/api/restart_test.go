@@ -88,7 +88,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(*api.Config)
 		want   string
 	}{
-		"port taken":         {func(c *api.Config) { c.SecurePort = taken.Addr().(*net.TCPAddr).Port }, "is taken"},
+		"port taken":         {func(c *api.Config) { c.SecurePort = taken.Addr().(*net.TCPAddr).Port }, "is in use"},
 		"no data folder":     {func(c *api.Config) { c.DataDir = "" }, "data folder"},
 		"no etcd":            {func(c *api.Config) { c.EtcdServers = nil }, "etcd servers"},
 		"bad address":        {func(c *api.Config) { c.BindAddress = "here" }, "bind address"},

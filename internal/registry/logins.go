@@ -54,23 +54,33 @@ func keyOf(host string) string {
 func (l Logins) Set(host string, login Login) error {
 	return l.edit(func(auths map[string]json.RawMessage) (bool, error) {
 		entry, err := json.Marshal(map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(login.User + ":" + login.Password))})
+		if err != nil {
+			return false, err
+		}
+		forget(auths, host)
 		auths[keyOf(host)] = entry
-		return true, err
+		return true, nil
 	})
 }
 
 // Remove forgets the login of a registry, and tells whether there was one.
 func (l Logins) Remove(host string) (found bool, err error) {
 	err = l.edit(func(auths map[string]json.RawMessage) (bool, error) {
-		for key := range auths {
-			if of, err := Host(key); key == keyOf(host) || err == nil && of == host {
-				found = true
-				delete(auths, key)
-			}
-		}
+		found = forget(auths, host)
 		return found, nil
 	})
 	return found, err
+}
+
+// forget removes what is there for a registry, by whichever spelling: of two, a pull would take any.
+func forget(auths map[string]json.RawMessage, host string) (found bool) {
+	for key := range auths {
+		if of, err := Host(key); key == keyOf(host) || err == nil && of == host {
+			found = true
+			delete(auths, key)
+		}
+	}
+	return found
 }
 
 // edit changes the logins in the file, which need not be there, and writes it if change says so.

@@ -72,7 +72,7 @@ func (c *heldConn) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	c.begun = true
-	if !bytes.Contains(status, []byte(" 101 ")) {
+	if _, code, _ := bytes.Cut(status, []byte(" ")); !bytes.HasPrefix(code, []byte("101")) { // whatever words are behind it
 		return len(p), nil
 	}
 	if err := c.take(); err != nil {
@@ -123,11 +123,17 @@ func (c *heldConn) WriteTo(w io.Writer) (int64, error) {
 }
 
 // end closes the client's connection. A client that is still there hears first that nothing more comes, and closes its side: closed at
-// once, it might not hear the end of what was said, if it says something itself meanwhile.
+// once, it might not hear the end of what was said, if it says something itself meanwhile. None of this is waited for without limit: not
+// for a write that is stuck, which holds CloseWrite up too, nor for a node that takes nothing of what the client says.
 func (c *heldConn) end() error {
-	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && !c.lost.Load() && half.CloseWrite() == nil {
-		_ = c.conn.SetReadDeadline(time.Now().Add(lingering))
-		<-c.heard
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && !c.lost.Load() {
+		_ = c.conn.SetDeadline(time.Now().Add(lingering))
+		if half.CloseWrite() == nil {
+			select {
+			case <-c.heard:
+			case <-time.After(lingering):
+			}
+		}
 	}
 	return c.conn.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,6 +128,9 @@ func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Val
 	return nil, noTimeline(name, timeline.CauseUnknown, "", "there is no pod %s in namespace %s, and no node remembers one", name, namespace)
 }
 
+// answerTime bounds how long a node may take to begin its answer: one that is silent holds up those that are asked after it.
+const answerTime = 10 * time.Second
+
 // ask asks a node.
 func (t *Timeline) ask(ctx context.Context, node, namespace, name string, q url.Values) (*http.Response, error) {
 	location, transport, err := t.nodes(ctx, node)
@@ -135,11 +139,33 @@ func (t *Timeline) ask(ctx context.Context, node, namespace, name string, q url.
 	}
 	u := location.JoinPath("timeline", url.PathEscape(namespace), url.PathEscape(name))
 	u.RawQuery = q.Encode()
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(answerTime, cancel)
+	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return transport.RoundTrip(req)
+	answer, err := transport.RoundTrip(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	answer.Body = ending{answer.Body, cancel}
+	return answer, nil
+}
+
+// ending ends a request with its body.
+type ending struct {
+	io.ReadCloser
+	end context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (e ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
 }
 
 func whyUnbound(pod *corev1.Pod) string {

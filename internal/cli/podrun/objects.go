@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -190,6 +191,9 @@ func (r *Runner) create(ctx context.Context, objects []manifest.Object) (*create
 	return made, nil
 }
 
+// createTime bounds the creation of one object.
+const createTime = time.Minute
+
 func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
 	m, ns := r.settleNamespace(o.Object)
 	v, _ := verbsFor(r.Client, ns, o.Object)
@@ -204,7 +208,13 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 			return r.update(ctx, o, m, v)
 		}
 	}
-	obj, err := v.create(ctx, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	// One that is cut off half-way may have been done all the same, and nobody would remove it.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
+	obj, err := v.create(whole, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return refused(o, err)
 	}

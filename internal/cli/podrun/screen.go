@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -87,7 +88,7 @@ func (s *Screen) Tell(pod string, l progress.Line) {
 	if name != "" {
 		name = s.paint(s.colour(name), name) + " "
 	}
-	text := l.Text
+	text := oneline.Lines(l.Text)
 	if l.Trouble {
 		text = s.paint(red, text)
 	}

@@ -126,6 +126,9 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	if err != nil {
 		return "", &fail{reasonConfig, err}
 	}
+	if err := r.forgetVerdict(t); err != nil {
+		return "", &fail{reasonCreate, err}
+	}
 	made, err := r.CRI.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
 	if err != nil && in.TargetID != "" { // also from a runtime that does not know the mode (EC-25)

@@ -42,6 +42,16 @@ func (r *Runner) keepVerdict(t work.Task) {
 	}
 }
 
+// forgetVerdict takes away what an attempt of this number was killed for before: the runtime has lost that one, and what is about to be
+// made is another.
+func (r *Runner) forgetVerdict(t work.Task) error {
+	err := os.Remove(r.verdictFile(t.Pod, t.Container, t.Attempt))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // writeVerdict makes the file, whole or not at all. Its folder is there since the container was made.
 func writeVerdict(name string, v plan.Verdict) error {
 	if _, err := os.Lstat(name); err == nil {

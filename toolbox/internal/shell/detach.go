@@ -178,7 +178,7 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 		}
 		before.Stmts = append(before.Stmts, set.Stmts...)
 	}
-	file.Stmts = append(before.Stmts, file.Stmts...)
+	file.Stmts = append(before.Stmts, s.withTraps(file.Stmts)...)
 	return exit(s.runner.Run(context.Background(), file))
 }
 

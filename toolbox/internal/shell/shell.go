@@ -222,7 +222,8 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	if code := s.traps.take(); code != "" {
 		// The trap is run in the shell itself, and then the command that was next, which finds $? as it was.
-		return []string{"eval", fmt.Sprintf("%s\n"+inner+"status %d; %s", code, hc.LastExitStatus, quote(args))}, nil
+		// Behind &&, the status that is given back ends no script that has set -e.
+		return []string{"eval", fmt.Sprintf("%s\n"+inner+"status %d && :; %s", code, hc.LastExitStatus, quote(args))}, nil
 	}
 	if _, ok := s.runner.Funcs[args[0]]; ok {
 		return args, nil

@@ -44,12 +44,16 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 	if all {
 		of = slices.Clone(j.list)
 	}
+	var named *job // whose status counts: that of the last operand (POSIX)
+	if !all {
+		named = of[len(of)-1]
+	}
 	code := 0
 	for len(of) > 0 {
 		at := slices.IndexFunc(of, func(b *job) bool { return b.state() == ended })
 		switch {
 		case at >= 0:
-			if j.forget(of[at]); !all || one {
+			if j.forget(of[at]); one || of[at] == named {
 				code = codeOf(of[at].last().status)
 			}
 			if of = slices.Delete(of, at, at+1); one {

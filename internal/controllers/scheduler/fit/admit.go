@@ -34,18 +34,13 @@ func Admit(pod *corev1.Pod, n *Node) *Misfit {
 	if why := q.ports(n); len(why) > 0 {
 		return predicate("NodePorts", why)
 	}
-	if !fromNode(pod) && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
+	// No annotation is an exception: every pod here comes from the API server, where its owner can write it.
+	if slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoExecute && !tolerates(pod, t)
 	}) {
 		return predicate("TaintToleration", []string{"node(s) had taints that the pod didn't tolerate"})
 	}
 	return nil
-}
-
-// fromNode tells whether the node has the pod from somewhere else than the API server, so that no taint drives it away.
-func fromNode(pod *corev1.Pod) bool {
-	source, ok := pod.Annotations["kubernetes.io/config.source"]
-	return ok && source != "api"
 }
 
 // lacking finds the first resource of which the pod asks for more than is left. What the node does not know at all, if it is

@@ -48,9 +48,9 @@ func TestAdmit(t *testing.T) {
 		{"another node", func(p *corev1.Pod) { p.Spec.NodeName = "there" }, "NodeName", "Predicate NodeName failed: node(s) didn't match the requested node name"},
 		{"no toleration", func(p *corev1.Pod) { p.Spec.Tolerations = nil },
 			"TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"},
-		{"a static pod", func(p *corev1.Pod) {
+		{"one that says of itself that it is static", func(p *corev1.Pod) {
 			p.Spec.Tolerations, p.Annotations = nil, map[string]string{"kubernetes.io/config.source": "file"}
-		}, "", ""},
+		}, "TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"},
 		{"several reasons", func(p *corev1.Pod) { asks("cpu", "9")(p); port(80)(p) }, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 9000, used: 1000, capacity: 4000"},
 	} {
 		node := NewNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "here", Labels: map[string]string{"disk": "ssd"}},
