@@ -140,6 +140,8 @@ func TestJobControl(t *testing.T) {
 	k.send("history 2 | tail -n 1\r")
 	k.expect("\r\n")
 	k.expect("  history 2 | tail -n 1\r\n$ ")
+	k.send("kill -9 %%; wait\r") // the kernel's hang-up ends it too, but not where that is ignored, as under nohup
+	k.expect("$ ")
 	k.send("exit 3\r")
 	if code := k.end(); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
