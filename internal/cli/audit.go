@@ -22,7 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/audit/trail"
 )
 
-// auditCommand is what `wherry audit` is told.
+// auditCommand holds the flags and arguments of `wherry audit`.
 type auditCommand struct {
 	clientFlags
 	file      string

@@ -17,8 +17,8 @@ import (
 func newImage(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Images of this node: list, load, save, fetch, remove",
-		Long:  "Images of this node. The server must be running; its socket is open to root only.",
+		Short: "Manage this node's images",
+		Long:  "Manage this node's images: list, import, export, pull, tag, remove. The server must be running, and only root can use its socket.",
 		Args:  noSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -44,7 +44,7 @@ func newImageImport(t Terminal) *cobra.Command {
 		Use:     "import FILE...",
 		Aliases: []string{"load"},
 		Short:   "Load images from tar archives",
-		Long:    "Load the images of OCI or docker archives (docker save, wherry image export). - reads standard input.",
+		Long:    "Load the images in OCI or Docker archives (from docker save or wherry image export). - reads standard input.",
 		Example: `  sudo wherry image import app.tar
   docker save app:1 | sudo wherry image import -`,
 		Args: cobra.MinimumNArgs(1),
@@ -95,7 +95,7 @@ func newImageExport(t Terminal) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		if file == "" || file == "-" {
 			if isTerminal(t.Out) {
-				return &Exit{exitUsage, errors.New("an archive is not for a terminal; name a file with -f, or pipe it on")}
+				return &Exit{exitUsage, errors.New("an archive cannot be written to a terminal: name a file with -f, or pipe it to another program")}
 			}
 			return client().Export(cmd.Context(), t.Out, refs)
 		}
@@ -113,8 +113,8 @@ func newImageExport(t Terminal) *cobra.Command {
 		}
 		return err
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "file to write; default: standard output")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "the same, as docker has it")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file to write to; default: standard output")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "the same as --file, as in docker")
 	return cmd
 }
 
@@ -140,6 +140,6 @@ func newImageRemove(t Terminal) *cobra.Command {
 		}
 		return nil
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove also what a container uses")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "also remove images that a container uses")
 	return cmd
 }

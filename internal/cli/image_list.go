@@ -15,7 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
-// imageListFlags are what `wherry image ls` is told.
+// imageListFlags are the flags of `wherry image ls`.
 type imageListFlags struct {
 	output  string
 	quiet   bool
@@ -31,9 +31,9 @@ func newImageList(t Terminal) *cobra.Command {
 		Use:     "ls [PATTERN...]",
 		Aliases: []string{"list"},
 		Short:   "List the node's images",
-		Long: `List the node's images, or those whose names a pattern stands for: * for any characters but a slash.
+		Long: `List the node's images, or those whose names match a pattern, in which * matches any characters except a slash.
 
-Those that are built into wherry (the toolbox, and the first process of each pod) are shown with --all only.`,
+The images built into wherry (the toolbox, and the first process of each pod) are listed only with --all.`,
 		Example: "  sudo wherry image ls\n  sudo wherry image ls 'registry.example.com/team/*'\n  sudo wherry image ls -o json",
 	}
 	client := host(cmd)
@@ -54,11 +54,11 @@ Those that are built into wherry (the toolbox, and the first process of each pod
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "json or yaml")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "names only, of an image without one its ID")
-	fl.BoolVarP(&f.all, "all", "a", false, "also the images that are built into wherry")
-	fl.BoolVar(&f.whole, "no-trunc", false, "IDs in whole")
-	fl.BoolVar(&f.digests, "digests", false, "also the digests by which registries know the images")
-	fl.StringArrayVar(&f.filters, "filter", nil, "only images that fit: dangling=true (without a name), dangling=false, or reference=PATTERN")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only names, or the ID of an image that has none")
+	fl.BoolVarP(&f.all, "all", "a", false, "also list the images built into wherry")
+	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")
+	fl.BoolVar(&f.digests, "digests", false, "also print the images' registry digests")
+	fl.StringArrayVar(&f.filters, "filter", nil, "only images that match: dangling=true (without a name), dangling=false, or reference=PATTERN")
 	return cmd
 }
 

@@ -22,12 +22,12 @@ func newImageLogin(t Terminal) *cobra.Command {
 	var fromStdin bool
 	cmd := &cobra.Command{
 		Use:   "login REGISTRY",
-		Short: "Log the node in at a registry",
-		Long: `Log the node in at a registry: the registry judges user and password, and if it takes them they are kept in
-<data-dir>/config.json, which only root may read. From then on all pods' images are fetched with them, and those of image pull, run
+		Short: "Log the node in to a registry",
+		Long: `Log the node in to a registry: if the registry accepts the user and password, they are stored in
+<data-dir>/config.json, which only root can read. From then on they are used to pull all pods' images, and those of image pull, run
 and exec -m; a pod's own imagePullSecrets come first.
 
-User and password are asked for where they are not given.`,
+Prompts for a user or password that is not given.`,
 		Example: `  sudo wherry image login registry.example.com
   sudo wherry image login -u ann --password-stdin registry.example.com:5000 < password`,
 		Args: cobra.ExactArgs(1),
@@ -35,7 +35,7 @@ User and password are asked for where they are not given.`,
 	client := host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if fromStdin && (user == "" || password != "") {
-			return &Exit{exitUsage, errors.New("--password-stdin takes the password alone: give the user with -u, and no -p")}
+			return &Exit{exitUsage, errors.New("--password-stdin reads only the password: give the user with -u, and do not use -p")}
 		}
 		login, err := askLogin(t, user, password, fromStdin)
 		if err != nil {
@@ -46,14 +46,14 @@ User and password are asked for where they are not given.`,
 			return err
 		}
 		if !got.Asked {
-			fmt.Fprintf(t.Err, "%s lets everybody in and did not look at the password\n", got.Registry)
+			fmt.Fprintf(t.Err, "%s is open to everyone and did not check the password\n", got.Registry)
 		}
-		fmt.Fprintf(t.Out, "logged in at %s as %s; kept in %s\n", got.Registry, login.User, got.File)
+		fmt.Fprintf(t.Out, "logged in to %s as %s; stored in %s\n", got.Registry, login.User, got.File)
 		return nil
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&user, "username", "u", "", "user")
-	fl.StringVarP(&password, "password", "p", "", "password; every process of this machine can see it on a command line: better --password-stdin")
+	fl.StringVarP(&password, "password", "p", "", "password; every process on this machine can see it on a command line, so --password-stdin is safer")
 	fl.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	return cmd
 }
@@ -61,7 +61,7 @@ User and password are asked for where they are not given.`,
 func newImageLogout(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout REGISTRY",
-		Short:   "Forget the node's login at a registry",
+		Short:   "Remove the node's login to a registry",
 		Example: "  sudo wherry image logout registry.example.com",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -69,7 +69,7 @@ func newImageLogout(t Terminal) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		got, err := client().Logout(cmd.Context(), args[0])
 		if err == nil {
-			fmt.Fprintf(t.Out, "logged out at %s\n", got.Registry)
+			fmt.Fprintf(t.Out, "logged out of %s\n", got.Registry)
 		}
 		return err
 	}
@@ -93,7 +93,7 @@ func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login
 		text, err := io.ReadAll(io.LimitReader(t.In, 1<<16))
 		l.Password = strings.TrimRight(string(text), "\r\n")
 		if err == nil && l.Password == "" {
-			err = errors.New("standard input has no password")
+			err = errors.New("there is no password on standard input")
 		}
 		return l, err
 	}
@@ -101,7 +101,7 @@ func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login
 		return l, nil
 	}
 	if !ask.IsTerminal(t.In) {
-		return l, errors.New("user and password are missing, and there is no terminal to ask at: give -u USER --password-stdin, or with --creds USER:PASSWORD")
+		return l, errors.New("user or password is missing, and there is no terminal to prompt on: use -u USER --password-stdin, or --creds USER:PASSWORD")
 	}
 	if l.User == "" {
 		fmt.Fprint(t.Err, "User: ")
@@ -123,7 +123,7 @@ func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login
 func askPassword(t Terminal) (string, error) {
 	file, ok := t.In.(*os.File)
 	if !ok {
-		return "", errors.New("there is no terminal to ask at")
+		return "", errors.New("there is no terminal to prompt on")
 	}
 	fmt.Fprint(t.Err, "Password: ")
 	text, err := term.ReadPassword(int(file.Fd()))

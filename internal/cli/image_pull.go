@@ -18,10 +18,10 @@ func newImagePull(t Terminal) *cobra.Command {
 	var creds string
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE...",
-		Short: "Fetch images from their registries",
-		Long: `Fetch images from their registries, with the node's logins (see wherry image login), or with --creds.
+		Short: "Pull images from their registries",
+		Long: `Pull images from their registries, with the node's logins (see wherry image login) or with --creds.
 
-On a terminal it shows how far it is. Mirrors, registries without TLS and certificates of their own are settled in <data-dir>/registries.`,
+On a terminal it shows its progress. Mirrors, registries without TLS and private certificates are configured in <data-dir>/registries.`,
 		Example: `  sudo wherry image pull busybox:1.37
   sudo wherry image pull --creds ann registry.example.com/team/app:1`,
 		Args: cobra.MinimumNArgs(1),
@@ -43,7 +43,7 @@ On a terminal it shows how far it is. Mirrors, registries without TLS and certif
 		}
 		return nil
 	}
-	cmd.Flags().StringVar(&creds, "creds", "", "USER or USER:PASSWORD at the registry, for this time only; a password that is missing is asked for")
+	cmd.Flags().StringVar(&creds, "creds", "", "USER or USER:PASSWORD for the registry, for this pull only; prompts for a missing password")
 	return cmd
 }
 

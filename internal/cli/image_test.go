@@ -97,13 +97,13 @@ func TestCredentials(t *testing.T) {
 	if l, err := credentials(in(""), "ann:a:b"); err != nil || l.User != "ann" || l.Password != "a:b" {
 		t.Errorf("both: %v, %v", l, err)
 	}
-	if _, err := credentials(in(""), "ann"); err == nil || !strings.Contains(err.Error(), "no terminal to ask at") {
+	if _, err := credentials(in(""), "ann"); err == nil || !strings.Contains(err.Error(), "no terminal to prompt on") {
 		t.Errorf("user alone: %v", err)
 	}
 	if l, err := askLogin(in("secret word\n"), "ann", "", true); err != nil || l.Password != "secret word" {
 		t.Errorf("standard input: %v, %v", l, err)
 	}
-	if _, err := askLogin(in("\n"), "ann", "", true); err == nil || !strings.Contains(err.Error(), "has no password") {
+	if _, err := askLogin(in("\n"), "ann", "", true); err == nil || !strings.Contains(err.Error(), "no password") {
 		t.Errorf("empty standard input: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 func newImageTag(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tag IMAGE NAME",
-		Short:   "Give an image a further name",
-		Long:    "Give an image a further name, under which pods find it. If another image has that name, it loses it.",
+		Short:   "Give an image another name",
+		Long:    "Give an image another name, which pods can use. If another image has that name, it loses it.",
 		Example: "  sudo wherry image tag registry.example.com/team/app:1.2 app:stable",
 		Args:    cobra.ExactArgs(2),
 	}
@@ -35,20 +35,20 @@ func newImagePrune(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove images that no container uses",
-		Long: `Remove the images without a name that no container uses, running or ended; with --all also those with a name.
+		Long: `Remove the images that have no name and that no container uses, whether running or not; with --all, also those with a name.
 
-The node does the same by itself when its disk fills up.`,
+The node does the same automatically when its disk fills up.`,
 		Example: "  sudo wherry image prune --all",
 		Args:    cobra.NoArgs,
 	}
 	client := host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		what := "all images without a name that no container uses"
+		what := "all images that have no name and that no container uses"
 		if all {
 			what = "all images that no container uses"
 		}
 		if !force && !agrees(t, "Remove "+what+"?") {
-			return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or give --force")}
+			return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or use --force")}
 		}
 		removed, err := client().Prune(cmd.Context(), all)
 		var bytes uint64
@@ -57,12 +57,12 @@ The node does the same by itself when its disk fills up.`,
 			fmt.Fprintln(t.Out, nameOrID(i))
 		}
 		if err == nil {
-			fmt.Fprintf(t.Err, "%d removed, of %s\n", len(removed), size(bytes))
+			fmt.Fprintf(t.Err, "removed %d, %s in total\n", len(removed), size(bytes))
 		}
 		return err
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also images with a name")
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also remove images with a name")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -77,8 +77,8 @@ func newImageInspect(t Terminal) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "inspect IMAGE...",
-		Short:   "Tell all that is known of images",
-		Long:    "Tell all that is known of images: names, digests, and under spec what each says itself: platform, entry point, environment, history.",
+		Short:   "Show details of images",
+		Long:    "Show everything known about images: names, digests and, under spec, the image's own configuration: platform, entry point, environment, history.",
 		Example: "  sudo wherry image inspect app:1\n  sudo wherry image inspect app:1 -o yaml",
 		Args:    cobra.MinimumNArgs(1),
 	}

@@ -49,7 +49,7 @@ mounts, network, images, logs and stored objects. The server must not be running
 		},
 	}
 	dataDirFlag(cmd, &dir)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// runFlags are what `wherry run` is told.
+// runFlags are the flags of `wherry run`.
 type runFlags struct {
 	files      []string
 	kubeconfig string
@@ -40,20 +40,20 @@ func newRun(t Terminal) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run {-f FILE | IMAGE [-- COMMAND [ARG...]]}",
-		Short: "Run pods in the foreground, of a manifest or of an image",
-		Long: `Run the pods of a manifest in the foreground: create them, tell what happens, show their output, wait for their end, and
-exit with the pod's exit code (of the first container that failed). Or run one container of an image, with docker's flags, and say
-less of it.
+		Short: "Run pods in the foreground, from a manifest or an image",
+		Long: `Run the pods in a manifest in the foreground: create them, report what happens, show their output, wait until they end, and
+exit with the pod's exit code (that of the first container that failed). Or run one container from an image, with docker's flags and
+less commentary.
 
-A manifest is a file, a folder (its *.yaml, *.yml and *.json), a URL, or - for standard input. It may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
+A manifest is a file, a folder (its *.yaml, *.yml and *.json files), a URL, or - for standard input. It may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
 
 What a container writes to its standard output goes to standard output, everything else to standard error. If several containers
-write, each line has the container's name in front. With -o, standard output has the pods and nothing else.
+write, each line starts with the container's name. With -o, only the pods are printed to standard output.
 
-Ctrl-C deletes the pods and waits for them; a second Ctrl-C kills them. So does the end of the terminal, or of the program that
-reads the output. A run that gives up (--timeout, --fail-fast) leaves the pods, to be looked into, unless --rm is given.
+Ctrl-C deletes the pods and waits for them; a second Ctrl-C kills them. So does closing the terminal, or the end of the program that
+reads the output. A run that gives up (--timeout, --fail-fast) leaves the pods in place for debugging, unless --rm is given.
 
-Without a server on this machine one is brought up for the duration, in the same data folder.
+If no server is running on this machine, one is started for the duration, with the same data folder.
 
 Exit codes other than the pod's: 124 timeout, 125 the run itself failed, 128 and the signal's number (130 for Ctrl-C), 2 wrong
 command line.`,
@@ -76,19 +76,19 @@ command line.`,
 		return f.run(cmd.Context(), t)
 	}
 	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run: a file, a folder, a URL, or - for standard input; may be given more than once")
-	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects that name none")
-	fl.BoolVar(&f.options.Remove, "rm", false, "delete everything that was created when the pods have ended")
-	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "return when the pods are ready, and leave them running")
-	fl.BoolVar(&f.options.FailFast, "fail-fast", false, "give up as soon as a container cannot start or crashes, also where waiting might help")
+	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace for objects that do not specify one")
+	fl.BoolVar(&f.options.Remove, "rm", false, "when the pods have ended, delete everything that was created")
+	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "return when the pods are ready and leave them running")
+	fl.BoolVar(&f.options.FailFast, "fail-fast", false, "give up as soon as a container cannot start or crashes, even if waiting might help")
 	fl.DurationVar(&f.options.Timeout, "timeout", 0, "give up after this time, for example 10m; default: never")
-	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "no progress, only the containers' output and trouble")
-	fl.BoolVar(&f.prefix, "prefix", false, "the container's name in front of each line of output; default: if several containers write")
-	fl.StringVarP(&f.output, "output", "o", "", "print the pods in the end: json, yaml or name; the containers' output goes to standard error then")
+	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "do not show progress, only the containers' output and problems")
+	fl.BoolVar(&f.prefix, "prefix", false, "start each line of output with the container's name; default: if several containers write")
+	fl.StringVarP(&f.output, "output", "o", "", "print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
 	addOneOffFlags(fl, &f.oneOff)
 	f.logs = logFlags{level: "info", format: "text"}
-	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that is brought up; its log is <data-dir>/server.log")
+	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that this command starts; its log is <data-dir>/server.log")
 	return cmd
 }
 

@@ -45,18 +45,18 @@ func (f *runFlags) takeImage(cmd *cobra.Command, args []string) error {
 	if len(before) == 0 {
 		for _, name := range oneOffFlags {
 			if cmd.Flags().Changed(name) {
-				return &Exit{exitUsage, fmt.Errorf("--%s is for an image, and none is named: wherry run IMAGE -- COMMAND", name)}
+				return &Exit{exitUsage, fmt.Errorf("--%s needs an image: wherry run IMAGE -- COMMAND", name)}
 			}
 		}
 		if len(command) > 0 {
-			return &Exit{exitUsage, errors.New("which image? name it before --: wherry run IMAGE -- COMMAND")}
+			return &Exit{exitUsage, errors.New("the image is missing: name it before --: wherry run IMAGE -- COMMAND")}
 		}
 		return nil
 	}
 	image := before[0]
 	switch {
 	case len(f.files) > 0:
-		return &Exit{exitUsage, fmt.Errorf("-f and the image %q exclude each other; a second manifest takes an -f of its own", image)}
+		return &Exit{exitUsage, fmt.Errorf("-f and the image %q exclude each other; a second manifest needs an -f of its own", image)}
 	case isManifest(image):
 		return &Exit{exitUsage, fmt.Errorf("%s is a manifest, not an image: wherry run -f %s", image, image)}
 	case len(before) > 1:
@@ -83,7 +83,7 @@ func (f *runFlags) object(t Terminal) (manifest.Object, error) {
 		f.oneOff.TTY = false // as with kubectl, scripts may say -it
 	}
 	if f.options.Detach && f.oneOff.Stdin {
-		return manifest.Object{}, &Exit{exitUsage, errors.New("-i types at the container and --detach does not wait for it; choose one")}
+		return manifest.Object{}, &Exit{exitUsage, errors.New("-i passes input to the container, but --detach does not wait for it; choose one")}
 	}
 	here := podrun.Here{Getenv: os.LookupEnv, ReadFile: os.ReadFile}
 	var err error

@@ -31,7 +31,7 @@ Pods keep running when the server stops, is replaced by a newer one, or is remov
 	return cmd
 }
 
-// serviceFlags are what `wherry service` is told.
+// serviceFlags are the flags of `wherry service`.
 type serviceFlags struct {
 	name    string
 	dataDir string

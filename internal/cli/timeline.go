@@ -21,7 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// timelineFlags are what `wherry timeline` is told.
+// timelineFlags are the flags of `wherry timeline`.
 type timelineFlags struct {
 	clientFlags
 	output   string
@@ -36,11 +36,11 @@ func newTimeline(t Terminal) *cobra.Command {
 		Use:   "timeline POD",
 		Short: "Draw the life of a pod: what took how long and why",
 		Long: `Draw the life of a pod as bars over time: one row for the pod (volumes, sandbox, readiness) and one for each container
-(image pull, create, start, started, ready, hooks, probes, restarts, stop signal, exit code). The last line tells where the time
+(image pull, create, start, started, ready, hooks, probes, restarts, stop signal, exit code). The last line says where the time
 until readiness went.
 
-The pod's node keeps what is drawn, also over restarts of its agent, and for an hour after the pod is gone. Quiet stretches are
-cut short on the axis. Without colour the bars are told apart by their characters; the legend names those that are used.`,
+The pod's node keeps this data, even when its agent restarts, and for an hour after the pod is gone. Quiet periods are
+shortened on the axis. Without colour, bars differ by their characters; the legend explains those that are used.`,
 		Example: `  wherry timeline web
   wherry timeline -n shop web -w             # follow it as it happens
   wherry timeline web -o wide                # and list every moment with its time
@@ -53,9 +53,9 @@ cut short on the axis. Without colour the bars are told apart by their character
 	fl := cmd.Flags()
 	f.add(cmd)
 	fl.StringVarP(&f.output, "output", "o", "", "wide, json, svg or html")
-	fl.BoolVarP(&f.watch, "watch", "w", false, "follow it until the pod is gone")
-	fl.BoolVar(&f.utc, "utc", false, "clock times in UTC instead of local time")
-	fl.BoolVar(&f.noColour, "no-color", false, "no colours (also $NO_COLOR)")
+	fl.BoolVarP(&f.watch, "watch", "w", false, "keep following until the pod is gone")
+	fl.BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
+	fl.BoolVar(&f.noColour, "no-color", false, "do not use colours (also $NO_COLOR)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -65,7 +65,7 @@ func (f *timelineFlags) check() error {
 	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "svg" && f.output != "html":
 		return &Exit{exitUsage, fmt.Errorf("-o %s: use wide, json, svg or html", f.output)}
 	case f.watch && (f.output == "svg" || f.output == "html"):
-		return &Exit{exitUsage, fmt.Errorf("-o %s draws one picture and -w follows; choose one", f.output)}
+		return &Exit{exitUsage, fmt.Errorf("-o %s draws a single picture, so it cannot be combined with -w", f.output)}
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestTimelineWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"timeline":                            "POD is missing",
 		"timeline web -o table":               "use wide, json, svg or html",
-		"timeline web -w -o svg":              "choose one",
+		"timeline web -w -o svg":              "cannot be combined",
 		"timeline web":                        "no server has been started on this machine",
 		"timeline web --kubeconfig /no/thing": "/no/thing",
 	} {

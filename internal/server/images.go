@@ -92,7 +92,7 @@ func (s *Server) logout(name string) (hostapi.LoggedIn, error) {
 	defer s.loginFile.Unlock()
 	found, err := registry.Logins{Path: file}.Remove(host)
 	if err == nil && !found {
-		err = fmt.Errorf("the node is not logged in at %s", host)
+		err = fmt.Errorf("the node is not logged in to %s", host)
 	}
 	return hostapi.LoggedIn{Registry: host, File: file}, err
 }

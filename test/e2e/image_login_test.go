@@ -42,7 +42,7 @@ func TestImageLogin(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a login that was refused is kept")
 	}
-	srv.image(t, "secret word\n", "login", "-u", "ann", "--password-stdin", reg.Host).exits(0).Has("logged in at " + reg.Host + " as ann; kept in " + file)
+	srv.image(t, "secret word\n", "login", "-u", "ann", "--password-stdin", reg.Host).exits(0).Has("logged in to " + reg.Host + " as ann; kept in " + file)
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", st.Mode(), err)
 	}

@@ -96,7 +96,7 @@ spec:
   volumes: [{name: v, secret: {secretName: late}}]
 `)
 	r := runWherry(t, nil, append(s.runArgs("--fail-fast", "-f", file).Args[1:], "--timeout", "1m")...).exits(125)
-	r.Says("cannot start", `secret "late" not found`, "is left as it is")
+	r.Says("cannot start", `secret "late" not found`, "was not deleted")
 	pod := s.Get("p")
 	s.Delete("p")
 	s.WaitGone(pod)
@@ -145,7 +145,7 @@ kind: Pod
 metadata: {name: p}
 spec: {containers: [{name: c, image: BUSYBOX, command: [sh, -c, "echo out; exit 9"]}]}
 `)
-	runWherry(t, nil, append(s.runArgs("--fail-fast", "-f", file).Args[1:], "--timeout", "2m")...).exits(9).Says("CrashLoopBackOff", "is left as it is").Has("out\n")
+	runWherry(t, nil, append(s.runArgs("--fail-fast", "-f", file).Args[1:], "--timeout", "2m")...).exits(9).Says("CrashLoopBackOff", "was not deleted").Has("out\n")
 	if p := s.Get("p"); p.DeletionTimestamp != nil {
 		t.Error("the pod is being deleted")
 	}

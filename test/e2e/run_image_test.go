@@ -52,7 +52,7 @@ func TestRunImage(t *testing.T) {
 		t.Errorf("-d printed %q", name)
 	}
 	s.Kubectl("exec", "kept", "--", "true")
-	s.runImage("--name", "kept", images.BusyboxRef).exits(125).Says("exists already", "another --name")
+	s.runImage("--name", "kept", images.BusyboxRef).exits(125).Says("already exists", "another --name")
 	s.Delete("kept")
 }
 
@@ -121,6 +121,6 @@ func TestRunSources(t *testing.T) {
 		t.Errorf("it printed %q", r.Out)
 	}
 	s.runImage("-f", manifestFile(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}\n")).exits(125).
-		Says("a run does not take a Deployment", "make one of its spec.template")
+		Says("wherry run does not support Deployment", "make one from its spec.template")
 	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).Says("make it first, with wherry kubectl apply -f")
 }

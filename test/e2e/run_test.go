@@ -66,7 +66,7 @@ func TestRunExitCodeAndOutput(t *testing.T) {
 	}
 	s.Kubectl("get", "pod", "fine") // without --rm it stays
 	again := runWherry(t, nil, "run", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, strings.ReplaceAll(runTwo, "two", "fine"))).exits(125)
-	again.Says("fine exists already", "generateName")
+	again.Says("fine already exists", "generateName")
 	s.Kubectl("get", "pod", "fine") // and the failed run did not delete what was not its own
 }
 
@@ -135,11 +135,11 @@ spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: TOOL, arg
 	s.Delete("p")
 	s.WaitGone(pod)
 	runWherry(t, nil, "run", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).
-		Says("not done after 2s", "is left as it is", "wherry debug -n "+s.Namespace+" p")
+		Says("not finished after 2s", "was not deleted", "wherry debug -n "+s.Namespace+" p")
 	pod = s.Get("p")
 	s.Delete("p")
 	s.WaitGone(pod)
-	runWherry(t, nil, "run", "--rm", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).Says("not done after 2s")
+	runWherry(t, nil, "run", "--rm", "--timeout", "2s", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-f", manifestFile(t, text)).exits(124).Says("not finished after 2s")
 	if pods := s.Kubectl("get", "pods", "-o", "name").Out; pods != "" {
 		t.Errorf("left: %s", pods)
 	}

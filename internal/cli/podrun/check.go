@@ -21,14 +21,14 @@ func check(client kubernetes.Interface, objects []manifest.Object) error {
 	var errs []error
 	for _, o := range objects {
 		if _, ok := verbsFor(client, "", o.Object); !ok {
-			errs = append(errs, fmt.Errorf("%s: a run does not take a %s: %s", place(o), o.GVK.Kind, instead(o, serves(client, o))))
+			errs = append(errs, fmt.Errorf("%s: wherry run does not support %s: %s", place(o), o.GVK.Kind, instead(o, serves(client, o))))
 		}
 		if _, ok := o.Object.(*corev1.Pod); ok {
 			pods++
 		}
 	}
 	if pods == 0 && len(errs) == 0 {
-		return errors.New("the manifest holds no pod to run; use wherry kubectl apply for other objects")
+		return errors.New("there is no pod in the manifest; use wherry kubectl apply for other objects")
 	}
 	return errors.Join(errs...)
 }
@@ -51,11 +51,11 @@ func serves(client kubernetes.Interface, o manifest.Object) bool {
 func instead(o manifest.Object, served bool) string {
 	switch path := templateOf(o.Object); {
 	case served:
-		return fmt.Sprintf("make it first, with wherry kubectl apply -f, in a manifest without pods; a run takes pods and %s", theirs)
+		return fmt.Sprintf("create it first, with wherry kubectl apply -f and a manifest without pods; wherry run supports pods and %s", theirs)
 	case path != "":
-		return fmt.Sprintf("there are only pods here: make one of its %s, with apiVersion: v1, kind: Pod, a metadata.name, and the template's spec", path)
+		return fmt.Sprintf("only pods can be run here: make one from its %s, with apiVersion: v1, kind: Pod, a metadata.name, and the template's spec", path)
 	}
-	return "the server does not have this kind: leave it out; a run takes pods and " + theirs
+	return "the server does not have this kind: leave it out; wherry run supports pods and " + theirs
 }
 
 // theirs is what pods use.

@@ -123,7 +123,7 @@ func (f *follower) end() (*corev1.Pod, int, error) {
 type goneError struct{ pod *corev1.Pod }
 
 func (e *goneError) Error() string {
-	return fmt.Sprintf("pod %s/%s was deleted by somebody else before it ended", e.pod.Namespace, e.pod.Name)
+	return fmt.Sprintf("pod %s/%s was deleted by someone else before it ended", e.pod.Namespace, e.pod.Name)
 }
 
 // drain lets the logs of an ended pod come in whole. They end by themselves with their containers.
@@ -177,7 +177,7 @@ func (f *follower) attach(ctx context.Context, pod *corev1.Pod, container string
 	case refused:
 		f.copyLogs(ctx, container)
 	default:
-		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session broke off: " + err.Error(), Trouble: true})
+		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session was interrupted: " + err.Error(), Trouble: true})
 	}
 }
 
@@ -207,7 +207,7 @@ func (f *follower) copyLog(ctx context.Context, container, which string) {
 		_, err = io.Copy(w, stream)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log breaks off: " + err.Error(), Trouble: true})
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log was cut off: " + err.Error(), Trouble: true})
 	}
 }
 

@@ -114,7 +114,7 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 		case err == nil:
 		case apierrors.IsAlreadyExists(err) && !isPod:
 		case apierrors.IsAlreadyExists(err):
-			errs = append(errs, fmt.Errorf("%s: pod %s/%s exists already; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
+			errs = append(errs, fmt.Errorf("%s: pod %s/%s already exists; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
 				place(o), ns, m.GetName(), ns, m.GetName(), nameOfItsOwn(o)))
 		default:
 			errs = append(errs, refused(o, err))

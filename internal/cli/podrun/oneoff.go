@@ -137,13 +137,13 @@ func user(text string) (*corev1.SecurityContext, error) {
 	uid, gid, both := strings.Cut(text, ":")
 	u, err := strconv.ParseInt(uid, 10, 32)
 	if err != nil || u < 0 {
-		return nil, fmt.Errorf("--user %s: give numbers, UID or UID:GID, for example 1000:1000", text)
+		return nil, fmt.Errorf("--user %s: use numeric IDs, UID or UID:GID, for example 1000:1000", text)
 	}
 	s := &corev1.SecurityContext{RunAsUser: &u}
 	if both {
 		g, err := strconv.ParseInt(gid, 10, 32)
 		if err != nil || g < 0 {
-			return nil, fmt.Errorf("--user %s: give numbers, UID or UID:GID, for example 1000:1000", text)
+			return nil, fmt.Errorf("--user %s: use numeric IDs, UID or UID:GID, for example 1000:1000", text)
 		}
 		s.RunAsGroup = &g
 	}
@@ -157,7 +157,7 @@ func (o OneOff) environment(here Here) ([]corev1.EnvVar, error) {
 	add := func(text, where string) error {
 		name, value, given := strings.Cut(text, "=")
 		if name == "" {
-			return fmt.Errorf("%s: %q has no name: write NAME=VALUE, or NAME to hand on the one that is set here", where, text)
+			return fmt.Errorf("%s: %q has no name: write NAME=VALUE, or NAME to pass on its value from here", where, text)
 		}
 		if !given {
 			if value, given = here.Getenv(name); !given {
@@ -212,11 +212,11 @@ func volume(text, folder string) (corev1.VolumeSource, corev1.VolumeMount, error
 			mount.ReadOnly = true
 		case "rw":
 		default:
-			return source, mount, fmt.Errorf("-v %s: the end is ro or rw, not %q", text, parts[2])
+			return source, mount, fmt.Errorf("-v %s: the last part must be ro or rw, not %q", text, parts[2])
 		}
 	}
 	if len(parts) > 3 || !filepath.IsAbs(mount.MountPath) {
-		return source, mount, fmt.Errorf("-v %s: write HOST:PATH or HOST:PATH:ro, with the container's PATH from the root, for example -v ./data:/data", text)
+		return source, mount, fmt.Errorf("-v %s: write HOST:PATH or HOST:PATH:ro, with an absolute PATH in the container, for example -v ./data:/data", text)
 	}
 	if len(parts) == 1 {
 		source.EmptyDir = &corev1.EmptyDirVolumeSource{}
@@ -224,7 +224,7 @@ func volume(text, folder string) (corev1.VolumeSource, corev1.VolumeMount, error
 	}
 	host := parts[0]
 	if !strings.Contains(host, "/") && host != "." && host != ".." {
-		return source, mount, fmt.Errorf("-v %s: there are no volumes by name here: name a folder or file of this machine, for example -v ./%s:%s", text, host, mount.MountPath)
+		return source, mount, fmt.Errorf("-v %s: there are no named volumes here: name a folder or file on this machine, for example -v ./%s:%s", text, host, mount.MountPath)
 	}
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(folder, host)
@@ -235,7 +235,7 @@ func volume(text, folder string) (corev1.VolumeSource, corev1.VolumeMount, error
 
 // port reads [IP:]HOST:CONTAINER[/PROTOCOL].
 func port(text string) (corev1.ContainerPort, error) {
-	bad := fmt.Errorf("-p %s: write HOST:CONTAINER, the port of this machine and the container's, for example -p 8080:80, -p 127.0.0.1:8080:80 or -p 53:53/udp", text)
+	bad := fmt.Errorf("-p %s: write HOST:CONTAINER, this machine's port and the container's, for example -p 8080:80, -p 127.0.0.1:8080:80 or -p 53:53/udp", text)
 	rest, protocol, _ := strings.Cut(text, "/")
 	p := corev1.ContainerPort{Protocol: corev1.Protocol(strings.ToUpper(protocol))}
 	switch p.Protocol {

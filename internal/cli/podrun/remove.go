@@ -91,7 +91,7 @@ func (r *Runner) leave(why error, pods []*corev1.Pod) error {
 		lines = append(lines, advice(p))
 	}
 	if r.ServerEnds && len(lines) > 1 {
-		lines = append(lines, "the server ends with this run, and what runs goes on without one: start one first (sudo wherry server)")
+		lines = append(lines, "the server ends with this run, and the pods would keep running without one: start a server first (sudo wherry server)")
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
@@ -102,6 +102,6 @@ func advice(p *corev1.Pod) string {
 	if p.Namespace != metav1.NamespaceDefault {
 		in = " -n " + p.Namespace
 	}
-	return fmt.Sprintf("pod %s/%s is left as it is: look into it (wherry debug%s %s), or delete it (wherry kubectl delete pod%s %s)",
+	return fmt.Sprintf("pod %s/%s was not deleted: debug it (wherry debug%s %s), or delete it (wherry kubectl delete pod%s %s)",
 		p.Namespace, p.Name, in, p.Name, in, p.Name)
 }

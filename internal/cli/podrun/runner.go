@@ -68,7 +68,7 @@ var errTimeout = errors.New("timeout")
 // interruption is the signal that ended a run.
 type interruption struct{ signal os.Signal }
 
-func (i *interruption) Error() string { return "ended by " + i.signal.String() }
+func (i *interruption) Error() string { return "terminated by " + i.signal.String() }
 
 func (i *interruption) code() int {
 	if n, ok := i.signal.(syscall.Signal); ok {
@@ -128,7 +128,7 @@ func notYet(detached bool) string {
 	if detached {
 		return "not ready"
 	}
-	return "not done"
+	return "not finished"
 }
 
 // codeOf is the exit code of a run that ended before it had pods to attend to, or by a signal.
@@ -217,7 +217,7 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 				cancel(cut)
 				continue
 			}
-			r.Screen.Say("not done after %s; deleting", r.Options.Timeout)
+			r.Screen.Say("not finished after %s; deleting", r.Options.Timeout)
 			if err := r.deletePods(ctx, pods, nil); err != nil {
 				cancel(err)
 			}

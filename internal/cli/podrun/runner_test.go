@@ -235,9 +235,9 @@ func TestTimeout(t *testing.T) {
 		want string
 		left int
 	}{
-		"left":     {Options{}, "124 not done after 50ms\npod default/web is left as it is: look into it (wherry debug web), or delete it (wherry kubectl delete pod web)", 1},
-		"detached": {Options{Detach: true}, "124 not ready after 50ms\npod default/web is left as it is", 1},
-		"removed":  {Options{Remove: true}, "124 not done after 50ms", 0},
+		"left":     {Options{}, "124 not finished after 50ms\npod default/web was not deleted: debug it (wherry debug web), or delete it (wherry kubectl delete pod web)", 1},
+		"detached": {Options{Detach: true}, "124 not ready after 50ms\npod default/web was not deleted", 1},
+		"removed":  {Options{Remove: true}, "124 not finished after 50ms", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -342,15 +342,15 @@ func TestDeletedByAnother(t *testing.T) {
 	if err := w.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(end, "pod default/web was deleted by somebody else")
+	w.expect(end, "pod default/web was deleted by someone else")
 }
 
 // Nothing is half done: a manifest with one bad object creates none.
 func TestBadManifestsCreateNothing(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"no pod":           {"{apiVersion: v1, kind: Secret, metadata: {name: s}}", "holds no pod to run"},
-		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: a run does not take a Deployment: there are only pods here: make one of its spec.template"},
-		"pod exists":       {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: there}, spec: {}}", "f.yaml:2: pod default/there exists already"},
+		"no pod":           {"{apiVersion: v1, kind: Secret, metadata: {name: s}}", "there is no pod in the manifest"},
+		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: wherry run does not support Deployment: only pods can be run here: make one from its spec.template"},
+		"pod exists":       {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: there}, spec: {}}", "f.yaml:2: pod default/there already exists"},
 		"server refuses":   {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: {}}", "f.yaml:2: spec.containers: Required value"},
 	}
 	for name, c := range cases {

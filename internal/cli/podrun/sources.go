@@ -33,7 +33,7 @@ func (s Sources) Read(ctx context.Context, names []string) ([]manifest.Object, e
 	stdin := false
 	for _, name := range names {
 		if name == "-" && stdin {
-			return nil, errors.New("-f - is given twice, and standard input can be read once")
+			return nil, errors.New("-f - is given twice, but standard input can only be read once")
 		}
 		stdin = stdin || name == "-"
 		objects, err := s.source(ctx, name)
@@ -96,7 +96,7 @@ func (s Sources) readFolder(ctx context.Context, folder string) ([]manifest.Obje
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no manifest in this folder: none of its files ends in %s", folder, strings.Join(manifestEndings, ", "))
+		return nil, fmt.Errorf("%s: there is no manifest in this folder: none of its files ends in %s", folder, strings.Join(manifestEndings, ", "))
 	}
 	return s.Read(ctx, names)
 }
@@ -121,7 +121,7 @@ func (s Sources) fetch(ctx context.Context, url string) ([]manifest.Object, erro
 		return nil, fmt.Errorf("%s: the server answered %s", url, resp.Status)
 	}
 	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
-		return nil, fmt.Errorf("%s is a web page, not a manifest: look there for the address of the file itself (on GitHub: Raw)", url)
+		return nil, fmt.Errorf("%s is a web page, not a manifest: find the address of the file itself (on GitHub: Raw)", url)
 	}
 	return manifest.Read(url, resp.Body)
 }

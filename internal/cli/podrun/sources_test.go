@@ -56,7 +56,7 @@ func TestSources(t *testing.T) {
 		"folder":       {[]string{folder}, "web b c"},
 		"URL":          {[]string{srv.URL + "/pod.yaml"}, "web"},
 		"several":      {[]string{folder + "/b.yml", "-", folder + "/a.yaml"}, "b in web"},
-		"stdin twice":  {[]string{"-", "-"}, "standard input can be read once"},
+		"stdin twice":  {[]string{"-", "-"}, "standard input can only be read once"},
 		"empty folder": {[]string{empty}, "no manifest in this folder"},
 		"faults":       {[]string{bad, folder}, "1.yaml:1: apiVersion: is missing; a pod's is v1\n" + bad + "/2.yaml:1: kind: is missing"},
 		"no such URL":  {[]string{srv.URL + "/none"}, "the server answered 404 Not Found"},
@@ -83,7 +83,7 @@ func TestSources(t *testing.T) {
 // What a run does not take gets the advice that works: it depends on whether the server has that kind.
 func TestInstead(t *testing.T) {
 	o := manifest.Object{GVK: schema.GroupVersionKind{Kind: "Deployment"}, Object: &appsv1.Deployment{}}
-	if got := instead(o, false); !strings.Contains(got, "make one of its spec.template") {
+	if got := instead(o, false); !strings.Contains(got, "make one from its spec.template") {
 		t.Error(got)
 	}
 	if got := instead(o, true); !strings.Contains(got, "wherry kubectl apply -f") {

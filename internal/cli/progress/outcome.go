@@ -33,7 +33,7 @@ func failure(pod *corev1.Pod) (int, string) {
 	if pod.Status.Reason != "" {
 		return 1, reasoned(pod.Status.Reason, pod.Status.Message)
 	}
-	return 1, "the pod failed and does not say why"
+	return 1, "the pod failed without saying why"
 }
 
 func firstFailed(list []corev1.ContainerStatus) (name string, first *corev1.ContainerStateTerminated) {

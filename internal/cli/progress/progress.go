@@ -60,7 +60,7 @@ func scheduled(old, new *corev1.Pod, add func(Line)) {
 		return
 	}
 	if was := condition(old, corev1.PodScheduled); was == nil || was.Message != c.Message {
-		add(Line{Text: "waits for a node: " + c.Message, Trouble: true, Cause: true})
+		add(Line{Text: "waiting for a node: " + c.Message, Trouble: true, Cause: true})
 	}
 }
 
@@ -95,7 +95,7 @@ func container(old, new corev1.ContainerStatus, add func(Line)) {
 			return
 		}
 		if new.RestartCount > 0 {
-			say(false, "started again (restart %d)", new.RestartCount)
+			say(false, "restarted (restart %d)", new.RestartCount)
 		} else {
 			say(false, "started")
 		}
@@ -114,7 +114,7 @@ func ended(t *corev1.ContainerStateTerminated) string {
 	var b strings.Builder
 	switch {
 	case t.Reason == "OOMKilled":
-		fmt.Fprintf(&b, "killed for using more memory than its limit (OOMKilled, exit code %d)", t.ExitCode)
+		fmt.Fprintf(&b, "killed because it used more memory than its limit (OOMKilled, exit code %d)", t.ExitCode)
 	case t.ExitCode == 0:
 		b.WriteString("completed")
 	case t.Signal != 0:

@@ -76,7 +76,7 @@ func TestDiff(t *testing.T) {
 	}{
 		"nothing new":        {pod(node), pod(node), ""},
 		"scheduled":          {nil, pod(node), "scheduled to node n1"},
-		"unschedulable":      {pod(), pod(cond("PodScheduled", "False", "Unschedulable", "0/1 nodes: too little cpu")), "waits for a node: 0/1 nodes: too little cpu"},
+		"unschedulable":      {pod(), pod(cond("PodScheduled", "False", "Unschedulable", "0/1 nodes: too little cpu")), "waiting for a node: 0/1 nodes: too little cpu"},
 		"unschedulable once": {pod(cond("PodScheduled", "False", "", "m")), pod(cond("PodScheduled", "False", "", "m")), ""},
 		"sandbox":            {pod(), pod(cond("PodReadyToStartContainers", "True", "", ""), ip), "sandbox is up, address 10.0.0.5"},
 		"creating is quiet":  {pod(), pod(init_("fetch", waiting("PodInitializing", "")), main_("a", waiting("ContainerCreating", ""), 0)), ""},
@@ -88,9 +88,9 @@ func TestDiff(t *testing.T) {
 		"init done":          {pod(init_("fetch", running(0))), pod(init_("fetch", exited(0, 0, 2))), "fetch: completed after 2s"},
 		"init then main":     {pod(), pod(main_("a", running(3), 0), init_("fetch", exited(0, 2, 2))), "fetch: completed|a: started"},
 		"failed":             {pod(main_("a", running(0), 0)), pod(main_("a", exited(3, 0, 5), 0)), "a: failed with exit code 3 after 5s"},
-		"out of memory":      {pod(main_("a", running(0), 0)), pod(main_("a", oom, 0)), "a: killed for using more memory than its limit (OOMKilled, exit code 137) after 2s"},
-		"restart unseen end": {pod(main_("a", running(1), 0)), pod(crashed), "a: failed with exit code 3|a: started again (restart 1)"},
-		"restart":            {pod(main_("a", exited(1, 0, 1), 0)), pod(main_("a", running(2), 1)), "a: started again (restart 1)"},
+		"out of memory":      {pod(main_("a", running(0), 0)), pod(main_("a", oom, 0)), "a: killed because it used more memory than its limit (OOMKilled, exit code 137) after 2s"},
+		"restart unseen end": {pod(main_("a", running(1), 0)), pod(crashed), "a: failed with exit code 3|a: restarted (restart 1)"},
+		"restart":            {pod(main_("a", exited(1, 0, 1), 0)), pod(main_("a", running(2), 1)), "a: restarted (restart 1)"},
 		"ready":              {pod(), pod(cond("Ready", "True", "", ""), ip), "ready, address 10.0.0.5"},
 		"reason":             {pod(), pod(func(p *corev1.Pod) { p.Status.Reason = "Evicted"; p.Status.Message = "disk" }), "Evicted: disk"},
 		"deletion":           {pod(), pod(gone), "is being deleted"},
@@ -126,7 +126,7 @@ func TestOutcome(t *testing.T) {
 		"an init failed":            {pod(failed, init_("fetch", exited(5, 0, 1)), main_("a", waiting("PodInitializing", ""), 0)), 5, true, "init container fetch failed with exit code 5"},
 		"evicted":                   {pod(failed, func(p *corev1.Pod) { p.Status.Reason = "Evicted"; p.Status.Message = "disk" }), 1, true, "Evicted: disk"},
 		"a code no shell can carry": {pod(failed, main_("a", exited(256, 0, 1), 0)), 1, true, "256"},
-		"nothing known":             {pod(failed), 1, true, "does not say why"},
+		"nothing known":             {pod(failed), 1, true, "without saying why"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

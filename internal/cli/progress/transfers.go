@@ -73,9 +73,9 @@ func (t *Transfers) String() string {
 		return ""
 	}
 	if t.busy == 0 {
-		return fmt.Sprintf("%d parts are here, unpacking", len(t.parts))
+		return fmt.Sprintf("%d layers downloaded, unpacking", len(t.parts))
 	}
 	bytes, total := t.sum()
 	const mib = 1 << 20
-	return fmt.Sprintf("%.1f of %.1f MiB, %.1f MiB/s, %d of %d parts", float64(bytes)/mib, float64(total)/mib, t.rate/mib, len(t.parts)-t.busy, len(t.parts))
+	return fmt.Sprintf("%.1f of %.1f MiB, %.1f MiB/s, %d of %d layers", float64(bytes)/mib, float64(total)/mib, t.rate/mib, len(t.parts)-t.busy, len(t.parts))
 }

@@ -20,10 +20,10 @@ func TestTransfers(t *testing.T) {
 		want string
 	}{
 		{nil, ""},
-		{[]Transfer{{"a", 0, 10 * mib}, {"b", mib, 0}}, "1.0 of 11.0 MiB, 1.0 MiB/s, 0 of 2 parts"},
-		{[]Transfer{{"a", 1 * mib, 10 * mib}, {"b", mib, 4 * mib}}, "2.0 of 14.0 MiB, 1.0 MiB/s, 0 of 2 parts"},
-		{[]Transfer{{"a", 3 * mib, 10 * mib}, {"c", mib, 2 * mib}}, "8.0 of 16.0 MiB, 2.5 MiB/s, 1 of 3 parts"},
-		{nil, "3 parts are here, unpacking"},
+		{[]Transfer{{"a", 0, 10 * mib}, {"b", mib, 0}}, "1.0 of 11.0 MiB, 1.0 MiB/s, 0 of 2 layers"},
+		{[]Transfer{{"a", 1 * mib, 10 * mib}, {"b", mib, 4 * mib}}, "2.0 of 14.0 MiB, 1.0 MiB/s, 0 of 2 layers"},
+		{[]Transfer{{"a", 3 * mib, 10 * mib}, {"c", mib, 2 * mib}}, "8.0 of 16.0 MiB, 2.5 MiB/s, 1 of 3 layers"},
+		{nil, "3 layers downloaded, unpacking"},
 	} {
 		all.See(at, step.now)
 		if got := all.String(); got != step.want {

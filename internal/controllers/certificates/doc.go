@@ -2,7 +2,7 @@
 
 // Package certificates answers CertificateSigningRequests: it approves those of nodes that join with a bootstrap token or renew
 // their own certificate, signs what is approved for the three signers that any cluster has for its API and its nodes, and removes
-// requests that are over.
+// completed requests.
 //
 // Decide says what is due for a request, Template what its signer makes of it; Controller does it. The law: nothing is signed that
 // nobody has approved, and no certificate says more than the request's signer allows (Kubernetes docs: "Certificates and Certificate
