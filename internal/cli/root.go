@@ -138,6 +138,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
+	root.AddCommand(newInspect(t))
 	version := newVersion(t)
 	version.GroupID = "other"
 	root.AddCommand(version)

@@ -26,7 +26,7 @@ It is ready when GET /readyz returns 200 and its node is Ready; a service manage
 leaves the pods running: the next server with the same data folder takes over. To remove everything: wherry purge.
 
 Exit codes: 1 failure, 2 incorrect usage, 10 not root, 11 port in use, 12 data folder in use, 13 data folder of a newer version, 14
-disk full, 15 data folder cannot be used.`,
+disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
 		Example: `  # the server of this machine
   sudo wherry server
 
@@ -59,6 +59,7 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 		return err
 	}
 	opts.Flags = configz.Flags(logs.all)
+	opts.Inspector = inspector()
 	s, err := server.New(opts, log)
 	if err != nil {
 		return &Exit{exitUsage, err}

@@ -60,6 +60,7 @@ type Options struct {
 	EtcdCertFile string
 	EtcdKeyFile  string
 	EtcdPrefix   string
+	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
 
 	Authentication  api.Authentication
 	SigningDuration time.Duration // how long certificates live at most that are signed on request

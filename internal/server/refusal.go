@@ -20,6 +20,7 @@ const (
 	ExitNewerVersion = 13
 	ExitDiskFull     = 14
 	ExitFolder       = 15
+	ExitStore        = 16
 )
 
 func (r *Refusal) Error() string {

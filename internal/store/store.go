@@ -39,6 +39,9 @@ const (
 type Config struct {
 	Dir    string // etcd's own folder; made when missing
 	Logger *slog.Logger
+	// Inspector is the command that reads a database file in a process of its own (inspect.Child); empty: it is read in this one, which
+	// a damaged one may end.
+	Inspector []string
 	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store does not
 	// answer any more then, and what waits for it waits for ever; the process ought to end.
 	Failed func(error)
@@ -50,6 +53,7 @@ type Etcd struct {
 	log      *core
 	verdict  *verdict
 	endpoint string
+	ready    bool // it has answered
 	lock     *os.File
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
 
@@ -79,47 +83,18 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := checkRoom(cfg.Dir); err != nil {
 		return nil, err
 	}
+	if err := sound(ctx, cfg); err != nil {
+		return nil, err
+	}
 	client, peer, err := e.sockets(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	e.endpoint = "unix://" + client.Path
-	if e.server, err = e.begin(configure(cfg.Dir, e.log, e.verdict, client, peer)); err != nil {
-		return nil, explain(cfg.Dir, err)
+	if err := e.open(ctx, cfg.Dir, configure(cfg.Dir, e.log, e.verdict, client, peer)); err != nil {
+		return nil, err
 	}
-	wait := time.NewTimer(startTimeout)
-	defer wait.Stop()
-	select {
-	case <-e.server.Server.ReadyNotify():
-		return e, nil
-	case <-e.verdict.dead:
-		return nil, explain(cfg.Dir, e.verdict.err)
-	case err := <-e.server.Err():
-		return nil, explain(cfg.Dir, err)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-wait.C:
-		return nil, fmt.Errorf("store %s: etcd was not ready within %v", cfg.Dir, startTimeout)
-	}
-}
-
-// begin starts etcd, which may give up on the way.
-func (e *Etcd) begin(c *embed.Config) (*embed.Etcd, error) {
-	type result struct {
-		server *embed.Etcd
-		err    error
-	}
-	begun := make(chan result, 1)
-	go func() {
-		server, err := embed.StartEtcd(c)
-		begun <- result{server, err}
-	}()
-	select {
-	case r := <-begun:
-		return r.server, r.err
-	case <-e.verdict.dead:
-		return nil, e.verdict.err
-	}
+	return e, nil
 }
 
 func configure(dir string, log *core, last *verdict, client, peer url.URL) *embed.Config {
@@ -169,10 +144,7 @@ func (e *Etcd) Close() error {
 			default:
 			}
 			e.log.mute() // etcd reports each listener that closes as an error
-			e.server.Close()
-			for err := range drain(e.server.Err()) {
-				e.closeErr = errors.Join(e.closeErr, err)
-			}
+			e.closeErr = e.end()
 		}
 		for _, f := range []*os.File{e.dir, e.lock} {
 			if f != nil {
@@ -181,21 +153,6 @@ func (e *Etcd) Close() error {
 		}
 	})
 	return e.closeErr
-}
-
-func drain(errs <-chan error) func(func(error) bool) {
-	return func(yield func(error) bool) {
-		for {
-			select {
-			case err, ok := <-errs:
-				if !ok || !yield(err) {
-					return
-				}
-			default:
-				return
-			}
-		}
-	}
 }
 
 // sockets names the client and the peer socket in dir. A folder whose path is too long for a socket address is reached through
