@@ -4,10 +4,12 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/creack/pty"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/test/images"
 )
@@ -38,6 +40,29 @@ func TestKubectlRunAttach(t *testing.T) {
 		c.code()
 		if out := c.Text(); strings.Count(out, "hi\r\n") != 1 || strings.Count(out, "there\r\n") != 1 {
 			t.Errorf("on a terminal, %d: it printed %q", i, out)
+		}
+	}
+}
+
+// EC-16: attaching to a container that has ended, in a pod that goes on, shows its log once and ends well, with standard input and without.
+func TestAttachToAnEndedContainer(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := shared(t)
+	script := "echo hi; echo there >&2; exit 3"
+	s.Apply(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"half"},"spec":{"restartPolicy":"Never","terminationGracePeriodSeconds":0,
+		"containers":[{"name":"short","image":%[1]q,"command":["sh","-c",%[2]q]},{"name":"long","image":%[1]q,"command":["sleep","1000"]}]}}`,
+		images.BusyboxRef, script))
+	s.Wait("half", "short has ended", func(p *corev1.Pod) bool {
+		return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == "short" && c.State.Terminated != nil })
+	})
+	for _, flags := range [][]string{nil, {"-i"}} {
+		p := s.Start(append([]string{"attach", "--quiet", "half", "-c", "short"}, flags...)...)
+		if p.In != nil {
+			_ = p.In.Close()
+		}
+		if code := p.Wait(); code != 0 || p.Out.Text() != "hi\n" || p.Err.Text() != "there\n" {
+			t.Errorf("attach %v: code %d, %q, %q", flags, code, p.Out.Text(), p.Err.Text())
 		}
 	}
 }

@@ -36,4 +36,4 @@ type Host interface {
 // LogReader writes the container log in file path (CRI format) to stdout and stderr, as opts asks: follow, tail, since,
 // timestamps, limit. When following it ends after running says false and all is read, or when ctx is done. A nil writer
 // means that stream is not wanted.
-type LogReader func(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) error
+type LogReader func(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) (to int64, err error)

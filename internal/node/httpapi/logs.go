@@ -32,9 +32,6 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, fail(http.StatusBadRequest, "%w", whyNoLog(pod, name, opts.Previous, err)))
 		return
 	}
-	if !opts.Follow && !opts.Previous {
-		s.read.note(r.URL.Query().Get("reader"), path, time.Now())
-	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &sender{w: w}
 	if opts.Follow {
@@ -50,7 +47,10 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 			stdout = nil
 		}
 	}
-	err = s.config.Logs(r.Context(), path, opts, s.runs(r, pod, name, opts), stdout, stderr)
+	to, err := s.config.Logs(r.Context(), path, opts, s.runs(r, pod, name, opts), stdout, stderr)
+	if err == nil && !opts.Follow && !opts.Previous && opts.Stream == nil {
+		s.read.note(r.URL.Query().Get("reader"), path, to, time.Now())
+	}
 	if err == nil || r.Context().Err() != nil {
 		return
 	}

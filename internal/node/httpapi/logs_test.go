@@ -46,8 +46,8 @@ func TestContainerLogs(t *testing.T) {
 
 func TestLogThatIsNotThere(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Logs = func(context.Context, string, *corev1.PodLogOptions, func() bool, io.Writer, io.Writer) error {
-			return errors.New("file is gone")
+		c.Logs = func(context.Context, string, *corev1.PodLogOptions, func() bool, io.Writer, io.Writer) (int64, error) {
+			return 0, errors.New("file is gone")
 		}
 	})
 	if status, body := w.get(w.masters, "/containerLogs/default/web/main"); status != 400 || !strings.Contains(body, "file is gone") {
@@ -80,21 +80,21 @@ func TestWhyNoLogImages(t *testing.T) {
 func TestFollow(t *testing.T) {
 	next := make(chan string)
 	w := newWorld(t, func(c *Config) {
-		c.Logs = func(ctx context.Context, _ string, o *corev1.PodLogOptions, running func() bool, out, _ io.Writer) error {
+		c.Logs = func(ctx context.Context, _ string, o *corev1.PodLogOptions, running func() bool, out, _ io.Writer) (int64, error) {
 			if !o.Follow || !running() {
-				return errors.New("not following a running container")
+				return 0, errors.New("not following a running container")
 			}
 			for {
 				select {
 				case line := <-next:
 					if _, err := io.WriteString(out, line); err != nil {
-						return err
+						return 0, err
 					}
 				case <-ctx.Done():
-					return ctx.Err()
+					return 0, ctx.Err()
 				case <-time.After(10 * time.Millisecond):
 					if !running() {
-						return nil
+						return 0, nil
 					}
 				}
 			}

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	client "k8s.io/client-go/tools/remotecommand"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -45,12 +47,8 @@ type position struct {
 	at     time.Time
 }
 
-// note remembers that a log is about to be read to its end. Other API servers do not say by whom: then all are the reader "". What is written to it meanwhile is shown twice rather than never.
-func (l *readLogs) note(reader, path string, now time.Time) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return
-	}
+// note remembers how far a log was read. Other API servers do not say by whom: then all are the reader "".
+func (l *readLogs) note(reader, path string, offset int64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k, p := range l.last {
@@ -61,7 +59,7 @@ func (l *readLogs) note(reader, path string, now time.Time) {
 	if l.last == nil {
 		l.last = map[readLog]position{}
 	}
-	l.last[readLog{reader, path}] = position{info.Size(), now}
+	l.last[readLog{reader, path}] = position{offset, now}
 }
 
 // known is how much of a log somebody knows.
@@ -76,7 +74,7 @@ func (l *readLogs) known(reader, path string, now time.Time) int64 {
 }
 
 // serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and what the runtime
-// streams from then on. location is the runtime's stream.
+// streams from then on. location is the runtime's stream, nil if the container has ended: then its log is all there is.
 func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL, o streams) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -99,8 +97,8 @@ type replayed struct {
 	s        *Server
 	o        streams
 	path     string
-	location *url.URL
-	from     int64 // of the log
+	location *url.URL // nil: the container has ended
+	from     int64    // of the log
 }
 
 // AttachContainer implements remotecommand.Attacher. The log is read before the runtime is asked for its stream, so nothing comes twice. What
@@ -116,6 +114,9 @@ func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.R
 	}
 	at, err := logs.Replay(a.path, a.from, replayMost, stdout, stderr)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if a.location == nil {
 		return err
 	}
 	live := &atomic.Int64{}
@@ -201,4 +202,32 @@ func (q sizeQueue) Next() *client.TerminalSize {
 		}
 		return &client.TerminalSize{Width: size.Width, Height: size.Height}
 	}
+}
+
+// replayOf is the log that is shown to who attaches; "" if there is none, and then there is nothing to show.
+func (s *Server) replayOf(r *http.Request) string {
+	pod, name, err := s.containerOf(r)
+	if err != nil {
+		return ""
+	}
+	path, err := s.config.Host.LogPath(pod.UID, name, false)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// leftLog says whether a container that cannot be attached to has ended and left its log. Clients learn from the pod's status how it
+// ended: kubectl run takes an attachment that fails for one that showed nothing, and prints the log once more. Debug containers are left
+// out, as their output is kept elsewhere.
+func (s *Server) leftLog(r *http.Request, id, path string) bool {
+	pod, name, err := s.containerOf(r)
+	if err != nil || slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
+		return false
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	st, err := s.config.CRI.Runtime.ContainerStatus(r.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
+	return err == nil && st.GetStatus().GetState() == runtimeapi.ContainerState_CONTAINER_EXITED
 }

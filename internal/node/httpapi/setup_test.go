@@ -113,9 +113,9 @@ func (h *host) LogPath(_ types.UID, name string, previous bool) (string, error) 
 func (h *host) Changed() <-chan struct{} { return nil }
 
 // copyLog is a LogReader: it says what it was asked, then what the options' limit says how often.
-func copyLog(_ context.Context, path string, o *corev1.PodLogOptions, _ func() bool, stdout, stderr io.Writer) error {
+func copyLog(_ context.Context, path string, o *corev1.PodLogOptions, _ func() bool, stdout, stderr io.Writer) (int64, error) {
 	if strings.HasSuffix(path, "missing") {
-		return os.ErrNotExist
+		return 0, os.ErrNotExist
 	}
 	if stdout != nil {
 		_, _ = io.WriteString(stdout, "out of "+path+"\n")
@@ -123,7 +123,7 @@ func copyLog(_ context.Context, path string, o *corev1.PodLogOptions, _ func() b
 	if stderr != nil {
 		_, _ = io.WriteString(stderr, "err of "+path+"\n")
 	}
-	return nil
+	return 0, nil
 }
 
 func newWorld(t *testing.T, change ...func(*Config)) *world {

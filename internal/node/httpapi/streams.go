@@ -109,9 +109,14 @@ func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opt
 			return
 		}
 	}
+	path := s.replayOf(r)
 	resp, err := s.config.CRI.Runtime.Attach(r.Context(), &runtimeapi.AttachRequest{
 		ContainerId: id, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
 	})
+	if err != nil && s.leftLog(r, id, path) {
+		s.serveReplayed(w, r, id, path, nil, opts)
+		return
+	}
 	if err != nil {
 		s.refuse(w, r, inContainer(r, err))
 		return
@@ -120,10 +125,6 @@ func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opt
 	if err != nil {
 		s.refuse(w, r, err)
 		return
-	}
-	path := ""
-	if pod, name, perr := s.containerOf(r); perr == nil {
-		path, _ = s.config.Host.LogPath(pod.UID, name, false) // without a log there is nothing to show
 	}
 	s.serveReplayed(w, r, id, path, location, opts)
 }

@@ -107,7 +107,7 @@ func follow(ctx context.Context, path string, opts corev1.PodLogOptions, running
 	opts.Follow = true
 	out, done := newLines(), make(chan error, 1)
 	go func() {
-		err := Read(ctx, path, &opts, running, out, out)
+		_, err := Read(ctx, path, &opts, running, out, out)
 		out.CloseWithError(io.EOF)
 		done <- err
 	}()
@@ -183,7 +183,7 @@ func TestPL09FollowStops(t *testing.T) {
 		w.write(1)
 		r, pw := io.Pipe()
 		r.Close()
-		if err := Read(t.Context(), w.path, &corev1.PodLogOptions{Follow: true}, w.running, pw, pw); !errors.Is(err, io.ErrClosedPipe) {
+		if _, err := Read(t.Context(), w.path, &corev1.PodLogOptions{Follow: true}, w.running, pw, pw); !errors.Is(err, io.ErrClosedPipe) {
 			t.Error(err)
 		}
 	})
@@ -203,7 +203,7 @@ func TestPL09FollowStops(t *testing.T) {
 		}
 	})
 	t.Run("when no log ever came", func(t *testing.T) {
-		err := Read(t.Context(), filepath.Join(t.TempDir(), "0.log"), &corev1.PodLogOptions{Follow: true}, nil, io.Discard, io.Discard)
+		_, err := Read(t.Context(), filepath.Join(t.TempDir(), "0.log"), &corev1.PodLogOptions{Follow: true}, nil, io.Discard, io.Discard)
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}

@@ -66,6 +66,9 @@ func (l *lineReader) fill() error {
 	return err
 }
 
+// consumed is the offset of the end of the last line that next returned.
+func (l *lineReader) consumed() int64 { return l.offset - int64(len(l.buf)-l.start) }
+
 // rest returns the beginning of a line that has no end, and forgets it.
 func (l *lineReader) rest() []byte {
 	out := l.buf[l.start:]

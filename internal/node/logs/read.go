@@ -23,7 +23,9 @@ import (
 // When following, Read waits for a file that is not there yet, goes on over rotations, and returns nil after running said
 // false and all was read; or ctx's error. A nil running means that the container has ended. running is asked when the
 // runtime closes the log, and every few seconds.
-func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) error {
+//
+// It returns the offset of the file, in bytes, up to which it has read whole lines: there [Replay] goes on.
+func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) (to int64, err error) {
 	if running == nil {
 		running = func() bool { return false }
 	}
@@ -32,16 +34,17 @@ func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running 
 
 // ReadUntil is Read for callers who learn of the container's end by a channel.
 func ReadUntil(ctx context.Context, path string, opts *corev1.PodLogOptions, done <-chan struct{}, stdout, stderr io.Writer) error {
-	return read(ctx, path, opts, ending{done: done}, stdout, stderr)
+	_, err := read(ctx, path, opts, ending{done: done}, stdout, stderr)
+	return err
 }
 
-func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end ending, stdout, stderr io.Writer) error {
+func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end ending, stdout, stderr io.Writer) (int64, error) {
 	out, lines := newOutput(opts, stdout, stderr)
 	f := &follower{path: path, out: out, end: end}
 	if opts.Follow {
 		w, err := watch(filepath.Dir(path))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer w.stop()
 		f.watcher = w
@@ -55,9 +58,9 @@ func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end endi
 		err = f.run(ctx)
 	}
 	if errors.Is(err, errEnough) {
-		return nil
+		err = nil
 	}
-	return err
+	return f.read, err
 }
 
 func newOutput(opts *corev1.PodLogOptions, stdout, stderr io.Writer) (*output, int64) {
@@ -95,6 +98,7 @@ type follower struct {
 
 	file  *os.File
 	lines *lineReader
+	read  int64 // of the file: the end of the last line that was handed on
 }
 
 // open opens the log. A log that is followed may have to be waited for.
@@ -182,6 +186,7 @@ func (f *follower) run(ctx context.Context) error {
 
 // drain writes what is there.
 func (f *follower) drain(ctx context.Context) error {
+	defer func() { f.read = f.lines.consumed() }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()

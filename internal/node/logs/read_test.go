@@ -97,7 +97,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := Read(context.Background(), path, opts, nil, &out, &out); err != nil {
+		if _, err := Read(context.Background(), path, opts, nil, &out, &out); err != nil {
 			t.Fatal(err)
 		}
 		if limit >= 0 && int64(out.Len()) > limit {
@@ -126,7 +126,7 @@ func logFile(t testing.TB, entries ...string) string {
 func get(t testing.TB, path string, opts corev1.PodLogOptions) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Read(context.Background(), path, &opts, nil, &out, &out); err != nil {
+	if _, err := Read(context.Background(), path, &opts, nil, &out, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -176,25 +176,25 @@ func TestPL09Read(t *testing.T) {
 	}
 	t.Run("two writers", func(t *testing.T) {
 		var out, err bytes.Buffer
-		if e := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, &out, &err); e != nil {
+		if _, e := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, &out, &err); e != nil {
 			t.Fatal(e)
 		}
 		if out.String() != "one\n\ndrei\r\n四四四\nunfinished" || err.String() != "two\n" {
 			t.Errorf("%q and %q", out.String(), err.String())
 		}
-		if e := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, nil, nil); e != nil {
+		if _, e := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, nil, nil); e != nil {
 			t.Error(e)
 		}
 	})
 	t.Run("not there", func(t *testing.T) {
-		if err := Read(t.Context(), path+"x", &corev1.PodLogOptions{}, nil, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
+		if _, err := Read(t.Context(), path+"x", &corev1.PodLogOptions{}, nil, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}
 	})
 	t.Run("a writer that fails", func(t *testing.T) {
 		r, w := io.Pipe()
 		r.CloseWithError(errors.New("gone away"))
-		if err := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, w, w); err == nil || err.Error() != "gone away" {
+		if _, err := Read(t.Context(), path, &corev1.PodLogOptions{}, nil, w, w); err == nil || err.Error() != "gone away" {
 			t.Error(err)
 		}
 	})
@@ -284,7 +284,7 @@ func TestPL09TailIsTheEndOfTheWhole(t *testing.T) {
 		defer os.Remove(path)
 		k := rapid.IntRange(0, len(lines)+2).Draw(t, "tail")
 		var out bytes.Buffer
-		if err := Read(context.Background(), path, &corev1.PodLogOptions{TailLines: ptr(int64(k))}, nil, &out, &out); err != nil {
+		if _, err := Read(context.Background(), path, &corev1.PodLogOptions{TailLines: ptr(int64(k))}, nil, &out, &out); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.Join(lines[max(len(lines)-k, 0):], ""); out.String() != want {
