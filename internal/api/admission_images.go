@@ -17,7 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // imageAuditKey is where the audit log has what image policies with the action Audit have against a request.
@@ -30,12 +32,14 @@ type imagePolicies struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 	stored    *ruled
 	fixed     []imagepolicy.ImagePolicy // of the configuration file
+	// names are those under which nodes know the image of an id; node is where the pod is, "" if that is not decided.
+	names func(ctx context.Context, node, id string) ([]string, error)
 }
 
 var _ admission.ValidationInterface = (*imagePolicies)(nil)
 
-func newImagePolicies(st stores, fixed []imagepolicy.ImagePolicy) *imagePolicies {
-	return &imagePolicies{namespace: st.namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed}
+func newImagePolicies(st stores, fixed []imagepolicy.ImagePolicy, locate connect.NodeLocator) *imagePolicies {
+	return &imagePolicies{namespace: st.namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
 }
 
 // Handles implements admission.Interface.
@@ -61,10 +65,11 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("no image is allowed while the image policies cannot be read: %w", err))
 	}
+	judge := p.judge(ctx, pod.Spec.NodeName)
 	var refused, noted []string
 	for i := range policies {
 		for _, use := range uses {
-			against := policies[i].Spec.Judge(use.Image)
+			against := judge(&policies[i].Spec, use.Image)
 			if against == "" {
 				continue
 			}
@@ -88,6 +93,33 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 		return nil
 	}
 	return admission.NewForbidden(a, errors.New(strings.Join(refused, "; ")))
+}
+
+// judge makes the judge of one request's images. An image that is called by its id is judged by the names that it has at the nodes, which
+// are asked once, and only if a policy wants to know.
+func (p *imagePolicies) judge(ctx context.Context, node string) func(*imagepolicy.ImagePolicySpec, string) string {
+	type answer struct {
+		names []string
+		err   error
+	}
+	known := map[string]answer{}
+	return func(policy *imagepolicy.ImagePolicySpec, image string) string {
+		if !imagename.IsID(image) {
+			return policy.Judge(image)
+		}
+		if !policy.NeedsNames() {
+			return policy.JudgeID(image, nil)
+		}
+		got, asked := known[image]
+		if !asked {
+			got.names, got.err = p.names(ctx, node, image)
+			known[image] = got
+		}
+		if got.err != nil {
+			return fmt.Sprintf("image %q is an image id, and its names cannot be checked now: %v; name the image as registry/name:tag", image, got.err)
+		}
+		return policy.JudgeID(image, got.names)
+	}
 }
 
 // of are the policies that concern a namespace, in the order of their names. A server without policies reads nothing.

@@ -61,6 +61,50 @@ func TestImagePoliciesFailClosed(t *testing.T) {
 	}
 }
 
+// TestImageIDs proves RS-12: an image called by its id is judged by what the nodes call it, asked of the node where the pod is, and
+// refused where they do not say.
+func TestImageIDs(t *testing.T) {
+	const id = "sha256:5905453c494f"
+	noEvil := imagepolicy.ImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-evil"}, Spec: imagepolicy.ImagePolicySpec{
+		Allow: []string{"**"}, Deny: []string{"evil.test/**"}, Action: imagepolicy.Enforce}}
+	for _, row := range []struct {
+		name  string
+		image string
+		names []string
+		err   error
+		want  string // "" = it passes
+	}{
+		{"an image that is denied", id, []string{"evil.test/evil:1"}, nil, `stands for image "evil.test/evil:1" is denied by evil.test/**`},
+		{"another", id, []string{"good.test/good:1"}, nil, ""},
+		{"an unknown one", id, nil, nil, "no node knows a name"},
+		{"the node does not answer", id, nil, errors.New("node n: no route to host"), "its names cannot be checked now: node n: no route to host"},
+		{"a name", "good.test/good:1", []string{"evil.test/evil:1"}, nil, ""},
+	} {
+		asked := 0
+		plugin := &imagePolicies{
+			namespace: func(context.Context, string) (*corev1.Namespace, error) { return &corev1.Namespace{}, nil },
+			stored:    &ruled{names: map[string]bool{}, loaded: true}, fixed: []imagepolicy.ImagePolicy{noEvil, noEvil},
+			names: func(_ context.Context, node, asks string) ([]string, error) {
+				if asked++; node != "here" || asks != row.image {
+					t.Errorf("%s: node %q was asked for %q", row.name, node, asks)
+				}
+				return row.names, row.err
+			},
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "here",
+			Containers: []corev1.Container{{Name: "main", Image: row.image}, {Name: "twin", Image: row.image}}}}
+		v1 := corev1.SchemeGroupVersion
+		err := plugin.Validate(t.Context(), admission.NewAttributesRecord(pod, nil, v1.WithKind("Pod"), "ns", "p", v1.WithResource("pods"), "",
+			admission.Create, nil, false, nil), nil)
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: %v, want %q", row.name, err, row.want)
+		}
+		if asked > 1 {
+			t.Errorf("%s: the nodes were asked %d times", row.name, asked)
+		}
+	}
+}
+
 // TestImagePoliciesOfAnotherServer proves EC-21: the first policy that another server on the same etcd has stored holds here too.
 func TestImagePoliciesOfAnotherServer(t *testing.T) {
 	here, there, stop := twoServers(t)

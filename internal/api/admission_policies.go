@@ -4,6 +4,10 @@ package api
 
 import (
 	"time"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
 )
 
 // defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says otherwise.
@@ -27,7 +31,7 @@ type policies struct {
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
-func newPolicies(st stores, config admissionConfig) (*policies, error) {
+func newPolicies(st stores, config admissionConfig, locate connect.NodeLocator, authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
 	security, err := config.podSecurity()
 	if err != nil {
 		return nil, err
@@ -36,7 +40,10 @@ func newPolicies(st stores, config admissionConfig) (*policies, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &policies{priorities: newPriorities(st), runtimeClasses: runtimeClasses{st["runtimeclasses"]}, images: newImagePolicies(st, fixed), secrets: newMountableSecrets(st)}
+	p := &policies{
+		priorities: newPriorities(st, authz), runtimeClasses: runtimeClasses{st["runtimeclasses"]},
+		images: newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
+	}
 	p.podSecurity, err = newPodSecurity(st, security)
 	return p, err
 }

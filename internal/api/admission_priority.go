@@ -14,6 +14,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/validation"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -22,8 +23,9 @@ import (
 // priorities gives pods the priority of their class, keeps the classes that every cluster has, and sees to it that at most one
 // class is the default for all pods.
 type priorities struct {
-	classes  *kindREST
-	defaults *ruled // whether there may be a default class
+	classes    *kindREST
+	defaults   *ruled // whether there may be a default class
+	authorizer func() authorizer.UnconditionalAuthorizer
 }
 
 var (
@@ -31,9 +33,9 @@ var (
 	_ admission.ValidationInterface = (*priorities)(nil)
 )
 
-func newPriorities(st stores) *priorities {
+func newPriorities(st stores, authorizer func() authorizer.UnconditionalAuthorizer) *priorities {
 	r := st["priorityclasses"]
-	return &priorities{classes: r, defaults: newRuledBy(r, func(obj runtime.Object) bool {
+	return &priorities{classes: r, authorizer: authorizer, defaults: newRuledBy(r, func(obj runtime.Object) bool {
 		class, ok := obj.(*schedulingv1.PriorityClass)
 		return ok && class.GlobalDefault
 	})}
@@ -103,6 +105,9 @@ func (p *priorities) defaultClasses(ctx context.Context) (all []schedulingv1.Pri
 
 // Validate implements admission.ValidationInterface.
 func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if pod, ok := newPod(a); ok {
+		return mayBeCritical(ctx, a, pod, p.authorizer())
+	}
 	if a.GetResource().GroupResource() != p.classes.kind.resource() || a.GetSubresource() != "" {
 		return nil
 	}

@@ -131,7 +131,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.dynamic, err = newDynamic(s.stores, s.schemes, settled.admission, s.log, s.newPluginParts); err != nil {
 		return nil, err
 	}
-	if s.policies, err = newPolicies(s.stores, settled.admission); err != nil {
+	if s.policies, err = newPolicies(s.stores, settled.admission, s.kubelets.Locate, s.authorizing); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -265,13 +265,16 @@ func (s *Server) plugins() []admission.Interface {
 		s.policies.secrets,
 		s.policies.podSecurity,
 		s.policies.images,
-		certificateAdmission{func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},
-		policyParams{s.stores, s.dynamic, func() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }},
+		certificateAdmission{s.authorizing},
+		policyParams{s.stores, s.dynamic, s.authorizing},
 		s.dynamic.validatingPolicies(),
 		s.dynamic.validatingWebhooks(),
 		quotaAdmission{s.quotas},
 	}
 }
+
+// authorizing is who decides about rights, once the server is assembled.
+func (s *Server) authorizing() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }
 
 func (s *Server) addHealth(c *genericapiserver.Config, b *backend) error {
 	check, err := factory.CreateHealthCheck(b.config, c.DrainedNotify())

@@ -53,6 +53,14 @@ func Parse(image string) (Reference, error) {
 	return r, nil
 }
 
+// Asked is what a runtime is asked for when a container names an image: [Reference.Given], or what cannot be parsed as it is.
+func Asked(image string) string {
+	if ref, err := Parse(image); err == nil {
+		return ref.Given
+	}
+	return image
+}
+
 // hint adds what people mostly get wrong.
 func hint(image string) string {
 	switch {

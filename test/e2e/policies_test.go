@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,6 +51,41 @@ func TestPolicies(t *testing.T) {
 		k.wherry(nil, "debug", "--profile", "baseline", "web", "--", "true").exits(0)
 		k.wherry(nil, "exec", "-m", "wherry.dev/toolbox", "web", "--", "true").exits(0)
 	})
+}
+
+// TestImagePolicyIDs: RS-12 an image that is called by its id, or the beginning of it, is held to what the node calls it: in pods, debug
+// containers and image exec.
+func TestImagePolicyIDs(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ns := k.Namespace
+	web := k.up("metadata: {name: web}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	name := web.Spec.Containers[0].Image
+	_, digits, ok := strings.Cut(web.Status.ContainerStatuses[0].ImageID, "sha256:")
+	if !ok {
+		t.Fatalf("the image's id is %q", web.Status.ContainerStatuses[0].ImageID)
+	}
+	policy := func(spec string) {
+		t.Helper()
+		k.KubectlIn("{apiVersion: policy.wherry.dev/v1, kind: ImagePolicy, metadata: {name: "+ns+"}, spec: {namespaces: ["+ns+"], "+spec+"}}", "apply", "-f", "-")
+	}
+	t.Cleanup(func() { k.Kubectl("delete", "imagepolicy", ns) })
+	policy(`deny: ["` + name + `"], allow: ["docker.io/**"]`)
+	for i, id := range []string{"sha256:" + digits, "sha256:" + digits[:12]} {
+		pod := fmt.Sprintf("by-id-%d", i)
+		k.KubectlFails("run", pod, "--image="+id, "--image-pull-policy=Never").Says(`image id "`+id+`" stands for image`, name)
+		k.KubectlFails("debug", "web", "--image="+id).Says(`image id "` + id + `" stands for`)
+		k.wherry(nil, "exec", "-m", id, "web", "--", "true").exits(1).Says(`image id "` + id + `" stands for`)
+	}
+	unknown := "sha256:" + strings.Repeat("0", 64)
+	k.KubectlFails("run", "unknown", "--image="+unknown).Says("no node knows a name of such an image")
+
+	policy(`deny: ["evil.test/**"]`)
+	k.Kubectl("run", "by-id", "--image=sha256:"+digits, "--image-pull-policy=Never", "--command", "--", "true")
+	k.Wait("by-id", "has run", func(p *corev1.Pod) bool {
+		return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Waiting == nil
+	})
+	k.wherry(nil, "exec", "-m", "sha256:"+digits[:12], "web", "--", "true").exits(0)
 }
 
 // TestRestricted: EC-21 IX-07 under the strictest standard there is still a way to look into a pod, without root.

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -37,6 +40,38 @@ func TestPods(t *testing.T) {
 	w.fake.Down()
 	if code, _ := w.get(w.masters, "/runningpods"); code != 503 {
 		t.Errorf("/runningpods with the runtime away: %d", code)
+	}
+}
+
+// TestImageNames proves RS-12: the node tells what an image is called besides its id, to those who may read through it.
+func TestImageNames(t *testing.T) {
+	w := newWorld(t)
+	images, err := w.fake.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
+	if err != nil || len(images.Images) == 0 {
+		t.Fatalf("%v, %v", images, err)
+	}
+	one := images.Images[0]
+	for query, want := range map[string][]string{
+		one.Id:                 append(slices.Clone(one.RepoTags), one.RepoDigests...),
+		"sha256:" + "00000000": {},
+	} {
+		code, body := w.get(w.masters, "/imageNames?image="+url.QueryEscape(query))
+		var got struct{ Names []string }
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || got.Names == nil || !slices.Equal(got.Names, want) {
+			t.Errorf("%s: %d %s, want %v", query, code, body, want)
+		}
+	}
+	if code, _ := w.get(w.masters, "/imageNames"); code != 400 {
+		t.Errorf("of no image: %d", code)
+	}
+	w.fake.Down()
+	if code, _ := w.get(w.masters, "/imageNames?image="+one.Id); code != 503 {
+		t.Errorf("with the runtime away: %d", code)
+	}
+	for _, a := range attributesOf("n", "GET", "/imageNames") {
+		if a.Subresource != "proxy" || a.Verb != "get" {
+			t.Errorf("the right that is needed: %+v", a)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func (s *Server) routes() http.Handler {
 	get("/runningpods", s.runningPods)
 	get("/runningpods/{$}", s.runningPods)
 	get("/stats/summary", s.statsSummary)
+	get("/imageNames", s.imageNames)
 	get("/healthz", s.healthz)
 	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
 	get("/healthz/syncloop", s.healthz)

@@ -63,3 +63,27 @@ func TestAllowList(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowListOfIDs proves RS-12 DC-13: an image that is called by its id gets past the list by every name that it has, or not at all.
+func TestAllowListOfIDs(t *testing.T) {
+	const id = "sha256:5905453c494f"
+	list := AllowList{"tools.example/*", "docker.io/**"}
+	for _, c := range []struct {
+		list    AllowList
+		names   []string
+		allowed bool
+	}{
+		{nil, nil, true},
+		{list, nil, false},
+		{list, []string{"tools.example/debug:1"}, true},
+		{list, []string{"evil.test/evil:1"}, false},
+		{list, []string{"tools.example/debug:1", "evil.test/evil:1"}, false},
+		{list, []string{"<none>"}, false},
+	} {
+		w := start(t, Config{}, id)
+		w.names = map[string][]string{id: c.names}
+		if err := w.Allowed(t.Context(), c.list, id); (err == nil) != c.allowed {
+			t.Errorf("%v with names %v: %v", c.list, c.names, err)
+		}
+	}
+}

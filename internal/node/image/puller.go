@@ -83,6 +83,9 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if ref.Own() {
 		policy = corev1.PullNever // whatever was asked for: nobody knows who answers by that name
 	}
+	if imagename.IsID(c.Image) {
+		policy = corev1.PullNever // a registry knows no ids; it would be asked for a tag of a repository "sha256"
+	}
 	if policy != corev1.PullAlways {
 		id, _, err := p.inspect(ctx, ref)
 		if ctx.Err() != nil {
@@ -104,6 +107,8 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 			message = fmt.Sprintf("Container image %q is not here: it comes with wherry, which can give it to containerd only, embedded or behind an endpoint; name another image", c.Image)
 		case ref.Own():
 			message = fmt.Sprintf("Container image %q is not here: %s", c.Image, imagename.NotPulled(c.Image))
+		case imagename.IsID(c.Image):
+			message = fmt.Sprintf("Container image %q is an image id, and no such image is here: ids are not pulled; name the image as registry/name:tag", c.Image)
 		}
 		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
 		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
@@ -135,7 +140,11 @@ func (p *Puller) inspect(ctx context.Context, ref imagename.Reference) (id strin
 	if err != nil {
 		return "", 0, err
 	}
-	return r.GetImage().GetId(), r.GetImage().GetSize(), nil
+	got := r.GetImage()
+	if !imagename.IsID(ref.Given) && imagename.CalledByID(ref.Given, got.GetId(), namesOf(got)) {
+		return "", 0, nil // the runtime took a name for the beginning of an id: policies were shown a name, so a name it is
+	}
+	return got.GetId(), got.GetSize(), nil
 }
 
 func spec(ref imagename.Reference) *runtimeapi.ImageSpec {

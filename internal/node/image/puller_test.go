@@ -30,6 +30,8 @@ type fake struct {
 	runtimeapi.UnimplementedImageServiceServer
 	mu      sync.Mutex
 	present map[string]bool
+	names   map[string][]string // of the images that are present
+	ids     map[string]string   // of those that have another than id-of-…
 	broken  error
 	pulls   []string // image and user
 	script  func(ctx context.Context, image, user string) error
@@ -44,7 +46,11 @@ func (f *fake) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest) 
 	if !f.present[r.Image.Image] {
 		return &runtimeapi.ImageStatusResponse{}, nil
 	}
-	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: "id-of-" + r.Image.Image, Size: 123}}, nil
+	id := f.ids[r.Image.Image]
+	if id == "" {
+		id = "id-of-" + r.Image.Image
+	}
+	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: id, Size: 123, RepoTags: f.names[r.Image.Image]}}, nil
 }
 
 func (f *fake) PullImage(ctx context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
@@ -335,5 +341,26 @@ func TestParallel(t *testing.T) {
 	wg.Wait()
 	if most != 2 || len(w.pulled()) != 7 {
 		t.Errorf("%d at once, %d pulls", most, len(w.pulled()))
+	}
+}
+
+// TestIDs proves RS-12: an image id is not asked of a registry, and a name that the runtime takes for an id is not there.
+func TestIDs(t *testing.T) {
+	const id = "sha256:5905453c494f"
+	w := start(t, Config{})
+	_, err := w.Ensure(t.Context(), podOf("p"), container(id, corev1.PullAlways))
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Reason != ErrImageNeverPull || len(w.pulled()) > 0 {
+		t.Errorf("an id that is not here: %v, pulled %v", err, w.pulled())
+	}
+
+	w = start(t, Config{}, id, "5905453c494f:latest")
+	w.ids = map[string]string{id: id + "0000", "5905453c494f:latest": id + "0000"}
+	w.names = map[string][]string{"5905453c494f:latest": {"evil.test/evil:1"}}
+	if got, err := w.Ensure(t.Context(), podOf("p"), container(id, corev1.PullAlways)); err != nil || got != id+"0000" || len(w.pulled()) > 0 {
+		t.Errorf("an id that is here: %s, %v, pulled %v", got, err, w.pulled())
+	}
+	_, err = w.Ensure(t.Context(), podOf("p"), container("5905453c494f", corev1.PullNever))
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Reason != ErrImageNeverPull {
+		t.Errorf("a name taken for an id: %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -118,7 +119,7 @@ func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Sessi
 	if !kernelCan() {
 		return nil, refuse(http.StatusNotImplemented, "image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")
 	}
-	if err := e.Ops.Node.DebugImages.Check(r.Image); err != nil { // nothing is asked of anybody (DC-13)
+	if err := e.Ops.Images.Allowed(ctx, e.Ops.Node.DebugImages, r.Image); err != nil { // nothing is asked of a registry (DC-13)
 		return nil, refuse(http.StatusForbidden, "image exec: %v", err)
 	}
 	if err := e.pull(ctx, pod, r); err != nil {
@@ -189,7 +190,7 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p
 	if p.Box == nil {
 		as = standIn(pod, s.id)
 	}
-	got, err := s.e.Ops.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: s.req.Image}})
+	got, err := s.e.Ops.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(s.req.Image)}})
 	if err == nil && got.GetImage() == nil {
 		err = errors.New("it was removed from the node just now; try again")
 	}

@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/node/env"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -204,9 +205,9 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 	return in, err
 }
 
-// imageOf asks the runtime for an image that was made present just before.
+// imageOf asks the runtime for an image that was made present just before, by the very name that was checked then.
 func (r *Runner) imageOf(ctx context.Context, image string) (*runtimeapi.Image, error) {
-	s, err := r.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	s, err := r.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(image)}})
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %s", image, cri.Message(err))
 	}

@@ -136,7 +136,7 @@ func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
 		return err
 	}
 	if c.kind == podspec.Ephemeral {
-		if err := r.Node.DebugImages.Check(c.spec.Image); err != nil { // nothing is asked of anybody (DC-13)
+		if err := r.Images.Allowed(ctx, r.Node.DebugImages, c.spec.Image); err != nil { // nothing is asked of a registry (DC-13)
 			return &fail{image.ImageNotAllowed, err}
 		}
 	}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+)
+
+const (
+	// imageNamesTimeout is how long nodes may take to tell the names of an image, all together.
+	imageNamesTimeout = 5 * time.Second
+	// maxImageNames is how much a node may say.
+	maxImageNames = 1 << 20
+)
+
+// imageNames asks nodes what they call an image: the API server has no images of its own.
+type imageNames struct {
+	stores stores
+	locate connect.NodeLocator
+}
+
+// of are the names of an image at a node, or at all nodes if that is "", where the pod may come to be. A node that does not answer
+// is an error: it may be the one that knows the image by a name that matters.
+func (n imageNames) of(ctx context.Context, node, id string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, imageNamesTimeout)
+	defer cancel()
+	nodes := []string{node}
+	if node == "" {
+		r := n.stores["nodes"]
+		list, err := r.List(r.within(ctx, ""), &metainternal.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		nodes = nil
+		for _, one := range list.(*corev1.NodeList).Items {
+			nodes = append(nodes, one.Name)
+		}
+	}
+	var all []string
+	for _, name := range nodes {
+		names, err := n.ask(ctx, name, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, names...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// ask asks one node (/imageNames of package httpapi).
+func (n imageNames) ask(ctx context.Context, node, id string) ([]string, error) {
+	location, transport, err := n.locate(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	at := *location
+	at.Path, at.RawQuery = "/imageNames", url.Values{"image": {id}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", node, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
+		return nil, fmt.Errorf("node %s: %s: %s", node, resp.Status, text)
+	}
+	var got struct {
+		Names []string `json:"names"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxImageNames)).Decode(&got); err != nil {
+		return nil, fmt.Errorf("node %s: cannot read the names of image %s: %w", node, id, err)
+	}
+	return got.Names, nil
+}
