@@ -124,7 +124,7 @@ func runtimeClassGate() gate {
 			return w.c.NodeV1().RuntimeClasses().Delete(ctx, class, metav1.DeleteOptions{})
 		})
 	}, ways: both(nothing("a pod's runtime class and overhead do not change", byUpdate, byEphemeral, byDebug, byImageExec), map[string]way{
-		byCreate: {words: `pod rejected: pod's overhead is not that of RuntimeClass "matrix-boxed"`, denyPod: func(p *corev1.Pod) {
+		byCreate: {words: `pod rejected: overhead differs from that of RuntimeClass "matrix-boxed"`, denyPod: func(p *corev1.Pod) {
 			p.Spec.RuntimeClassName, p.Spec.Overhead = new(class), cpus("2")
 		}, allowPod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new(class) }},
 	})}

@@ -99,7 +99,7 @@ func (s *settledAuthentication) validate() error {
 	}
 	for _, alg := range s.algorithms {
 		if known := oidc.AllValidSigningAlgorithms(); !slices.Contains(known, alg) {
-			return fmt.Errorf("--oidc-signing-algs: %q is none of %s", alg, strings.Join(known, ", "))
+			return fmt.Errorf("--oidc-signing-algs: %q is not one of %s", alg, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func TestDebugStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+"/debug").Param("timeout", "2s").Do(t.Context()).Error()
-	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was told to stop, but has not ended yet") {
+	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was asked to stop but has not exited yet") {
 		t.Errorf("of one that does not stop: %v", err)
 	}
 	if err := remove(path); !apierrors.IsMethodNotSupported(err) {
@@ -98,7 +98,7 @@ func TestDebugAnnotation(t *testing.T) {
 	}
 	for name, value := range map[string]string{"changed": `"{}"`, "removed": "null"} {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, podspec.DebugAnnotation, value)
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is kept by the API server") {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is managed by the API server") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {

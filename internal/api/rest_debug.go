@@ -163,7 +163,7 @@ func (d *debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 	switch {
 	case errors.Is(err, errUntold) || errors.Is(err, context.DeadlineExceeded):
 		return nil, refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, podName,
-			"debug container %q of pod %s was told to stop, but has not ended yet: check that node %s is ready", name, podName, pod.Spec.NodeName)
+			"debug container %q of pod %s was asked to stop but has not exited yet: check that node %s is ready", name, podName, pod.Spec.NodeName)
 	case err != nil:
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (s Serving) Validate() error {
 	}
 	for _, d := range s.HSTS {
 		if name, _, _ := strings.Cut(d, "="); !slices.Contains([]string{"max-age", "includeSubDomains", "preload"}, name) {
-			fail("--strict-transport-security-directives: %q is none of max-age=SECONDS, includeSubDomains, preload", d)
+			fail("--strict-transport-security-directives: %q is not one of max-age=SECONDS, includeSubDomains, preload", d)
 		}
 	}
 	return errors.Join(errs...)

@@ -97,7 +97,7 @@ func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if !slices.Contains(Formats(), o.Log.Format) {
-		fail("--audit-log-format: %q is none of %s", o.Log.Format, strings.Join(Formats(), ", "))
+		fail("--audit-log-format: %q is not one of %s", o.Log.Format, strings.Join(Formats(), ", "))
 	}
 	for _, n := range []struct {
 		flag  string
@@ -124,7 +124,7 @@ func (s Sending) validate(name string) error {
 		errs = append(errs, fmt.Errorf("--audit-"+name+"-"+flag+": "+format, args...))
 	}
 	if !slices.Contains(Modes(), s.Mode) {
-		fail("mode", "%q is none of %s", s.Mode, strings.Join(Modes(), ", "))
+		fail("mode", "%q is not one of %s", s.Mode, strings.Join(Modes(), ", "))
 	}
 	if s.Mode == Batch {
 		if s.Batch.BufferSize <= 0 {

@@ -104,7 +104,7 @@ func TestWrongUse(t *testing.T) {
 		{"agent", 2, "--kubeconfig is missing"},
 		{"image import", 2, "FILE is missing: wherry image import FILE..."},
 		{"image import /no/such", 1, "/no/such: no such file"},
-		{"image ls", 1, "no server listens on " + filepath.Join(dir, "wherry.sock")},
+		{"image ls", 1, "no server is listening on " + filepath.Join(dir, "wherry.sock")},
 		{"version -o xml", 2, "use json or yaml"},
 		{"version extra", 2, "unexpected argument"},
 	}
@@ -150,7 +150,7 @@ func TestPurgeAsks(t *testing.T) {
 	}
 	if os.Geteuid() != 0 {
 		code, _, errs := call(t, "y\n", "purge")
-		if code != server.ExitNotRoot || !strings.Contains(errs, "only root may end the pods of a data folder and remove it: run it with sudo") {
+		if code != server.ExitNotRoot || !strings.Contains(errs, "only root can stop the pods of a data folder and remove it: run it with sudo") {
 			t.Errorf("not root: %d, %q", code, errs)
 		}
 		return

@@ -92,7 +92,7 @@ func TestChosenContainer(t *testing.T) {
 // What the other side says names pod and container; what the node says of the rest of the pod is told only if the copy fails, and then only
 // what is about the container.
 func TestRelay(t *testing.T) {
-	const words = "wherry: the pod's sandbox is gone: the command runs in a network of its own\nwherry: container app is left out: it has not run yet\n" +
+	const words = "wherry: the pod's sandbox is gone: the command runs in its own network\nwherry: container app is left out: it has not run yet\n" +
 		"wherry: container other is left out: x\ntotal 2097152\ncp-pack: /no does not exist\n"
 	m := &meter{}
 	for _, err := range []error{nil, &Exit{Code: 1}} {

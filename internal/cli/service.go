@@ -136,7 +136,7 @@ func (f *serviceFlags) install(ctx context.Context, t Terminal, host service.Hos
 	if err := f.check(t, what, flags); err != nil {
 		return err
 	}
-	if err := onlyAsRoot("only root may install a service"); err != nil {
+	if err := onlyAsRoot("only root can install a service"); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(f.dataDir)
@@ -199,7 +199,7 @@ func (f *serviceFlags) remove(ctx context.Context, t Terminal, host service.Host
 	if !validName.MatchString(f.name) {
 		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes", f.name)}
 	}
-	if err := onlyAsRoot("only root may remove a service"); err != nil {
+	if err := onlyAsRoot("only root can remove a service"); err != nil {
 		return err
 	}
 	was, err := host.Remove(ctx, f.name)

@@ -42,7 +42,7 @@ func TestServiceWrongUse(t *testing.T) {
 // The service starts this program with the flags given, and says what it has done and how to end it.
 func TestServiceInstall(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may install a service")
+		t.Skip("only root can install a service")
 	}
 	if _, err := ownProgram(); err != nil {
 		t.Skipf("the tests' own program is in a folder that is open to others: %v", err)

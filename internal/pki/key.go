@@ -24,7 +24,7 @@ func LoadKey(file string) (crypto.Signer, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, fmt.Errorf("%s holds no PEM private key", file)
+		return nil, fmt.Errorf("%s contains no PEM private key", file)
 	}
 	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
 		if signer, ok := key.(crypto.Signer); ok {
@@ -37,7 +37,7 @@ func LoadKey(file string) (crypto.Signer, error) {
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	return nil, fmt.Errorf("%s holds no private key of a known kind", file)
+	return nil, fmt.Errorf("%s contains no private key of a supported type", file)
 }
 
 // LoadOrCreateKey reads an ECDSA P-256 key from file, or makes one there (mode 0600) when the file does not exist.

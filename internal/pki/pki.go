@@ -270,7 +270,7 @@ func newSerial() (*big.Int, error) {
 func parseCert(data []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("holds no PEM certificate")
+		return nil, errors.New("contains no PEM certificate")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }
@@ -305,7 +305,7 @@ func ParseCertificates(data []byte) (certs []*x509.Certificate, err error) {
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("holds no PEM certificate")
+		return nil, errors.New("contains no PEM certificate")
 	}
 	return certs, nil
 }

@@ -72,13 +72,13 @@ func ApplyRuntimeClass(pod *corev1.Pod, class *nodev1.RuntimeClass) error {
 func CheckOverhead(pod *corev1.Pod, class *nodev1.RuntimeClass) error {
 	switch {
 	case class == nil && len(pod.Spec.Overhead) > 0:
-		return errors.New("pod's overhead is set without a runtimeClassName: leave it out")
+		return errors.New("overhead is set without a runtimeClassName: leave it out")
 	case class == nil:
 		return nil
 	case class.Overhead == nil && len(pod.Spec.Overhead) > 0:
-		return fmt.Errorf("pod's overhead is set, and RuntimeClass %q has none: leave it out", class.Name)
+		return fmt.Errorf("overhead is set, but RuntimeClass %q has none: leave it out", class.Name)
 	case class.Overhead != nil && !equality.Semantic.DeepEqual(pod.Spec.Overhead, class.Overhead.PodFixed):
-		return fmt.Errorf("pod's overhead is not that of RuntimeClass %q: leave it out, and it is set", class.Name)
+		return fmt.Errorf("overhead differs from that of RuntimeClass %q: leave it out and it will be set", class.Name)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestApplyRuntimeClass(t *testing.T) {
 		{"no class", nil, nil, ""},
 		{"overhead without a class", nil, func(s *corev1.PodSpec) { s.Overhead = overhead }, "without a runtimeClassName"},
 		{"the class's overhead", boxed, func(s *corev1.PodSpec) { s.Overhead = overhead }, ""},
-		{"another overhead", boxed, func(s *corev1.PodSpec) { s.Overhead = corev1.ResourceList{"cpu": quantity("1")} }, `not that of RuntimeClass "boxed"`},
+		{"another overhead", boxed, func(s *corev1.PodSpec) { s.Overhead = corev1.ResourceList{"cpu": quantity("1")} }, `differs from that of RuntimeClass "boxed"`},
 		{"overhead where the class has none", plain, func(s *corev1.PodSpec) { s.Overhead = overhead }, `RuntimeClass "plain" has none`},
 		{"a class with nothing", plain, nil, ""},
 		{"another node", boxed, func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"box": "no"} }, "conflict: runtimeClass.scheduling.nodeSelector[box] = yes; pod.spec.nodeSelector[box] = no"},

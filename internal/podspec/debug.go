@@ -58,7 +58,7 @@ func parseDebugRuns(text string) (DebugRuns, error) {
 	}
 	for name, run := range runs {
 		if run.Run < 0 {
-			return nil, fmt.Errorf("%s: run is %d, want 0 or more", name, run.Run)
+			return nil, fmt.Errorf("%s: run is %d, but must be 0 or more", name, run.Run)
 		}
 	}
 	return runs, nil
@@ -99,7 +99,7 @@ func parseHold(text string) (time.Duration, error) {
 		return 0, err
 	}
 	if d <= 0 || d > maxHold {
-		return 0, fmt.Errorf("want more than 0 and at most %s", maxHold)
+		return 0, fmt.Errorf("must be more than 0 and at most %s", maxHold)
 	}
 	return d, nil
 }

@@ -23,7 +23,7 @@ func DebugNote(pod *corev1.Pod, name string) string {
 	}
 	if len(pod.Spec.Containers) == 1 {
 		main := pod.Spec.Containers[0].Name
-		return oneline.Cut(fmt.Sprintf("container %s does not run%s: there are no processes of it to see", main, why(containerStatus(&pod.Status, main))), maxNote)
+		return oneline.Cut(fmt.Sprintf("container %s is not running%s: its processes cannot be seen", main, why(containerStatus(&pod.Status, main))), maxNote)
 	}
 	var up []string
 	for ref := range Containers(&pod.Spec) {
@@ -32,9 +32,9 @@ func DebugNote(pod *corev1.Pod, name string) string {
 		}
 	}
 	if len(up) == 0 {
-		return "no container of the pod runs: there are no processes to see"
+		return "no container of the pod is running: there are no processes to see"
 	}
-	return fmt.Sprintf("the pod has several containers, and you see the processes of none: --target %s", strings.Join(up, ", or --target "))
+	return fmt.Sprintf("the pod has several containers; to see the processes of one, use --target %s", strings.Join(up, ", or --target "))
 }
 
 // why is what a status says of a container that does not run.

@@ -22,14 +22,14 @@ func TestDebugNote(t *testing.T) {
 	}{
 		"it has a target": {add(live("main"), "main"), ""},
 		"shared":          {with(add(live("a", "b"), ""), func(p *corev1.Pod) { p.Spec.ShareProcessNamespace = new(true) }), ""},
-		"two":             {add(live("app", "helper"), ""), "the processes of none: --target app, or --target helper"},
-		"one of two":      {with(add(live("app", "helper"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = hasEnded }), "none: --target helper"},
+		"two":             {add(live("app", "helper"), ""), "to see the processes of one, use --target app, or --target helper"},
+		"one of two":      {with(add(live("app", "helper"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = hasEnded }), "one, use --target helper"},
 		"none of two": {with(add(live("app", "helper"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }),
-			"no container of the pod runs"},
+			"no container of the pod is running"},
 		"one that has no image": {with(add(live("app"), ""), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State = waits("ImagePullBackOff")
-		}), "container app does not run (ImagePullBackOff: words)"},
-		"one that has ended": {with(add(live("app"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = hasEnded }), "does not run (exit code 2, Error)"},
+		}), "container app is not running (ImagePullBackOff: words)"},
+		"one that has ended": {with(add(live("app"), ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = hasEnded }), "is not running (exit code 2, Error)"},
 		"RS-13 a message with more in it": {with(add(live("app"), ""), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "R", Message: "a\r\nSet-Cookie: b\x1b[2J"}}
 		}), "(R: a Set-Cookie: b [2J)"},

@@ -248,7 +248,7 @@ func TestDebugAnnotationIsKept(t *testing.T) {
 	had := func(p *corev1.Pod) { p.Annotations = map[string]string{DebugAnnotation: `{"d":{"run":1}}`} }
 	const path = "metadata.annotations[wherry.dev/debug]"
 	checkChanged(t, ValidateUpdate, []changed{
-		{"added", nil, had, path, forbiddenErr, "is kept by the API server"},
+		{"added", nil, had, path, forbiddenErr, "is managed by the API server"},
 		{"changed", had, func(p *corev1.Pod) { p.Annotations = map[string]string{DebugAnnotation: `{"d":{"run":2}}`} }, path, forbiddenErr, ""},
 		{"removed", had, func(p *corev1.Pod) { p.Annotations = nil }, path, forbiddenErr, ""},
 		{"left alone", had, func(p *corev1.Pod) { p.Labels["a"] = "b" }, "", "", ""},

@@ -33,7 +33,7 @@ func TestDebugRuns(t *testing.T) {
 func TestDebugAnnotationsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ key, value, want string }{
 		"not JSON":     {DebugAnnotation, "{", "unexpected end"},
-		"negative run": {DebugAnnotation, `{"d":{"run":-1}}`, "want 0 or more"},
+		"negative run": {DebugAnnotation, `{"d":{"run":-1}}`, "must be 0 or more"},
 		"no duration":  {HoldAnnotation, "soon", "invalid duration"},
 		"not positive": {HoldAnnotation, "0s", "more than 0"},
 		"too long":     {HoldAnnotation, "25h", "at most 24h"},

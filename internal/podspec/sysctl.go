@@ -96,7 +96,7 @@ func ParseSysctlPatterns(patterns []string) (SysctlPatterns, error) {
 		}
 		p = dottedSysctl(p)
 		if !namespaced(strings.TrimSuffix(p, "*")) {
-			return nil, fmt.Errorf("%q is the machine's and not a pod's: only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* can be allowed", p)
+			return nil, fmt.Errorf("%q belongs to the machine, not to a pod: only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* can be allowed", p)
 		}
 		out = append(out, p)
 	}
@@ -124,7 +124,7 @@ func ForbiddenSysctl(pod *corev1.Pod, allowed SysctlPatterns) string {
 		switch {
 		case slices.Contains(safeSysctls(), dotted):
 		case !namespaced(dotted):
-			return fmt.Sprintf("forbidden sysctl: %q not allowlisted: it is the machine's and not the pod's: take it out, or set it on the machine", c.Name)
+			return fmt.Sprintf("forbidden sysctl: %q not allowlisted: it belongs to the machine, not to the pod: remove it, or set it on the machine", c.Name)
 		case !allowed.match(dotted):
 			return fmt.Sprintf("forbidden sysctl: %q not allowlisted: it is unsafe; the node allows it with --allowed-unsafe-sysctls", c.Name)
 		}

@@ -23,7 +23,7 @@ func TestForbiddenSysctl(t *testing.T) {
 		{"net.ipv4.tcp_syncookies kernel/msgmax", nil, `"kernel/msgmax" not allowlisted`},
 		{"net.core.somaxconn", nil, "--allowed-unsafe-sysctls"},
 		{"net.ipv4.tcp_syncookies.x", nil, "not allowlisted"},
-		{"vm.swappiness", []string{"net.*"}, `forbidden sysctl: "vm.swappiness" not allowlisted: it is the machine's`},
+		{"vm.swappiness", []string{"net.*"}, `forbidden sysctl: "vm.swappiness" not allowlisted: it belongs to the machine`},
 		{"kernel.msgmax", []string{"kernel.msg*"}, ""},
 		{"kernel/msgmax", []string{"kernel/msg*"}, ""},
 		{"kernel.msgmax", []string{"kernel.msgmax"}, ""},

@@ -56,7 +56,7 @@ type podGap struct {
 func podGaps() []podGap {
 	return []podGap{
 		{"hostUsers", func(s *corev1.PodSpec) bool { return isFalse(s.HostUsers) },
-			"this node makes no user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
+			"this node does not create user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
 		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },
 			"there is no dynamic resource allocation; leave resourceClaims out"},
 		{"resources", func(s *corev1.PodSpec) bool {
@@ -64,7 +64,7 @@ func podGaps() []podGap {
 		},
 			"resources of the pod as a whole are not enforced; set them on its containers"},
 		{"setHostnameAsFQDN", func(s *corev1.PodSpec) bool { return isTrue(s.SetHostnameAsFQDN) },
-			"the hostname is always the short one; leave setHostnameAsFQDN out"},
+			"the hostname is always the short name; leave setHostnameAsFQDN out"},
 		{"hostnameOverride", func(s *corev1.PodSpec) bool { return s.HostnameOverride != nil },
 			"use hostname and subdomain"},
 		{"schedulingGroup", func(s *corev1.PodSpec) bool { return s.SchedulingGroup != nil },
@@ -105,7 +105,7 @@ func containerGaps() []containerGap {
 				}
 			}
 			return false
-		}, "only the action Restart is done, which restarts the one container; use that"},
+		}, "only the action Restart is supported, which restarts that container; use it"},
 		{"volumeDevices", func(r ContainerRef) bool { return len(r.Container.VolumeDevices) > 0 },
 			"there are no block volumes; mount a file system under volumeMounts"},
 		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },
@@ -117,7 +117,7 @@ func containerGaps() []containerGap {
 				}
 			}
 			return false
-		}, "fileKeyRef is not read; use configMapKeyRef or secretKeyRef, or read the file in the command"},
+		}, "fileKeyRef is not supported; use configMapKeyRef or secretKeyRef, or read the file in the command"},
 		{"volumeMounts", func(r ContainerRef) bool {
 			for _, m := range r.Container.VolumeMounts {
 				if len(m.BindMountOptions) > 0 {

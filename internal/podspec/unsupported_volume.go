@@ -23,7 +23,7 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 	if e := v.EmptyDir; e != nil {
 		at := path.Child("emptyDir")
 		if strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePages)) {
-			all = append(all, notYet(at.Child("medium"), "this node mounts no huge pages; use Memory or leave medium out"))
+			all = append(all, notYet(at.Child("medium"), "this node does not mount huge pages; use Memory or leave medium out"))
 		}
 		if e.Mode != nil {
 			all = append(all, notYet(at.Child("mode"), "the folder's mode is always 0777; change it in an init container"))

@@ -70,7 +70,7 @@ func fixedAnnotations(now, was map[string]string, path *field.Path) (all errs) {
 		}
 		switch {
 		case key == DebugAnnotation:
-			all = append(all, field.Forbidden(path.Key(key), "is kept by the API server: stop a debug container with DELETE on pods/debug, "+
+			all = append(all, field.Forbidden(path.Key(key), "is managed by the API server: stop a debug container with DELETE on pods/debug, "+
 				"and use its name again through pods/exec"))
 		case key == corev1.MirrorPodAnnotationKey, strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix):
 			all = append(all, field.Forbidden(path.Key(key), "may not be changed after the pod was created"))

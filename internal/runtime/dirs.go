@@ -66,7 +66,7 @@ func (d dirs) tasks() string { return filepath.Join(d.root, taskPlugin) }
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 
 // ErrInUse is returned when another process runs a container runtime on the data folder.
-var ErrInUse = errors.New("a container runtime runs on this data folder already: stop that wherry first, or use another --data-dir")
+var ErrInUse = errors.New("a container runtime is already using this data folder: stop that wherry first, or use another --data-dir")
 
 // lock makes this process the only one to work on the folder. The lock ends with the process, or by closing the file.
 func (d dirs) lock() (*os.File, error) {
@@ -104,7 +104,7 @@ func (d dirs) prepare(bootID string) error {
 		// containerd clears the working folders of tasks that are gone, but only where it finds what is in run.
 		for _, dir := range []string{d.tasks(), d.run} {
 			if err := os.RemoveAll(dir); err != nil {
-				return fmt.Errorf("runtime state of the former boot: %w", err)
+				return fmt.Errorf("runtime state of the previous boot: %w", err)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (d dirs) prepare(bootID string) error {
 	}
 	if d.link != "" {
 		if err := d.makeLink(); err != nil {
-			return fmt.Errorf("short name for %s: %w", d.run, err)
+			return fmt.Errorf("short link to %s: %w", d.run, err)
 		}
 	}
 	return os.WriteFile(mark, []byte(bootID+"\n"), 0o600)

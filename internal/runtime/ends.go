@@ -91,7 +91,7 @@ func (e *ends) close() {
 
 func (e *ends) report(record string, err error) {
 	if err != nil {
-		e.log.Warn("how a container ended cannot be had from its shim", "container", filepath.Base(filepath.Dir(record)), "err", err)
+		e.log.Warn("cannot find out from its shim how a container ended", "container", filepath.Base(filepath.Dir(record)), "err", err)
 	}
 }
 

@@ -77,7 +77,7 @@ func (e *External) connect(ctx context.Context, c criapi.RuntimeServiceClient) (
 		return err
 	}
 	if _, err := e.client.Version(ctx); cri.Unimplemented(err) {
-		return fmt.Errorf("%s serves the CRI alone, not containerd's own API", e.socket)
+		return fmt.Errorf("%s serves only the CRI, not containerd's own API", e.socket)
 	} else if err != nil {
 		return fmt.Errorf("containerd's own API at %s: %s", e.socket, cri.Message(err))
 	}
@@ -87,10 +87,10 @@ func (e *External) connect(ctx context.Context, c criapi.RuntimeServiceClient) (
 	}
 	settings, err := parseCRISettings(res.GetInfo()["config"])
 	if err != nil {
-		return fmt.Errorf("containerd's CRI does not tell where its files are: %w", err)
+		return fmt.Errorf("containerd's CRI does not report where its files are: %w", err)
 	}
 	if info, err := os.Stat(settings.StateDir); err != nil || !info.IsDir() {
-		return fmt.Errorf("containerd's folder %s is not to be found from here: it runs on another machine, or in a mount namespace of its own", settings.StateDir)
+		return fmt.Errorf("containerd's folder %s cannot be found from here: containerd runs on another machine or in its own mount namespace", settings.StateDir)
 	}
 	e.cri = c
 	e.dir = filepath.Join(settings.StateDir, "containers")
@@ -191,7 +191,7 @@ func (e *External) spec(ctx context.Context, id string) (*tap.Spec, error) {
 	}
 	stdout, err := filepath.Glob(filepath.Join(e.dir, id, "io", "*", id+"-stdout"))
 	if err != nil || len(stdout) != 1 {
-		e.log.Warn("containerd's fifos of a container are not found; its output is not kept for those who attach", "container", id, "err", err)
+		e.log.Warn("containerd's fifos for a container were not found; clients that attach will not see its earlier output", "container", id, "err", err)
 		return nil, err
 	}
 	fifo := func(there bool, name string) string {

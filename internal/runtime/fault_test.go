@@ -36,7 +36,7 @@ func TestContainerdGivesUp(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("Done is open still")
 	}
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "containerd gave up") {
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "containerd failed") {
 		t.Errorf("Err: %v", err)
 	}
 	if err := r.Close(); err != nil {

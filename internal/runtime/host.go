@@ -66,7 +66,7 @@ func checkOverlay(dir string, supported func(string) error) error {
 	if err == nil {
 		return nil
 	}
-	why := "the file system of this folder cannot carry it: put the data folder on ext4, xfs or btrfs"
+	why := "the file system of this folder does not support it: put the data folder on ext4, xfs or btrfs"
 	if !kernelHasOverlay() {
 		why = "this kernel has no overlayfs: load it (modprobe overlay) or use a kernel that has it"
 	}

@@ -42,13 +42,13 @@ func (r *Runtime) Import(ctx context.Context, archive io.Reader) ([]string, erro
 
 	found, err := r.client.Import(ctx, archive, containerd.WithSkipMissing())
 	if errors.Is(err, images.ErrEmptyWalk) {
-		return nil, fmt.Errorf("image archive: no image in it is for this machine (%s): build or save it for this platform", platforms.DefaultString())
+		return nil, fmt.Errorf("image archive: it has no image for this machine (%s): build or save it for this platform", platforms.DefaultString())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("image archive: %w", err)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("image archive: no image with a name in it: save it with a name and tag (docker save NAME:TAG)")
+		return nil, errors.New("image archive: none of its images has a name: save it with a name and tag (docker save NAME:TAG)")
 	}
 	var names []string
 	for _, img := range found {
@@ -66,7 +66,7 @@ func (r *Runtime) adopt(ctx context.Context, img images.Image) error {
 	image := containerd.NewImageWithPlatform(r.client, img, platforms.Default())
 	if err := image.Unpack(ctx, r.config.Snapshotter); err != nil {
 		if errdefs.IsNotFound(err) {
-			return fmt.Errorf("image %s: nothing in it for this machine (%s), or parts are missing in the archive: %w",
+			return fmt.Errorf("image %s: it has nothing for this machine (%s), or parts of it are missing from the archive: %w",
 				img.Name, platforms.DefaultString(), err)
 		}
 		return fmt.Errorf("image %s: unpack: %w", img.Name, err)
@@ -112,7 +112,7 @@ func (r *Runtime) Tag(ctx context.Context, id, name string) (string, error) {
 		return "", fmt.Errorf("image name %q: %w", name, err)
 	}
 	if _, digested := named.(reference.Digested); digested {
-		return "", fmt.Errorf("image name %q: a digest is what an image has, not what it is given: name a tag, for example app:1", name)
+		return "", fmt.Errorf("image name %q: an image cannot be given a digest: use a tag, for example app:1", name)
 	}
 	store := r.client.ImageService()
 	img, err := store.Get(ctx, id)

@@ -79,9 +79,9 @@ func (h hook) Fire(e *logrus.Entry) error {
 	if e.Level == logrus.FatalLevel {
 		err, ok := e.Data[logrus.ErrorKey].(error)
 		if !ok {
-			h.fatal(fmt.Errorf("containerd gave up: %s", e.Message))
+			h.fatal(fmt.Errorf("containerd failed: %s", e.Message))
 		} else {
-			h.fatal(fmt.Errorf("containerd gave up: %s: %w", e.Message, err))
+			h.fatal(fmt.Errorf("containerd failed: %s: %w", e.Message, err))
 		}
 	}
 	return nil

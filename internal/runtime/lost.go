@@ -57,7 +57,7 @@ func (r *Runtime) reapLost(ctx context.Context, thorough bool) error {
 	ids, err := r.lost(ctx, thorough)
 	errs := []error{err}
 	for _, id := range ids {
-		r.log.Info("a container that nobody knows any more is taken away", "container", id)
+		r.log.Info("removing an orphaned container", "container", id)
 		errs = append(errs, deleteContainer(ctx, r.dirs, filepath.Join(r.dirs.runc, Namespace), id))
 	}
 	return errors.Join(errs...)
@@ -72,7 +72,7 @@ func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandl
 		return res, err
 	}
 	if lerr := r.reapLost(context.WithoutCancel(ctx), false); lerr != nil {
-		r.log.Warn("containers that nobody knows any more could not be taken away; the next sandbox's end tries again", "err", lerr)
+		r.log.Warn("orphaned containers could not be removed; will retry when the next sandbox ends", "err", lerr)
 	}
 	if removes {
 		select {

@@ -18,7 +18,7 @@ import (
 func share(dir string) error {
 	mounted, err := mountinfo.Mounted(dir)
 	if err != nil {
-		return fmt.Errorf("data folder %s: is it a mount point: %w", dir, err)
+		return fmt.Errorf("data folder %s: check whether it is a mount point: %w", dir, err)
 	}
 	if !mounted {
 		if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {

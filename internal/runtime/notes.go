@@ -54,7 +54,7 @@ func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest, op
 		r, err := n.Get(ctx, &tasks.GetRequest{ContainerID: in.ContainerID}, opts...)
 		if err == nil && r.Process.GetStatus() == tasktypes.Status_STOPPED && r.Process.ExitedAt != nil {
 			if err := writeNote(dir, end{r.Process.ExitedAt.AsTime(), r.Process.ExitStatus}); err != nil {
-				n.log.Warn("the end of a container cannot be noted", "container", in.ContainerID, "err", err)
+				n.log.Warn("cannot record how a container ended", "container", in.ContainerID, "err", err)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (o *ownImages) refuseRemoval(ctx context.Context, ref string) error {
 			return err
 		}
 		if calls(ref, called) {
-			return status.Errorf(codes.FailedPrecondition, "%s is built into wherry and is needed to run pods: it is not removed", i.name())
+			return status.Errorf(codes.FailedPrecondition, "%s is built into wherry and is needed to run pods: it cannot be removed", i.name())
 		}
 	}
 	return nil

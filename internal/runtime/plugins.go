@@ -125,7 +125,7 @@ func (l *loader) load(ctx context.Context, but string) error {
 		}
 	}
 	if found != len(names) {
-		return fmt.Errorf("containerd has %d of the %d plug-ins the runtime needs", found, len(names))
+		return fmt.Errorf("containerd has only %d of the %d plug-ins that the runtime needs", found, len(names))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func instance[T any](d *daemon, t plugin.Type, id string) (T, error) {
 	var zero T
 	p := d.set.Get(t, id)
 	if p == nil {
-		return zero, fmt.Errorf("containerd plug-in %s.%s does not run", t, id)
+		return zero, fmt.Errorf("containerd plug-in %s.%s is not running", t, id)
 	}
 	i, err := p.Instance()
 	if err != nil {
@@ -197,7 +197,7 @@ func instance[T any](d *daemon, t plugin.Type, id string) (T, error) {
 	}
 	v, ok := i.(T)
 	if !ok {
-		return zero, fmt.Errorf("containerd plug-in %s.%s is a %T, which does not do what is needed here", t, id, i)
+		return zero, fmt.Errorf("containerd plug-in %s.%s is a %T, which cannot be used here", t, id, i)
 	}
 	return v, nil
 }

@@ -34,7 +34,7 @@ const stopLimit = 3 * time.Second
 var running atomic.Bool
 
 // ErrRunning is returned by Start while another Runtime of this process is not closed.
-var ErrRunning = errors.New("a container runtime runs in this process already: one per process")
+var ErrRunning = errors.New("a container runtime is already running in this process; there can only be one per process")
 
 // Runtime is a running containerd.
 type Runtime struct {
@@ -205,7 +205,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	}
 	r.late.Go(func() { r.reapLate(run) })
 	if err := r.reapLost(ctx, true); err != nil {
-		r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
+		r.log.Warn("orphaned containers could not be removed", "err", err)
 	}
 	return r.tidyNetwork(ctx)
 }
@@ -237,7 +237,7 @@ func (r *Runtime) awaitReady(ctx context.Context) error {
 		case <-r.done:
 			return r.err
 		case <-ctx.Done():
-			return fmt.Errorf("the container runtime did not get ready: %w", context.Cause(ctx))
+			return fmt.Errorf("the container runtime did not become ready: %w", context.Cause(ctx))
 		}
 	}
 	return nil

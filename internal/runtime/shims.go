@@ -71,10 +71,10 @@ func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) err
 		return err
 	}
 	if len(fds) > 0 {
-		r.log.Info("shims that were cut off from their containers have been ended", "count", len(fds))
+		r.log.Info("stopped shims that had lost their containers", "count", len(fds))
 	}
 	if err := awaitGone(ctx, fds); err != nil {
-		return fmt.Errorf("ending shims: %w", err)
+		return fmt.Errorf("stopping shims: %w", err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (r *Runtime) reapLate(ctx context.Context) {
 			return
 		}
 		if err := r.reapLost(ctx, true); err != nil {
-			r.log.Warn("containers that nobody knows any more could not be taken away", "err", err)
+			r.log.Warn("orphaned containers could not be removed", "err", err)
 		}
 		seen := map[string]bool{}
 		_, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
@@ -131,7 +131,7 @@ func (r *Runtime) reapLate(ctx context.Context) {
 			err = r.reapShims(ctx, func(id string) bool { return seen[id] })
 		}
 		if err != nil {
-			r.log.Warn("shims that outlived their sandboxes could not be ended", "err", err)
+			r.log.Warn("shims that outlived their sandboxes could not be stopped", "err", err)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (t *tappedTasks) Wait(ctx context.Context, in *tasks.WaitRequest, opts ...g
 // closed where it would show nothing.
 func aroundTaps(ctx context.Context, req any, handle grpc.UnaryHandler, taps *tap.Taps) (any, error) {
 	if r, ok := req.(*criapi.AttachRequest); ok && taps.Kept(r.ContainerId) {
-		return nil, status.Error(codes.FailedPrecondition, "the streams of this container are kept by wherry: attach with kubectl attach")
+		return nil, status.Error(codes.FailedPrecondition, "the streams of this container are managed by wherry: use kubectl attach")
 	}
 	res, err := handle(ctx, req)
 	if r, ok := req.(*criapi.ReopenContainerLogRequest); ok && err == nil {

@@ -69,7 +69,7 @@ func (t toolbox) ensure(ctx context.Context, c *containerd.Client, snapshotter s
 		return nil
 	}
 	if err := forget(ctx, c.ImageService(), old.Target().Digest.String()); err != nil {
-		return fmt.Errorf("remove the former debug image: %w", err)
+		return fmt.Errorf("remove the previous debug image: %w", err)
 	}
 	return nil
 }

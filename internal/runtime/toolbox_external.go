@@ -55,7 +55,7 @@ func (t *toolboxCarrier) status(ctx context.Context, c *containerd.Client, reply
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late:
-			return errors.New("the debug image was imported, but containerd's CRI does not know it")
+			return errors.New("the debug image was imported, but containerd's CRI does not list it")
 		}
 		if err := call(); err != nil {
 			return err

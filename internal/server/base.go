@@ -72,7 +72,7 @@ func storeRefusal(err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
 	case errors.Is(err, store.ErrDiskFull):
-		return &Refusal{Code: ExitDiskFull, What: err.Error(), Do: "free some space there and start the server again; pods go on running meanwhile"}
+		return &Refusal{Code: ExitDiskFull, What: err.Error(), Do: "free some space there and start the server again; pods keep running in the meantime"}
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func checkOrder(list []component) error {
 	for _, c := range list {
 		for _, name := range c.after {
 			if !seen[name] {
-				return fmt.Errorf("component %s stands before %s, which it needs", c.name, name)
+				return fmt.Errorf("component %s is listed before %s, which it needs", c.name, name)
 			}
 		}
 		if seen[c.name] {
@@ -133,7 +133,7 @@ func spawn(name string, failed chan<- error, loop func(context.Context) error) *
 		}
 		err := b.err
 		if err == nil {
-			err = errors.New("ended by itself")
+			err = errors.New("ended unexpectedly")
 		}
 		select {
 		case failed <- fmt.Errorf("%s: %w", name, err):
@@ -165,7 +165,7 @@ func (b *background) stop(ctx context.Context) error {
 	select {
 	case <-b.done:
 	case <-ctx.Done():
-		return errors.New("did not end in time")
+		return errors.New("did not stop in time")
 	}
 	if errors.Is(b.err, context.Canceled) {
 		return nil

@@ -67,7 +67,7 @@ func inUse(dir string) *Refusal {
 	}
 	return &Refusal{Code: ExitFolderLocked,
 		What: fmt.Sprintf("the data folder %s is in use by %s", dir, holder),
-		Do:   "stop that one first, or start this one beside it with a --data-dir, --secure-port and --kubelet-port of its own"}
+		Do:   "stop that one first, or start this one with a different --data-dir, --secure-port and --kubelet-port"}
 }
 
 // holderLives reports whether the process that the lock file names lives. It does not after a kill, when the lock may be held for a moment
@@ -122,11 +122,11 @@ func checkVersion(dir string, now stamp) error {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the version file %s cannot be read", path),
-			Do: "restore it or, if it is certain that this wherry wrote the folder, remove it", Err: err}
+			Do: "restore it or, if you are certain that this version of wherry wrote the folder, remove it", Err: err}
 	case old.Format > now.Format:
 		return &Refusal{Code: ExitNewerVersion,
 			What: fmt.Sprintf("the data folder %s was written by wherry %s (format %d); this is wherry %s (format %d)", dir, old.Wherry, old.Format, now.Wherry, now.Format),
-			Do:   "use that version or newer, or start with another --data-dir"}
+			Do:   "use that version or a newer one, or choose another --data-dir"}
 	}
 	if err == nil && old == now {
 		return nil
@@ -151,7 +151,7 @@ func readStamp(path string) (stamp, error) {
 		return stamp{}, err
 	}
 	if s.Format < 1 {
-		return stamp{}, fmt.Errorf("holds no format: %q", bytes.TrimSpace(text))
+		return stamp{}, fmt.Errorf("it contains no format: %q", bytes.TrimSpace(text))
 	}
 	return s, nil
 }

@@ -42,7 +42,7 @@ func endForeign(ctx context.Context, dataDir string) error {
 	if len(folders) > 0 {
 		c, err := cri.Dial(ctx, strings.TrimSpace(string(text)))
 		if err != nil {
-			return fmt.Errorf("pods may be left on it; start it and purge again: %w", err)
+			return fmt.Errorf("pods may still be running there; start the runtime and purge again: %w", err)
 		}
 		defer c.Close()
 		for _, f := range folders {

@@ -30,8 +30,8 @@ func (s *Server) connectRuntime(ctx context.Context, log *slog.Logger) error {
 	}
 	s.parts.cri = c
 	if err := external.Connect(ctx, c.Runtime); err != nil {
-		s.parts.noImageExec = fmt.Sprintf("image exec is not implemented with this node's container runtime, which does not tell where containers' files are: %v", err)
-		log.Info("the container runtime does not have all that debugging can use: no image exec, no toolbox image, no output from before an attachment", "why", err)
+		s.parts.noImageExec = fmt.Sprintf("image exec is not implemented with this node's container runtime, which does not report where containers' files are: %v", err)
+		log.Info("the container runtime does not support all debugging features: no image exec, no toolbox image, no output from before attaching", "why", err)
 		return nil
 	}
 	s.parts.external = external

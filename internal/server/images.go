@@ -58,9 +58,9 @@ func (s *Server) forCommand(ref imagename.Reference, withLogin bool, err error) 
 	case e.Plain:
 		return fmt.Errorf("registry %s %s", ref.Registry, registry.PlainHTTP(s.registryHosts(), ref.Registry))
 	case e.Login && withLogin:
-		return fmt.Errorf("registry %s refuses the login it was given for image %s: check the name and who may read it, or log in again (wherry image login %s)", ref.Registry, ref.Full, ref.Registry)
+		return fmt.Errorf("registry %s rejected the credentials for image %s: check the name and who may pull it, or log in again (wherry image login %s)", ref.Registry, ref.Full, ref.Registry)
 	case e.Login:
-		return fmt.Errorf("image %s is not in registry %s, or is not for everybody: check the name, or log in (wherry image login %s, or --creds USER)", ref.Full, ref.Registry, ref.Registry)
+		return fmt.Errorf("image %s is not in registry %s, or is private: check the name, or log in (wherry image login %s, or --creds USER)", ref.Full, ref.Registry, ref.Registry)
 	}
 	return e
 }

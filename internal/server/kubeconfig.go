@@ -92,10 +92,10 @@ func (o Options) kubeconfigAccess() (access, error) {
 			return a, fmt.Errorf("--write-kubeconfig-mode: %q is not a file mode, for example 640", o.KubeconfigMode)
 		}
 		if mode&0o600 != 0o600 {
-			return a, fmt.Errorf("--write-kubeconfig-mode: %s does not let root read and write the file; begin it with 6", o.KubeconfigMode)
+			return a, fmt.Errorf("--write-kubeconfig-mode: %s does not allow root to read and write the file; the first digit must be 6", o.KubeconfigMode)
 		}
 		if mode&0o022 != 0 {
-			return a, fmt.Errorf("--write-kubeconfig-mode: with %s others could put another server into the file; give them 4 at most", o.KubeconfigMode)
+			return a, fmt.Errorf("--write-kubeconfig-mode: with %s other users could write to the file; the other digits must be 4 at most", o.KubeconfigMode)
 		}
 		a.mode = os.FileMode(mode)
 	}
@@ -109,7 +109,7 @@ func groupID(group string) (int, error) {
 	}
 	g, err := user.LookupGroup(group)
 	if err != nil {
-		return 0, fmt.Errorf("this machine has no group %q: make it with groupadd, or give the id of another", group)
+		return 0, fmt.Errorf("there is no group %q on this machine: create it with groupadd, or use another", group)
 	}
 	return strconv.Atoi(g.Gid)
 }

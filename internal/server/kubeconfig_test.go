@@ -129,11 +129,11 @@ func TestKubeconfigAccess(t *testing.T) {
 		})
 	}
 	for want, o := range map[string]Options{
-		`"rw" is not a file mode`:             {KubeconfigMode: "rw"},
-		`"7777" is not a file mode`:           {KubeconfigMode: "7777"},
-		"does not let root read":              {KubeconfigMode: "044"},
-		"others could put another server":     {KubeconfigMode: "666"},
-		`this machine has no group "nobody-"`: {KubeconfigGroup: "nobody-"},
+		`"rw" is not a file mode`:     {KubeconfigMode: "rw"},
+		`"7777" is not a file mode`:   {KubeconfigMode: "7777"},
+		"does not allow root to read": {KubeconfigMode: "044"},
+		"other users could write":     {KubeconfigMode: "666"},
+		`there is no group "nobody-"`: {KubeconfigGroup: "nobody-"},
 	} {
 		if _, err := o.kubeconfigAccess(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

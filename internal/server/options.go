@@ -115,7 +115,7 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.NodeName == "" {
 		if o.NodeName, err = os.Hostname(); err != nil {
-			return o, fmt.Errorf("--node-name is not given and the host name cannot be had: %w", err)
+			return o, fmt.Errorf("--node-name is not given and the host name cannot be determined: %w", err)
 		}
 		o.NodeName = strings.ToLower(o.NodeName)
 	}
@@ -200,7 +200,7 @@ func (o Options) validateEtcd() error {
 			continue
 		}
 		if strings.HasPrefix(f.flag, "--etcd") && len(o.EtcdServers) == 0 {
-			errs = append(errs, fmt.Errorf("%s is for an external etcd; give --etcd-servers too", f.flag))
+			errs = append(errs, fmt.Errorf("%s is for an external etcd; use it with --etcd-servers", f.flag))
 		} else if _, err := os.Stat(f.path); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.flag, err))
 		}
@@ -222,7 +222,7 @@ func (o Options) validateRuntime() error {
 		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)
 	}
 	if o.RuntimeEndpoint != "" && (o.BridgeName != "" || len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
-		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure those of --container-runtime-endpoint there")
+		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func Purge(ctx context.Context, dataDir string) error {
 
 // MayPurge refuses what Purge would refuse, and touches nothing: before somebody is asked whether to go on.
 func MayPurge(dataDir string) error {
-	if err := checkRoot(os.Geteuid(), "only root may end the pods of a data folder and remove it"); err != nil {
+	if err := checkRoot(os.Geteuid(), "only root can stop the pods of a data folder and remove it"); err != nil {
 		return err
 	}
 	if !ours(dataDir) {

@@ -21,7 +21,7 @@ func PKI(dataDir string) string { return filepath.Join(dataDir, "pki") }
 func ServerURL(dataDir string) (string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", Kubeconfig(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("there is no %s: start the server once, it writes it", Kubeconfig(dataDir))
+		return "", fmt.Errorf("there is no %s: start the server once to create it", Kubeconfig(dataDir))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", Kubeconfig(dataDir), err)
@@ -33,7 +33,7 @@ func ServerURL(dataDir string) (string, error) {
 // before still good, or, to finish, ends that; see pki.Rotate. No server may run on the folder. The administrator's kubeconfig is
 // written anew. It tells whether anything changed.
 func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
-	if err := checkRoot(os.Geteuid(), "only root may change keys"); err != nil {
+	if err := checkRoot(os.Geteuid(), "only root can change keys"); err != nil {
 		return false, err
 	}
 	if !ours(dataDir) {
@@ -42,7 +42,7 @@ func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	held, err := lockFolder(dataDir)
 	var refusal *Refusal
 	if errors.As(err, &refusal) && refusal.Code == ExitFolderLocked {
-		refusal.Do = "stop it first, and start it again afterwards; pods run on meanwhile"
+		refusal.Do = "stop it first, and start it again afterwards; pods keep running in the meantime"
 	}
 	if err != nil {
 		return false, err

@@ -57,7 +57,7 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 	c.CgroupDriver = groups.Name()
 	bridge, subnet, err := network.Choose(o.DataDir)
 	if err != nil && len(c.PodCIDRs) == 0 {
-		return c, &Refusal{Code: 1, What: "no pod network can be chosen", Do: "give one with --pod-cidr", Err: err}
+		return c, &Refusal{Code: 1, What: "no free pod network was found", Do: "choose one with --pod-cidr", Err: err}
 	}
 	if c.BridgeName == "" {
 		c.BridgeName = bridge

@@ -22,7 +22,7 @@ const stopTimeout = 30 * time.Second
 const goneTimeout = 2 * time.Second
 
 // needsRoot says why a server cannot be anybody's.
-const needsRoot = "wherry needs root to make containers"
+const needsRoot = "wherry needs root to create containers"
 
 // Server is one wherry server. Make it with New, use it for one Run.
 type Server struct {
@@ -107,9 +107,9 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	if serr := g.stop(stopCtx); serr != nil && !s.storeGone.Load() {
 		if err == nil {
-			return fmt.Errorf("the server did not stop cleanly: %w", serr)
+			return fmt.Errorf("the server did not shut down cleanly: %w", serr)
 		}
-		s.log.Error("the server did not stop cleanly", "err", serr)
+		s.log.Error("the server did not shut down cleanly", "err", serr)
 	}
 	return err
 }

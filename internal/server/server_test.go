@@ -126,7 +126,7 @@ func TestBackground(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	spawn("loop", failed, func(context.Context) error { return nil })
-	if err := <-failed; err == nil || err.Error() != "loop: ended by itself" {
+	if err := <-failed; err == nil || err.Error() != "loop: ended unexpectedly" {
 		t.Errorf("failed: %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestOptions(t *testing.T) {
 		"small network":    {func(o *Options) { o.PodCIDRs = []string{"10.0.0.0/31"} }, "too small"},
 		"bridge":           {func(o *Options) { o.BridgeName = "much-too-long-a-name" }, "--bridge-name"},
 		"etcd scheme":      {func(o *Options) { o.EtcdServers = []string{"127.0.0.1:2379"} }, "http://"},
-		"etcd alone":       {func(o *Options) { o.EtcdCAFile = "/x" }, "give --etcd-servers too"},
+		"etcd alone":       {func(o *Options) { o.EtcdCAFile = "/x" }, "use it with --etcd-servers"},
 		"etcd half":        {func(o *Options) { o.EtcdServers = []string{"https://e:1"}; o.EtcdCertFile = os.Args[0] }, "belong together"},
 		"missing file":     {func(o *Options) { o.TokenAuthFile = "/no/such" }, "--token-auth-file"},
 		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.BridgeName = "b" }, "are for the embedded runtime"},

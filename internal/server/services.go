@@ -31,7 +31,7 @@ const (
 func (s *Server) startServices(ctx context.Context) error {
 	log := s.log.With("component", "services")
 	if s.parts.runtime == nil {
-		log.Info("the pod network is the container runtime's own: how pods reach service kubernetes is left to it")
+		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
 		return nil
 	}
 	config, wanted, err := s.parts.runtime.Network()
@@ -58,13 +58,13 @@ func (s *Server) startServices(ctx context.Context) error {
 		return fmt.Errorf("--service-cidr: %w", err)
 	}
 	if err := c.carry(ctx); err != nil {
-		log.Warn("clients in pods do not reach the API server by its service", "err", err)
+		log.Warn("clients in pods cannot reach the API server by its service", "err", err)
 		if err := c.drop(); err != nil {
-			log.Warn("what pods send to services may leave this machine", "err", err)
+			log.Warn("packets from pods to services may leave this machine", "err", err)
 		}
 	}
 	if len(c.own) > 0 {
-		log.Warn("networks of this machine overlap with those of services: what pods on the host's network send to services there goes out; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
+		log.Warn("networks of this machine overlap with the service network: packets from pods with host networking to services there leave the machine; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
 	}
 	s.parts.carrier = c
 	return nil
@@ -139,7 +139,7 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 		if err != nil {
 			wait = servicesRetry
 			if ctx.Err() == nil && c.said(err) {
-				log.Warn("clients in pods do not reach the API server by its service yet", "err", err)
+				log.Warn("clients in pods cannot reach the API server by its service yet", "err", err)
 			}
 		}
 		select {

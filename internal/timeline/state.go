@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // phase is the pod's last one, "" if none was noted.
@@ -112,7 +114,7 @@ func opNotes(spans []span, kinds ...What) (out []string) {
 		}
 		out = append(out, text)
 		if failed != "" {
-			out = append(out, opName(w)+" failed: "+oneLine(failed))
+			out = append(out, opName(w)+" failed: "+oneline.Of(failed))
 		}
 	}
 	return out
@@ -256,17 +258,17 @@ func containerNotes(t *track) (out []string) {
 		out = append(out, ends)
 	}
 	if n := len(l.waits); n > 0 {
-		out = append(out, oneLine(l.waits[n-1].Text))
+		out = append(out, oneline.Of(l.waits[n-1].Text))
 	}
 	left := 0
 	for i := range t.lives {
 		left += t.lives[i].folded
 	}
 	if left > 0 {
-		out = append(out, fmt.Sprintf("%d moments left out", left))
+		out = append(out, fmt.Sprintf("%d moments omitted", left))
 	}
 	if _, more, ok := strings.Cut(l.reason, ": "); ok && !l.exited.IsZero() {
-		out = append(out, oneLine(more))
+		out = append(out, oneline.Of(more))
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // Measures of the picture, in its own units.
@@ -60,7 +62,7 @@ type sheet struct {
 func (s *sheet) add(format string, args ...any) { fmt.Fprintf(&s.b, format+"\n", args...) }
 
 func (s *sheet) text(x, y int, fill, weight, text string) {
-	s.add(`<text x="%d" y="%d" fill="%s" font-weight="%s">%s</text>`, x, y, fill, weight, html.EscapeString(oneLine(text)))
+	s.add(`<text x="%d" y="%d" fill="%s" font-weight="%s">%s</text>`, x, y, fill, weight, html.EscapeString(oneline.Of(text)))
 }
 
 func (s *sheet) scale(rows int) {
@@ -91,7 +93,7 @@ func (s *sheet) row(r *Row, y int) {
 			title += fmt.Sprintf(", attempt %d", b.Attempt)
 		}
 		if b.Failed {
-			title += ", failed: " + oneLine(b.Text)
+			title += ", failed: " + oneline.Of(b.Text)
 		}
 		s.add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s</title></rect>`,
 			svgLeft+from, y, max(to-from, 1.5), svgBar, i.fill, html.EscapeString(title))
@@ -99,7 +101,7 @@ func (s *sheet) row(r *Row, y int) {
 	for _, m := range signed(r.Marks) {
 		i := signs[m.Sign]
 		s.add(`<text x="%.1f" y="%d" fill="%s" font-weight="bold" text-anchor="middle" stroke="#ffffff" stroke-width="3" paint-order="stroke">%c<title>%s</title></text>`,
-			svgLeft+s.axis.At(m.At), y+13, i.fill, i.rich, html.EscapeString(oneLine(m.Text)))
+			svgLeft+s.axis.At(m.At), y+13, i.fill, i.rich, html.EscapeString(oneline.Of(m.Text)))
 	}
 	s.text(svgWidth-svgRight+8, y+13, "#333333", "normal", fit(r.State, stateMax))
 	if len(r.Notes) > 0 {

@@ -45,7 +45,7 @@ var inks = map[Shade]ink{
 
 var signs = map[Sign]ink{
 	Passed: {'✓', '+', "32", "#219653", "probe passed"},
-	Died:   {'!', '!', "1;31", "#c0392b", "exit other than 0"},
+	Died:   {'!', '!', "1;31", "#c0392b", "non-zero exit code"},
 	Done:   {'0', '0', "1;32", "#1e8449", "exit 0"},
 	Failed: {'✗', 'x', "1;31", "#c0392b", "failed"},
 }

@@ -4,9 +4,9 @@ package timeline
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // Took words a duration as a person reads it: three digits or two units.
@@ -33,21 +33,21 @@ func Took(d time.Duration) string {
 
 // doing is how an operation's edges read.
 var doing = map[What][2]string{
-	Volumes:   {"prepares its volumes", "volumes are ready"},
-	Sandbox:   {"makes its sandbox", "sandbox is up"},
-	Pull:      {"pulls its image", "image is there"},
-	Start:     {"is created and started", "start is done"},
-	PostStart: {"runs its postStart hook", "postStart hook is done"},
-	PreStop:   {"runs its preStop hook", "preStop hook is done"},
+	Volumes:   {"is preparing its volumes", "volumes are ready"},
+	Sandbox:   {"is creating its sandbox", "sandbox is up"},
+	Pull:      {"is pulling its image", "image pulled"},
+	Start:     {"is being created and started", "start completed"},
+	PostStart: {"is running its postStart hook", "postStart hook is done"},
+	PreStop:   {"is running its preStop hook", "preStop hook is done"},
 	Stop:      {"gets its stop signal", "has stopped"},
-	TakeDown:  {"takes down its sandbox", "sandbox is down"},
+	TakeDown:  {"is removing its sandbox", "sandbox is removed"},
 	CleanUp:   {"cleans up", "has cleaned up"},
 }
 
 // said is how a fact reads; its text, if it has one, follows.
 var said = map[What]string{
-	Seen:        "is known to the node",
-	Scheduled:   "was given a node",
+	Seen:        "was seen by the node",
+	Scheduled:   "was assigned a node",
 	Created:     "created",
 	Running:     "runs",
 	Started:     "has started",
@@ -59,8 +59,8 @@ var said = map[What]string{
 	Phase:       "is now",
 	Removed:     "is gone from the API server",
 	Left:        "has left the node",
-	Agent:       "the node's agent was started anew",
-	Folded:      "moments are left out here",
+	Agent:       "the node's agent was restarted",
+	Folded:      "moments are omitted here",
 }
 
 // Describe puts a moment into words, without its time, container and attempt.
@@ -77,7 +77,7 @@ func Describe(m Moment) string {
 	case m.What == Exited:
 		text = fmt.Sprintf("exit %d", m.Code)
 	case m.What == Folded:
-		return fmt.Sprintf("%d %s, until %s after", m.Times, text, Took(m.Last.Sub(m.At)))
+		return fmt.Sprintf("%d %s, up to %s later", m.Times, text, Took(m.Last.Sub(m.At)))
 	case m.What == Probed && m.Failed:
 		text = m.Probe + " probe failed"
 	case m.What == Probed:
@@ -89,23 +89,9 @@ func Describe(m Moment) string {
 		text += fmt.Sprintf(" (%d times)", m.Times)
 	}
 	if m.Text != "" {
-		text += ": " + oneLine(m.Text)
+		text += ": " + oneline.Of(m.Text)
 	}
 	return text
-}
-
-// oneLine keeps a message from others to one line, and from talking to the terminal.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // Subject names whom a moment is about: "pod", "web", "web/2".

@@ -111,7 +111,7 @@ func TestBadServer(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "version"), stamp, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		serve(t, dir, nil).exits(13).Says("v9.9.9", "format 99", "that version or newer")
+		serve(t, dir, nil).exits(13).Says("v9.9.9", "format 99", "that version or a newer one")
 		untouched(t, dir)
 		if now, err := os.ReadFile(filepath.Join(dir, "version")); err != nil || !bytes.Equal(now, stamp) {
 			t.Errorf("the version file is now %s (%v)", now, err)

@@ -91,7 +91,7 @@ func TestRuntimeWithoutTarget(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		"not implemented":                  {"exec", "web", "-m", images.BusyboxRef, "--", "true"},
-		socket + " serves the CRI alone":   {"cp", "web:/etc/hosts", t.TempDir()},
+		socket + " serves only the CRI":    {"cp", "web:/etc/hosts", t.TempDir()},
 		"which can give it to containerd ": {"debug", "web", "-c", "toolbox", "-m", "wherry.dev/toolbox"},
 	} {
 		if r := k.wherry(nil, args...).exits(1); !strings.Contains(r.Err, want) {

@@ -33,7 +33,7 @@ func TestImageLogin(t *testing.T) {
 	reg.Lock("ann", "secret word")
 	ref := reg.Push(srv, images.ToolRef, "team/tool:1")
 	srv.image(t, "", "pull", ref).exits(1).Says("wherry image login "+reg.Host, "--creds USER")
-	srv.image(t, "", "pull", "--creds", "ann:wrong", ref).exits(1).Says("refuses the login")
+	srv.image(t, "", "pull", "--creds", "ann:wrong", ref).exits(1).Says("rejected the credentials")
 	srv.image(t, "", "pull", "--creds", "ann:secret word", ref).exits(0).Has(ref)
 	srv.image(t, "", "rm", "-f", ref).exits(0)
 

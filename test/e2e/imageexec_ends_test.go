@@ -113,7 +113,7 @@ spec:
 			t.Errorf("writing: code %d, %q", code, errs)
 		}
 		k.shows("crash", "echo x > /c/main/new; cat /c/main/new", "x", writable)
-		if _, errs, code := k.into("crash", "true", target("main")); code != 0 || !strings.Contains(errs, "container main does not run") {
+		if _, errs, code := k.into("crash", "true", target("main")); code != 0 || !strings.Contains(errs, "container main is not running") {
 			t.Errorf("a dead target: code %d, %q", code, errs)
 		}
 		k.shows("crash", "readlink /proc/1/ns/pid", k.sh("crash", "other", "readlink /proc/self/ns/pid"), target("other"))
@@ -125,7 +125,7 @@ spec:
 		if out != "died\nlast words\n/c/wrong/bin\nfailed\n1\n" || code != 0 {
 			t.Errorf("code %d, %q, %q", code, out, errs)
 		}
-		for _, want := range []string{"the command runs in a network of its own", "container main: /data is not shown"} {
+		for _, want := range []string{"the command runs in its own network", "container main: /data is not shown"} {
 			if !strings.Contains(errs, want) {
 				t.Errorf("not told %q: %q", want, errs)
 			}

@@ -97,14 +97,14 @@ func TestDebugEntersWhenStarted(t *testing.T) {
 func TestDebugNote(t *testing.T) {
 	c := newCluster(t)
 	c.kubelet.started = c.kubelet.serve
-	c.debugging.made = func(m *Made) { m.Note = "you see the processes of none" }
+	c.debugging.made = func(m *Made) { m.Note = "to see the processes of one" }
 	u := "ws" + strings.TrimPrefix(c.URL, "http") + debugQuery
 	conn, resp, err := (&websocket.Dialer{Subprotocols: []string{v5}}).DialContext(testContext(t), u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if got := resp.Header.Get(debugask.HeaderNote); got != "you see the processes of none" {
+	if got := resp.Header.Get(debugask.HeaderNote); got != "to see the processes of one" {
 		t.Errorf("%q", got)
 	}
 }

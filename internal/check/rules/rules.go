@@ -47,7 +47,7 @@ func Parse(text string) (*Page, error) {
 		}
 		r := &Rule{ID: m[1], Pure: m[2] != "", Text: m[3], Status: Status(m[4])}
 		if !slices.Contains([]Status{Works, Part, Planned}, r.Status) {
-			return nil, fmt.Errorf("line %d: %s: status %q is none of works, part, planned", n+1, r.ID, r.Status)
+			return nil, fmt.Errorf("line %d: %s: status %q is not one of works, part, planned", n+1, r.ID, r.Status)
 		}
 		if _, twice := p.at[r.ID]; twice {
 			return nil, fmt.Errorf("line %d: %s stands twice", n+1, r.ID)

@@ -112,11 +112,11 @@ func live(r *Recorder, p *corev1.Pod) {
 	r.Tell(p, &running, &waiting, after(3.02))
 }
 
-const lived = `pod is known to the node
-web pulls its image
-web pulls its image: failed: ErrImagePull: no route to host
-web is created and started
-web start is done
+const lived = `pod was seen by the node
+web is pulling its image
+web is pulling its image: failed: ErrImagePull: no route to host
+web is being created and started
+web start completed
 web created
 web runs
 web has started
@@ -151,7 +151,7 @@ func TestRestart(t *testing.T) {
 	r.Pod(p, after(10))
 	r.Trace(p, work.Event{At: after(10), Seen: &plan.Seen{Containers: []plan.Container{{Name: "web", CreatedAt: after(0.33),
 		StartedAt: after(0.37), FinishedAt: after(3), ExitCode: 137, Reason: "OOMKilled"}}}})
-	if got, want := words(find(t, r, "web")), lived+"\npod the node's agent was started anew"; got != want {
+	if got, want := words(find(t, r, "web")), lived+"\npod the node's agent was restarted"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	stop()

@@ -40,7 +40,7 @@ func New(c *cri.Client) *Runner { return &Runner{cri: c} }
 func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler) error {
 	kind, what, run := r.handler(t, h)
 	if run == nil {
-		return fmt.Errorf("cannot run handler: the lifecycle hook of Container %q in Pod %q is none of exec, httpGet, tcpSocket and sleep",
+		return fmt.Errorf("cannot run handler: the lifecycle hook of Container %q in Pod %q is not one of exec, httpGet, tcpSocket and sleep",
 			t.Container.Name, podName(t.Pod))
 	}
 	err := run(ctx)

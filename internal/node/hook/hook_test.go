@@ -77,7 +77,7 @@ func TestTime(t *testing.T) {
 			name: "sleep given up", hook: sleeping(1 << 60), cancel: time.Hour, took: time.Hour, is: gone,
 			say: `Sleep lifecycle hook (1152921504606846976) for Container "app" in Pod "web_shop(u1)" failed - error: container terminated before sleep hook finished: `,
 		},
-		{name: "no handler", hook: &corev1.LifecycleHandler{}, say: `the lifecycle hook of Container "app" in Pod "web_shop(u1)" is none of exec, httpGet, tcpSocket and sleep`},
+		{name: "no handler", hook: &corev1.LifecycleHandler{}, say: `the lifecycle hook of Container "app" in Pod "web_shop(u1)" is not one of exec, httpGet, tcpSocket and sleep`},
 	} {
 		t.Run("PL-04 "+tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

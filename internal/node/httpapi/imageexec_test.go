@@ -102,7 +102,7 @@ func TestGoneWatcher(t *testing.T) {
 	}
 	select {
 	case <-gone:
-		t.Error("gone already")
+		t.Error("already gone")
 	default:
 	}
 	if _, err := io.WriteString(conn, "and late"); err != nil {

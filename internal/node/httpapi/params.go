@@ -114,7 +114,7 @@ func parseStream(q url.Values, o *corev1.PodLogOptions) error {
 	case corev1.LogStreamAll, corev1.LogStreamStdout, corev1.LogStreamStderr:
 		o.Stream = &v
 	default:
-		return fmt.Errorf("stream: %q is none of All, Stdout, Stderr", v)
+		return fmt.Errorf("stream: %q is not one of All, Stdout, Stderr", v)
 	}
 	if v != corev1.LogStreamAll && o.TailLines != nil {
 		return errors.New("tailLines: cannot be combined with one stream only")

@@ -62,7 +62,7 @@ func (k *Keyring) AddSecret(s *corev1.Secret) error {
 			err = k.add(logins)
 		}
 	default:
-		return fmt.Errorf("secret %s/%s is of type %s, which holds no registry credentials: make it with kubectl create secret docker-registry", s.Namespace, s.Name, s.Type)
+		return fmt.Errorf("secret %s/%s is of type %s, which contains no registry credentials: create it with kubectl create secret docker-registry", s.Namespace, s.Name, s.Type)
 	}
 	if err != nil {
 		return fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)

@@ -38,7 +38,7 @@ func choose(pod *corev1.Pod, seen plan.Seen) (show []shown, left []string) {
 		case newest != nil:
 			show = append(show, shown{Name: name, Kind: ref.Kind, Container: *newest})
 		case created != nil:
-			left = append(left, fmt.Sprintf("container %s is left out: it was made but has not been started", name))
+			left = append(left, fmt.Sprintf("container %s is left out: it was created but has not started", name))
 		default:
 			left = append(left, fmt.Sprintf("container %s is left out: %s", name, absence(pod, name)))
 		}
@@ -56,7 +56,7 @@ func absence(pod *corev1.Pod, name string) string {
 		}
 		return "it has not run yet"
 	}
-	return "what was left of it has been removed"
+	return "its remains have been removed"
 }
 
 func status(pod *corev1.Pod, name string) *corev1.ContainerStatus {

@@ -102,8 +102,8 @@ func TestChoose(t *testing.T) {
 			[]string{"i0", "s0", "m4", "d1"}, nil},
 		"one that could not be started has files": {testPod(), []plan.Container{unstarted}, []string{"m0"}, []string{
 			"container init is left out: it has not run yet", "container side is left out: it has not run yet", "container debug is left out: it has not run yet"}},
-		"left out": {testPod(ended), []plan.Container{made("s0", "side", 0)}, nil, []string{"container init is left out: what was left of it has been removed",
-			"container side is left out: it was made but has not been started", "container main is left out: it has not run yet (ImagePullBackOff)", "container debug is left out: it has not run yet"}},
+		"left out": {testPod(ended), []plan.Container{made("s0", "side", 0)}, nil, []string{"container init is left out: its remains have been removed",
+			"container side is left out: it was created but has not started", "container main is left out: it has not run yet (ImagePullBackOff)", "container debug is left out: it has not run yet"}},
 	} {
 		show, left := choose(c.pod, plan.Seen{Containers: c.seen})
 		var ids []string
@@ -135,15 +135,15 @@ func TestPlaceOf(t *testing.T) {
 		"in the pod":               {pod: testPod(), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, box: "box"},
 		"with a target":            {pod: testPod(), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, target: "main", box: "box", id: "m0"},
 		"processes shared":         {pod: testPod(share), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, target: "main", box: "box"},
-		"a target that has ended":  {pod: testPod(), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, target: "main", box: "box", note: "main does not run"},
+		"a target that has ended":  {pod: testPod(), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, target: "main", box: "box", note: "main is not running"},
 		"no such target":           {pod: testPod(), seen: plan.Seen{Sandboxes: box}, target: "nobody", status: http.StatusNotFound},
 		"being deleted, still up":  {pod: testPod(deleted), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, box: "box"},
 		"being deleted, down":      {pod: testPod(deleted), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, status: http.StatusConflict},
 		"ended":                    {pod: testPod(), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, note: "sandbox is gone"},
-		"ended, with a target":     {pod: testPod(), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, target: "main", note: "main does not run"},
+		"ended, with a target":     {pod: testPod(), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, target: "main", note: "main is not running"},
 		"nothing was ever there":   {pod: testPod(), status: http.StatusConflict},
 		"up but nothing has run":   {pod: testPod(), seen: plan.Seen{Sandboxes: box}, box: "box"},
-		"a target in an older one": {pod: testPod(), seen: plan.Seen{Sandboxes: []plan.Sandbox{{ID: "new", Attempt: 2, Ready: true}}, Containers: []plan.Container{main}}, target: "main", box: "new", note: "does not run"},
+		"a target in an older one": {pod: testPod(), seen: plan.Seen{Sandboxes: []plan.Sandbox{{ID: "new", Attempt: 2, Ready: true}}, Containers: []plan.Container{main}}, target: "main", box: "new", note: "is not running"},
 		"only records, no sandbox": {pod: testPod(), seen: plan.Seen{Containers: []plan.Container{exited("m0", "main", 0, 1)}}, note: "sandbox is gone"},
 		"a sandbox that has died":  {pod: testPod(), seen: plan.Seen{Sandboxes: gone}, status: http.StatusConflict},
 	} {

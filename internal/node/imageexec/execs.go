@@ -192,7 +192,7 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p
 	}
 	got, err := s.e.Ops.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(s.req.Image)}})
 	if err == nil && got.GetImage() == nil {
-		err = errors.New("it was removed from the node just now; try again")
+		err = errors.New("it has just been removed from the node; try again")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %s", s.req.Image, cri.Message(err))

@@ -107,7 +107,7 @@ func (s *Session) news(pod *corev1.Pod) bool {
 func (s *Session) showLater(ctx context.Context, pod *corev1.Pod) (n int) {
 	seen, err := s.e.Ops.Observe(ctx, pod)
 	if err != nil {
-		s.e.Logger.Debug("what has started during an image exec cannot be seen", "session", s.id, "err", err)
+		s.e.Logger.Debug("cannot see which containers started during an image exec", "session", s.id, "err", err)
 		return 0
 	}
 	show, _ := choose(pod, seen)

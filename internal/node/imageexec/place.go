@@ -51,12 +51,12 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	switch {
 	case p.Box != nil && p.Box.Ready:
 	case pod.DeletionTimestamp != nil:
-		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is gone already", pod.Name)
+		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is already gone", pod.Name)
 	case len(seen.Containers) == 0:
-		return p, refuse(http.StatusConflict, "pod %q has run no container on this node yet: there is nothing to look at; see kubectl describe pod", pod.Name)
+		return p, refuse(http.StatusConflict, "pod %q has not run any container on this node yet, so there is nothing to see; try kubectl describe pod", pod.Name)
 	default:
 		p.Box = nil
-		p.Notes = append(p.Notes, "the pod's sandbox is gone: the command runs in a network of its own")
+		p.Notes = append(p.Notes, "the pod's sandbox is gone: the command runs in its own network")
 	}
 	if target == "" || podspec.NamespaceModes(pod).PID != podspec.NamespaceContainer {
 		return p, nil // it sees the target's processes anyway, as everybody's
@@ -68,7 +68,7 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 			return p, nil
 		}
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("container %s does not run: the command sees no processes of it", target))
+	p.Notes = append(p.Notes, fmt.Sprintf("container %s is not running: the command does not see its processes", target))
 	return p, nil
 }
 

@@ -40,18 +40,18 @@ func Parse(q url.Values) (Request, error) {
 	}
 	switch {
 	case r.Image == "":
-		return r, errors.New("image: you must specify the image whose command is to run")
+		return r, errors.New("image: you must specify the image to run")
 	case !r.Stdin && !r.Stdout && !r.Stderr:
 		return r, errors.New("you must specify at least 1 of stdin, stdout, stderr")
 	case len(r.Command) > 0 && r.Command[0] == "":
-		return r, errors.New("command: its first word is empty")
+		return r, errors.New("command: the first word is empty")
 	}
 	switch r.Policy {
 	case "":
 		r.Policy = corev1.PullIfNotPresent
 	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
-		return r, fmt.Errorf("pullPolicy: %q is none of Always, IfNotPresent, Never", r.Policy)
+		return r, fmt.Errorf("pullPolicy: %q is not one of Always, IfNotPresent, Never", r.Policy)
 	}
 	if r.Image == debugask.ToolboxImage || r.Image == debugask.ToolboxImage+":latest" {
 		r.Policy = corev1.PullNever // no registry has it
@@ -59,7 +59,7 @@ func Parse(q url.Values) (Request, error) {
 	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"), "output": q.Get("output"),
 		"error": q.Get("error"), "tty": q.Get("tty")} {
 		if v != "" && v != "0" && v != "1" {
-			return r, fmt.Errorf("%s: %q is neither 0 nor 1", name, v)
+			return r, fmt.Errorf("%s: %q is not 0 or 1", name, v)
 		}
 	}
 	return r, nil

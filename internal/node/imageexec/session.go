@@ -34,7 +34,7 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	} else {
 		var err error
 		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id)); err != nil {
-			return fmt.Errorf("making a sandbox for the command: %s", cri.Message(err))
+			return fmt.Errorf("creating a sandbox for the command: %s", cri.Message(err))
 		}
 	}
 	if pod.Spec.HostNetwork {
@@ -120,13 +120,13 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 		return 0, fmt.Errorf("starting the command: %s", text)
 	}
 	if err := s.e.Runtime.Attach(ctx, s.container, streams); err != nil {
-		return 0, fmt.Errorf("joining the command's streams: %w", err)
+		return 0, fmt.Errorf("attaching to the command: %w", err)
 	}
 	// The process has ended; this waits until the runtime has noted how.
 	st, err := awaitEnd(ctx, s.e.Ops.CRI, s.container, cleanTime)
 	switch {
 	case cri.NotFound(err):
-		say(streams, "the command was ended with the pod's sandbox")
+		say(streams, "the command was terminated together with the pod's sandbox")
 		return 137, nil
 	case err != nil:
 		return 0, fmt.Errorf("the command's exit code: %s", cri.Message(err))
@@ -140,7 +140,7 @@ func (s *Session) start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	if s.closed {
-		return errors.New("the client has gone")
+		return errors.New("the client disconnected")
 	}
 	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
@@ -194,7 +194,7 @@ func (s *Session) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
 		if err := s.remove(ctx); err != nil {
-			s.e.Logger.Warn("an image exec was not all taken away; the next start will do it", "session", s.id, "err", err)
+			s.e.Logger.Warn("an image exec was not completely removed; the next start will do it", "session", s.id, "err", err)
 		}
 		s.e.mu.Lock()
 		delete(s.e.live, s.id)

@@ -36,7 +36,7 @@ func (e *Execs) Sweep(ctx context.Context) error {
 		errs = append(errs, removeTree(filepath.Join(e.Folder, f.Name())))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("taking away what is left of image execs: %w", err)
+		return fmt.Errorf("removing what is left of image execs: %w", err)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (t *tree) show(name string, f Files, writable bool) (notes []string, err er
 		}
 		switch err := bindInto(root, b, writable && !b.ReadOnly); {
 		case errors.Is(err, errGone):
-			notes = append(notes, fmt.Sprintf("container %s: %s is not shown: it is not on the node any more", name, b.At))
+			notes = append(notes, fmt.Sprintf("container %s: %s is not shown: it is no longer on the node", name, b.At))
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("container %s: %s is not shown: %v", name, b.At, err))
 		}
@@ -155,7 +155,7 @@ func bindInto(root *os.File, b Bind, writable bool) error {
 	defer unix.Close(fd)
 	at, err := within(root, b.At)
 	if err != nil {
-		return fmt.Errorf("its place cannot be found: %w", err)
+		return fmt.Errorf("its mount point cannot be found: %w", err)
 	}
 	defer at.Close()
 	err = unix.MoveMount(fd, "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
@@ -217,7 +217,7 @@ func ofKernel(path string) bool {
 func removeTree(dir string) error {
 	for {
 		if err := unix.Mount("", dir, "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil && !notMounted(err) {
-			return fmt.Errorf("parting the mounts of %s: %w", dir, err)
+			return fmt.Errorf("separating the mounts of %s: %w", dir, err)
 		}
 		err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 		if notMounted(err) {

@@ -112,7 +112,7 @@ func TestTree(t *testing.T) {
 		y.reads(c+"/data/deep/file", "deep")
 		y.reads(c+"/conf/one", "single")
 		y.reads(c+"/etc/name", "single") // the link led there
-		if text := strings.Join(notes, "\n"); len(notes) != 2 || !strings.Contains(text, "main: /gone is not shown: it is not on the node") || !strings.Contains(text, "/nowhere/name is not shown: its place cannot be found") {
+		if text := strings.Join(notes, "\n"); len(notes) != 2 || !strings.Contains(text, "main: /gone is not shown: it is no longer on the node") || !strings.Contains(text, "/nowhere/name is not shown: its mount point cannot be found") {
 			t.Errorf("notes: %q", notes)
 		}
 		y.refuses(c + "/conf/one")

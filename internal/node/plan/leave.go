@@ -169,7 +169,7 @@ func (v *view) clean() {
 		}
 	}
 	if busy || v.calling(StopSandbox) {
-		v.why("", "takes down its sandbox")
+		v.why("", "is removing its sandbox")
 		return
 	}
 	if v.calling(PrepareVolumes) {

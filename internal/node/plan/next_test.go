@@ -224,7 +224,7 @@ func TestNext(t *testing.T) {
 		{name: "PL-02 Always restarts a success too", facts: about("m", always).boxed().ended("m0", 0, 0, 0).pulled("m0", 1), ops: "StartContainer m0/1"},
 		{name: "PL-02 OnFailure restarts a failure", facts: about("m", onFailure).boxed().ended("m0", 0, 1, 0).pulled("m0", 1), ops: "StartContainer m0/1"},
 		{name: "PL-02 OnFailure does not restart a success; the pod has Succeeded",
-			facts: about("m", onFailure).boxed().ended("m0", 0, 0, 0), ops: "StopSandbox 0", why: []string{"takes down its sandbox"},
+			facts: about("m", onFailure).boxed().ended("m0", 0, 0, 0), ops: "StopSandbox 0", why: []string{"is removing its sandbox"},
 			status: []string{"Succeeded", "m0=exit0(Completed)", "Ready=False(PodCompleted)", "Initialized=True(PodCompleted)"}},
 		{name: "PL-02 OnFailure: one main done, the other runs: nothing happens",
 			facts: about("mm", onFailure).boxed().ended("m0", 0, 0, 0).runs("m1", 0), ops: "",

@@ -111,7 +111,7 @@ func own(name string, mode fs.FileMode, uid, gid *int64) error {
 	}
 	if uid != nil || gid != nil {
 		if err := os.Lchown(name, idOr(uid), idOr(gid)); err != nil {
-			return fmt.Errorf("giving %s to user %s, group %s: %w", filepath.Base(name), idName(uid), idName(gid), err)
+			return fmt.Errorf("changing the owner of %s to user %s, group %s: %w", filepath.Base(name), idName(uid), idName(gid), err)
 		}
 	}
 	return os.Chmod(name, mode)

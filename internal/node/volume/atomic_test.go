@@ -177,7 +177,7 @@ func TestPayloadPaths(t *testing.T) {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
-	if err := files("a", "", "a/b", "").check(); err == nil || !strings.Contains(err.Error(), `"a" is needed as a folder for "a/b"`) {
+	if err := files("a", "", "a/b", "").check(); err == nil || !strings.Contains(err.Error(), `"a" is also the folder of "a/b"`) {
 		t.Error(err)
 	}
 }

@@ -80,7 +80,7 @@ func unmountBelow(ctx context.Context, dir string) error {
 	}
 	mounts, err := mountsBelow(dir)
 	if err == nil && len(mounts) > 0 {
-		err = fmt.Errorf("%s keeps being mounted again: find the process that does this", mounts[0])
+		err = fmt.Errorf("%s is mounted again each time it is unmounted: find the process that does this", mounts[0])
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func removeTree(parent *os.File, name string) error {
 	case err == nil || errors.Is(err, unix.ENOENT):
 		return nil
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%s is a mount point and is left alone", filepath.Join(parent.Name(), name))
+		return fmt.Errorf("%s is a mount point, so it was not removed", filepath.Join(parent.Name(), name))
 	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM):
 		return fmt.Errorf("removing %s: %w", filepath.Join(parent.Name(), name), err)
 	}
@@ -162,7 +162,7 @@ func openWithin(parent *os.File, name string) (*os.File, error) {
 		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
 			continue // a rename somewhere at the same time
 		case errors.Is(err, unix.EXDEV):
-			return nil, fmt.Errorf("%s is a mount point and is left alone", full)
+			return nil, fmt.Errorf("%s is a mount point, so it was not removed", full)
 		}
 		return nil, fmt.Errorf("opening %s: %w", full, err)
 	}

@@ -31,7 +31,7 @@ func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 		}
 		return mountTmpfs(dir, opts)
 	}
-	return fmt.Errorf("emptyDir medium %q is not supported yet: leave it out for disk, or use Memory", v.EmptyDir.Medium)
+	return fmt.Errorf("emptyDir medium %q is not supported yet: leave it out to use the disk, or set Memory", v.EmptyDir.Medium)
 }
 
 // makeEmptyDir finishes the folder under another name: a folder that is there is a finished one.
@@ -53,7 +53,7 @@ func makeEmptyDir(dir string, gid *int64) error {
 	mode := fs.FileMode(0o777)
 	if gid != nil {
 		if err := os.Chown(tmp, -1, int(*gid)); err != nil {
-			return fmt.Errorf("giving the volume to fsGroup %d: %w", *gid, err)
+			return fmt.Errorf("changing the volume's group to fsGroup %d: %w", *gid, err)
 		}
 		mode |= fs.ModeSetgid
 	}

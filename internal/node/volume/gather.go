@@ -102,7 +102,7 @@ func (m *Manager) token(ctx context.Context, p payload, pod *corev1.Pod, s *core
 		return fmt.Errorf("failed to fetch token: %w", err)
 	}
 	if !expires.IsZero() && time.Until(expires) <= 0 {
-		m.cfg.Logger.Warn("service account token has expired and there is no other", "pod", pod.Namespace+"/"+pod.Name, "expired", expires)
+		m.cfg.Logger.Warn("service account token has expired and there is no replacement", "pod", pod.Namespace+"/"+pod.Name, "expired", expires)
 	}
 	user := tokenUser(pod)
 	if user != nil || fsGroup(pod) != nil {

@@ -25,7 +25,7 @@ func checkHostPath(h *corev1.HostPathVolumeSource) error {
 	case corev1.HostPathDirectoryOrCreate:
 		// A file in the way is the check's to name, below.
 		if err := os.MkdirAll(h.Path, 0o755); err != nil && !errors.Is(err, syscall.ENOTDIR) {
-			return fmt.Errorf("hostPath type check failed: %s cannot be made: %w", h.Path, err)
+			return fmt.Errorf("hostPath type check failed: %s cannot be created: %w", h.Path, err)
 		}
 		kind = corev1.HostPathDirectory
 	case corev1.HostPathFileOrCreate:
@@ -36,7 +36,7 @@ func checkHostPath(h *corev1.HostPathVolumeSource) error {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("hostPath type check failed: the folder of %s does not exist, and FileOrCreate creates only the file: %w", h.Path, err)
 		case !errors.Is(err, fs.ErrExist):
-			return fmt.Errorf("hostPath type check failed: %s cannot be made: %w", h.Path, err)
+			return fmt.Errorf("hostPath type check failed: %s cannot be created: %w", h.Path, err)
 		}
 		kind = corev1.HostPathFile
 	}

@@ -167,7 +167,7 @@ func (m *Manager) List() ([]types.UID, error) {
 // podDir is the pod's folder. A uid comes from the API; it must not lead anywhere else.
 func (m *Manager) podDir(uid types.UID) (string, error) {
 	if s := string(uid); s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\x00") {
-		return "", fmt.Errorf("pod uid %q cannot name a folder", uid)
+		return "", fmt.Errorf("pod UID %q cannot be used as a folder name", uid)
 	}
 	return filepath.Join(m.cfg.Root, string(uid)), nil
 }

@@ -109,7 +109,7 @@ func (p payload) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile,
 func (p payload) add(name string, f file) error {
 	clean := path.Clean(name)
 	if name == "" || path.IsAbs(name) || clean == "." || strings.HasPrefix(clean, "..") || slices.Contains(strings.Split(name, "/"), "..") {
-		return fmt.Errorf("file path %q does not stay within the volume: it must be relative, without .. and not start with two dots", name)
+		return fmt.Errorf("file path %q is not allowed: it must be relative, without .., and must not start with two dots", name)
 	}
 	p[clean] = f
 	return nil
@@ -120,7 +120,7 @@ func (p payload) check() error {
 	for name := range p {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if _, ok := p[dir]; ok {
-				return fmt.Errorf("file path %q is needed as a folder for %q", dir, name)
+				return fmt.Errorf("file path %q is also the folder of %q", dir, name)
 			}
 		}
 	}

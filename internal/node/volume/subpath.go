@@ -78,7 +78,7 @@ func openOrMake(root *os.File, rel string) (*os.File, error) {
 	case errors.Is(err, unix.EEXIST): // made by another, or a symlink to nowhere
 		return pathrs.OpenatInRoot(root, rel)
 	case err != nil:
-		return nil, fmt.Errorf("making folder %s: %w", name, err)
+		return nil, fmt.Errorf("creating folder %s: %w", name, err)
 	}
 	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -65,7 +65,7 @@ func (m *Manager) terminationPath(uid types.UID, container string, attempt uint3
 		return "", err
 	}
 	if container == "" || filepath.Base(container) != container || container == ".." || container == "." {
-		return "", fmt.Errorf("container name %q cannot name a folder", container)
+		return "", fmt.Errorf("container name %q cannot be used as a folder name", container)
 	}
 	return filepath.Join(dir, "containers", container, strconv.FormatUint(uint64(attempt), 10)), nil
 }

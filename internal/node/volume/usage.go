@@ -123,7 +123,7 @@ func (w *walk) add(st *syscall.Stat_t, dir bool) {
 // deeper goes on from a folder whose path is long, by a short one to the same folder.
 func (w *walk) deeper(path string, steps int) {
 	if steps == 0 {
-		w.fail(errors.New("folders are nested too deeply: deeper levels are not counted"))
+		w.fail(errors.New("folders are nested too deeply: the deepest levels are not counted"))
 		return
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

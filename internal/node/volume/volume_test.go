@@ -225,11 +225,11 @@ func TestMissing(t *testing.T) {
 	unused.Spec.Containers[0].VolumeMounts = nil
 	prepare(t, m, unused)
 	for want, pod := range map[string]*corev1.Pod{
-		`MountVolume.SetUp failed for volume "v" : configmap "none" not found`:                                                        podWith(configMapVolume("v", "none")),
-		`MountVolume.SetUp failed for volume "v" : secret "none" not found`:                                                           podWith(secretVolume("v", "none")),
-		`MountVolume.SetUp failed for volume "v" : configmap "settings" references non-existent config key: colour (it has: level)`:   podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "colour", Path: "x"})),
-		`MountVolume.SetUp failed for volume "v" : file path "../x" does not stay within the volume: it must be relative, without ..`: podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "level", Path: "../x"})),
-		`MountVolume.SetUp failed for volume "image" : this kind of volume is not supported yet`:                                      podWith(image),
+		`MountVolume.SetUp failed for volume "v" : configmap "none" not found`:                                                      podWith(configMapVolume("v", "none")),
+		`MountVolume.SetUp failed for volume "v" : secret "none" not found`:                                                         podWith(secretVolume("v", "none")),
+		`MountVolume.SetUp failed for volume "v" : configmap "settings" references non-existent config key: colour (it has: level)`: podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "colour", Path: "x"})),
+		`MountVolume.SetUp failed for volume "v" : file path "../x" is not allowed: it must be relative, without ..`:                podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "level", Path: "../x"})),
+		`MountVolume.SetUp failed for volume "image" : this kind of volume is not supported yet`:                                    podWith(image),
 	} {
 		ok := configMapVolume("ok", "settings")
 		pod.Spec.Volumes = append(pod.Spec.Volumes, ok)

@@ -35,7 +35,7 @@ func (c Config) Validate() error {
 	case len(c.Bridge) > 15:
 		return fmt.Errorf("pod network: bridge name %q is longer than the 15 characters Linux allows", c.Bridge)
 	case strings.ContainsAny(c.Bridge, "/ \t\n:") || c.Bridge == "." || c.Bridge == "..":
-		return fmt.Errorf("pod network: %q is no valid name of a network device", c.Bridge)
+		return fmt.Errorf("pod network: %q is not a valid network device name", c.Bridge)
 	case !filepath.IsAbs(c.StateDir):
 		return fmt.Errorf("pod network: state folder %q must be an absolute path", c.StateDir)
 	case len(c.CIDRs) == 0:
@@ -62,7 +62,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if v4 > 1 || v6 > 1 {
-		return errors.New("pod network: at most one IPv4 and one IPv6 pod CIDR are possible")
+		return errors.New("pod network: give at most one IPv4 and one IPv6 pod CIDR")
 	}
 	return nil
 }

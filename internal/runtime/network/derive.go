@@ -32,7 +32,7 @@ func Derive(dataDir string, taken func(netip.Prefix) bool) (bridge string, subne
 			at = (at*5 + 12345) % size // full period: multiplier 1 mod 4, odd increment
 		}
 	}
-	return bridge, netip.Prefix{}, fmt.Errorf("no private IPv4 /24 is free of routes on this machine: choose a pod CIDR yourself")
+	return bridge, netip.Prefix{}, fmt.Errorf("every private IPv4 /24 overlaps with a route of this machine: choose a pod CIDR yourself")
 }
 
 // mix spreads the bits of a hash whose low and high halves are alike for strings that differ in their last letter.

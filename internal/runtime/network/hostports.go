@@ -71,7 +71,7 @@ func resolve(mappings []PortMapping, pod []netip.Addr) ([]hostPort, error) {
 		if m.HostIP != "" {
 			var err error
 			if hostIP, err = netip.ParseAddr(m.HostIP); err != nil {
-				return nil, bad("hostIP %q is no IP address", m.HostIP)
+				return nil, bad("hostIP %q is not an IP address", m.HostIP)
 			}
 			hostIP = hostIP.Unmap()
 		}
@@ -87,7 +87,7 @@ func resolve(mappings []PortMapping, pod []netip.Addr) ([]hostPort, error) {
 			out = append(out, p)
 		}
 		if len(out) == before {
-			return nil, bad("hostIP %s is of a family the pod has no address of", m.HostIP)
+			return nil, bad("the pod has no address of the same family as hostIP %s", m.HostIP)
 		}
 	}
 	return out, nil
@@ -194,7 +194,7 @@ func (t *table) publish(owner Attachment, ports []hostPort) error {
 	for i, p := range ports {
 		for _, o := range ports[:i] {
 			if p.clashes(o) {
-				return fmt.Errorf("%w: the pod asks for %s twice", ErrPortConflict, p)
+				return fmt.Errorf("%w: the pod requests %s twice", ErrPortConflict, p)
 			}
 		}
 		for _, h := range there {
@@ -290,7 +290,7 @@ func forgetUDP(ports []hostPort) error {
 	}
 	for f, filter := range want {
 		if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, f, filter); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("forget old UDP flows to the host ports: %w", err)
+			return fmt.Errorf("remove old UDP flows to the host ports: %w", err)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func (l leases) lock() (*lockedCursor, error) { return lockCursor(filepath.Join(
 // possible: others may still remember it). Either all or none are taken.
 func (l leases) take(owner Attachment, cidrs []netip.Prefix) ([]netip.Addr, error) {
 	if _, ok := parseAttachment(owner.String()); !ok {
-		return nil, fmt.Errorf("container id %q and interface %q cannot hold a lease", owner.ContainerID, owner.IfName)
+		return nil, fmt.Errorf("container ID %q and interface %q cannot have a lease", owner.ContainerID, owner.IfName)
 	}
 	cur, err := l.lock()
 	if errors.Is(err, os.ErrNotExist) {

@@ -205,16 +205,16 @@ func TestConfigValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
-		"no bridge name":            func(c *Config) { c.Bridge = "" },
-		"longer than the 15":        func(c *Config) { c.Bridge = "wherry0123456789" },
-		"no valid name":             func(c *Config) { c.Bridge = "a/b" },
-		"absolute path":             func(c *Config) { c.StateDir = "state" },
-		"no pod CIDR given":         func(c *Config) { c.CIDRs = nil },
-		"is not valid":              func(c *Config) { c.CIDRs = []netip.Prefix{{}} },
-		"did you mean 10.0.0.0/24?": func(c *Config) { c.CIDRs = prefixes("10.0.0.7/24") },
-		"is too small":              func(c *Config) { c.CIDRs = prefixes("10.0.0.0/31") },
-		"at most one IPv4":          func(c *Config) { c.CIDRs = prefixes("10.0.0.0/24", "10.0.1.0/24") },
-		"in IPv4 notation":          func(c *Config) { c.CIDRs = prefixes("::ffff:10.0.0.0/120") },
+		"no bridge name":                  func(c *Config) { c.Bridge = "" },
+		"longer than the 15":              func(c *Config) { c.Bridge = "wherry0123456789" },
+		"not a valid network device name": func(c *Config) { c.Bridge = "a/b" },
+		"absolute path":                   func(c *Config) { c.StateDir = "state" },
+		"no pod CIDR given":               func(c *Config) { c.CIDRs = nil },
+		"is not valid":                    func(c *Config) { c.CIDRs = []netip.Prefix{{}} },
+		"did you mean 10.0.0.0/24?":       func(c *Config) { c.CIDRs = prefixes("10.0.0.7/24") },
+		"is too small":                    func(c *Config) { c.CIDRs = prefixes("10.0.0.0/31") },
+		"at most one IPv4":                func(c *Config) { c.CIDRs = prefixes("10.0.0.0/24", "10.0.1.0/24") },
+		"in IPv4 notation":                func(c *Config) { c.CIDRs = prefixes("::ffff:10.0.0.0/120") },
 	} {
 		c := good
 		change(&c)

@@ -203,11 +203,11 @@ func TestAddFailsWithoutTraces(t *testing.T) {
 		want string
 	}{
 		{"no namespace", Request{Attachment: Attachment{"p", "eth0"}, Netns: "/nowhere/netns"}, "no such file"},
-		{"no namespace but a file", Request{Attachment: Attachment{"p", "eth0"}, Netns: file}, "is no network namespace"},
+		{"no namespace but a file", Request{Attachment: Attachment{"p", "eth0"}, Netns: file}, "is not a network namespace"},
 		{"bad port", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 70000, ContainerPort: 1}}}, "not between 1 and 65535"},
 		{"bad protocol", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}}}, "not tcp, udp or sctp"},
-		{"bad host address", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "home"}}}, "no IP address"},
-		{"host address of another family", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "fd00::1"}}}, "of a family the pod has no address of"},
+		{"bad host address", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "home"}}}, "not an IP address"},
+		{"host address of another family", Request{Attachment{"p", "eth0"}, s.path, []PortMapping{{HostPort: 1, ContainerPort: 1, HostIP: "fd00::1"}}}, "has no address of the same family"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			_, err := Add(c, tc.r)

@@ -44,9 +44,9 @@ func (s Services) validate() error {
 	case !s.Server.IsValid() || s.Server.Addr().IsUnspecified():
 		return fmt.Errorf("service address %s: no address of the API server is known", s.API)
 	case s.API.Addr().Is4() != s.Server.Addr().Is4():
-		return fmt.Errorf("service address %s and the API server's %s are of different address families: give the server a --bind-address or a --service-cidr of the other's", s.API, s.Server)
+		return fmt.Errorf("service address %s and the API server's %s are of different address families: change the server's --bind-address or --service-cidr so that they match", s.API, s.Server)
 	case s.API.Addr().Is6() && s.Server.Addr().IsLoopback():
-		return fmt.Errorf("service address %s: IPv6 has no way from pods to the API server on %s: choose another --bind-address", s.API, s.Server.Addr())
+		return fmt.Errorf("service address %s: over IPv6, pods cannot reach an API server on %s: choose another --bind-address", s.API, s.Server.Addr())
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 		}
 	}
 	if err := t.conn.Flush(); err != nil {
-		return fmt.Errorf("nftables refused the rules about service addresses: %w (they need CONFIG_NFT_REJECT_INET and CONFIG_NFT_CT)", err)
+		return fmt.Errorf("nftables rejected the rules for service addresses: %w (they need CONFIG_NFT_REJECT_INET and CONFIG_NFT_CT)", err)
 	}
 	return nil
 }

@@ -272,7 +272,7 @@ type feature struct {
 // explain turns the bare errno of a refused transaction into the name of what the kernel lacks.
 func explain(err error, features func() []feature) error {
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("nftables: %w: root (CAP_NET_ADMIN) is needed", err)
+		return fmt.Errorf("nftables: %w: this needs root (CAP_NET_ADMIN)", err)
 	}
 	var lacking []string
 	for _, f := range features() {
@@ -281,9 +281,9 @@ func explain(err error, features func() []feature) error {
 		}
 	}
 	if len(lacking) == 0 {
-		return fmt.Errorf("nftables refused the pod network's table: %w", err)
+		return fmt.Errorf("nftables rejected the pod network's table: %w", err)
 	}
-	return fmt.Errorf("this kernel cannot do the pod network: %w: missing %s", err, strings.Join(lacking, ", "))
+	return fmt.Errorf("this kernel does not support the pod network: %w: missing %s", err, strings.Join(lacking, ", "))
 }
 
 // missing tries the parts of nftables one by one in a scratch table that no transaction ever commits with success and

@@ -56,7 +56,7 @@ func (v veth) create() error {
 	req.AddData(info)
 	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
 	if errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("%s or the pod's %s exists already: %w", v.host, v.pod, err)
+		return fmt.Errorf("%s or the pod's %s already exists: %w", v.host, v.pod, err)
 	}
 	if err != nil {
 		return fmt.Errorf("create the pod's network device: %w", err)
@@ -84,7 +84,7 @@ func openNetns(path string) (*os.File, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil || st.Type != unix.NSFS_MAGIC {
 		f.Close()
-		return nil, fmt.Errorf("%s is no network namespace", path)
+		return nil, fmt.Errorf("%s is not a network namespace", path)
 	}
 	return f, nil
 }
@@ -127,7 +127,7 @@ func configure(ifname string, addrs []netip.Addr, cidrs []netip.Prefix) error {
 		}
 		route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: Gateway(cidrs[i]).AsSlice()}
 		if err := netlink.RouteAdd(route); err != nil {
-			return fmt.Errorf("add default route by %s: %w", Gateway(cidrs[i]), err)
+			return fmt.Errorf("add default route via %s: %w", Gateway(cidrs[i]), err)
 		}
 	}
 	return nil

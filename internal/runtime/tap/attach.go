@@ -30,7 +30,7 @@ type Shim interface {
 }
 
 // ErrStopped is what clients get when this process lets go of the containers, which go on.
-var ErrStopped = errors.New("the container runtime stops; the container goes on: attach again")
+var ErrStopped = errors.New("the container runtime is stopping but the container keeps running: attach again")
 
 // attach gives a client everything the ring holds and what comes, until there is no more (nil), ctx is done, or it takes nothing
 // any more (its error).
@@ -170,7 +170,7 @@ func (w outputs) end(r *ring) error {
 	if r.h.cut.Load() == 0 {
 		return nil
 	}
-	return w.say("the container ended while the server was not running: its last output may be missing")
+	return w.say("the container exited while the server was not running: its last output may be missing")
 }
 
 // say puts a line of ours into the output, where it cannot be taken for the program's if there is such a place.

@@ -31,7 +31,7 @@ func (t *Taps) StartExchanged(id string, s Spec, start func() error) error {
 			err = start()
 		}
 		if back := t.settle(id, s); back != nil { // what was started goes on: its fifos are open
-			t.log.Warn("fifos cannot be given their names back", "container", id, "err", back)
+			t.log.Warn("cannot restore the names of fifos", "container", id, "err", back)
 		}
 		return err
 	})
@@ -104,7 +104,7 @@ func (t *Taps) settle(id string, s Spec) error {
 func (t *Taps) RecoverExchanged(started func(id string) bool) {
 	notes, err := filepath.Glob(filepath.Join(t.dir, "*", exchangeFile))
 	if err != nil {
-		t.log.Warn("kept output of containers cannot be listed", "err", err)
+		t.log.Warn("cannot list the containers whose output is kept", "err", err)
 	}
 	for _, note := range notes {
 		id := filepath.Base(filepath.Dir(note))
@@ -117,7 +117,7 @@ func (t *Taps) RecoverExchanged(started func(id string) bool) {
 			err = t.forget(id, s)
 		}
 		if err != nil {
-			t.log.Warn("the output of a container is not kept any more", "container", id, "err", err)
+			t.log.Warn("the output of a container is no longer kept", "container", id, "err", err)
 		}
 	}
 	t.Recover()

@@ -213,7 +213,7 @@ func TestRecoverExchangedEndedAlone(t *testing.T) {
 	}
 	taps = testTaps(t, f.dir)
 	taps.RecoverExchanged(func(string) bool { return false })
-	want := "kept\n|[wherry: the container ended while the server was not running: its last output may be missing]\n"
+	want := "kept\n|[wherry: the container exited while the server was not running: its last output may be missing]\n"
 	for range 2 {
 		if got := seen(t, taps, &fakeShim{})(); got != want {
 			t.Errorf("a client saw %q", got)

@@ -116,7 +116,7 @@ func mapFile(path string, flag, prot int) (*ring, error) {
 		return nil, err
 	}
 	if info.Size() < headerSize+2*chunk {
-		return nil, fmt.Errorf("%s: not the output of a container", path)
+		return nil, fmt.Errorf("%s: this is not a container's output", path)
 	}
 	r, err := mapRing(f, int(info.Size()), prot)
 	if err != nil {
@@ -125,7 +125,7 @@ func mapFile(path string, flag, prot int) (*ring, error) {
 	head, tail := r.h.head.Load(), r.h.tail.Load()
 	if r.h.magic != magic || r.size != uint64(len(r.data)) || tail > head || head-tail > r.size || (head|tail)%frameHeader != 0 {
 		r.close()
-		return nil, fmt.Errorf("%s: the kept output of a container cannot be read", path)
+		return nil, fmt.Errorf("%s: the container's kept output cannot be read", path)
 	}
 	return r, nil
 }

@@ -27,7 +27,7 @@ const (
 var ErrNone = errors.New("the container is gone: it was never started")
 
 // ErrNotKept is returned for containers whose output is not kept.
-var ErrNotKept = errors.New("the output of this container is not kept for those who attach")
+var ErrNotKept = errors.New("the earlier output of this container is not kept for clients that attach")
 
 // errGone says that a tap's ring was let go between finding the tap and attaching to it.
 var errGone = errors.New("the output has ended")
@@ -156,12 +156,12 @@ func (t *Taps) prepare(id string, s Spec) (*ring, error) {
 func (t *Taps) Recover() {
 	found, err := filepath.Glob(filepath.Join(t.dir, "*", specFile))
 	if err != nil {
-		t.log.Warn("kept output of containers cannot be listed", "err", err)
+		t.log.Warn("cannot list the containers whose output is kept", "err", err)
 	}
 	for _, path := range found {
 		id := filepath.Base(filepath.Dir(path))
 		if err := t.take(id); err != nil {
-			t.log.Warn("the output of a container is not kept any more", "container", id, "err", err)
+			t.log.Warn("the output of a container is no longer kept", "container", id, "err", err)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (t *Taps) take(id string) error {
 	path := filepath.Join(t.dir, id, ringFile)
 	r, err := openRing(path)
 	if err != nil {
-		t.log.Warn("the output of a container is kept anew", "container", id, "err", err)
+		t.log.Warn("the output of a container is kept again from now on", "container", id, "err", err)
 		if r, err = newRing(path, ringSize); err != nil {
 			return err
 		}

@@ -173,7 +173,7 @@ func TestTaps(t *testing.T) {
 func TestTapOfContainerThatEndedAlone(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for alone, want := range map[bool]string{
-		true:  "said before|[wherry: the container ended while the server was not running: its last output may be missing]\n",
+		true:  "said before|[wherry: the container exited while the server was not running: its last output may be missing]\n",
 		false: "said before|",
 	} {
 		dir := t.TempDir()

@@ -124,7 +124,7 @@ func (c *Client) Export(ctx context.Context, archive io.Writer, refs []string) e
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(archive, resp.Body); err != nil {
-		return fmt.Errorf("the server broke off: %w", err)
+		return fmt.Errorf("the server closed the connection: %w", err)
 	}
 	if msg := resp.Trailer.Get(errorTrailer); msg != "" {
 		return errors.New(msg)
@@ -155,9 +155,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	resp, err := c.http.Do(req)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("only root may talk to the server's socket %s: run it with sudo", c.socket)
+		return nil, fmt.Errorf("only root can use the server's socket %s: run this command with sudo", c.socket)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no server listens on %s: start one with sudo wherry server, or name its folder with --data-dir", c.socket)
+		return nil, fmt.Errorf("no server is listening on %s: start one with sudo wherry server, or give its folder with --data-dir", c.socket)
 	case err != nil:
 		return nil, err
 	case resp.StatusCode >= 300:

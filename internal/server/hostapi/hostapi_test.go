@@ -165,12 +165,12 @@ func TestErrorsAreSentences(t *testing.T) {
 		want string
 	}{
 		"image in use":       {inUse, "example/web:1 is used by container main of pod default/web; delete that pod first, or use --force"},
-		"PL-03 built in":     {builtIn, "sha256:2 is built into wherry and is needed to run or debug pods: it can not be removed"},
+		"PL-03 built in":     {builtIn, "sha256:2 is built into wherry and is needed to run or debug pods: it cannot be removed"},
 		"unknown image":      {unknown, "example/none:1: no such image on this node; see wherry image ls"},
 		"export unknown":     {c.Export(ctx, io.Discard, []string{"example/none:1"}), "no such image on this node"},
 		"export breaks":      {c.Export(ctx, io.Discard, []string{"example/web:1"}), "disk read error"},
 		"pull":               {c.Pull(ctx, "example/none:1", nil), "pull example/none:1: no such tag"},
-		"no server":          {noServer, "no server listens on"},
+		"no server":          {noServer, "no server is listening on"},
 		"nothing was broken": {errors.New(strings.Join(n.removed, ",")), ""},
 	}
 	for name, tc := range cases {

@@ -27,7 +27,7 @@ func loginOf(r *http.Request) (*registry.Login, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the login cannot be read: %w", err)
+		return nil, fmt.Errorf("the login in the request cannot be read: %w", err)
 	}
 	return &l, nil
 }
@@ -38,7 +38,7 @@ func (s *Server) login(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if l == nil || l.User == "" || l.Password == "" {
-		return nil, errors.New("a login has a user and a password")
+		return nil, errors.New("a login needs a user and a password")
 	}
 	return s.Login(r.Context(), r.FormValue("registry"), *l)
 }

@@ -58,7 +58,7 @@ type Image struct {
 	Digests []string `json:"digests,omitempty"`
 	Size    uint64   `json:"size"`
 	Pinned  bool     `json:"pinned,omitempty"`
-	BuiltIn bool     `json:"builtIn,omitempty"` // made from the program; it can not be removed
+	BuiltIn bool     `json:"builtIn,omitempty"` // made from the program; it cannot be removed
 	// Spec is what the image itself says: platform, creation, entry point, environment. Only an inspection has it.
 	Spec json.RawMessage `json:"spec,omitempty"`
 }
@@ -181,7 +181,7 @@ func (s *Server) remove(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if builtIn(image) {
-		return nil, fmt.Errorf("%s is built into wherry and is needed to run or debug pods: it can not be removed", ref)
+		return nil, fmt.Errorf("%s is built into wherry and is needed to run or debug pods: it cannot be removed", ref)
 	}
 	if r.FormValue("force") != "true" {
 		containers, err := s.containers(r.Context())

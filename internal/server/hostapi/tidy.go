@@ -45,7 +45,7 @@ func (s *Server) tag(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if imagename.BuiltIn(name) {
-		return nil, fmt.Errorf("%s is the name of an image that is built into wherry: choose another", name)
+		return nil, fmt.Errorf("%s is the name of an image built into wherry: choose another", name)
 	}
 	full, err := s.Archives.Tag(r.Context(), image.Id, name)
 	if err != nil {
@@ -88,7 +88,7 @@ type Transfer struct {
 
 func (s *Server) transfers(r *http.Request) (any, error) {
 	if s.Transfers == nil {
-		return nil, errors.New("an external container runtime does not tell what it is fetching")
+		return nil, errors.New("an external container runtime does not report what it is pulling")
 	}
 	return s.Transfers(r.Context())
 }

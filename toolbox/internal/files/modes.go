@@ -53,7 +53,7 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 		case 'a':
 			who |= 0o7777
 		default:
-			return nil, fmt.Errorf("mode %q: %q is none of u, g, o, a", text, w)
+			return nil, fmt.Errorf("mode %q: %q is not one of u, g, o, a", text, w)
 		}
 	}
 	if at == 0 {
@@ -76,7 +76,7 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 		case 'X':
 			maybeX = true
 		default:
-			return nil, fmt.Errorf("mode %q: %q is none of r, w, x, X, s, t", text, p)
+			return nil, fmt.Errorf("mode %q: %q is not one of r, w, x, X, s, t", text, p)
 		}
 	}
 	return func(old uint32, dir bool) uint32 {

@@ -330,7 +330,7 @@ func ParseTime(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("time %q is none of 2006-01-02 15:04:05, 2006-01-02T15:04:05Z, @seconds", text)
+	return time.Time{}, fmt.Errorf("time %q is not one of 2006-01-02 15:04:05, 2006-01-02T15:04:05Z, @seconds", text)
 }
 
 func truncate(c *applet.Call) error {

@@ -71,7 +71,7 @@ func ip(c *applet.Call) error {
 	case strings.HasPrefix("neighbour", what), what == "neighbor":
 		return neighbours(c, dev)
 	}
-	return applet.Usage("%q is none of addr, link, route, neigh", what)
+	return applet.Usage("%q is not one of addr, link, route, neigh", what)
 }
 
 func ifconfig(c *applet.Call) error {
