@@ -71,6 +71,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	}
 	opts := server.Defaults()
 	opts.DataDir = dir
+	opts.Inspector = inspector()
 	opts.SecurePort = freeOr0(opts.SecurePort)
 	opts.KubeletPort = freeOr0(opts.KubeletPort)
 	file := &lazyFile{path: filepath.Join(dir, "server.log")}

@@ -90,6 +90,7 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.EtcdCertFile, "etcd-certfile", "", "client certificate for the external etcd")
 	f.StringVar(&o.EtcdKeyFile, "etcd-keyfile", "", "key of that certificate")
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
+	snapshotFlags(cmd, &o.Snapshots)
 	auditFlags(cmd, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)

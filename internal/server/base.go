@@ -46,7 +46,7 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Failed: s.storeFailed, Inspector: s.opts.Inspector,
 	})
 	if damage, ok := errors.AsType[*store.DamageError](err); ok {
-		return damaged(s.opts.DataDir, damage)
+		return damaged(s.opts.DataDir, s.snapshotFolder(), damage)
 	}
 	return storeRefusal(err)
 }

@@ -27,6 +27,7 @@ type parts struct {
 	external    *runtime.External   // nil with the embedded one, and with one that is not containerd
 	noImageExec string              // why there is none
 	cri         *cri.Client
+	snapshots   *background // of the embedded etcd
 	controllers *background
 	agent       *background
 	services    *background // of an agent alone
@@ -52,6 +53,7 @@ func (s *Server) components() []component {
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
 		{name: "services", after: []string{"runtime", "api"}, start: s.startServices, stop: s.stopServices},
 		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }

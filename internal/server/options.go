@@ -60,6 +60,7 @@ type Options struct {
 	EtcdCertFile string
 	EtcdKeyFile  string
 	EtcdPrefix   string
+	Snapshots    SnapshotOptions
 	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
 
 	Authentication  api.Authentication
@@ -101,6 +102,7 @@ func Defaults() Options {
 
 		SigningDuration: certificates.Longest,
 		Eviction:        defaultEviction(),
+		Snapshots:       defaultSnapshots(),
 	}
 }
 
@@ -112,6 +114,11 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
 		return o, fmt.Errorf("--data-dir: %w", err)
+	}
+	if o.Snapshots.Dir != "" {
+		if o.Snapshots.Dir, err = filepath.Abs(o.Snapshots.Dir); err != nil {
+			return o, fmt.Errorf("--etcd-snapshot-dir: %w", err)
+		}
 	}
 	if o.NodeName == "" {
 		if o.NodeName, err = os.Hostname(); err != nil {
@@ -182,7 +189,7 @@ func (o Options) validate() error {
 	if _, err := o.kubeconfigAccess(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Serving.Validate(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 

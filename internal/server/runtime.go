@@ -108,6 +108,7 @@ func (s *Server) startSockets(context.Context) error {
 		Pull:       s.pull,
 		Login:      s.login,
 		Logout:     s.logout,
+		Backup:     s.backup,
 	}
 	if s.parts.runtime != nil {
 		h.Archives = s.parts.runtime

@@ -97,9 +97,18 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	return e, nil
 }
 
+// memberName is the only member's name.
+const memberName = "wherry"
+
+// peerHost is advertised to peers, of which there are none. A unix socket cannot be advertised; etcd wants an address all the same and keeps
+// the first one it was given in its data, so it must not change between starts.
+const peerHost = "localhost:0"
+
+func advertisedPeer() string { return "http://" + peerHost }
+
 func configure(dir string, log *core, last *verdict, client, peer url.URL) *embed.Config {
 	c := embed.NewConfig()
-	c.Name = "wherry"
+	c.Name = memberName
 	c.Dir = dir
 	// A lone member elects itself after one to five of these ticks. Shorter ones make the start a little faster and cost CPU for
 	// ever: 10 ms ticks take one per cent of a core while nothing happens, these 0.4.
@@ -108,11 +117,8 @@ func configure(dir string, log *core, last *verdict, client, peer url.URL) *embe
 	c.ListenClientUrls = []url.URL{client}
 	c.AdvertiseClientUrls = []url.URL{client}
 	c.ListenPeerUrls = []url.URL{peer}
-	// A unix socket cannot be advertised to peers that do not exist; etcd wants an address all the same and keeps the first
-	// one it was given in its data, so it must not change between starts.
-	advertised := url.URL{Scheme: "http", Host: "localhost:0"}
-	c.AdvertisePeerUrls = []url.URL{advertised}
-	c.InitialCluster = c.Name + "=" + advertised.String()
+	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: peerHost}}
+	c.InitialCluster = c.Name + "=" + advertisedPeer()
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = quotaBytes
 	c.SnapshotCount = 5000 // bounds memory: etcd keeps this many entries

@@ -41,6 +41,8 @@ type Server struct {
 	// Login keeps a login of the node at a registry, Logout forgets it.
 	Login  func(ctx context.Context, registry string, login registry.Login) (LoggedIn, error)
 	Logout func(registry string) (LoggedIn, error)
+	// Backup writes a backup. An error before the first byte is the whole answer.
+	Backup func(ctx context.Context, to io.Writer, what BackupParts) error
 }
 
 // Info says who serves.
@@ -92,6 +94,7 @@ func (s *Server) Handler() http.Handler {
 	answer("POST /v1/registries/login", s.login)
 	answer("POST /v1/registries/logout", s.logout)
 	mux.HandleFunc("GET /v1/images/export", s.export)
+	mux.HandleFunc("GET /v1/backup", s.backup)
 	return mux
 }
 

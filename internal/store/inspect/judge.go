@@ -16,7 +16,7 @@ type Damage struct {
 func (d *Damage) Error() string {
 	text := d.File + " " + d.What
 	if d.Lost != "" {
-		text += "; lost: " + d.Lost
+		text += " (lost: " + d.Lost + ")"
 	}
 	return text
 }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/backup"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
+)
+
+func newBackup(t Terminal) *cobra.Command {
+	var file string
+	var what hostapi.BackupParts
+	cmd := &cobra.Command{
+		Use:   "backup -o FILE",
+		Short: "Back up the server while it runs",
+		Long: `Write a backup of the running server to a file: all objects, as they are at one moment, and with --keys and --volumes what else is
+needed to build the server anew. The server keeps serving. The file is verified after it was written; only its owner may read it, since it
+holds all Secrets.
+
+A snapshot of the objects is also made every day by the server itself (wherry server --etcd-snapshot-interval). It is on the same disk.`,
+		Example: `  # all objects
+  sudo wherry backup -o wherry.tar.gz
+
+  # everything that is needed on another machine, with the contents of emptyDir volumes
+  sudo wherry backup -o wherry.tar.gz --keys --volumes
+
+  # to another machine
+  sudo wherry backup -o - --keys | ssh backup@nas 'cat > wherry.tar.gz'`,
+		Args: cobra.NoArgs,
+	}
+	client := host(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&file, "output", "o", "", "file to write; - for standard output")
+	f.BoolVar(&what.Keys, "keys", false, "include the CA, all keys and tokens, and the logins at registries: whoever has the file can act as the server")
+	f.BoolVar(&what.Volumes, "volumes", false, "include the emptyDir volumes of all pods, as they are while the pods write to them")
+	_ = cmd.MarkFlagRequired("output")
+	_ = cmd.MarkFlagFilename("output", "tar.gz")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if file == "-" {
+			if isTerminal(t.Out) {
+				return &Exit{exitUsage, errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o")}
+			}
+			return client().Backup(cmd.Context(), t.Out, what)
+		}
+		h, size, err := backUp(cmd.Context(), client(), file, what)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Err, "%s: %s, %s\n", file, contents(h), fileSize(size))
+		return nil
+	}
+	return cmd
+}
+
+// backUp writes a backup next to its place, verifies it and moves it there.
+func backUp(ctx context.Context, c *hostapi.Client, file string, what hostapi.BackupParts) (h backup.Header, size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
+	if err != nil {
+		return h, 0, err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if err := c.Backup(ctx, f, what); err != nil {
+		return h, 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return h, 0, err
+	}
+	size, err = f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return h, 0, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return h, 0, err
+	}
+	if h, err = backup.Verify(f); err != nil {
+		return h, 0, fmt.Errorf("the backup that was written %w", err)
+	}
+	return h, size, os.Rename(f.Name(), file)
+}
+
+// contents says what is in a backup.
+func contents(h backup.Header) string {
+	text := fmt.Sprintf("node %s, %s, revision %d", h.Node, h.Created.Local().Format(time.DateTime), h.Revision)
+	if h.Keys {
+		text += ", keys"
+	}
+	if h.Volumes {
+		text += ", volumes"
+	}
+	return text
+}
+
+func fileSize(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
