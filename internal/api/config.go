@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/audit"
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -49,6 +50,9 @@ type Config struct {
 	Flags    map[string]string // of the command, for /configz
 	Audit    *audit.Options    // default: nothing is put on record
 	Serving  *Serving          // default: DefaultServing
+
+	Door  *door.Door  // keeps connections to the port within limits; default: there are none
+	Short func() bool // tells that file descriptors run short; default: never
 
 	Logger *slog.Logger
 }

@@ -116,6 +116,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.listener, err = listen(settled); err != nil {
 		return nil, err
 	}
+	if settled.Door != nil {
+		s.listener = settled.Door.Listener(s.listener)
+	}
 	if s.loopback, err = newLoopback(); err != nil {
 		return nil, err
 	}
@@ -197,7 +200,7 @@ func (s *Server) assemble(b *backend) error {
 		return err
 	}
 	s.insiders = &insiders{audiences: c.Authentication.APIAudiences, known: map[string]user.Info{}}
-	c.Authentication.Authenticator = s.insiders.before(s.authn.request)
+	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.before(s.authn.request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
 	c.RequestInfoResolver = streamVerbs{genericapiserver.NewRequestInfoResolver(c)}
 	if s.admission, err = chain(s.plugins()); err != nil {

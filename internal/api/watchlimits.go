@@ -26,7 +26,12 @@ const bodyGrace = time.Second
 // chain is the library's chain of handlers, with limits on watches and on logs' protocols inside of it and one on slow bodies around it.
 func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
 	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: map[string]int{}}
-	return withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(limits.hold(withLogProtocols(api, s.schemes.codecs))), c), c)
+	inner := limits.hold(s.sparing(withLogProtocols(api, s.schemes.codecs), c.LongRunningFunc))
+	chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(inner), c), c)
+	if s.cfg.Door == nil {
+		return chain
+	}
+	return s.cfg.Door.Handler(chain)
 }
 
 // withBodyDeadline ends the reading of a request's body when the request's time is over. The library answers then, but net/http

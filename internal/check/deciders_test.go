@@ -14,6 +14,7 @@ import (
 var deciders = []string{
 	"internal/podspec",
 	"internal/node/plan",
+	"internal/door/crowd",
 	"internal/node/env",
 	"internal/api/table",
 	"internal/api/rbac",

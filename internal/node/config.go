@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
@@ -42,6 +43,7 @@ type Config struct {
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener net.Listener
+	Door     *door.Door // keeps connections to Listener within limits; nil: there are none
 	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.
 	Local       net.Listener
 	LocalUser   user.Info

@@ -68,7 +68,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
-		Cgroups: groups, Listener: listener, Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
+		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
 		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction, UnsafeSysctls: sysctls,
 		Logger: s.log.With("component", "agent"),

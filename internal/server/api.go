@@ -35,6 +35,8 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Admission:     o.Admission,
 
 		Authentication: o.Authentication,
+		Door:           s.apiDoor(),
+		Short:          s.parts.files.Short,
 		Logger:         s.log,
 	})
 	if err != nil {

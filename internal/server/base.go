@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/component-base/version"
 
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/store"
 )
 
@@ -17,11 +18,16 @@ func (s *Server) startFolder(context.Context) (err error) {
 	if err := makeFolder(s.opts.DataDir); err != nil {
 		return err
 	}
+	if s.parts.files, err = door.NewDescriptors(); err != nil {
+		return err
+	}
 	s.parts.lock, err = lockFolder(s.opts.DataDir)
 	return err
 }
 
-func (s *Server) stopFolder(context.Context) error { return s.parts.lock.release() }
+func (s *Server) stopFolder(context.Context) error {
+	return errors.Join(s.parts.lock.release(), s.parts.files.Close())
+}
 
 func (s *Server) check(context.Context) error {
 	if err := checkFree(s.opts.DataDir); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/node/credentials"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/store"
@@ -17,6 +18,7 @@ import (
 // components that name it in `after`.
 type parts struct {
 	lock        *lock
+	files       *door.Descriptors
 	etcd        *store.Etcd // nil with an external one
 	api         *api.Server // nil when joining another
 	apiLoop     *background

@@ -57,6 +57,7 @@ type Etcd struct {
 	lock     *os.File
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
 
+	purging   *purge
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -94,6 +95,7 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := e.open(ctx, cfg.Dir, configure(cfg.Dir, e.log, e.verdict, client, peer)); err != nil {
 		return nil, err
 	}
+	e.purging = startPurge(cfg.Dir, e.log)
 	return e, nil
 }
 
@@ -121,7 +123,8 @@ func configure(dir string, log *core, last *verdict, client, peer url.URL) *embe
 	c.InitialCluster = c.Name + "=" + advertisedPeer()
 	c.MaxRequestBytes = maxRequestBytes
 	c.QuotaBackendBytes = quotaBytes
-	c.SnapshotCount = 5000 // bounds memory: etcd keeps this many entries
+	c.MaxWalFiles, c.MaxSnapFiles = 0, 0 // this package removes old ones: etcd would give up if it could not
+	c.SnapshotCount = 5000               // bounds memory: etcd keeps this many entries
 	c.EnableGRPCGateway = false
 	c.StrictReconfigCheck = false
 	c.CompactHashCheckTime = time.Hour
@@ -142,6 +145,7 @@ func (e *Etcd) Done() <-chan struct{} { return e.server.Server.StopNotify() }
 // Close stops etcd and frees the folder. It may be called more than once.
 func (e *Etcd) Close() error {
 	e.closeOnce.Do(func() {
+		e.purging.stop()
 		if e.server != nil {
 			select {
 			case <-e.verdict.dead: // it would wait for the goroutine that gave up

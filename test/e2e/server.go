@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +33,7 @@ type ServerOptions struct {
 	Args     []string // further flags of `wherry server`
 	Env      []string // further environment
 	NoImages bool     // do not import the tests' images
+	Files    int      // limit of open files; 0: that of the tests
 }
 
 // Server is one `wherry server` process on a data folder of its own.
@@ -107,6 +109,9 @@ func (s *Server) spawn(notify string) error {
 	defer log.Close()
 	args := append([]string{"server", "--data-dir", s.DataDir, "--secure-port", "0", "--kubelet-port", "0"}, s.opts.Args...)
 	s.cmd = exec.Command(s.World.Wherry, args...)
+	if s.opts.Files > 0 {
+		s.cmd = exec.Command("sh", append([]string{"-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.opts.Files), s.World.Wherry}, args...)...)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.Env = append(append(os.Environ(), "NOTIFY_SOCKET="+notify), s.opts.Env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C at the tests is not for the server

@@ -25,6 +25,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/door"
 )
 
 // closeWait is how long Close waits for handlers whose connections it has closed.
@@ -41,6 +42,7 @@ type Config struct {
 	Certificate tls.Certificate // what the server shows
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Door           *door.Door     // keeps connections within limits; nil: there are none
 	ClientCAs      *x509.CertPool // who signs its clients' certificates
 	MinTLSVersion  uint16         // 0: TLS 1.3
 	CipherSuites   []uint16       // of TLS 1.2; none: Go's
@@ -115,7 +117,7 @@ func New(c Config) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = &http.Server{
-		Handler:           s.counted(s.guarded(s.routes())),
+		Handler:           s.atDoor(s.counted(s.guarded(s.routes()))),
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -137,6 +139,9 @@ func New(c Config) (*Server, error) {
 // Start serves on l, which it owns from now on, and returns at once.
 func (s *Server) Start(l net.Listener) {
 	s.serving.Go(func() {
+		if s.config.Door != nil {
+			l = s.config.Door.Listener(l)
+		}
 		if err := s.http.ServeTLS(s.conns.track(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.logger.Error("kubelet API stopped serving", "address", l.Addr().String(), "err", err)
 		}
@@ -168,7 +173,18 @@ func (s *Server) authenticate(r *http.Request) (*authenticator.Response, bool, e
 	if who, ok := r.Context().Value(localUser{}).(user.Info); ok {
 		return &authenticator.Response{User: who}, true, nil
 	}
-	return s.authn.AuthenticateRequest(r)
+	resp, ok, err := s.authn.AuthenticateRequest(r)
+	if s.config.Door != nil && ok && err == nil {
+		s.config.Door.Knows(r, resp.User.GetName())
+	}
+	return resp, ok, err
+}
+
+func (s *Server) atDoor(next http.Handler) http.Handler {
+	if s.config.Door == nil {
+		return next
+	}
+	return s.config.Door.Handler(next)
 }
 
 // Close stops serving and cuts every connection, streams included. The commands and containers at their other ends run

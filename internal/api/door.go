@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/door"
+)
+
+// atDoor tells the port's door whose connections they are. Nil: there is no door.
+func atDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
+	if d == nil {
+		return inner
+	}
+	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
+		resp, ok, err := inner.AuthenticateRequest(req)
+		if ok && err == nil && resp.User.GetName() != user.Anonymous {
+			d.Knows(req, resp.User.GetName())
+		}
+		return resp, ok, err
+	})
+}
+
+// sparing refuses what holds descriptors for as long as its client wants while they are short: sessions in containers, logs that are
+// followed, proxied connections. Without this those who have sessions could take what the store needs. Watches hold none.
+func (s *Server) sparing(next http.Handler, lasts request.LongRunningRequestCheck) http.Handler {
+	if s.cfg.Short == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		info, ok := request.RequestInfoFrom(req.Context())
+		if !ok || !lasts(req, info) || info.Verb == "watch" || !s.cfg.Short() {
+			next.ServeHTTP(w, req)
+			return
+		}
+		err := apierrors.NewTooManyRequests("the server has hardly any file descriptors left: end some sessions, "+
+			"or start it with a higher limit of open files (ulimit -n, LimitNOFILE)", 10)
+		responsewriters.ErrorNegotiated(err, s.schemes.codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+	})
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package door
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// conn is a connection behind a door.
+type conn struct {
+	net.Conn
+	door *Door
+	id   uint64
+	from string
+	ends string
+	used atomic.Int64 // when a byte or a request came or went last, in nanoseconds since 1970
+
+	// Below: the door's lock.
+	user    string
+	running int
+	asked   time.Time // when a request began or ended last, or the connection came
+	timer   *time.Timer
+}
+
+func (c *conn) touch() { c.used.Store(time.Now().UnixNano()) }
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.touch()
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.door.mu.Lock()
+	c.door.remove(c)
+	c.door.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends one direction, as net.TCPConn does.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// cut closes the connection from the server's side. A stranger's leaves nothing behind in the kernel either.
+func (c *conn) cut() {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.user == "" {
+		_ = tcp.SetLinger(0) // it is closed either way
+	}
+	_ = c.Conn.Close() // whoever reads from it is told
+}

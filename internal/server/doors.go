@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/door/crowd"
+)
+
+// Of the descriptors that this process may have, connections to the API get three eighths and those to the node's API an eighth. The
+// other half is for what they lead to (a session takes up to four), the store, the runtime, and a reserve. Strangers are limited besides,
+// since each of their connections takes some 20 KiB.
+const (
+	apiStrangers  = 4096
+	nodeStrangers = 1024
+)
+
+func (s *Server) apiDoor() *door.Door {
+	return s.door("apiserver", crowd.LimitsFor(s.parts.files.Limit()*3/8, apiStrangers))
+}
+
+func (s *Server) nodeDoor() *door.Door {
+	return s.door("agent", crowd.LimitsFor(s.parts.files.Limit()/8, nodeStrangers))
+}
+
+func (s *Server) door(of string, limits crowd.Limits) *door.Door {
+	return door.New(door.Config{Limits: limits, Short: s.parts.files.Short, Logger: s.log.With("component", of)})
+}
