@@ -176,6 +176,9 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 	s.notes = append(s.notes, left...)
 	s.user, s.uid = int(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue()), pod.UID
 	for _, c := range show {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		s.show(ctx, pod, c, c.Name)
 	}
 	if err := s.writeNotes(s.user); err != nil {
@@ -214,7 +217,7 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 	files, err := s.e.Runtime.Files(ctx, c.ID)
 	if err == nil {
 		var notes []string
-		notes, err = s.tree.show(as, files, s.req.Writable)
+		notes, err = s.tree.show(ctx, as, files, s.req.Writable)
 		s.notes = append(s.notes, notes...)
 	}
 	if err != nil {

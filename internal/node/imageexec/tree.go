@@ -3,6 +3,7 @@
 package imageexec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,7 +95,7 @@ func (t *tree) write(path string, text []byte, user int) error {
 
 // show mounts a container's files at c/<name>. What of its volumes cannot be had comes back as notes for the client; an error
 // says that nothing of the container can be.
-func (t *tree) show(name string, f Files, writable bool) (notes []string, err error) {
+func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (notes []string, err error) {
 	at := filepath.Join(t.files(), name)
 	if err := os.Mkdir(at, 0o755); err != nil {
 		return nil, err
@@ -107,11 +108,14 @@ func (t *tree) show(name string, f Files, writable bool) (notes []string, err er
 		return nil, err
 	}
 	defer root.Close()
+	tries := mostTries
 	for _, b := range f.Binds {
 		if ofKernel(b.At) {
 			continue
 		}
-		switch err := bindInto(root, b, writable && !b.ReadOnly); {
+		switch err := bindInto(ctx, root, b, writable && !b.ReadOnly, &tries); {
+		case ctx.Err() != nil:
+			return notes, ctx.Err()
 		case errors.Is(err, errGone):
 			notes = append(notes, fmt.Sprintf("container %s: %s is not shown: it is no longer on the node", name, b.At))
 		case err != nil:
@@ -144,7 +148,7 @@ var errGone = errors.New("it is gone")
 
 // bindInto binds a container's volume into its root, to where the container's own processes find it: symlinks on the way are
 // followed within the root, and what was found is held, so that nobody can put something else in its place.
-func bindInto(root *os.File, b Bind, writable bool) error {
+func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *int) error {
 	fd, err := openTree(b.From, b.Recursive, writable)
 	if errors.Is(err, unix.ENOENT) {
 		return errGone
@@ -153,7 +157,7 @@ func bindInto(root *os.File, b Bind, writable bool) error {
 		return err
 	}
 	defer unix.Close(fd)
-	at, err := within(root, b.At)
+	at, err := within(ctx, root, b.At, tries)
 	if err != nil {
 		return fmt.Errorf("its mount point cannot be found: %w", err)
 	}
@@ -187,18 +191,38 @@ func openTree(path string, recursive, writable bool) (int, error) {
 	return fd, nil
 }
 
-// within opens a path as the processes of a container with that root would.
-func within(root *os.File, path string) (*os.File, error) {
+// mostTries is how often, for all paths of a container together, the kernel is asked again after a walk that it gave up because of
+// a rename somewhere at the same time. A busy machine needs a few; a container that renames all the time never lets a walk through
+// links with many ".." succeed, and each try costs as much as its links are long.
+const mostTries = 64
+
+// errRestless is what within returns of a path that its container does not let be found.
+var errRestless = errors.New("the path leads through .. while something is renamed all the time; mount the volume at a path without links")
+
+// within opens a path as the processes of a container with that root would. It takes from *tries what it needs of them.
+func within(ctx context.Context, root *os.File, path string, tries *int) (*os.File, error) {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := retry(ctx, tries, func() (int, error) { return unix.Openat2(int(root.Fd()), path, how) })
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// retry opens something by a call that is to be made again as long as there are tries and somebody waits for it.
+func retry(ctx context.Context, tries *int, open func() (int, error)) (int, error) {
 	for {
-		fd, err := unix.Openat2(int(root.Fd()), path, how)
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-			continue // a rename somewhere at the same time
+		if err := ctx.Err(); err != nil {
+			return -1, err
 		}
-		if err != nil {
-			return nil, err
+		fd, err := open()
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return fd, err
 		}
-		return os.NewFile(uintptr(fd), path), nil
+		if *tries <= 0 {
+			return -1, errRestless
+		}
+		*tries--
 	}
 }
 

@@ -3,6 +3,7 @@
 package imageexec
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func TestTree(t *testing.T) {
 
 	for _, writable := range []bool{false, true} {
 		tree := y.tree(map[bool]string{false: "ro", true: "rw"}[writable])
-		notes, err := tree.show("main", f, writable)
+		notes, err := tree.show(t.Context(), "main", f, writable)
 		y.must(err)
 		c := filepath.Join(tree.files(), "main")
 		y.reads(c+"/data/file", "volume's")
@@ -141,7 +142,7 @@ func TestTreeReadOnlyRoot(t *testing.T) {
 	f := y.files()
 	f.ReadOnlyRoot = true
 	tree := y.tree("s")
-	_, err := tree.show("main", f, true)
+	_, err := tree.show(t.Context(), "main", f, true)
 	y.must(err)
 	y.refuses(filepath.Join(tree.files(), "main/new"))
 }
@@ -161,17 +162,41 @@ func TestTreeOfTheDead(t *testing.T) {
 		f := y.files()
 		f.RootMounted, f.MountRoot = mounted, mount
 		tree := y.tree(name)
-		_, err := tree.show("main", f, false)
+		_, err := tree.show(t.Context(), "main", f, false)
 		y.must(err)
 		y.reads(filepath.Join(tree.files(), "main/etc/name"), "last")
 	}
 	tree := y.tree("gone")
-	_, err := tree.show("main", Files{RootMounted: func() bool { return false }, MountRoot: func(string, bool) error { return errors.New("no layers") }}, false)
+	_, err := tree.show(t.Context(), "main", Files{RootMounted: func() bool { return false }, MountRoot: func(string, bool) error { return errors.New("no layers") }}, false)
 	if err == nil || !strings.Contains(err.Error(), "no layers") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(tree.files(), "main")); !os.IsNotExist(err) {
 		t.Errorf("an empty folder for a container that is left out: %v", err)
+	}
+}
+
+// TestRetry: RS-06: a walk that the kernel gives up again and again is not asked for for ever, and not once for a client that has gone.
+func TestRetry(t *testing.T) {
+	calls := 0
+	renamed := func() (int, error) { calls++; return -1, unix.EAGAIN }
+	tries := 5
+	if _, err := retry(t.Context(), &tries, renamed); !errors.Is(err, errRestless) || calls != 6 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	// The next path of the same container costs one call.
+	if _, err := retry(t.Context(), &tries, renamed); !errors.Is(err, errRestless) || calls != 7 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := retry(gone, &tries, renamed); !errors.Is(err, context.Canceled) || calls != 7 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	tries = 1 << 30
+	if _, err := retry(ctx, &tries, func() (int, error) { cancel(); return -1, unix.EAGAIN }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
 

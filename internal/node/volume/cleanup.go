@@ -154,12 +154,12 @@ func openWithin(parent *os.File, name string) (*os.File, error) {
 	full := filepath.Join(parent.Name(), name)
 	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
-	for {
+	for tries := 64; ; tries-- {
 		fd, err := unix.Openat2(int(parent.Fd()), name, how)
 		switch {
 		case err == nil:
 			return os.NewFile(uintptr(fd), full), nil
-		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+		case (errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)) && tries > 0:
 			continue // a rename somewhere at the same time
 		case errors.Is(err, unix.EXDEV):
 			return nil, fmt.Errorf("%s is a mount point, so it was not removed", full)

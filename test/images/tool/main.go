@@ -29,6 +29,7 @@ func behaviours() map[string]behaviour {
 		"lines":    {"lines N [EVERY]: log N numbered lines", lines},
 		"once":     {"once FILE CODE: end with CODE the first time (FILE is then made), with 0 afterwards", once},
 		"sleep":    {"sleep [FOR]: say so and sleep, until SIGTERM, which ends it with 0", sleep},
+		"storm":    {"storm LINK: move the folder LINK to LINK.d, put a long chain of links in its place, rename without end", storm},
 		"stubborn": {"stubborn: ignore SIGTERM and SIGINT, saying so", stubborn},
 		"tcp":      {"tcp ADDR: send back what comes, with a greeting first", serveTCP},
 		"tell":     {"tell [FLAGS] JOURNAL NAME WHAT: write WHAT down in the actor's journal, as a hook", tell},

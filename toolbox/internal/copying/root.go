@@ -43,6 +43,12 @@ func openRoot(path string) (*root, error) {
 	return r, nil
 }
 
+// mostTries is how often the kernel is asked again after a walk that it gave up because something was renamed at the same time. A
+// program that renames all the time never lets a walk through links with many ".." succeed.
+const mostTries = 64
+
+var errRestless = errors.New("the path leads through .. while something is renamed all the time; name it without links")
+
 // open opens a path as if the root were /.
 func (r *root) open(path string, flags int) (int, error) {
 	path = strings.TrimLeft(path, "/")
@@ -53,10 +59,13 @@ func (r *root) open(path string, flags int) (int, error) {
 		return unix.Open("/"+path, flags|unix.O_CLOEXEC, 0)
 	}
 	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	for {
+	for tries := mostTries; ; tries-- {
 		fd, err := unix.Openat2(r.fd, path, how)
-		if err != unix.EAGAIN && err != unix.EINTR { // EAGAIN: somebody renamed something on the way
+		switch {
+		case err != unix.EAGAIN && err != unix.EINTR:
 			return fd, err
+		case tries == 0:
+			return -1, errRestless
 		}
 	}
 }
