@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -102,7 +103,7 @@ func debugContainersOf(pods []corev1.Pod, now time.Time) debugContainers {
 		for j := range p.Spec.EphemeralContainers {
 			e := &p.Spec.EphemeralContainers[j]
 			want := podspec.DebugRunsOf(p)[e.Name]
-			c := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: e.Name, Image: e.Image, Command: append(slices.Clone(e.Command), e.Args...),
+			c := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: e.Name, Image: e.Image, Command: ask.PlainWords(append(slices.Clone(e.Command), e.Args...)...),
 				Target: e.TargetContainerName, Run: want.Run, StopAt: want.StopAt}
 			c.setState(p, now)
 			list.Items = append(list.Items, c)

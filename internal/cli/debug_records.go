@@ -19,6 +19,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -171,7 +172,7 @@ func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) erro
 		r := &list.Items[i]
 		fmt.Fprintln(w, strings.Join([]string{
 			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind), dashIfNone(r.Spec.Container),
-			r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(append(slices.Clone(r.Spec.Command), r.Spec.Args...)), took(r.Status), exitOf(r.Status),
+			r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(r.Spec), took(r.Status), exitOf(r.Status),
 		}, "\t"))
 	}
 	return w.Flush()
@@ -180,8 +181,12 @@ func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) erro
 // maxShown bounds a command in a table; -o json has all of it.
 const maxShown = 40
 
-// shownCommand is a command as a table has it.
-func shownCommand(command []string) string {
+// shownCommand is a run's command as a table has it.
+func shownCommand(run debugrun.DebugRunSpec) string {
+	command := slices.Concat(run.Command, run.Args)
+	if run.Kind == debugrun.EphemeralContainer { // in a container's spec, Kubernetes has its own use for the dollar
+		command = ask.PlainWords(command...)
+	}
 	return dashIfNone(oneline.Cut(strings.Join(command, " "), maxShown))
 }
 

@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/creack/pty"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/test/images"
 )
 
 // DC-07 DC-08 DC-09: a session that somebody else ends says why, on a terminal and without one; a name alone comes back to a debug container
@@ -83,4 +86,19 @@ func TestDebugNode(t *testing.T) {
 		}
 	}
 	s.wherry(nil, "debug", "node/no-such-node", "--", "true").exits(1).Says("not found")
+}
+
+// DC-01: what stands after -- reaches the shell as it was typed, its own process ID among it; the lists show it so too.
+func TestDebugCommandIsLiteral(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := shared(t)
+	s.Create(NewPod("web", Tool("sleep")))
+	s.WaitReady("web")
+	r := s.wherry(nil, "debug", "-q", "web", "-m", images.BusyboxRef, "--", "sh", "-c", `echo $$ $(echo sub) "$0" | tr '[0-9]' N`, "a$$b").exits(0)
+	if !regexp.MustCompile(`^N+ sub a\$\$b\n$`).MatchString(r.Out) {
+		t.Errorf("it printed %q", r.Out)
+	}
+	s.wherry(nil, "debug", "ls", "web", "-o", "json").exits(0).Has(`"echo $$ $(echo sub)`, `"a$$b"`)
+	s.wherry(nil, "debug", "history", "web").exits(0).Has("sh -c echo $$ $(echo sub)")
 }

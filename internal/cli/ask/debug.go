@@ -82,7 +82,7 @@ func (d *Debug) First(pod string, command []string) Session {
 	return s
 }
 
-// Add is the request for a debug container (DC-03).
+// Add is the request for a debug container (DC-03). The command's words are run as they are.
 func (d *Debug) Add(pod, name string, command []string) Session {
 	q := url.Values{debugask.ParamName: {name}, debugask.ParamImage: {d.ImageOrToolbox()}}
 	set(q, debugask.ParamTarget, d.Target)
@@ -93,7 +93,7 @@ func (d *Debug) Add(pod, name string, command []string) Session {
 		q.Set(debugask.ParamTTL, d.TTL.String())
 	}
 	if len(command) > 0 {
-		q["command"] = command
+		q["command"] = each(command, Literal)
 	}
 	s := newSession(pod, "exec", q, true, d.TTY)
 	s.DetachKeys = true

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/manifest"
 )
@@ -62,10 +63,10 @@ func (o OneOff) pod(here Here) (*corev1.Pod, error) {
 	name := nameOf(ref)
 	c := corev1.Container{Name: name, Image: o.Image, WorkingDir: o.Workdir, Stdin: o.Stdin, StdinOnce: o.Stdin, TTY: o.TTY}
 	for _, arg := range o.Command {
-		c.Args = append(c.Args, literal(arg))
+		c.Args = append(c.Args, ask.Literal(arg))
 	}
 	if o.Entrypoint != "" {
-		c.Command = []string{literal(o.Entrypoint)}
+		c.Command = []string{ask.Literal(o.Entrypoint)}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
 	if o.Name == "" {
@@ -99,14 +100,6 @@ func (o OneOff) pod(here Here) (*corev1.Pod, error) {
 	}
 	pod.Spec.Containers = []corev1.Container{c}
 	return pod, nil
-}
-
-// literal keeps Kubernetes from reading $(NAME) and $$ in a text, which are the shell's on a command line.
-func literal(text string) string {
-	if strings.Contains(text, "$(") || strings.Contains(text, "$$") {
-		return strings.ReplaceAll(text, "$", "$$")
-	}
-	return text
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -164,7 +157,7 @@ func (o OneOff) environment(here Here) ([]corev1.EnvVar, error) {
 				return nil
 			}
 		}
-		v := corev1.EnvVar{Name: name, Value: literal(value)}
+		v := corev1.EnvVar{Name: name, Value: ask.Literal(value)}
 		if i, twice := at[name]; twice {
 			all[i] = v
 			return nil
