@@ -30,7 +30,7 @@ func TestInitialisedAnew(t *testing.T) {
 			status: []string{"Running", fresh, "i0=PodInitializing", "m2=running"}},
 		{name: "nothing runs any more", facts: about("ism", always).boxed().ended("i0", 0, 0, time.Minute).ended("s1", 0, 143, 0).ended("m2", 0, 143, 0).but(ran).but(stopped),
 			ops: "PullImage i0/1; RunSandbox 1", status: []string{"Pending", fresh, "i0=PodInitializing", "i0.last=exit0(Completed)", "i0.ready=false", "s1=PodInitializing",
-				"m2=PodInitializing", "m2.last=exit143(Error)", "PodReadyToStartContainers=False"}},
+				"m2=PodInitializing", "m2.last=exit143(Error)", "PodReadyToStartContainers=False(PodSandboxNotReady)"}},
 		{name: "after a reboot that the runtime remembers nothing of", facts: up(always).but(rebooted), ops: "PrepareVolumes; PullImage i0/1; RunSandbox 0",
 			status: []string{"Pending", fresh, "i0=PodInitializing", "m2=PodInitializing", "m2.last=exit137(ContainerStatusUnknown)", "m2.restarts=0"}},
 		{name: "in the new sandbox the first init starts", facts: again().pulled("i0", 1), ops: "StartContainer i0/1",

@@ -45,12 +45,38 @@ func TestConditionsOfAGeneration(t *testing.T) {
 		t.Errorf("another's condition: %+v", got)
 	}
 	for kind, reason := range map[corev1.PodConditionType]string{
-		corev1.PodScheduled: "", corev1.PodReadyToStartContainers: "", corev1.PodInitialized: "ContainersNotInitialized",
+		corev1.PodScheduled: "", corev1.PodReadyToStartContainers: "PodSandboxNotReady", corev1.PodInitialized: "ContainersNotInitialized",
 		corev1.ContainersReady: "ContainersNotReady", corev1.PodReady: "ContainersNotReady",
 	} {
 		c := find(found.Conditions, kind)
 		if c == nil || c.ObservedGeneration != 3 || c.Reason != reason || kind == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
 			t.Errorf("%s: %+v", kind, c)
+		}
+	}
+}
+
+// PL-21: what is missing for containers to start is said in the kubelet's words, which stay when a pod that is over is cleared away.
+func TestSandboxCondition(t *testing.T) {
+	stored := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: "PodSandboxNotReady", Message: "as it was"}
+	lost, ready := &Sandbox{ID: "s"}, &Sandbox{ID: "s", Ready: true}
+	for name, row := range map[string]struct {
+		box             *Sandbox
+		was             []corev1.PodCondition
+		over            bool
+		reason, message string
+	}{
+		"none yet":          {nil, nil, false, "PodSandboxNotReady", "no pod sandbox exists"},
+		"it has died":       {lost, nil, false, "PodSandboxNotReady", "pod sandbox is not ready"},
+		"it is there":       {ready, []corev1.PodCondition{stored}, false, "", ""},
+		"made again":        {lost, []corev1.PodCondition{stored}, false, "PodSandboxNotReady", "pod sandbox is not ready"},
+		"over, and removed": {nil, []corev1.PodCondition{stored}, true, "PodSandboxNotReady", "as it was"},
+		"over without one":  {nil, nil, true, "PodSandboxNotReady", "no pod sandbox exists"},
+	} {
+		v := &view{box: row.box}
+		v.Pod = &corev1.Pod{Status: corev1.PodStatus{Conditions: row.was}}
+		c := v.sandboxCondition(row.over)
+		if (c.Status == corev1.ConditionTrue) != (row.reason == "") || c.Reason != row.reason || c.Message != row.message {
+			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }

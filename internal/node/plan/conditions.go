@@ -14,7 +14,7 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	old := v.Pod.Status.Conditions
 	over := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
 	own := []corev1.PodCondition{
-		v.sandboxCondition(),
+		v.sandboxCondition(over),
 		v.initializedCondition(s),
 	}
 	containers := v.containersReady(s, over)
@@ -56,8 +56,19 @@ func find(list []corev1.PodCondition, t corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-func (v *view) sandboxCondition() corev1.PodCondition {
-	return condition(corev1.PodReadyToStartContainers, v.boxed(), "", "")
+// sandboxCondition has the kubelet's reason and words. Of a pod that is over the words stay, whatever is removed of it after that.
+func (v *view) sandboxCondition(over bool) corev1.PodCondition {
+	if v.boxed() {
+		return condition(corev1.PodReadyToStartContainers, true, "", "")
+	}
+	out := condition(corev1.PodReadyToStartContainers, false, "PodSandboxNotReady", "no pod sandbox exists")
+	if v.box != nil {
+		out.Message = "pod sandbox is not ready"
+	}
+	if was := find(v.Pod.Status.Conditions, out.Type); over && was != nil && was.Status == out.Status && was.Reason == out.Reason {
+		out.Message = was.Message
+	}
+	return out
 }
 
 func (v *view) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {

@@ -181,7 +181,7 @@ func TestNext(t *testing.T) {
 		{name: "PL-01 a new pod gets its volumes, its sandbox and its first images",
 			facts: about("mm", always),
 			ops:   "PrepareVolumes; PullImage m0/0; PullImage m1/0; RunSandbox 0", why: []string{"waits for its sandbox"},
-			status: []string{"Pending", "m0=ContainerCreating", "Initialized=True", "Ready=False(ContainersNotReady)", "PodReadyToStartContainers=False"}},
+			status: []string{"Pending", "m0=ContainerCreating", "Initialized=True", "Ready=False(ContainersNotReady)", "PodReadyToStartContainers=False(PodSandboxNotReady)"}},
 		{name: "SC-02 with inits, only the first one's image is pulled ahead",
 			facts: about("iim", always), ops: "PrepareVolumes; PullImage i0/0; RunSandbox 0",
 			status: []string{"Pending", "i0=PodInitializing", "m2=PodInitializing", "Initialized=False(ContainersNotInitialized)"}},
@@ -291,7 +291,7 @@ func TestNext(t *testing.T) {
 
 		// Trouble.
 		{name: "the sandbox died: what runs in it is stopped first", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).runs("m1", 0).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }),
-			ops: "StopContainer m1/0 in 30s", why: []string{"sandbox has died"}, status: []string{"Running", "PodReadyToStartContainers=False"}},
+			ops: "StopContainer m1/0 in 30s", why: []string{"sandbox has died"}, status: []string{"Running", "PodReadyToStartContainers=False(PodSandboxNotReady)"}},
 		{name: "the sandbox died: then it is stopped", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).ended("m1", 0, 143, 0).but(func(f *facts) { f.Seen.Sandboxes[0].Ready = false }),
 			ops: "StopSandbox 0", status: []string{"Pending"}},
 		{name: "SC-19 the sandbox died: then a new one is made, and inits run again", facts: about("im", always).boxed().ended("i0", 0, 0, time.Minute).ended("m1", 0, 143, 0).but(func(f *facts) {
