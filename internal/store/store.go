@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,6 @@ const (
 	// maxRequestBytes is etcd's limit for one write: an object of 1.5 MiB, which the API server holds objects to, with its key
 	// and the transaction around it.
 	maxRequestBytes = (1536 + 64) * 1024
-	// quotaBytes is the size at which etcd refuses writes; etcd's own default of 2 GiB is small for years of events.
-	quotaBytes = 8 << 30
 	// needBytes is the room etcd needs to start: two write-ahead segments of 64 MB, laid out in advance.
 	needBytes = 160 << 20
 	// startTimeout covers a replay of a large write-ahead log on a slow disk.
@@ -42,6 +41,8 @@ type Config struct {
 	// Inspector is the command that reads a database file in a process of its own (inspect.Child); empty: it is read in this one, which
 	// a damaged one may end.
 	Inspector []string
+	// Quota is how many bytes objects and their history may take before users can create no more; 0: 6 GiB.
+	Quota int64
 	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store does not
 	// answer any more then, and what waits for it waits for ever; the process ought to end.
 	Failed func(error)
@@ -56,6 +57,8 @@ type Etcd struct {
 	ready    bool // it has answered
 	lock     *os.File
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
+	keeper   *keeper  // nil until etcd answers
+	rest     func()   // ends the keeper and waits for it
 
 	purging   *purge
 	closeOnce sync.Once
@@ -92,11 +95,36 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 		return nil, err
 	}
 	e.endpoint = "unix://" + client.Path
-	if err := e.open(ctx, cfg.Dir, configure(cfg.Dir, e.log, e.verdict, client, peer)); err != nil {
+	quota := cmp.Or(cfg.Quota, defaultQuota)
+	if err := e.open(ctx, cfg.Dir, configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)); err != nil {
 		return nil, err
 	}
+	e.keep(newKeeper(e.server.Server, cfg.Dir, quota, hardQuota(quota), cfg.Logger))
 	e.purging = startPurge(cfg.Dir, e.log)
 	return e, nil
+}
+
+// keep has k make room from now on, the first time before it returns: nothing of the server starts with a store that refuses writes.
+func (e *Etcd) keep(k *keeper) {
+	ctx, cancel := context.WithCancel(context.Background())
+	first, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		k.round(ctx)
+		close(first)
+		k.run(ctx)
+	}()
+	e.keeper, e.rest = k, func() {
+		cancel()
+		select {
+		case <-done:
+		case <-e.verdict.dead: // what it waits for may never come
+		}
+	}
+	select {
+	case <-first:
+	case <-e.verdict.dead:
+	}
 }
 
 // memberName is the only member's name.
@@ -108,7 +136,7 @@ const peerHost = "localhost:0"
 
 func advertisedPeer() string { return "http://" + peerHost }
 
-func configure(dir string, log *core, last *verdict, client, peer url.URL) *embed.Config {
+func configure(dir string, hard int64, log *core, last *verdict, client, peer url.URL) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = memberName
 	c.Dir = dir
@@ -122,7 +150,7 @@ func configure(dir string, log *core, last *verdict, client, peer url.URL) *embe
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: peerHost}}
 	c.InitialCluster = c.Name + "=" + advertisedPeer()
 	c.MaxRequestBytes = maxRequestBytes
-	c.QuotaBackendBytes = quotaBytes
+	c.QuotaBackendBytes = hard
 	c.MaxWalFiles, c.MaxSnapFiles = 0, 0 // this package removes old ones: etcd would give up if it could not
 	c.SnapshotCount = 5000               // bounds memory: etcd keeps this many entries
 	c.EnableGRPCGateway = false
@@ -146,6 +174,9 @@ func (e *Etcd) Done() <-chan struct{} { return e.server.Server.StopNotify() }
 func (e *Etcd) Close() error {
 	e.closeOnce.Do(func() {
 		e.purging.stop()
+		if e.rest != nil {
+			e.rest()
+		}
 		if e.server != nil {
 			select {
 			case <-e.verdict.dead: // it would wait for the goroutine that gave up
