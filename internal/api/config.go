@@ -38,6 +38,8 @@ type Config struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string // default: /registry, as kube-apiserver
 
+	Room Room // of the store, if it is the server's own; nil: nobody but etcd judges whether there is some
+
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
 

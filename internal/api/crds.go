@@ -35,7 +35,7 @@ const groupPriority = 17000
 // for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one discovery.
 func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions.CustomResourceDefinitions, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
-	s.late = &lateCustom{log: s.log, documents: customDocuments{
+	s.late = &lateCustom{log: s.log, storage: b.openStorage, documents: customDocuments{
 		handler: func() http.Handler { return s.generic.Handler.Director }, own: s.ownGroups(),
 	}}
 	own := *c
@@ -54,7 +54,7 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions
 	config := apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
 		ExtraConfig: apiextensions.ExtraConfig{
-			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: openStorage},
+			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.openStorage},
 			MasterCount:          1,
 			ServiceResolver:      serviceResolver{s.stores},
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),

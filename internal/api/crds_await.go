@@ -33,6 +33,7 @@ const (
 type lateCustom struct {
 	documents customDocuments
 	log       *slog.Logger
+	storage   generic.StorageDecorator // as every kind's
 
 	mu   sync.Mutex
 	late []*lateDefinition
@@ -182,11 +183,11 @@ func (l *lateCustom) wait(ctx context.Context, doc document) {
 	}
 }
 
-// open is openStorage for definitions: it notes what is going to be shown.
+// open is the storage of definitions: it notes what is going to be shown.
 func (l *lateCustom) open(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, attrs storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
-	s, destroy, err := openStorage(config, prefix, key, newFunc, newListFunc, attrs, trigger, indexers)
+	s, destroy, err := l.storage(config, prefix, key, newFunc, newListFunc, attrs, trigger, indexers)
 	return definitionStorage{s, l}, destroy, err
 }
 

@@ -37,6 +37,7 @@ type backend struct {
 	schemes  *schemes
 	features *features.Gates
 	config   storagebackend.Config
+	room     Room // nil: the store is not ours
 }
 
 func newBackend(s *schemes, cfg Config) *backend {
@@ -45,7 +46,10 @@ func newBackend(s *schemes, cfg Config) *backend {
 	c.Transport.TrustedCAFile = cfg.EtcdCAFile
 	c.Transport.CertFile = cfg.EtcdCertFile
 	c.Transport.KeyFile = cfg.EtcdKeyFile
-	return &backend{schemes: s, features: cfg.Features, config: *c}
+	if cfg.Room != nil {
+		c.CompactionInterval = 0 // it drops history itself
+	}
+	return &backend{schemes: s, features: cfg.Features, config: *c, room: cfg.Room}
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
@@ -56,7 +60,7 @@ func (b *backend) options(k *kind) generic.RESTOptions {
 	c.EncodeVersioner = k.gv
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(k.resource()),
-		Decorator:               openStorage,
+		Decorator:               b.openStorage,
 		EnableGarbageCollection: false, // there is no collector: finalizers of propagation would stay for ever
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resourcePrefix(k),
@@ -136,21 +140,27 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 	return obj, gvk, err
 }
 
-func openStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+func (b *backend) openStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	s, destroy, err := generic.NewRawStorage(config, newFunc, newListFunc, prefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	return etcdStorage{Interface: s, resource: config.GroupResource}, destroy, nil
+	out := etcdStorage{Interface: s, resource: config.GroupResource}
+	if b.room != nil {
+		out.guard = &guard{room: b.room, codec: config.Codec}
+	}
+	return out, destroy, nil
 }
 
 // etcdStorage adds to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask for them, 410 for
-// every watch from before a compaction, words a person understands when an object is too large, and generated names in the audit log.
+// every watch from before a compaction, words a person understands when an object is too large or the store is full, and generated
+// names in the audit log.
 type etcdStorage struct {
 	storage.Interface
 	resource schema.GroupResource
+	guard    *guard // nil: the store is not ours
 }
 
 func (s etcdStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
@@ -172,6 +182,9 @@ func forgotten(e watch.Event) (watch.Event, bool) {
 }
 
 func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.guard.create(ctx); err != nil {
+		return err
+	}
 	err := s.Interface.Create(ctx, key, obj, out, ttl)
 	if err == nil {
 		noteGeneratedName(ctx, obj) // here, where no kind has a hook of its own for it
@@ -181,7 +194,7 @@ func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Ob
 
 func (s etcdStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, update, cached))
+	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, s.guard.updating(ctx, update), cached))
 }
 
 func (s etcdStorage) explain(err error) error {
@@ -191,8 +204,8 @@ func (s etcdStorage) explain(err error) error {
 		return nil
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.As(err, &e) && e.Error() == rpctypes.ErrRequestTooLarge.Error():
 		return tooLarge(s.resource) // an etcd with a smaller limit than ours
-	case errors.Is(err, rpctypes.ErrNoSpace):
-		return apierrors.NewInternalError(errors.New("the store is full: free disk space in the data folder, or delete objects"))
+	case errors.Is(err, rpctypes.ErrNoSpace), errors.As(err, &e) && e.Error() == rpctypes.ErrNoSpace.Error():
+		return s.guard.refused()
 	}
 	return err
 }

@@ -91,6 +91,7 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.EtcdKeyFile, "etcd-keyfile", "", "key of that certificate")
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
 	snapshotFlags(cmd, &o.Snapshots)
+	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0, "size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
 	auditFlags(cmd, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)

@@ -12,9 +12,9 @@ import (
 
 func (s *Server) startAPI(ctx context.Context) (err error) {
 	o := s.opts
-	servers := o.EtcdServers
+	servers, room := o.EtcdServers, api.Room(nil)
 	if s.parts.etcd != nil {
-		servers = []string{s.parts.etcd.Endpoint()}
+		servers, room = []string{s.parts.etcd.Endpoint()}, s.parts.etcd
 	}
 	s.parts.api, err = api.New(ctx, api.Config{
 		DataDir:       o.DataDir,
@@ -26,6 +26,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		EtcdCertFile:  o.EtcdCertFile,
 		EtcdKeyFile:   o.EtcdKeyFile,
 		EtcdPrefix:    o.EtcdPrefix,
+		Room:          room,
 		TokenAuthFile: o.TokenAuthFile,
 		ServiceCIDR:   o.ServiceCIDR,
 		Features:      s.features,

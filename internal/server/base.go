@@ -49,7 +49,7 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 		return s.awaitEtcd(ctx)
 	}
 	s.parts.etcd, err = store.Start(ctx, store.Config{
-		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Failed: s.storeFailed, Inspector: s.opts.Inspector,
+		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Quota: s.opts.EtcdQuota, Failed: s.storeFailed, Inspector: s.opts.Inspector,
 	})
 	if damage, ok := errors.AsType[*store.DamageError](err); ok {
 		return damaged(s.opts.DataDir, s.snapshotFolder(), damage)

@@ -19,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/store"
 )
 
 // Defaults of Options.
@@ -62,6 +63,7 @@ type Options struct {
 	EtcdPrefix   string
 	Snapshots    SnapshotOptions
 	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
+	EtcdQuota    int64    // bytes that objects may take in the embedded one; 0: the store's default
 
 	Authentication  api.Authentication
 	SigningDuration time.Duration // how long certificates live at most that are signed on request
@@ -195,6 +197,12 @@ func (o Options) validate() error {
 
 func (o Options) validateEtcd() error {
 	var errs []error
+	if o.EtcdQuota != 0 && o.EtcdQuota < store.MinQuota {
+		errs = append(errs, fmt.Errorf("--etcd-quota-backend-bytes: %d is too small; use %d (24 MiB) or more", o.EtcdQuota, store.MinQuota))
+	}
+	if o.EtcdQuota != 0 && len(o.EtcdServers) > 0 {
+		errs = append(errs, errors.New("--etcd-quota-backend-bytes is for the embedded etcd; with --etcd-servers, set the quota of that etcd"))
+	}
 	for _, s := range o.EtcdServers {
 		if scheme, _, _ := strings.Cut(s, "://"); scheme != "http" && scheme != "https" && scheme != "unix" {
 			errs = append(errs, fmt.Errorf("--etcd-servers: %q must begin with http://, https:// or unix://", s))

@@ -30,12 +30,12 @@ type keeper struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	stuck atomic.Bool   // all was done, and the store is still full
-	nudge chan struct{} // holds one token when a write was refused
+	stuck     atomic.Bool   // the store is full, and there was nothing to be done about it
+	compacted atomic.Int64  // history up to this revision is gone
+	nudge     chan struct{} // holds one token when a write was refused
 
 	// What follows belongs to the goroutine in run.
 	marks     []mark
-	compacted int64
 	rewritten time.Time // last tried, in vain
 	told      bool      // that the store is full
 }
@@ -67,10 +67,14 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) round(ctx context.Context) time.Duration {
 	f := k.look()
 	k.marks = remember(k.marks, f)
-	if rev := f.compactTo(k.marks); rev > 0 {
+	rev := f.compactTo(k.marks)
+	if rev > 0 {
 		if err := k.compact(ctx, rev); err != nil && ctx.Err() == nil {
 			k.log.Warn("cannot drop old versions of objects", "err", err)
 		}
+	}
+	if rev > 0 || f.full() {
+		k.recount()
 		f = k.look()
 	}
 	if f.rewrite() && f.now.Sub(k.rewritten) >= rewritePause {
@@ -88,6 +92,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 		}
 		f = k.look()
 	}
+	k.stuck.Store(f.full() && rev == 0)
 	k.tell(f)
 	return f.pause()
 }
@@ -95,7 +100,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 // look measures.
 func (k *keeper) look() facts {
 	be := k.etcd.Backend()
-	f := facts{now: k.now(), rev: k.etcd.KV().Rev(), compacted: k.compacted, inUse: be.SizeInUse(), size: be.Size(),
+	f := facts{now: k.now(), rev: k.etcd.KV().Rev(), compacted: k.compacted.Load(), inUse: be.SizeInUse(), size: be.Size(),
 		quota: k.quota, hard: k.hard, alarm: k.alarmed()}
 	var fs unix.Statfs_t
 	if unix.Statfs(k.dir, &fs) == nil {
@@ -113,15 +118,22 @@ func (k *keeper) alarmed() bool {
 	return false
 }
 
-// compact drops the history up to rev and returns when its room is known to be free.
+// compact drops the history up to rev.
 func (k *keeper) compact(ctx context.Context, rev int64) error {
 	_, err := k.etcd.Compact(ctx, &pb.CompactionRequest{Revision: rev, Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compact to revision %d: %w", rev, err)
 	}
-	k.compacted = rev
-	k.etcd.Backend().ForceCommit() // what one commit frees is counted by the next
+	k.compacted.Store(rev)
 	return nil
+}
+
+// recount has etcd count again what is in use. What one commit frees is free by the next, if nobody reads any more, and counted by
+// the one after that; without writes etcd commits nothing. What a reader holds longer is counted in a later round.
+func (k *keeper) recount() {
+	for range 2 {
+		k.etcd.Backend().ForceCommit()
+	}
 }
 
 func (k *keeper) disarm(ctx context.Context) error {
@@ -134,7 +146,6 @@ func (k *keeper) disarm(ctx context.Context) error {
 
 // tell says once that the store is full, and once that it no longer is.
 func (k *keeper) tell(f facts) {
-	k.stuck.Store(f.full())
 	if f.full() == k.told {
 		return
 	}
@@ -148,14 +159,14 @@ func (k *keeper) tell(f facts) {
 }
 
 // Full reports whether ordinary writes should not be tried now: what objects take has reached the quota. Soon says that room is being
-// made, so that it is worth trying again in a second.
+// made, or may be: something was written since, which may be a deletion. Then it is worth trying again in a second.
 func (e *Etcd) Full() (full, soon bool) {
 	k := e.keeper
 	if k == nil || k.etcd.Backend().SizeInUse() < k.quota && !k.alarmed() {
 		return false, false
 	}
 	e.MakeRoom()
-	return true, !k.stuck.Load()
+	return true, !k.stuck.Load() || k.etcd.KV().Rev() > k.compacted.Load()
 }
 
 // MakeRoom has room made now; a write that was refused is a reason to call it. It does not wait.
