@@ -165,7 +165,7 @@ func TestStartIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.open(ctx, dir, configure(dir, e.log, e.verdict, client, peer)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := e.open(ctx, dir, configure(dir, hardQuota(defaultQuota), e.log, e.verdict, client, peer)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	e.Close() // which hung
