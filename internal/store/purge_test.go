@@ -45,7 +45,7 @@ func TestPurge(t *testing.T) {
 
 // TestPurgeGoesOn (RS-01): want of file descriptors ends neither the purge nor etcd, which is not left to do it by itself.
 func TestPurgeGoesOn(t *testing.T) {
-	if c := configure(t.TempDir(), newCore(nil), nil, url.URL{}, url.URL{}); c.MaxWalFiles != 0 || c.MaxSnapFiles != 0 {
+	if c := configure(t.TempDir(), hardQuota(defaultQuota), newCore(nil), nil, url.URL{}, url.URL{}); c.MaxWalFiles != 0 || c.MaxSnapFiles != 0 {
 		t.Errorf("etcd removes files by itself (%d, %d) and ends the process when it cannot", c.MaxWalFiles, c.MaxSnapFiles)
 	}
 	var out strings.Builder
