@@ -12,6 +12,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	corev1 "k8s.io/api/core/v1"
@@ -111,8 +112,9 @@ func TestExecLibrary(t *testing.T) {
 // Console is a kubectl on a terminal.
 type Console struct {
 	*Stream
-	tty *os.File
-	cmd *Cmd
+	tty  *os.File
+	cmd  *Cmd
+	read <-chan struct{} // closed when all output is in the stream
 }
 
 // console runs kubectl on a terminal of the given size.
@@ -131,8 +133,8 @@ func (s *Space) onTerminal(cmd *Cmd, size pty.Winsize) *Console {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	c := &Console{newStream(s.T, cmd.line), tty, cmd}
 	read := make(chan struct{})
+	c := &Console{newStream(s.T, cmd.line), tty, cmd, read}
 	go func() {
 		defer close(read)
 		defer c.close()
@@ -153,10 +155,15 @@ func (c *Console) typed(keys string) {
 // code waits for kubectl's end.
 func (c *Console) code() int {
 	c.t.Helper()
-	// The end of the output comes first; waiting for it has a timeout. The command has one of its own, which kills it.
+	// The command has a timeout of its own, which kills it; what it printed before its end may still be in the terminal.
 	code, err := exitCode(c.cmd.Wait())
 	if err != nil {
 		c.t.Fatalf("%s: %v; it showed\n%s", c.cmd.line, err, c.Text())
+	}
+	select {
+	case <-c.read:
+	case <-time.After(Timeout):
+		c.t.Fatalf("%s has ended, but something holds its terminal; it showed\n%s", c.cmd.line, c.Text())
 	}
 	return code
 }

@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -112,7 +113,11 @@ func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.R
 	if a.o.Stderr && !tty {
 		stderr = errOut
 	}
-	at, err := logs.Replay(a.path, a.from, replayMost, stdout, stderr)
+	var said io.Writer = stdout // as it was on the terminal, where there is one
+	if tty && stdout != nil {
+		said = terminalLines{stdout}
+	}
+	at, err := logs.Replay(a.path, a.from, replayMost, said, stderr)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -145,7 +150,7 @@ func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.R
 		return errStopped
 	}
 	if live.Load() == 0 && a.ended(ctx, id) {
-		_, rerr := logs.Replay(a.path, at, replayMost, stdout, stderr)
+		_, rerr := logs.Replay(a.path, at, replayMost, said, stderr)
 		if rerr == nil {
 			return nil // it had ended before it could be joined, which is no failure
 		}
@@ -170,6 +175,18 @@ func (a *replayed) ended(ctx context.Context, id string) bool {
 			return false
 		}
 	}
+}
+
+// terminalLines ends lines as a terminal does: containerd's log has lost the carriage returns of a container's terminal, and that of the
+// client is raw while it is attached, so that it adds none.
+type terminalLines struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (l terminalLines) Write(p []byte) (int, error) {
+	if _, err := l.to.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // counted counts what is written.

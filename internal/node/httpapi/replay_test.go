@@ -75,9 +75,10 @@ func TestAttachToTheEnded(t *testing.T) {
 				{"input=1&output=1&error=1&reader=ann", "one\n", "two\n"},
 				{"output=1&reader=ann", "one\n", ""},
 				{"input=1&output=1&error=1&reader=jane", "", ""},
+				{"output=1&tty=1&reader=bob", "one\r\n", ""}, // as the terminal had it; the log has lost the carriage returns
 			} {
 				var out, errOut bytes.Buffer
-				o := remotecommand.StreamOptions{Stdout: &out}
+				o := remotecommand.StreamOptions{Stdout: &out, Tty: strings.Contains(c.query, "tty")}
 				if strings.Contains(c.query, "error") {
 					o.Stdin, o.Stderr = strings.NewReader("for nobody"), &errOut
 				}
