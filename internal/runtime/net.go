@@ -4,12 +4,18 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 
+	"github.com/containerd/containerd/v2/core/sandbox"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/plugins"
+	"github.com/containerd/errdefs"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/runtime/network"
@@ -47,7 +53,8 @@ func (r *Runtime) prepareNetwork() error {
 		}
 		return nil
 	}
-	if err := network.Setup(c); err != nil {
+	r.keeper, err = network.NewKeeper(c, r.attachedPods, r.log)
+	if err != nil {
 		return err
 	}
 	// Not *.conflist: containerd may read the folder at any time.
@@ -77,4 +84,96 @@ func (r *Runtime) tidyNetwork(ctx context.Context) error {
 		valid = append(valid, network.Attachment{ContainerID: s.Id, IfName: podInterface})
 	}
 	return network.GC(c, valid)
+}
+
+// keepNetwork mends the pod network from now until ctx ends. What is amiss already, of pods that a former process left, is mended first.
+func (r *Runtime) keepNetwork(ctx context.Context) {
+	if r.keeper != nil {
+		r.late.Go(func() { r.keeper.Run(ctx) })
+	}
+}
+
+// Carry has the pod network carry what services says, see [network.Carry]; for a runtime that has one.
+func (r *Runtime) Carry(services network.Services) (ownRoutes []netip.Prefix, err error) {
+	return r.keeper.Carry(services)
+}
+
+// attachedPods lists the pods that run with a network of their own. Nothing is asked of shims: one that hangs is not waited for.
+func (r *Runtime) attachedPods(ctx context.Context) ([]network.Pod, error) {
+	list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{Filter: &criapi.PodSandboxFilter{
+		State: &criapi.PodSandboxStateValue{State: criapi.PodSandboxState_SANDBOX_READY},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("pod network: list sandboxes: %w", err)
+	}
+	var out []network.Pod
+	for _, s := range list.Items {
+		record, err := r.daemon.sandbox(ctx, s.Id)
+		if errdefs.IsNotFound(err) {
+			continue // gone since
+		}
+		if err != nil {
+			return nil, err
+		}
+		if pod, has := record.pod(s.Id); has {
+			out = append(out, pod)
+		}
+	}
+	return out, nil
+}
+
+// criSandboxMetadata is where containerd's CRI keeps, in containerd's record of a sandbox, what it was asked for.
+const criSandboxMetadata = "metadata"
+
+// criSandbox is what is of interest in there.
+type criSandbox struct {
+	Config    *criapi.PodSandboxConfig
+	NetNSPath string
+}
+
+// sandbox reads the CRI's record of a sandbox.
+func (d *daemon) sandbox(ctx context.Context, id string) (criSandbox, error) {
+	store, err := instance[sandbox.Store](d, plugins.SandboxStorePlugin, "local")
+	if err != nil {
+		return criSandbox{}, err
+	}
+	found, err := store.Get(namespaces.WithNamespace(ctx, Namespace), id)
+	if err != nil {
+		return criSandbox{}, err
+	}
+	ext := found.Extensions[criSandboxMetadata]
+	if ext == nil {
+		return criSandbox{}, fmt.Errorf("sandbox %s: the CRI's record: %w", id, errdefs.ErrNotFound)
+	}
+	return parseSandbox(id, ext.GetValue())
+}
+
+func parseSandbox(id string, text []byte) (criSandbox, error) {
+	var v struct {
+		Version  string
+		Metadata criSandbox
+	}
+	if err := json.Unmarshal(text, &v); err != nil {
+		return criSandbox{}, fmt.Errorf("sandbox %s: the CRI's record: %w", id, err)
+	}
+	if v.Version != "v1" {
+		return criSandbox{}, fmt.Errorf("sandbox %s: the CRI's record is of version %q: v1 is known", id, v.Version)
+	}
+	return v.Metadata, nil
+}
+
+// pod says what the network must have for a sandbox; nothing if it is on the host's.
+func (s criSandbox) pod(id string) (_ network.Pod, has bool) {
+	if s.NetNSPath == "" {
+		return network.Pod{}, false
+	}
+	p := network.Pod{Attachment: network.Attachment{ContainerID: id, IfName: podInterface}, Netns: s.NetNSPath}
+	for _, m := range s.Config.GetPortMappings() {
+		if m.GetHostPort() > 0 {
+			p.Ports = append(p.Ports, network.PortMapping{
+				HostPort: m.GetHostPort(), ContainerPort: m.GetContainerPort(), Protocol: m.GetProtocol().String(), HostIP: m.GetHostIp(),
+			})
+		}
+	}
+	return p, true
 }

@@ -21,6 +21,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
+	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
@@ -50,12 +51,14 @@ type Runtime struct {
 	ends      *ends
 	served    *criServer
 	cancel    context.CancelFunc
+	leaveOff  context.CancelFunc // ends what late waits for
 	updater   imageUpdater
-	leavePath func() // restores PATH
+	leavePath func()          // restores PATH
+	keeper    *network.Keeper // nil without a pod network
 
 	reaping sync.Mutex     // held while lost containers are looked for
 	removed chan struct{}  // holds a token when a sandbox was removed
-	late    sync.WaitGroup // reapLate
+	late    sync.WaitGroup // reapLate, and the keeper of the network
 
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once
@@ -203,11 +206,17 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := r.reapShims(ctx, func(string) bool { return true }); err != nil {
 		return err
 	}
-	r.late.Go(func() { r.reapLate(run) })
+	late, leaveOff := context.WithCancel(run)
+	r.leaveOff = leaveOff
+	r.late.Go(func() { r.reapLate(late) })
 	if err := r.reapLost(ctx, true); err != nil {
 		r.log.Warn("orphaned containers could not be removed", "err", err)
 	}
-	return r.tidyNetwork(ctx)
+	if err := r.tidyNetwork(ctx); err != nil {
+		return err
+	}
+	r.keepNetwork(late)
+	return nil
 }
 
 // enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its shim
@@ -281,6 +290,9 @@ func (r *Runtime) Close() error {
 		return nil
 	}
 	r.end.Do(func() { close(r.done) })
+	if r.leaveOff != nil {
+		r.leaveOff()
+	}
 	r.late.Wait()
 	if r.served != nil {
 		r.served.stop(stopLimit)

@@ -32,7 +32,7 @@ type parts struct {
 	snapshots   *background // of the embedded etcd
 	controllers *background
 	agent       *background
-	services    *background // of an agent alone
+	services    *background // goes on carrying; nil without a pod network of its own
 	carrier     *carrier    // of a server with a pod network of its own
 	host        *http.Server
 	watch       *background // of the runtime

@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	servicesFirst = 5 * time.Second // how long an agent's start waits for its API server to answer this
-	servicesRetry = time.Second     // of an agent whose API server does not answer yet
-	// servicesLook is how often an agent looks whether its API server's name stands for another address.
+	servicesFirst = 5 * time.Second  // how long an agent's start waits for its API server to answer this
+	servicesRetry = time.Second      // after an error, as of an agent whose API server does not answer yet; it doubles
+	servicesSlow  = 10 * time.Second // up to this
+	// servicesLook is how often one looks whether the API server's name, or its service, stands for another address.
 	servicesLook = time.Minute
 )
 
@@ -34,7 +35,7 @@ func (s *Server) startServices(ctx context.Context) error {
 		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
 		return nil
 	}
-	config, wanted, err := s.parts.runtime.Network()
+	_, wanted, err := s.parts.runtime.Network()
 	if err != nil || !wanted {
 		return err
 	}
@@ -42,7 +43,7 @@ func (s *Server) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &carrier{network: config, client: client, url: s.parts.cluster.url}
+	c := &carrier{install: s.parts.runtime.Carry, client: client, url: s.parts.cluster.url}
 	if c.pods, err = s.podsCgroup(ctx); err != nil {
 		return err
 	}
@@ -57,8 +58,8 @@ func (s *Server) startServices(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--service-cidr: %w", err)
 	}
-	if err := c.carry(ctx); err != nil {
-		log.Warn("clients in pods cannot reach the API server by its service", "err", err)
+	err = c.carry(ctx)
+	if err != nil {
 		if err := c.drop(); err != nil {
 			log.Warn("packets from pods to services may leave this machine", "err", err)
 		}
@@ -67,6 +68,7 @@ func (s *Server) startServices(ctx context.Context) error {
 		log.Warn("networks of this machine overlap with the service network: packets from pods with host networking to services there leave the machine; choose another --service-cidr", "service-cidr", c.refused, "networks", c.own)
 	}
 	s.parts.carrier = c
+	s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 	return nil
 }
 
@@ -92,15 +94,17 @@ func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
 
 // stopServices takes the way to a server that stops away. That to another machine's stays: so do the pods.
 func (s *Server) stopServices(ctx context.Context) error {
-	if s.parts.carrier == nil {
-		return stopAll(ctx, s.parts.services)
+	err := stopAll(ctx, s.parts.services)
+	if s.parts.carrier == nil || err != nil {
+		return err
 	}
 	return s.parts.carrier.drop()
 }
 
 // carrier keeps the rules of the node's network about services.
 type carrier struct {
-	network network.Config
+	// install has the node's network do as is said, and keeps it so.
+	install func(network.Services) (ownRoutes []netip.Prefix, err error)
 	client  kubernetes.Interface
 	url     string         // of the API server
 	refused netip.Prefix   // see [network.Services]
@@ -123,9 +127,10 @@ func (c *carrier) carry(ctx context.Context) error {
 	}
 	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused}
 	if c.now == want {
+		c.told = ""
 		return nil
 	}
-	if c.own, err = network.Carry(c.network, want); err != nil {
+	if c.own, err = c.install(want); err != nil {
 		return err
 	}
 	c.now, c.told = want, ""
@@ -134,10 +139,13 @@ func (c *carrier) carry(ctx context.Context) error {
 
 // keep goes on until ctx ends: after an error it tries again, after that it looks now and then.
 func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
+	retry := servicesRetry
 	for {
 		wait := servicesLook
-		if err != nil {
-			wait = servicesRetry
+		if err == nil {
+			retry = servicesRetry
+		} else {
+			wait, retry = retry, min(2*retry, servicesSlow)
 			if ctx.Err() == nil && c.said(err) {
 				log.Warn("clients in pods cannot reach the API server by its service yet", "err", err)
 			}
@@ -154,7 +162,7 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 // drop leaves the rules that refuse.
 func (c *carrier) drop() (err error) {
 	c.now = network.Services{Refused: c.refused}
-	c.own, err = network.Carry(c.network, c.now)
+	c.own, err = c.install(c.now)
 	return err
 }
 

@@ -3,8 +3,20 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/netip"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
 // TestServerAddress: where service kubernetes leads to, by the URL that the node knows the API server by.
@@ -28,4 +40,45 @@ func TestServerAddress(t *testing.T) {
 			t.Errorf("%s, in use %s: %s, %v; want %q", tc.url, tc.inUse, got, err, tc.want)
 		}
 	}
+}
+
+// RS-09: a node that cannot carry service kubernetes when it starts tries again by itself, ever more seldom, and says so once.
+func TestCarryingIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		var tries []time.Duration
+		began := time.Now()
+		client := fake.NewClientset(&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+			Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Port: 443}}},
+		})
+		c := &carrier{client: client, url: "https://127.0.0.1:6443", install: func(s network.Services) ([]netip.Prefix, error) {
+			tries = append(tries, time.Since(began))
+			if len(tries) < 5 {
+				return nil, errors.New("the kernel is busy")
+			}
+			return nil, nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		err := c.carry(ctx)
+		if err == nil {
+			t.Fatal("the first try succeeded")
+		}
+		go func() { done <- c.keep(ctx, err, slog.New(slog.NewTextHandler(&log, nil))) }()
+		time.Sleep(10 * time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if want := (network.Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: netip.MustParseAddrPort("127.0.0.1:6443")}); c.now != want {
+			t.Errorf("carried: %+v, want %+v", c.now, want)
+		}
+		if len(tries) != 5 || tries[4] < 10*time.Second || tries[4] > time.Minute {
+			t.Errorf("tried at %v, want five times, the last one after 1+2+4+8 s", tries)
+		}
+		if n := strings.Count(log.String(), "cannot reach"); n != 1 {
+			t.Errorf("said %d times, want once:\n%s", n, log.String())
+		}
+	})
 }

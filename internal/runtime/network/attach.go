@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Request asks for one attachment.
@@ -36,7 +38,7 @@ var ErrNoBridge = errors.New("the pod network is not set up")
 func Add(c Config, r Request) (_ Attached, err error) {
 	bridge, err := netlink.LinkByName(c.Bridge)
 	if err != nil {
-		return Attached{}, fmt.Errorf("%w: bridge %s: %v (restart the server)", ErrNoBridge, c.Bridge, err)
+		return Attached{}, fmt.Errorf("%w: bridge %s: %v (the server makes it again)", ErrNoBridge, c.Bridge, err)
 	}
 	netns, err := openNetns(r.Netns)
 	if err != nil {
@@ -137,10 +139,17 @@ func publish(c Config, r Request, addrs []netip.Addr) error {
 // Del removes everything of an attachment, whatever of it is there: it may be called again, after a crash half-way
 // through Add, when the namespace is gone, and without knowing the host ports.
 func Del(c Config, r Request) error {
+	unlock, err := leases{c.StateDir}.lockEnds(unix.LOCK_SH)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		defer unlock()
+	}
 	// Both wait for the kernel to be sure that no packet is under way there: let them wait together.
 	ports := make(chan error, 1)
 	go func() { ports <- withdraw(c, func(a Attachment) bool { return a != r.Attachment }) }()
-	err := errors.Join(deleteLink(vethName(r.Attachment)), <-ports)
+	err = errors.Join(deleteLink(vethName(r.Attachment)), <-ports)
 	// Last: nobody gets the address while the device is there.
 	return errors.Join(err, leases{c.StateDir}.releaseOwner(r.Attachment))
 }

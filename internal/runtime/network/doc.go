@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package network connects pods to one bridge on this machine. It has two users: the server, which calls Setup once at
-// boot (bridge, forwarding, one nftables table with one masquerade rule per address family) and GC for what a crash left
-// behind; and the CNI plug-in cmd/wherry-cni, which calls Add, Del and Check for every pod sandbox.
+// boot (bridge, forwarding, one nftables table with one masquerade rule per address family), GC for what a crash left
+// behind, and has a Keeper make again what others take away while it runs; and the CNI plug-in cmd/wherry-cni, which calls
+// Add, Del and Check for every pod sandbox.
 //
 // Config says which bridge, which pod CIDRs and where the leases lie; everything else (table, veth names, hardware
 // addresses) is derived from it, so two servers with different configs never meet. Lease is one address held by one

@@ -216,6 +216,27 @@ type lockedCursor struct {
 	addrs []netip.Addr
 }
 
+// holdEnds lets no attachment end until unlock: while somebody looks whether one is still there, and makes something for it.
+func (l leases) holdEnds() (unlock func(), err error) { return l.lockEnds(unix.LOCK_EX) }
+
+// lockEnds locks the file by which ends of attachments and repairs keep apart. Ends do not wait for one another: they share it.
+func (l leases) lockEnds(how int) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(l.dir, "ends"), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the ends of attachments: %w", err)
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if err != unix.EINTR {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+}
+
 func lockCursor(path string) (*lockedCursor, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o600)
 	if err != nil {

@@ -64,7 +64,7 @@ func Teardown(c Config) error {
 		errs = append(errs, deleteLink(c.Bridge))
 	}
 	if c.StateDir != "" {
-		errs = append(errs, os.RemoveAll(leases{c.StateDir}.folder()), removeIfThere(filepath.Join(c.StateDir, "lock")))
+		errs = append(errs, os.RemoveAll(leases{c.StateDir}.folder()), removeIfThere(filepath.Join(c.StateDir, "lock")), removeIfThere(filepath.Join(c.StateDir, "ends")))
 	}
 	return errors.Join(errs...)
 }
