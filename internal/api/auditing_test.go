@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -318,11 +319,12 @@ func TestAuditOfStrangers(t *testing.T) {
 	config := rest.CopyConfig(adminConfig(t))
 	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData = nil, nil
 	config.BearerToken = "wrong"
+	config.Dial = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}}).DialContext // the first refusal of an address is told as it is
 	ns := "stranger-" + rand.String(6)
 	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Fatal("accepted")
 	}
-	e, _ := onRecord(t, auditLog(), ns, func(e *auditv1.Event) bool { return e.ResponseStatus.Code == http.StatusUnauthorized })
+	e, _ := onRecord(t, trail.Refused(auditLog()), ns, func(e *auditv1.Event) bool { return e.ResponseStatus.Code == http.StatusUnauthorized })
 	if e.User.Username != "" || len(e.SourceIPs) == 0 {
 		text, _ := json.Marshal(e)
 		t.Errorf("%s", text)

@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
-	"gopkg.in/natefinch/lumberjack.v2"
 	internal "k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/apiserver/pkg/audit"
@@ -22,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/audit/buffered"
-	pluginlog "k8s.io/apiserver/plugin/pkg/audit/log"
 	"k8s.io/apiserver/plugin/pkg/audit/truncate"
 	pluginwebhook "k8s.io/apiserver/plugin/pkg/audit/webhook"
 )
@@ -32,7 +27,7 @@ type Recorder struct {
 	Backend audit.Backend
 	Policy  audit.PolicyRuleEvaluator
 
-	file io.Closer
+	files []io.Closer
 }
 
 // Open reads the policy and opens the log. What it refuses names the flag, the file, and the line where there is one.
@@ -58,13 +53,13 @@ func Open(o Options, dataDir string) (_ *Recorder, err error) {
 			return nil, err
 		}
 	}
-	var backends []audit.Backend
-	log, err := r.openLog(o.Log, dataDir)
+	var all, refused []audit.Backend
+	log, strangers, err := r.openLog(o.Log, dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("--audit-log-path: %w", err)
 	}
 	if log != nil {
-		backends = append(backends, o.Log.wrap(log))
+		all, refused = append(all, log), append(refused, strangers)
 	}
 	if o.Webhook.ConfigFile != "" {
 		hook, err := pluginwebhook.NewBackend(o.Webhook.ConfigFile, auditv1.SchemeGroupVersion,
@@ -72,22 +67,31 @@ func Open(o Options, dataDir string) (_ *Recorder, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--audit-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
 		}
-		backends = append(backends, o.Webhook.wrap(hook))
+		wrapped := o.Webhook.wrap(hook)
+		all, refused = append(all, wrapped), append(refused, wrapped)
 	}
-	if len(backends) == 0 {
+	if len(all) == 0 {
 		return &Recorder{}, nil
 	}
-	guard.Backend = audit.Union(backends...)
+	guard.Backend = audit.Union(all...)
+	if log != nil && strangers != log {
+		guard.apart = strangers
+	}
+	guard.refused = newSums(audit.Union(refused...).ProcessEvents)
 	r.Backend = guard
 	return r, nil
 }
 
 // Close closes the log, after the backend was shut down.
 func (r *Recorder) Close() error {
-	if r == nil || r.file == nil {
+	if r == nil {
 		return nil
 	}
-	return r.file.Close()
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // builtinPolicy is the policy without a file, and the one that tells what of it is kept only if it was refused.
@@ -125,21 +129,49 @@ func (l lenient) ProcessEvents(events ...*internal.Event) bool {
 	return true
 }
 
-// guard stands before all backends: it takes secrets out, and leaves out what was quiet and went well.
+// guard stands before all backends: it takes secrets out, leaves out what was quiet and went well, and sums up what strangers were refused.
 type guard struct {
 	audit.Backend
-	quiet audit.PolicyRuleEvaluator // nil: nothing is left out
+	apart   audit.Backend             // the log of what strangers were refused, if it is one of its own
+	refused *sums                     // nil: nothing is summed up
+	quiet   audit.PolicyRuleEvaluator // nil: nothing is left out
+}
+
+// Run implements audit.Backend.
+func (g guard) Run(stop <-chan struct{}) error {
+	if g.apart != nil {
+		if err := g.apart.Run(stop); err != nil {
+			return err
+		}
+	}
+	return g.Backend.Run(stop)
+}
+
+// Shutdown implements audit.Backend.
+func (g guard) Shutdown() {
+	if g.refused != nil {
+		g.refused.flush()
+	}
+	if g.apart != nil {
+		g.apart.Shutdown()
+	}
+	g.Backend.Shutdown()
 }
 
 // ProcessEvents implements audit.Sink.
 func (g guard) ProcessEvents(events ...*internal.Event) bool {
 	kept := make([]*internal.Event, 0, len(events))
+	ok := true
 	for _, ev := range events {
-		if g.keeps(ev) {
+		switch {
+		case !g.keeps(ev):
+		case g.refused != nil && refusedStranger(ev):
+			ok = g.refused.add(redact(ev)) && ok
+		default:
 			kept = append(kept, redact(ev))
 		}
 	}
-	return len(kept) == 0 || g.Backend.ProcessEvents(kept...)
+	return (len(kept) == 0 || g.Backend.ProcessEvents(kept...)) && ok
 }
 
 func (g guard) keeps(ev *internal.Event) bool {
@@ -209,79 +241,4 @@ func pathOf(uri string) string {
 		}
 	}
 	return uri
-}
-
-func (r *Recorder) openLog(o LogOptions, dataDir string) (audit.Backend, error) {
-	path := o.Path
-	switch path {
-	case Off:
-		return nil, nil
-	case Stdout:
-		if o.Out == nil {
-			return nil, errors.New("standard output is closed")
-		}
-		return pluginlog.NewBackend(&lines{to: o.Out}, o.Format, auditv1.SchemeGroupVersion), nil
-	case "":
-		path = DefaultPath(dataDir)
-	}
-	if err := prepare(path); err != nil {
-		return nil, err
-	}
-	file := &lumberjack.Logger{Filename: path, MaxAge: o.MaxAge, MaxBackups: o.MaxBackups, MaxSize: o.MaxSize, Compress: o.Compress}
-	r.file = file
-	return pluginlog.NewBackend(&lines{to: file}, o.Format, auditv1.SchemeGroupVersion), nil
-}
-
-// prepare makes the log and its folder, readable by their owner alone, and ends a line that an earlier server did not come to end.
-func prepare(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file: it cannot be rotated", path)
-	}
-	if info.Size() == 0 {
-		return f.Close()
-	}
-	last := make([]byte, 1)
-	if _, err := f.ReadAt(last, info.Size()-1); err != nil {
-		return err
-	}
-	if last[0] != '\n' {
-		if _, err := f.WriteString("\n"); err != nil {
-			return err
-		}
-	}
-	return f.Close()
-}
-
-// lines writes whole lines: after one that was cut off, as by a full disk, the next begins on a line of its own.
-type lines struct {
-	mu   sync.Mutex
-	to   io.Writer
-	torn bool
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.torn {
-		if _, err := l.to.Write([]byte("\n")); err != nil {
-			return 0, err
-		}
-		l.torn = false
-	}
-	n, err := l.to.Write(p)
-	l.torn = n > 0 && n < len(p)
-	return n, err
 }

@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/audit"
@@ -203,10 +205,7 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 	if err != nil {
 		return err
 	}
-	files, err := trail.Files(f.path())
-	if err == nil && len(files) == 0 {
-		err = fs.ErrNotExist
-	}
+	files, err := f.files()
 	if err != nil {
 		return f.explain(err)
 	}
@@ -234,13 +233,58 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 	return out.end()
 }
 
-// followLog tells what the rotated files have, then the log as it grows.
+// logs are the logs to read: the first is the one there always is. What clients without an identity were refused is only told when
+// somebody asks for what was refused.
+func (f *auditCommand) logs() []string {
+	logs := []string{f.path(), trail.Busy(f.path())}
+	if f.refused {
+		logs = append(logs, trail.Refused(f.path()))
+	}
+	return logs
+}
+
+// files are those of all logs.
+func (f *auditCommand) files() ([]string, error) {
+	var all []string
+	for i, log := range f.logs() {
+		files, err := trail.Files(log)
+		if err == nil && i == 0 && len(files) == 0 {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, files...)
+	}
+	return all, nil
+}
+
+// followLog tells what the rotated files have, then the logs as they grow.
 func (f *auditCommand) followLog(ctx context.Context, files []string, filter trail.Filter, out *auditPrinter) error {
-	old := slices.DeleteFunc(files, func(file string) bool { return file == f.path() })
+	logs := f.logs()
+	old := slices.DeleteFunc(files, func(file string) bool { return slices.Contains(logs, file) })
 	if _, err := trail.Read(old, filter, out.event); err != nil {
 		return err
 	}
-	return trail.Follow(ctx, f.path(), filter, out.event, out.live)
+	var one sync.Mutex // what is told comes from one log at a time
+	ready := len(logs)
+	follow, ctx := errgroup.WithContext(ctx)
+	for _, log := range logs {
+		follow.Go(func() error {
+			return trail.Follow(ctx, log, filter, func(e trail.Event) error {
+				one.Lock()
+				defer one.Unlock()
+				return out.event(e)
+			}, func() {
+				one.Lock()
+				defer one.Unlock()
+				if ready--; ready == 0 {
+					out.live()
+				}
+			})
+		})
+	}
+	return follow.Wait()
 }
 
 // explain says what to do about a log that cannot be read.

@@ -23,6 +23,17 @@ import (
 // rotatedTime is how rotation puts the time into a file's name: audit-2026-01-02T15-04-05.000.log, or that with .gz.
 const rotatedTime = "2006-01-02T15-04-05.000"
 
+// Busy is the log, beside that at path, of users who have written more than their share.
+func Busy(path string) string { return beside(path, "-busy") }
+
+// Refused is the log, beside that at path, of what clients without an identity were refused.
+func Refused(path string) string { return beside(path, "-refused") }
+
+func beside(path, suffix string) string {
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + suffix + ext
+}
+
 // Files returns the log at path and what it was rotated into, oldest first. A log that was never written to is no error; a
 // folder that may not be read is.
 func Files(path string) ([]string, error) {

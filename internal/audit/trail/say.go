@@ -22,6 +22,9 @@ import (
 // GeneratedName is the annotation of an event that names what a request with generateName made.
 const GeneratedName = "audit.wherry.dev/generated-name"
 
+// Count is the annotation of an event that stands for several refused requests of clients without an identity: their number.
+const Count = "audit.wherry.dev/count"
+
 // Entry is a request as a person reads it. Its texts hold no control characters.
 type Entry struct {
 	ID        string
@@ -81,6 +84,9 @@ func result(e *auditv1.Event) string {
 		reason := string(e.ResponseStatus.Reason)
 		if reason == "" {
 			reason = http.StatusText(int(code))
+		}
+		if n := e.Annotations[Count]; n != "" {
+			reason += " ×" + n
 		}
 		return strings.TrimSpace(text + " " + reason)
 	}
