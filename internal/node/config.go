@@ -30,6 +30,7 @@ type Config struct {
 	NodeIPs  []string // the primary one first
 	Client   kubernetes.Interface
 	CRI      *cri.Client
+	Exec     httpapi.Execer   // of a runtime that runs commands in containers without the CRI's streams; nil: through the CRI
 	Attach   httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
 
 	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp

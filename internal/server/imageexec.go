@@ -63,6 +63,23 @@ func (s *Server) attacher() httpapi.Attacher {
 	return nil
 }
 
+// execer is a runtime that runs commands without the CRI's streams: the embedded one.
+func (s *Server) execer() httpapi.Execer {
+	if s.parts.runtime != nil {
+		return execer{s.parts.runtime}
+	}
+	return nil
+}
+
+// execer is a runtime as the node's API wants it.
+type execer struct{ r *runtime.Runtime }
+
+// Exec is part of [httpapi.Execer].
+func (e execer) Exec(ctx context.Context, id string, c httpapi.Command) (int, error) {
+	return e.r.Exec(ctx, id, runtime.ExecOptions{Command: c.Words, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, TTY: c.TTY,
+		Resize: c.Resize, Ended: c.Ended})
+}
+
 // imageRuntime is what image exec can do with the runtime: nothing with one that is no containerd (IX-12).
 func (s *Server) imageRuntime() imageexec.Runtime {
 	if d := s.debugger(); d != nil {

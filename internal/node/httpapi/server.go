@@ -38,6 +38,7 @@ type Config struct {
 	Logs     LogReader
 	NodeName string
 	Attach   Attacher // of the runtime, if it keeps output for those who attach; nil: through the CRI
+	Exec     Execer   // of the runtime, if it runs commands without the CRI's streams; nil: through the CRI
 
 	Certificate tls.Certificate // what the server shows
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
@@ -76,6 +77,7 @@ type Server struct {
 	local    *http.Server // nil until StartLocal
 	cancel   context.CancelFunc
 	conns    *conns
+	programs programs
 	handlers sync.WaitGroup // requests being answered
 	serving  sync.WaitGroup
 }

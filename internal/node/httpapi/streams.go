@@ -41,6 +41,27 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	pod, err := s.podOf(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if s.config.Exec != nil {
+		if err := s.mayExec(r, id); err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+	}
+	ended, err := s.programs.begin(pod.UID, pod.Name)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if s.config.Exec != nil {
+		s.serveExec(w, r, id, cmd, opts, ended)
+		return
+	}
+	defer ended()
 	resp, err := s.config.CRI.Runtime.Exec(r.Context(), &runtimeapi.ExecRequest{
 		ContainerId: id, Cmd: cmd, Tty: opts.TTY, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr,
 	})
