@@ -92,6 +92,8 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
 	snapshotFlags(cmd, &o.Snapshots)
 	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0, "size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
+	f.BoolVar(&o.Adopt, "adopt", false, "if the store was lost or put back: write pods that it does not know back into it, as this node knows them")
+	f.BoolVar(&o.Forget, "forget", false, "if the store was lost or put back: end pods that it does not know; with --adopt, those that cannot be written back")
 	auditFlags(cmd, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)

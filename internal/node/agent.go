@@ -200,6 +200,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 				a.history.Pod(p, time.Now())
 				a.arrived(ctx, p)
 				a.workers.Update(p)
+				a.remember(nil, p)
 			}
 		},
 		UpdateFunc: func(old, now any) {
@@ -220,6 +221,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 			a.history.Pod(p, time.Now())
 			a.workers.Update(p)
 			a.fresh.podChanged(was, p)
+			a.remember(was, p)
 		},
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {

@@ -35,6 +35,7 @@ type Config struct {
 
 	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
 	Logs         ops.LogFolders // of pods
+	StoreID      string         // of the store that the pods come from; "": nothing is recorded beside it (package record)
 	DockerConfig string         // the node's own registry credentials: path of a docker config.json, "" for none
 	// ImageRuntime is what image exec needs of the runtime; nil: it is not implemented.
 	ImageRuntime imageexec.Runtime

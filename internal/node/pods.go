@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/record"
 	"github.com/wherryproject/wherry/internal/node/work"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -117,6 +119,18 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 		return &plan.Refusal{Reason: plan.ReasonEvicted, Message: "Pod was rejected: " + why}
 	}
 	return nil
+}
+
+// remember records a pod beside the store, for a server that starts on a store which has lost it. One that is being deleted is recorded
+// once: from then on its folder is taken away.
+func (a *Agent) remember(was, pod *corev1.Pod) {
+	if a.cfg.StoreID == "" || was != nil && was.DeletionTimestamp != nil {
+		return
+	}
+	folder := filepath.Join(a.cfg.podsFolder(), string(pod.UID))
+	if err := record.Write(folder, record.Record{Store: a.cfg.StoreID, Pod: pod}); err != nil {
+		a.log.Warn("cannot record a pod beside the store", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
 }
 
 // adoptOrphans gives a worker to every pod that the runtime or a folder still knows and the API server does not.

@@ -66,7 +66,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 	local, who, forget := s.localKubelet()
 	a, err := node.New(ctx, node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(), Exec: s.execer(),
-		DataDir: o.DataDir, Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
+		DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,

@@ -48,6 +48,9 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 	if len(s.opts.EtcdServers) > 0 {
 		return s.awaitEtcd(ctx)
 	}
+	if err := s.checkLost(); err != nil {
+		return err
+	}
 	s.parts.etcd, err = store.Start(ctx, store.Config{
 		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Quota: s.opts.EtcdQuota, Failed: s.storeFailed, Inspector: s.opts.Inspector,
 	})

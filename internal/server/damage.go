@@ -36,9 +36,15 @@ func wayBack(dataDir, usable string, kept []backup.Kept) string {
 
 // restoreCommand is the command line that puts a backup in a store's place.
 func restoreCommand(dataDir, file string) string {
-	where := ""
-	if dataDir != DefaultDataDir {
-		where = " --data-dir " + dataDir
+	return "sudo wherry restore" + dataDirArg(dataDir) + " --force " + file
+}
+
+// serverCommand is the command line that starts a server on a data folder.
+func serverCommand(dataDir string) string { return "sudo wherry server" + dataDirArg(dataDir) }
+
+func dataDirArg(dataDir string) string {
+	if dataDir == DefaultDataDir {
+		return ""
 	}
-	return "sudo wherry restore" + where + " --force " + file
+	return " --data-dir " + dataDir
 }

@@ -20,6 +20,7 @@ type parts struct {
 	lock        *lock
 	files       *door.Descriptors
 	etcd        *store.Etcd // nil with an external one
+	freshStore  bool        // there was none before this start
 	api         *api.Server // nil when joining another
 	apiLoop     *background
 	kubeconfig  *background // renews the administrator's
@@ -49,7 +50,8 @@ func (s *Server) components() []component {
 		{name: "folder", start: s.startFolder, stop: s.stopFolder},
 		{name: "checks", after: []string{"folder"}, start: s.check},
 		{name: "etcd", after: []string{"checks"}, start: s.startEtcd, stop: s.stopEtcd},
-		{name: "api", after: []string{"etcd"}, start: s.startAPI, stop: s.stopAPI},
+		{name: "records", after: []string{"etcd"}, start: s.checkRecords},
+		{name: "api", after: []string{"records"}, start: s.startAPI, stop: s.stopAPI},
 		{name: "kubeconfig", after: []string{"api"}, start: s.startKubeconfigs, stop: s.stopKubeconfigs},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},

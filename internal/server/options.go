@@ -62,6 +62,8 @@ type Options struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string
 	Snapshots    SnapshotOptions
+	Adopt        bool     // pods that run and that the embedded store does not know are written back into it
+	Forget       bool     // they are ended, or with Adopt those that cannot be written back
 	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
 	EtcdQuota    int64    // bytes that objects may take in the embedded one; 0: the store's default
 

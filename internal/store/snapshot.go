@@ -19,6 +19,9 @@ func (e *Etcd) Size() int64 { return e.server.Server.Backend().Size() }
 // Cluster is the id of the store: a new one has its own, and so has one that was restored.
 func (e *Etcd) Cluster() uint64 { return uint64(e.server.Server.Cluster().ID()) }
 
+// Revision is that of the newest change.
+func (e *Etcd) Revision() int64 { return e.server.Server.KV().Rev() }
+
 // Snapshot writes the database as it is now to a new file that only its owner may read. Reads and writes go on meanwhile.
 func (e *Etcd) Snapshot(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

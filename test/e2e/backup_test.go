@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -48,9 +47,8 @@ func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
 	k := kitOn(t, srv)
-	k.up("metadata: {name: web}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	before := facts(k.up("metadata: {name: web}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}"))
 	k.configMap("before", map[string]string{"a": "b"})
-	before := facts(k.Wait("web", "be ready", func(p *corev1.Pod) bool { return Condition(p, corev1.PodReady) == corev1.ConditionTrue }))
 	file := filepath.Join(t.TempDir(), "wherry.tar.gz")
 	k.manage("backup", "--data-dir", srv.DataDir, "-o", file)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -95,4 +93,51 @@ func TestBackupAndRestore(t *testing.T) {
 	has("before", true)
 	has("after", false)
 	same()
+}
+
+// RS-07, RS-14: running pods are never ended because the store is empty, or in an older state: the start is refused until somebody says what
+// is to become of them, and they can be had back as they were.
+func TestPodsThatTheStoreDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	srv := own(t)
+	k := kitOn(t, srv)
+	web := k.up("metadata: {name: web}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	k.must(srv.Stop())
+	entries, err := filepath.Glob(filepath.Join(srv.DataDir, "etcd", "*"))
+	k.must(err)
+	for _, e := range entries {
+		k.must(os.RemoveAll(e))
+	}
+	for range 2 { // the refusal is the same the next time
+		words, code := refusesToStart(t, srv)
+		if code != 16 || !strings.Contains(words, k.Namespace+"/web") || !strings.Contains(words, "--adopt") || !strings.Contains(words, "--forget") {
+			t.Fatalf("exit code %d:\n%s", code, words)
+		}
+	}
+	srv.opts.Args = append(srv.opts.Args, "--adopt")
+	k.again()
+	now, err := k.Client.CoreV1().Pods(k.Namespace).Get(k.ctx(), "web", metav1.GetOptions{})
+	k.must(err)
+	if now.UID != web.UID || facts(now) != facts(web) {
+		t.Errorf("the pod is not as it was:\n%s\nbefore:\n%s", facts(now), facts(web))
+	}
+	k.says("web", "c", "echo here", "here")
+	srv.opts.Args = srv.opts.Args[:len(srv.opts.Args)-1]
+
+	// An older state: of a store that knows web and not later.
+	file := filepath.Join(t.TempDir(), "wherry.tar.gz")
+	k.manage("backup", "--data-dir", srv.DataDir, "-o", file)
+	later := k.up("metadata: {name: later}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	k.must(srv.Stop())
+	k.manage("restore", "--data-dir", srv.DataDir, "--force", file)
+	words, code := refusesToStart(t, srv)
+	if code != 16 || !strings.Contains(words, k.Namespace+"/later") || strings.Contains(words, k.Namespace+"/web") {
+		t.Fatalf("exit code %d:\n%s", code, words)
+	}
+	srv.opts.Args = append(srv.opts.Args, "--forget")
+	k.again()
+	k.AwaitNoTrace(later)
+	if now, err := k.Client.CoreV1().Pods(k.Namespace).Get(k.ctx(), "web", metav1.GetOptions{}); err != nil || facts(now) != facts(web) {
+		t.Errorf("the pod is not as it was: %v\n%s", err, facts(now))
+	}
 }

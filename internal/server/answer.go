@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/backup"
+	"github.com/wherryproject/wherry/internal/node/record"
+)
+
+// answer is what is to become of pods that a store does not know.
+type answer struct {
+	adopt  []record.Record // are written back
+	forget []record.Record // are ended
+	open   []record.Record // nobody has said
+	stuck  []record.Record // of open: those that cannot be written back
+}
+
+// decide sorts them by what was asked for. A pod cannot be written back of which the node has no record, or whose name another pod has
+// by now. (Pure.)
+func decide(unknown []record.Record, names map[string]bool, adopt, forget bool) (a answer) {
+	for _, r := range unknown {
+		can := r.Pod != nil && !names[r.Name()]
+		switch {
+		case adopt && can:
+			a.adopt = append(a.adopt, r)
+		case forget:
+			a.forget = append(a.forget, r)
+		default:
+			a.open = append(a.open, r)
+			if !can {
+				a.stuck = append(a.stuck, r)
+			}
+		}
+	}
+	return a
+}
+
+// words says what is in the way of a start.
+func (a answer) words(why string) string {
+	switch n := len(a.open); n {
+	case 0:
+		return why
+	case 1:
+		return fmt.Sprintf("%s: it does not know a pod that this node has: %s", why, namesOf(a.open))
+	default:
+		return fmt.Sprintf("%s: it does not know %d pods that this node has: %s", why, n, namesOf(a.open))
+	}
+}
+
+// ways says how to go on.
+func (a answer) ways(dataDir string, kept []backup.Kept) string {
+	command := serverCommand(dataDir)
+	lines := []string{"nothing was changed, and pods keep running"}
+	if len(a.open) > len(a.stuck) {
+		lines = append(lines, "to write them back into the store, as this node knows them: "+command+" --adopt")
+	}
+	if len(a.stuck) > 0 {
+		lines = append(lines, "cannot be written back, for want of a record or because another pod has the name: "+namesOf(a.stuck))
+	}
+	if len(a.open) > 0 {
+		lines = append(lines, "to end them (with --adopt: those that cannot be written back): "+command+" --forget")
+	} else {
+		lines = append(lines, "to begin with an empty store: "+command+" --forget")
+	}
+	file := "FILE"
+	if len(kept) > 0 {
+		file = kept[0].Path
+		lines = append(lines, fmt.Sprintf("to go back to the newest snapshot, of %s: %s", kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, file)))
+	} else {
+		lines = append(lines, "to restore a backup: "+restoreCommand(dataDir, file))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// namesOf names a few pods.
+func namesOf(list []record.Record) string {
+	const most = 8
+	var names []string
+	for _, r := range list[:min(most, len(list))] {
+		names = append(names, r.Name())
+	}
+	if n := len(list) - most; n > 0 {
+		names = append(names, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(names, ", ")
+}
