@@ -46,7 +46,7 @@ func TestAdmissionAudits(t *testing.T) {
 	}
 	images := &imagePolicies{namespace: ns.GetNamespace, stored: &ruled{names: map[string]bool{}, loaded: true}, fixed: []imagepolicy.ImagePolicy{
 		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"}, Action: imagepolicy.Audit}}}}
-	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge}, images)).(admission.ValidationInterface)
+	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge: judge}, images)).(admission.ValidationInterface)
 
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}
 	now := old.DeepCopy()

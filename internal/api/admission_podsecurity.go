@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
@@ -24,12 +25,15 @@ import (
 
 // podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that mean
 // something (EC-21). The judge is Kubernetes' own.
-type podSecurity struct{ judge *podsecurity.Admission }
+type podSecurity struct {
+	judge *podsecurity.Admission
+	reads securityReads
+}
 
 var _ admission.ValidationInterface = podSecurity{}
 
 // newPodSecurity makes the plug-in. What its configuration lacks is an error for the user.
-func newPodSecurity(st stores, config *podsecurityapi.PodSecurityConfiguration) (podSecurity, error) {
+func newPodSecurity(reads securityReads, config *podsecurityapi.PodSecurityConfiguration) (podSecurity, error) {
 	checks, err := podsecuritypolicy.NewEvaluator(podsecuritypolicy.DefaultChecks(), nil)
 	if err != nil {
 		return podSecurity{}, err
@@ -42,7 +46,7 @@ func newPodSecurity(st stores, config *podsecurityapi.PodSecurityConfiguration) 
 	})
 	judge := &podsecurity.Admission{
 		Configuration: config, Evaluator: checks, Metrics: recorder,
-		NamespaceGetter: securityReads{st}, PodLister: securityReads{st},
+		NamespaceGetter: reads, PodLister: reads,
 	}
 	if err := judge.CompleteConfiguration(); err != nil {
 		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", podSecurityPlugin, err)
@@ -50,15 +54,56 @@ func newPodSecurity(st stores, config *podsecurityapi.PodSecurityConfiguration) 
 	if err := judge.ValidateConfiguration(); err != nil {
 		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", podSecurityPlugin, err)
 	}
-	return podSecurity{judge}, nil
+	return podSecurity{judge, reads}, nil
 }
 
 // securityReads is what the judge needs to see besides what is written.
-type securityReads struct{ stores }
+type securityReads struct {
+	stores
+	byFlag bool // the default level is that of --default-pod-security
+}
 
-// GetNamespace implements podsecurity.NamespaceGetter.
+// GetNamespace implements podsecurity.NamespaceGetter. kube-system, where what belongs to the node runs, has the level of its label only
+// where the default comes from the flag: that is for those who share the server.
 func (r securityReads) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
-	return r.namespace(ctx, name)
+	ns, err := r.namespace(ctx, name)
+	if err != nil || !r.byFlag || name != metav1.NamespaceSystem || ns.Labels[podsecuritylabels.EnforceLevelLabel] != "" {
+		return ns, err
+	}
+	open := ns.DeepCopy()
+	if open.Labels == nil {
+		open.Labels = map[string]string{}
+	}
+	open.Labels[podsecuritylabels.EnforceLevelLabel] = string(podsecuritylabels.LevelPrivileged)
+	return open, nil
+}
+
+// setDefaultLevel has namespaces without a level held to one (--default-pod-security). inFile tells that the configuration file is about
+// that too: which of the two would win is not for the server to guess.
+func setDefaultLevel(config *podsecurityapi.PodSecurityConfiguration, level string, inFile bool) error {
+	if level == "" {
+		return nil
+	}
+	if inFile {
+		return fmt.Errorf("--default-pod-security %s: the plug-in %s of --admission-control-config-file has defaults as well: leave one of them out",
+			level, podSecurityPlugin)
+	}
+	if _, err := podsecuritylabels.ParseLevel(level); err != nil {
+		return fmt.Errorf("--default-pod-security %q: choose one of privileged, baseline, restricted", level)
+	}
+	config.Defaults.Enforce = level
+	return nil
+}
+
+// open tells whether nothing was decided about a namespace, so that it lets every pod in: whoever may make pods there may do to the node
+// what root can. One that is labelled privileged is so on purpose.
+func (p podSecurity) open(ctx context.Context, namespace string) (bool, error) {
+	ns, err := p.reads.GetNamespace(ctx, namespace)
+	if err != nil {
+		return false, err
+	}
+	return ns.Labels[podsecuritylabels.EnforceLevelLabel] == "" &&
+		p.judge.Configuration.Defaults.Enforce == string(podsecuritylabels.LevelPrivileged), nil
 }
 
 // ListPods implements podsecurity.PodLister.

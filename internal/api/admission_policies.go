@@ -19,6 +19,9 @@ type AdmissionOptions struct {
 	// NotReady and Unreachable are how long pods that say nothing about it stay bound to a node that is not ready or cannot be
 	// reached, in whole seconds; default: 300 s.
 	NotReady, Unreachable *time.Duration
+	// DefaultPodSecurity is the Pod Security level that namespaces without one are held to, all but kube-system: privileged, baseline or
+	// restricted; default: what ConfigFile says, else privileged, as in Kubernetes.
+	DefaultPodSecurity string
 }
 
 // policies are the plug-ins of admission that go by classes, labels and image policies.
@@ -31,9 +34,13 @@ type policies struct {
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
-func newPolicies(st stores, config admissionConfig, locate connect.NodeLocator, authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
+func newPolicies(st stores, config admissionConfig, defaultLevel string, locate connect.NodeLocator,
+	authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
 	security, err := config.podSecurity()
 	if err != nil {
+		return nil, err
+	}
+	if err := setDefaultLevel(security, defaultLevel, len(config[podSecurityPlugin]) > 0); err != nil {
 		return nil, err
 	}
 	fixed, err := config.imagePolicies()
@@ -44,6 +51,6 @@ func newPolicies(st stores, config admissionConfig, locate connect.NodeLocator, 
 		priorities: newPriorities(st, authz), runtimeClasses: runtimeClasses{st["runtimeclasses"]},
 		images: newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
 	}
-	p.podSecurity, err = newPodSecurity(st, security)
+	p.podSecurity, err = newPodSecurity(securityReads{st, defaultLevel != ""}, security)
 	return p, err
 }

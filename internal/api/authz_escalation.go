@@ -19,6 +19,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	podsecuritylabels "k8s.io/pod-security-admission/api"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
 )
@@ -36,12 +38,14 @@ type granting struct {
 	*kindREST
 	policy     *policy
 	authorizer authorizer.UnconditionalAuthorizer
+	// open tells whether a namespace lets every pod in because nobody has decided otherwise.
+	open func(ctx context.Context, namespace string) (bool, error)
 }
 
 // addRBAC serves roles and bindings.
 func (s *Server) addRBAC(all served) {
 	for _, r := range s.policy.rests {
-		all.add(rbacv1.SchemeGroupVersion, r.kind.plural, granting{r, s.policy, s.authorizers})
+		all.add(rbacv1.SchemeGroupVersion, r.kind.plural, granting{r, s.policy, s.authorizers, s.policies.podSecurity.open})
 	}
 }
 
@@ -88,7 +92,11 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		if was, ok := old.(*rbacv1.RoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
 			return nil
 		}
-		return g.checkBinding(ctx, o.Name, o.RoleRef)
+		if err := g.checkBinding(ctx, o.Name, o.RoleRef); err != nil {
+			return err
+		}
+		g.warnOfReach(ctx, o)
+		return nil
 	case *rbacv1.ClusterRoleBinding:
 		if was, ok := old.(*rbacv1.ClusterRoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
 			return nil
@@ -123,6 +131,21 @@ func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.Role
 		return err
 	}
 	return apierrors.NewNotFound(rbacv1.Resource(resource), ref.Name) // nobody knows what it would give
+}
+
+// warnOfReach tells who gives a right what it amounts to, where that is more than its name says: everything, in a namespace that lets every
+// pod in (RS-11). It is the default, as in Kubernetes, and the one thing about sharing a server that people do not expect.
+func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
+	namespace := request.NamespaceValue(ctx)
+	rules, found, err := g.policy.rulesOf(ctx, b.RoleRef, namespace)
+	if err != nil || !found || !rbac.ReachesNode(rules) {
+		return
+	}
+	if open, err := g.open(ctx, namespace); err != nil || !open {
+		return // a namespace that cannot be read is refused by what comes next
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("namespace %q has no Pod Security level, so %s %q lets its subjects become root on the node with a privileged pod, and administrators of this server; "+
+		"to prevent that: kubectl label namespace %s %s=baseline", namespace, b.RoleRef.Kind, b.RoleRef.Name, namespace, podsecuritylabels.EnforceLevelLabel))
 }
 
 // checkGrant passes who has the leave (escalate or bind), and who has all the rights himself.

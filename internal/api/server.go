@@ -134,7 +134,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.dynamic, err = newDynamic(s.stores, s.schemes, settled.admission, s.log, s.newPluginParts); err != nil {
 		return nil, err
 	}
-	if s.policies, err = newPolicies(s.stores, settled.admission, s.kubelets.Locate, s.authorizing); err != nil {
+	if s.policies, err = newPolicies(s.stores, settled.admission, settled.Admission.DefaultPodSecurity, s.kubelets.Locate, s.authorizing); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -267,6 +267,7 @@ func (s *Server) plugins() []admission.Interface {
 		s.dynamic.mutatingWebhooks(),
 		s.policies.secrets,
 		s.policies.podSecurity,
+		debugProfiles{s.authorizing},
 		s.policies.images,
 		certificateAdmission{s.authorizing},
 		policyParams{s.stores, s.dynamic, s.authorizing},

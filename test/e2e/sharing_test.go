@@ -10,7 +10,7 @@ import (
 	"github.com/wherryproject/wherry/test/images"
 )
 
-// TestSharing: the commands of docs/guides/sharing.md do what it says (RBAC; EC-20, IX-07 through kubectl and wherry).
+// TestSharing: the commands of docs/guides/sharing.md do what it says (RBAC; EC-20, IX-07, RS-11 through kubectl and wherry).
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -68,7 +68,16 @@ func TestSharing(t *testing.T) {
 	if out, err := imageExec(); err != nil || !strings.Contains(out, "main") {
 		t.Errorf("image exec with the right: %v: %s", err, out)
 	}
-	k.Kubectl("delete", "rolebinding", "jane-debugs")
+	root := []string{"debug", "web", "--image", images.BusyboxRef, "--profile", "sysadmin", "-c", "root", "-q", "--", "true"}
+	right := `user "jane" cannot use resource "debugprofiles" named "sysadmin" in API group "debug.wherry.dev"`
+	jane.KubectlFails(root...).Says(right, "debug-privileged")
+	if out, err := server.Wherry(k.ctx(), "debug", "--kubeconfig", file, "-n", k.Namespace, "--profile", "sysadmin", "web", "--", "true").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), right) {
+		t.Errorf("wherry debug with a profile that takes a right: %v: %s", err, out)
+	}
+	k.Kubectl("create", "rolebinding", "jane-debugs-more", "--clusterrole", "debug-privileged", "--user", "jane").Says("has no Pod Security level")
+	jane.Kubectl(root...)
+	k.Kubectl("delete", "rolebinding", "jane-debugs", "jane-debugs-more")
 	jane.KubectlFails("debug", "web", "--image", "x", "-c", "again", "-q").Says("cannot patch")
 
 	k.Kubectl("create", "serviceaccount", "robot")

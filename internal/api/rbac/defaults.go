@@ -13,6 +13,11 @@ import (
 const (
 	// DebugRole is the role of those who may debug pods: ephemeral containers and image exec, beside exec, attach and the like.
 	DebugRole = "debug"
+	// DebugPrivilegedRole is the role of those who may debug with every profile, also those that reach the node.
+	DebugPrivilegedRole = "debug-privileged"
+	// DebugProfiles is the resource (in the API group of debug runs) whose use, under the name of a profile above general, is the right to
+	// that profile. It holds no objects.
+	DebugProfiles = "debugprofiles"
 	// ImageExecs is the resource (in the API group of debug runs) whose creation is image exec's own right. It holds no objects.
 	ImageExecs = "imageexecs"
 

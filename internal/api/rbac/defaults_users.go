@@ -2,7 +2,11 @@
 
 package rbac
 
-import rbacv1 "k8s.io/api/rbac/v1"
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
 
 // API groups that roles name.
 const (
@@ -34,7 +38,10 @@ func userRoles() []rbacv1.ClusterRole {
 		joins(clusterRole("system:aggregate-to-edit", editRules()...), "edit"),
 		joins(clusterRole("system:aggregate-to-view", viewRules()...), "view"),
 		joins(clusterRole("system:aggregated-metrics-reader", read().to(metricsGroup, "pods", "nodes")), "admin", "edit", "view"),
-		clusterRole(DebugRole, debugRules()...),
+		joins(clusterRole(DebugRole, debugRules()...), DebugPrivilegedRole),
+		aggregated(DebugPrivilegedRole),
+		joins(clusterRole("system:aggregate-to-"+DebugPrivilegedRole, named(may("use").to(debugGroup, DebugProfiles), podspec.PrivilegedProfiles()...)),
+			DebugPrivilegedRole),
 	}
 }
 
