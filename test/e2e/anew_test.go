@@ -3,9 +3,11 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // TestInitialisedAnew: a pod whose sandbox is lost shows itself as one that comes up until its main runs again: phase Pending, not
@@ -47,4 +49,35 @@ func TestInitialisedAnew(t *testing.T) {
 		}
 	}
 	st.Await("main", "start", 2).After("killed").InOrder("SC-19", "init start", "init end", "side start", "main start")
+}
+
+// TestNeverInitialisedTwice: an init that has succeeded is not run again in a pod with restartPolicy Never, whose sandbox is lost before
+// its main has started; such a pod can come to nothing any more and fails with that for its reason (PL-39, PL-02).
+func TestNeverInitialisedTwice(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	st := s.NewStage(t)
+	side := Sidecar(st.Act("side"))
+	side.StartupProbe = &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 1000,
+		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(9)}}} // nobody listens: the main does not start
+	pod := WithInit(st.Pod("p", st.Act("main")), st.Act("init", "-until"), side)
+	share := true
+	pod.Spec.ShareProcessNamespace, pod.Spec.RestartPolicy = &share, corev1.RestartPolicyNever
+	st.Set("init", "go")
+	s.Create(pod)
+	s.Wait("p", "have its sidecar running", func(p *corev1.Pod) bool {
+		c := Status(p, "side")
+		return c != nil && c.State.Running != nil
+	})
+	kill(t, s.pauseOf("p", "side"))
+	p := s.WaitPhase("p", corev1.PodFailed)
+	if p.Status.Reason != "SandboxLost" || !strings.Contains(p.Status.Message, "Init container init would have to run again") {
+		t.Errorf("PL-39 it failed for %q: %s", p.Status.Reason, p.Status.Message)
+	}
+	if c := Status(p, "init"); c == nil || c.RestartCount != 0 || c.State.Terminated == nil || c.State.Terminated.ExitCode != 0 {
+		t.Errorf("PL-02 the init is %+v", c)
+	}
+	if c := Status(p, "main"); c == nil || c.State.Running != nil || c.State.Terminated != nil {
+		t.Errorf("the main is %+v", c)
+	}
 }

@@ -2,6 +2,12 @@
 
 package plan
 
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
 // A pod whose sandbox was lost is initialised anew (PL-39): its gates open again, one by one, in a new sandbox. Until one of its
 // mains runs there, it shows itself as a pod that comes up, except for its restart counts and last states.
 
@@ -18,7 +24,7 @@ func (v *view) anew(m *member) bool {
 	}
 	for i := range v.gates {
 		if m == &v.gates[i] && m.kind == initKind {
-			return v.lost() || !v.open(i)
+			return (v.lost() || !v.open(i)) && !v.onceOnly(m)
 		}
 	}
 	return v.again(m)
@@ -76,4 +82,36 @@ func (v *view) initialized() bool {
 		}
 	}
 	return true
+}
+
+// stranded says why a pod can not be initialised anew: an init that has done its work would have to do it once more, and its restart
+// policy does not let it. Kubernetes makes no other sandbox for such a pod either, and leaves it Pending for ever.
+func (v *view) stranded() leave {
+	if !v.still() { // what was in the old sandbox ends first, and may fail the pod in a way of its own
+		return leave{}
+	}
+	for i := range v.gates {
+		m := &v.gates[i]
+		if m.kind != initKind || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() || v.passed(i) && v.boxed() || !v.onceOnly(m) {
+			continue
+		}
+		return leave{because: fmt.Sprintf("its sandbox was lost when init container %s, which may run only once, had ended", m.spec.Name),
+			until: v.past(v.settled(m)).Add(graceOf(v.Pod)), phase: corev1.PodFailed, reason: reasonSandboxLost,
+			message: fmt.Sprintf("The pod's sandbox was lost before its main containers started. Init container %s would have to run again, "+
+				"which restartPolicy Never forbids", m.spec.Name)}
+	}
+	return leave{}
+}
+
+// reasonSandboxLost is the reason of a pod that failed because it could not be initialised anew.
+const reasonSandboxLost = "SandboxLost"
+
+// onceOnly tells whether an init may not run again once it has succeeded. A policy of OnFailure does not keep it from that after the
+// loss of the sandbox: the API server takes it too (SC-19).
+func (v *view) onceOnly(m *member) bool {
+	policy := v.Pod.Spec.RestartPolicy
+	if own := m.spec.RestartPolicy; own != nil {
+		policy = corev1.RestartPolicy(*own)
+	}
+	return policy == corev1.RestartPolicyNever && len(m.spec.RestartPolicyRules) == 0
 }

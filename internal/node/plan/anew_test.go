@@ -14,6 +14,7 @@ func TestInitialisedAnew(t *testing.T) {
 	dead := func(f *facts) { f.Seen.Sandboxes[len(f.Seen.Sandboxes)-1].Ready = false }
 	stopped := func(f *facts) { dead(f); f.Heard.Stopped[0] = true }
 	ran := func(f *facts) { f.told(); f.Pod.Status.Phase = corev1.PodRunning }
+	pending := func(f *facts) { f.told(); f.Pod.Status.Phase = corev1.PodPending }
 	rebooted := func(f *facts) { f.Seen, f.Heard.Prepared = Seen{}, false }
 	const fresh = "Initialized=False(ContainersNotInitialized)"
 	up := func(policy corev1.RestartPolicy) *facts {
@@ -51,6 +52,14 @@ func TestInitialisedAnew(t *testing.T) {
 			ops: "PullImage m0/1; RunSandbox 1", status: []string{"Running", "Initialized=True", "m0=ContainerCreating", "m0.last=exit143(Error)"}},
 		{name: "a pod that never restarts has failed", facts: about("im", never).boxed().ended("i0", 0, 0, time.Minute).ended("m1", 0, 143, 0).but(ran).but(dead),
 			ops: "StopSandbox 0", status: []string{"Failed", "i0=exit0(Completed)", "m1=exit143(Error)", "Initialized=True"}},
+		{name: "one that never restarts is not initialised twice", facts: about("iim", never).boxed().ended("i0", 0, 0, time.Minute).but(pending).but(dead),
+			ops: "StopSandbox 0", status: []string{"Failed", "i0=exit0(Completed)", "i1=PodInitializing", "m2=PodInitializing"}},
+		{name: "nor when all is forgotten", facts: about("im", never).boxed().ended("i0", 0, 0, time.Minute).but(pending).but(rebooted),
+			status: []string{"Failed", "i0=exit0(Completed)"}},
+		{name: "an init that is stopped with it has failed", facts: about("iim", never).boxed().ended("i0", 0, 0, time.Minute).runs("i1", 0).but(pending).but(dead),
+			ops: "StopContainer i1/0 in 30s", status: []string{"Pending", "i0=exit0(Completed)", "i1=running"}},
+		{name: "without anything done yet it gets another sandbox", facts: about("im", never).boxed().but(stopped),
+			ops: "PullImage i0/0; RunSandbox 1", status: []string{"Pending"}},
 		{name: "one that is deleted meanwhile ends as its containers say", facts: again().runs("i0", 1).but(func(f *facts) {
 			f.Seen.Containers[len(f.Seen.Containers)-1].FinishedAt = f.Now
 		}).deleted(0), ops: "StopSandbox 0; StopSandbox 1", status: []string{"Failed"}},

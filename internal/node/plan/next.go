@@ -83,7 +83,7 @@ func (v *view) leaving() leave {
 	for i := range v.mains {
 		m := &v.mains[i]
 		if m.live() || m.start || v.again(m) || !v.held(m).IsZero() {
-			return leave{}
+			return v.stranded()
 		}
 		last = maxTime(last, v.settled(m))
 	}
