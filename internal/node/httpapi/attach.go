@@ -92,10 +92,8 @@ type lossWatcher struct {
 	lost func()
 }
 
-// Unwrap is for http.ResponseController.
-func (l *lossWatcher) Unwrap() http.ResponseWriter { return l.ResponseWriter }
-
-// Hijack implements http.Hijacker.
+// Hijack implements http.Hijacker. There is no Unwrap: the streaming library would look through it for the old WebSocket protocols, and
+// take the connection over behind our back.
 func (l *lossWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(l.ResponseWriter).Hijack()
 	if err != nil {

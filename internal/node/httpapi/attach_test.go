@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gorilla/websocket"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
@@ -184,5 +186,42 @@ func TestAttachStartedRefused(t *testing.T) {
 	}
 	if code, _ := w.do(w.client("nobody", "nothing"), http.MethodPost, "/attach/default/web/uid-1/debug/3?output=1"); code != 403 {
 		t.Errorf("somebody without rights: %d", code)
+	}
+}
+
+// EC-15, PL-22: a client of the old WebSocket protocols that is gone is noticed too, and is no end of the node's agent.
+func TestAttachKeptByOldWebSocket(t *testing.T) {
+	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io"} {
+		t.Run(protocol, func(t *testing.T) {
+			attached, gone := make(chan struct{}), make(chan error, 1)
+			w := keeperWorld(t, func(ctx context.Context, _ tap.Options) error {
+				close(attached)
+				<-ctx.Done()
+				gone <- context.Cause(ctx)
+				return ctx.Err()
+			})
+			tlsConfig, err := rest.TLSConfigFor(w.masters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := websocket.Dialer{TLSClientConfig: tlsConfig}
+			if protocol != "" {
+				d.Subprotocols = []string{protocol}
+			}
+			c, resp, err := d.DialContext(t.Context(), "wss://"+w.addr+"/attach/default/web/debug?output=1", nil)
+			if err != nil {
+				t.Fatalf("%v: %v", err, resp)
+			}
+			<-attached
+			_ = c.Close()
+			select {
+			case err := <-gone:
+				if !errors.Is(err, errLost) {
+					t.Errorf("it ended because of %v", err)
+				}
+			case <-time.After(time.Minute):
+				t.Error("nobody noticed that the client is gone")
+			}
+		})
 	}
 }
