@@ -143,6 +143,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			a.log.Warn("cleaning up image execs of an earlier process", "err", err)
 		}
 	}
+	a.endStrays(ctx)
 	a.api.Start(a.cfg.Listener)
 	if a.cfg.Local != nil {
 		a.api.StartLocal(a.cfg.Local, a.cfg.LocalUser)

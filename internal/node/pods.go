@@ -133,6 +133,40 @@ func (a *Agent) remember(was, pod *corev1.Pod) {
 	}
 }
 
+// endStrays ends the processes of this node's pods that the runtime knows nothing of, when the agent starts and before anything is started
+// again: the runtime has lost its state, and a pod that is not to be restarted would be said to have ended and go on. Pods are known
+// by their folders, see [ops.Runner].
+func (a *Agent) endStrays(ctx context.Context) {
+	if a.cfg.Cgroups == nil {
+		return
+	}
+	known, err := a.cfg.CRI.Pods(ctx)
+	if err != nil {
+		a.log.Warn("cannot look for processes that the runtime has lost sight of", "err", err)
+		return
+	}
+	runs := map[types.UID]bool{}
+	for _, p := range known {
+		runs[types.UID(p.UID)] = p.Running
+	}
+	folders, err := a.volumes.List()
+	if err != nil {
+		a.log.Warn("cannot look for processes that the runtime has lost sight of", "err", err)
+	}
+	for _, uid := range folders {
+		if runs[uid] {
+			continue
+		}
+		n, err := a.cfg.Cgroups.EndPod(ctx, uid)
+		if n > 0 {
+			a.log.Warn("processes of a pod that the runtime knows nothing of have been ended", "uid", string(uid), "count", n)
+		}
+		if err != nil {
+			a.log.Warn("processes of a pod that the runtime knows nothing of cannot be ended", "uid", string(uid), "err", err)
+		}
+	}
+}
+
 // adoptOrphans gives a worker to every pod that the runtime or a folder still knows and the API server does not.
 func (a *Agent) adoptOrphans(ctx context.Context) {
 	orphans := map[types.UID]*corev1.Pod{}

@@ -100,6 +100,11 @@ func (d dirs) prepare(bootID string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("runtime state: %w", err)
 	}
+	if _, lerr := os.Lstat(filepath.Join(d.run, taskPlugin)); errors.Is(lerr, fs.ErrNotExist) { // at first, or it was removed
+		if err := os.RemoveAll(d.tasks()); err != nil {
+			return fmt.Errorf("state of lost containers: %w", err)
+		}
+	}
 	if err == nil && strings.TrimSpace(string(old)) != bootID {
 		// containerd clears the working folders of tasks that are gone, but only where it finds what is in run.
 		for _, dir := range []string{d.tasks(), d.run} {

@@ -33,7 +33,7 @@ func Purge(ctx context.Context, dataDir string) error {
 	if err := runtime.Purge(ctx, dataDir); err != nil {
 		return err
 	}
-	if err := removeCgroups(dataDir); err != nil {
+	if err := removeCgroups(ctx, dataDir); err != nil {
 		return err
 	}
 	if err := teardownNetwork(dataDir); err != nil {
@@ -73,9 +73,10 @@ func ours(dataDir string) bool {
 	return err == nil
 }
 
-// removeCgroups removes the cgroups of this folder's pods, which have no processes any more, and those above them. The tree
-// of the default folder is where a kubelet's pods are, too: there only what is known to be ours goes.
-func removeCgroups(dataDir string) error {
+// removeCgroups removes the cgroups of this folder's pods, and those above them. Processes that are in them still are ended: the
+// runtime has lost sight of them. The tree of the default folder is where a kubelet's pods are, too: there only what is known to
+// be ours goes.
+func removeCgroups(ctx context.Context, dataDir string) error {
 	groups, err := podCgroups(dataDir, "")
 	if err != nil {
 		return err
@@ -88,8 +89,14 @@ func removeCgroups(dataDir string) error {
 	if err != nil {
 		return err
 	}
+	end := func(uid types.UID) error {
+		if _, err := groups.EndPod(ctx, uid); err != nil {
+			return err
+		}
+		return groups.RemovePod(uid)
+	}
 	for _, f := range append(folders, execs...) {
-		if err := groups.RemovePod(types.UID(filepath.Base(f))); err != nil {
+		if err := end(types.UID(filepath.Base(f))); err != nil {
 			return err
 		}
 	}
@@ -101,7 +108,7 @@ func removeCgroups(dataDir string) error {
 		return nil
 	}
 	for _, uid := range left {
-		if err := groups.RemovePod(uid); err != nil {
+		if err := end(uid); err != nil {
 			return err
 		}
 	}

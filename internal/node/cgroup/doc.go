@@ -10,6 +10,6 @@
 // and the runtime's cgroup of a container get; Driver does it, on cgroup v1 (also hybrid), v2, by file or through systemd.
 //
 // Laws: the kernel's tree is the only state, so EnsurePod and RemovePod may be repeated at any time, also by another process
-// after a crash; a cgroup with processes in it is never removed and nothing is killed here. A root per server (Config.Root)
+// after a crash; a cgroup with processes in it is never removed, and nothing is killed but by EndPod. A root per server (Config.Root)
 // keeps servers apart.
 package cgroup

@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +34,9 @@ type Driver interface {
 	// RemovePod removes the pod's cgroup in every hierarchy, and the empty ones the runtime left in it. A cgroup that still
 	// has processes is an error that names them; one that is not there is fine.
 	RemovePod(uid types.UID) error
+	// EndPod kills what is in a pod's cgroup, and waits until it has ended: how many processes that were. It is for what its runtime
+	// knows nothing of; a pod that has no cgroup has no processes. One that cannot be ended within some seconds is an error.
+	EndPod(ctx context.Context, uid types.UID) (ended int, err error)
 	// HasPod tells whether anything of a pod's cgroup is there, in any hierarchy.
 	HasPod(uid types.UID) bool
 	// Teardown removes the cgroups of the classes and the root, for when the server is purged. Pods must be gone.

@@ -45,6 +45,10 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 		return err
 	}
 	if r.Cgroups != nil {
+		// Nothing of the pod is known to run: what runs there has been lost sight of, and would run twice.
+		if err := r.endStrays(ctx, t.Pod); err != nil {
+			return err
+		}
 		if err := r.Cgroups.EnsurePod(t.Pod); err != nil {
 			return err
 		}
