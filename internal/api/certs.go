@@ -51,7 +51,11 @@ func (s *Server) newServingCert() (servingCert, error) {
 const caWarning = 180 * 24 * time.Hour
 
 func (s *Server) warnOfCA() {
-	if end := s.ca.NotAfter(); time.Until(end) < caWarning {
+	end := s.ca.NotAfter()
+	switch left := time.Until(end); {
+	case left <= 0:
+		s.log.Error("the CA has expired and nobody can connect: stop the server, run wherry certs rotate, and start it again", "ended", end)
+	case left < caWarning:
 		s.log.Warn("the CA will expire, and every certificate with it: rotate it in time with wherry certs rotate", "ends", end)
 	}
 }

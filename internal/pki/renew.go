@@ -15,10 +15,11 @@ const (
 	// lookAgain is how long a wait for a renewal is at most: a timer does not count the time that a machine sleeps, and the clock
 	// may be set, of neither of which there is an event.
 	lookAgain = time.Hour
-	// renewPause is between two renewals, also between tries that fail.
+	// renewPause is between two renewals.
 	renewPause = time.Second
-	// renewRetry is how long after a failure it is tried again.
+	// renewRetry is how long after a failure it is tried again. It doubles with each one, up to renewSlow.
 	renewRetry = time.Minute
+	renewSlow  = 10 * time.Minute
 )
 
 // RenewAt is when a certificate that was made at one time and ends at another is to be made anew: when four fifths of its time
@@ -69,6 +70,7 @@ func (r *Renewing) renew() error {
 func (r *Renewing) Run(ctx context.Context) {
 	wait := time.NewTimer(r.wait(0))
 	defer wait.Stop()
+	retry, told := renewRetry, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,11 +79,21 @@ func (r *Renewing) Run(ctx context.Context) {
 		}
 		pause := renewPause
 		if !time.Now().Before(r.Due()) {
-			if err := r.renew(); err != nil {
-				r.log.Error("certificate cannot be renewed", "certificate", r.name, "err", err)
-				pause = renewRetry
-			} else {
-				r.log.Info("certificate is renewed", "certificate", r.name, "ends", r.Pair().Leaf.NotAfter)
+			before := r.Pair().Leaf.NotAfter
+			err := r.renew()
+			ends := r.Pair().Leaf.NotAfter
+			switch {
+			case err != nil:
+				r.log.Error("certificate cannot be renewed", "certificate", r.name, "err", err, "next-try", retry)
+				pause, retry = retry, min(2*retry, renewSlow)
+			case !ends.After(before): // it ends with its authority: to make it again and again changes nothing
+				if !told {
+					r.log.Warn("certificate cannot be extended beyond the end of its CA", "certificate", r.name, "ends", ends)
+				}
+				pause, told = lookAgain, true
+			default:
+				r.log.Info("certificate is renewed", "certificate", r.name, "ends", ends)
+				retry, told = renewRetry, false
 			}
 		}
 		wait.Reset(r.wait(pause))

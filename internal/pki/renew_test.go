@@ -66,7 +66,7 @@ func TestRenewing(t *testing.T) {
 			t.Error("a failure took the certificate away")
 		}
 		fail.Store(false)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(11 * time.Minute)
 		synctest.Wait()
 		if made != 3 {
 			t.Errorf("made %d", made)

@@ -56,9 +56,11 @@ func Rotate(dir string) error {
 	if err != nil {
 		return err
 	}
-	cross, err := old.crossSign(next)
-	if err != nil {
-		return err
+	var cross []byte // empty if nobody can trust the old one any more
+	if old.ValidAt(time.Now()) == nil {
+		if cross, err = old.crossSign(next); err != nil {
+			return err
+		}
 	}
 	// Up to the first rename nothing of this counts; from there on, settle ends what was begun.
 	for _, f := range []struct {
@@ -71,6 +73,9 @@ func Rotate(dir string) error {
 		{certFile + nextSuffix, next.pem, 0o644},
 		{keyFile + nextSuffix, keyPEM, 0o600},
 	} {
+		if len(f.data) == 0 {
+			continue
+		}
 		if err := WriteFile(filepath.Join(dir, f.name), f.data, f.perm); err != nil {
 			return err
 		}

@@ -36,6 +36,9 @@ func (s *Server) check(context.Context) error {
 	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
 		return err
 	}
+	if err := checkAuthority(s.opts.DataDir, time.Now()); err != nil {
+		return err
+	}
 	if s.opts.Join == "" {
 		if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
 			return err

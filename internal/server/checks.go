@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/pki"
 )
 
 // minFree is the free space without which a server does not start: etcd's log alone takes 64 MiB ahead of time.
@@ -38,6 +41,25 @@ func enough(dir string, free uint64) error {
 	return &Refusal{Code: ExitDiskFull,
 		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, minFree>>20),
 		Do:   "free some space or choose another --data-dir"}
+}
+
+// checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could connect. A folder
+// without a CA is given one later; what else may be wrong with it is told then.
+func checkAuthority(dataDir string, now time.Time) error {
+	ca, err := pki.Load(PKI(dataDir))
+	if err != nil {
+		return nil
+	}
+	bad, is := errors.AsType[*pki.ValidityError](ca.ValidAt(now))
+	switch {
+	case !is:
+		return nil
+	case bad.Early():
+		return &Refusal{Code: ExitAuthority, What: fmt.Sprintf("%v (%s)", bad, PKI(dataDir)),
+			Do: "set the clock; if it is right, create a new CA with: wherry certs rotate --data-dir " + dataDir}
+	}
+	return &Refusal{Code: ExitAuthority, What: fmt.Sprintf("%v (%s), and nobody could connect", bad, PKI(dataDir)),
+		Do: "create a new CA with: wherry certs rotate --data-dir " + dataDir + "; then start the server again; kubeconfigs and agents that have the former CA need the new one"}
 }
 
 // checkPort refuses a port that somebody listens on. Port 0 (any free one) is always fine.

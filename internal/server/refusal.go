@@ -21,6 +21,7 @@ const (
 	ExitDiskFull     = 14
 	ExitFolder       = 15
 	ExitStore        = 16
+	ExitAuthority    = 17
 )
 
 func (r *Refusal) Error() string {
