@@ -273,3 +273,23 @@ func TestLess(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestHostileNames (RS-13): a file that is called what a terminal would obey is shown with question marks, by ls, by find, in error messages
+// and in the prompt; in a pipe its name is what it is.
+func TestHostileNames(t *testing.T) {
+	dir := t.TempDir()
+	name := "x\x1b]0;PWNED\ay"
+	if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, _ := do(t, dir, "", "ls"); out != name+"\n" {
+		t.Errorf("in a pipe: %q", out)
+	}
+	k := converse(t, dir, "sh")
+	k.expect("$ ")
+	k.send("ls\nfind .\ncat x*\ncd x*\nPS1='in \\W> '\n")
+	seen := k.expect("in x?]0;PWNED?y> ")
+	if strings.Contains(seen, "\x1b]0") || strings.Count(seen, "x?]0;PWNED?y") < 3 {
+		t.Errorf("seen: %q", seen)
+	}
+}

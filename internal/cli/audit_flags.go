@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,8 +12,8 @@ import (
 )
 
 // auditFlags are those of kube-apiserver about audit, with its names.
-func auditFlags(cmd *cobra.Command, o *audit.Options) {
-	o.Log.Out = os.Stdout
+func auditFlags(cmd *cobra.Command, t Terminal, o *audit.Options) {
+	o.Log.Out = t.Out
 	f := cmd.Flags()
 	f.StringVar(&o.PolicyFile, "audit-policy-file", "", "audit policy (audit.k8s.io/v1); default: a built-in one, see docs/guides/audit.md")
 	f.StringVar(&o.Log.Path, "audit-log-path", "", "audit log file; - for standard output, none to disable; default: <data-dir>/audit/audit.log")

@@ -24,6 +24,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debugask"
@@ -129,6 +130,9 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 		return &Exit{exitUsage, err}
 	}
 	remote := from
+	if destination == "-" && plain.IsTerminal(t.Out) {
+		return &Exit{exitUsage, errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file")}
+	}
 	switch {
 	case (from.pod == "") == (to.pod == ""):
 		return &Exit{exitUsage, errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}

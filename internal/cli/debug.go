@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debugask"
@@ -147,7 +148,7 @@ func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name st
 	}
 	tell := teller{before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
 	if f.Talks(t.Err) {
-		tell.note = func(text string) { fmt.Fprint(t.Err, text+end) }
+		tell.note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
 	return c.stream(ctx, t, f.Namespace, s, tell)
 }
@@ -258,7 +259,9 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, 
 	if err != nil {
 		return nil
 	}
-	_, _ = t.Out.Write(log)
+	out := plain.Output(t.Out)
+	_, _ = out.Write(log)
+	plain.Flush(out)
 	return end
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
@@ -57,18 +58,18 @@ func showPull(ctx context.Context, t Terminal, c *hostapi.Client, ref string) (s
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		podrun.Watch(ctx, transfersOf(c), replacing(t.Err, ref, width))
+		podrun.Watch(ctx, transfersOf(c), replacing(plain.Own(t.Err), ref, width))
 	}()
 	return func() { cancel(); <-ended }
 }
 
-// replacing writes each text in place of the one before.
+// replacing writes each text in place of the one before, to a terminal itself.
 func replacing(w io.Writer, ref string, width int) func(string) {
 	return func(text string) {
 		if text != "" {
 			text = ref + ": " + text
 		}
-		line := []rune(text)
+		line := []rune(plain.Text(text))
 		fmt.Fprint(w, "\r\x1b[K"+string(line[:min(len(line), width-1)]))
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-func newKubectl() *cobra.Command {
+func newKubectl(t Terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl COMMAND",
 		Short: "kubectl, connected to this machine's server",
@@ -38,7 +38,7 @@ Without --kubeconfig and KUBECONFIG it connects to this machine's server, with t
 		DisableFlagParsing: true, // all flags are kubectl's
 		ValidArgsFunction:  completeKubectl,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return silent(kubectl(args))
+			return silent(kubectl(t, args))
 		},
 	}
 }
@@ -50,15 +50,15 @@ func silent(code int) error {
 	return &Exit{Code: code}
 }
 
-// kubectl runs kubectl with its arguments. It ends the process by itself on most errors, as kubectl does.
-func kubectl(args []string) int {
+// kubectl runs kubectl with its arguments. What kubectl prints by itself is its own affair. It ends the process by itself on most errors, as kubectl does.
+func kubectl(t Terminal, args []string) int {
 	dataDir, args := cutDataDir(args)
 	from, err := chooseKubeconfig(dataDir, args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		fmt.Fprintln(t.Err, "error:", err)
 		return exitFailure
 	}
-	from.quietKubectl()
+	from.quietKubectl(t.Err)
 	os.Args = append([]string{"kubectl"}, args...) // kubectl and its completion look there
 	if err := componentcli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
 		cmdutil.CheckErr(err)
@@ -67,7 +67,7 @@ func kubectl(args []string) int {
 }
 
 // quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of discovery before.
-func (s source) quietKubectl() {
+func (s source) quietKubectl(errs io.Writer) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string, keysAndValues ...any) {
 		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error()) || strings.Contains(err.Error(), unknownAuthority)) {
@@ -79,7 +79,7 @@ func (s source) quietKubectl() {
 	}}
 	cmdutil.BehaviorOnFatal(func(text string, code int) {
 		if text = s.kubectlWords(text); text != "" {
-			fmt.Fprintln(os.Stderr, strings.TrimSuffix(text, "\n"))
+			fmt.Fprintln(errs, strings.TrimSuffix(text, "\n"))
 		}
 		os.Exit(code)
 	})

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/cli/plain"
 )
 
 // meter shows on a terminal how much has been copied, and of how much, once that takes longer than a second.
@@ -21,7 +23,7 @@ type meter struct {
 }
 
 func newMeter(t Terminal, quiet bool) *meter {
-	m := &meter{out: t.Err, done: make(chan struct{})}
+	m := &meter{out: plain.Own(t.Err), done: make(chan struct{})}
 	if quiet || !isTerminal(t.Err) {
 		return m
 	}

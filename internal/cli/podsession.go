@@ -18,6 +18,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
@@ -43,7 +44,10 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	if tell.before != nil {
 		tell.before()
 	}
-	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: t.Out, Stderr: t.Err, TTY: s.TTY, DetachKeys: s.DetachKeys}
+	out, errs := s.Outputs(t.Out, t.Err)
+	defer plain.Flush(out)
+	defer plain.Flush(errs)
+	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: out, Stderr: errs, TTY: s.TTY, DetachKeys: s.DetachKeys}
 	if s.Stdin {
 		r.Stdin = t.In
 	}

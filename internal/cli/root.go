@@ -14,11 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/short"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// Terminal is where a command reads and writes.
+// Terminal is where a command reads and writes. New makes it plain: what comes from others cannot act on the user's terminal. Whoever needs
+// more asks package plain for it.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
@@ -50,17 +52,30 @@ const (
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
 	had, err := short.Received()
+	t := Terminal{os.Stdin, os.Stdout, os.Stderr, had}.plain()
 	if err != nil {
-		return codeOf(os.Stderr, err)
+		return codeOf(t.Err, err)
 	}
 	switch filepath.Base(args[0]) {
 	case "kubectl", "wherry-kubectl":
-		return kubectl(args[1:])
+		return kubectl(t, args[1:])
 	}
-	return run(Terminal{os.Stdin, os.Stdout, os.Stderr, had}, args[1:])
+	return run(t, args[1:])
+}
+
+// plain makes messages harmless wherever they go, and results where a person reads them: a program gets these byte for byte.
+func (t Terminal) plain() Terminal {
+	t.Err = plain.New(t.Err)
+	if plain.IsTerminal(t.Out) {
+		t.Out = plain.New(t.Out)
+	}
+	return t
 }
 
 func run(t Terminal, args []string) int {
+	t = t.plain()
+	defer plain.Flush(t.Err)
+	defer plain.Flush(t.Out)
 	root := New(t)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -105,6 +120,7 @@ func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n     
 
 // New returns the command tree.
 func New(t Terminal) *cobra.Command {
+	t = t.plain()
 	root := &cobra.Command{
 		Use:   "wherry",
 		Short: "Kubernetes pods on one Linux machine",
@@ -130,7 +146,7 @@ Or run a pod in the foreground, without a server of its own:
 	root.Version = versionsNow().Wherry
 	root.SetVersionTemplate("wherry {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"}, &cobra.Group{ID: "other", Title: "Other:"})
-	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(), newImage(t), newImages(t)} {
+	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(t), newImage(t), newImages(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}

@@ -44,7 +44,7 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
 			return serve(t, opts, &logs)
 		},
 	}
-	serverFlags(cmd, &opts)
+	serverFlags(cmd, t, &opts)
 	logs.add(cmd)
 	return cmd
 }
@@ -73,7 +73,7 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	return err
 }
 
-func serverFlags(cmd *cobra.Command, o *server.Options) {
+func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address that the API listens on; 0.0.0.0 for all")
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
@@ -94,7 +94,7 @@ func serverFlags(cmd *cobra.Command, o *server.Options) {
 	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0, "size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
 	f.BoolVar(&o.Adopt, "adopt", false, "if the store was lost or put back: write pods that it does not know back into it, as this node knows them")
 	f.BoolVar(&o.Forget, "forget", false, "if the store was lost or put back: end pods that it does not know; with --adopt, those that cannot be written back")
-	auditFlags(cmd, &o.Audit)
+	auditFlags(cmd, t, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)
 	authnFlags(cmd, o)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -102,7 +103,7 @@ func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error 
 	case "html":
 		fmt.Fprint(t.Out, timeline.HTML(h, f.zone()))
 	default:
-		fmt.Fprint(t.Out, timeline.Text(h, f.options(t)))
+		fmt.Fprint(plain.Own(t.Out), plain.Coloured(timeline.Text(h, f.options(t))))
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (f *timelineFlags) options(t Terminal) timeline.Options {
 
 // sizeOf is the terminal's width and height; a height of 0 is none: a file, a pipe.
 func sizeOf(out io.Writer) (width, height int) {
-	if file, ok := out.(*os.File); ok {
+	if file, ok := plain.File(out); ok {
 		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 {
 			return w, h
 		}
@@ -209,7 +210,7 @@ func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeli
 	}
 	drawn := 0
 	return func(h timeline.History, _ *timeline.History) {
-		lines := strings.Split(strings.TrimSuffix(timeline.Text(h, f.options(t)), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(plain.Coloured(timeline.Text(h, f.options(t))), "\n"), "\n")
 		if _, height := sizeOf(t.Out); len(lines) > height-1 && height > 1 {
 			lines = lines[:height-1] // what does not fit would scroll away for good at each drawing
 		}
@@ -217,7 +218,7 @@ func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeli
 		if drawn > 0 {
 			up = fmt.Sprintf("\x1b[%dA", drawn)
 		}
-		fmt.Fprintf(t.Out, "%s\r\x1b[J%s\n", up, strings.Join(lines, "\n"))
+		fmt.Fprintf(plain.Own(t.Out), "%s\r\x1b[J%s\n", up, strings.Join(lines, "\n"))
 		drawn = len(lines)
 	}
 }

@@ -42,7 +42,7 @@ func TestImageLogin(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a login that was refused is kept")
 	}
-	srv.image(t, "secret word\n", "login", "-u", "ann", "--password-stdin", reg.Host).exits(0).Has("logged in to " + reg.Host + " as ann; kept in " + file)
+	srv.image(t, "secret word\n", "login", "-u", "ann", "--password-stdin", reg.Host).exits(0).Has("logged in to " + reg.Host + " as ann; stored in " + file)
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", st.Mode(), err)
 	}
@@ -51,7 +51,7 @@ func TestImageLogin(t *testing.T) {
 	s.Create(NewPod("private", from(ref, corev1.PullIfNotPresent)))
 	s.WaitReady("private")
 
-	srv.image(t, "", "logout", "https://"+reg.Host+"/").exits(0).Has("logged out at " + reg.Host)
+	srv.image(t, "", "logout", "https://"+reg.Host+"/").exits(0).Has("logged out of " + reg.Host)
 	srv.image(t, "", "logout", reg.Host).exits(1).Says("is not logged in")
 	srv.image(t, "", "pull", reg.Push(srv, images.ToolRef, "team/tool:2")).exits(1).Says("wherry image login")
 	srv.image(t, "", "login", "-u", "a", "-p", "b", reg.Host+"/team").exits(1).Says("name its host alone")

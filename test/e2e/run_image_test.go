@@ -122,5 +122,5 @@ func TestRunSources(t *testing.T) {
 	}
 	s.runImage("-f", manifestFile(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}\n")).exits(125).
 		Says("wherry run does not support Deployment", "make one from its spec.template")
-	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).Says("make it first, with wherry kubectl apply -f")
+	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).Says("create it first, with wherry kubectl apply -f")
 }

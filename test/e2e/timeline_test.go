@@ -94,7 +94,7 @@ func TestTimelineCommand(t *testing.T) {
 		})
 	}
 	t.Run("wrong use", func(t *testing.T) {
-		if _, said, code := s.wherryTimeline("life", "-o", "svg", "-w"); code != 2 || !strings.Contains(said, "choose one") {
+		if _, said, code := s.wherryTimeline("life", "-o", "svg", "-w"); code != 2 || !strings.Contains(said, "cannot be combined") {
 			t.Errorf("code %d: %s", code, said)
 		}
 		if _, said, code := s.wherryTimeline("nobody"); code != 1 || !strings.Contains(said, "nobody") {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 )
 
 // Session is a streaming request on a subresource of a pod.
@@ -19,6 +19,15 @@ type Session struct {
 	Query       url.Values
 	Stdin, TTY  bool
 	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
+}
+
+// Outputs are the writers for what the command writes. With a terminal of its own, all of it reaches the user's: that is what such a session
+// is for. Without one, a terminal is given what it cannot obey, and everything else every byte.
+func (s Session) Outputs(out, errs io.Writer) (stdout, stderr io.Writer) {
+	if s.TTY {
+		return plain.Own(out), plain.Own(errs)
+	}
+	return plain.Output(out), plain.Output(errs)
 }
 
 func newSession(pod, subresource string, q url.Values, stdin, tty bool) Session {
@@ -62,10 +71,7 @@ func PodAndCommand(command, pod string, args []string, dash int) (string, []stri
 }
 
 // IsTerminal tells whether a stream is a terminal.
-func IsTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
+func IsTerminal(stream any) bool { return plain.IsTerminal(stream) }
 
 // Colours tells whether a stream is a terminal that wants more than plain output.
 func Colours(w io.Writer) bool {

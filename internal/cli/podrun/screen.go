@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/progress"
-	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -88,7 +88,7 @@ func (s *Screen) Tell(pod string, l progress.Line) {
 	if name != "" {
 		name = s.paint(s.colour(name), name) + " "
 	}
-	text := oneline.Lines(l.Text)
+	text := plain.Text(l.Text)
 	if l.Trouble {
 		text = s.paint(red, text)
 	}
@@ -110,7 +110,7 @@ func (s *Screen) Draw(h timeline.History) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endLine()
-	s.write(s.Err, fmt.Appendf(nil, "\n%s\n", text))
+	s.write(s.Err, fmt.Appendf(nil, "\n%s\n", plain.Coloured(text)))
 }
 
 // Pass shows a line that the next one replaces, on a person's screen; an empty one takes it away.
@@ -122,7 +122,7 @@ func (s *Screen) Pass(text string) {
 	}
 	s.clear()
 	if text != "" {
-		line := []rune("        " + text)
+		line := []rune("        " + plain.Text(text))
 		s.write(s.Err, []byte(string(line[:min(len(line), s.Rows.Width-1)])))
 		s.passing = true
 	}
@@ -145,12 +145,12 @@ func (s *Screen) endLine() {
 	s.open = false
 }
 
-// write writes unless nobody reads any more. That nobody does is told once and is no error of the writer's.
+// write writes what is harmless by now, unless nobody reads any more. That nobody does is told once and is no error of the writer's.
 func (s *Screen) write(w io.Writer, p []byte) {
 	if s.lost {
 		return
 	}
-	if _, err := w.Write(p); errors.Is(err, syscall.EPIPE) {
+	if _, err := plain.Own(w).Write(p); errors.Is(err, syscall.EPIPE) {
 		s.lost = true
 		if s.Lost != nil {
 			s.Lost()
@@ -161,11 +161,11 @@ func (s *Screen) write(w io.Writer, p []byte) {
 func (s *Screen) label(pod, container string) string {
 	switch {
 	case !s.pods || pod == "":
-		return container
+		return plain.Text(container)
 	case container == "":
-		return pod
+		return plain.Text(pod)
 	}
-	return pod + "/" + container
+	return plain.Text(pod + "/" + container)
 }
 
 func (s *Screen) paint(colour, text string) string {

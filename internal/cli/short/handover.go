@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
@@ -26,7 +27,7 @@ const exitDefect = 1
 
 // Main is the short program, for the arguments and streams of its process. It returns an exit code, or not at all: the main program goes on.
 func Main(args []string, in io.Reader, out, err io.Writer) int {
-	w := world{args: args, getenv: os.Getenv, in: in, out: out, err: err}
+	w := world{args: args, getenv: os.Getenv, in: in, out: out, err: plain.New(err)}
 	var had *Outcome
 	if p, ok := w.plan(); ok {
 		had = w.carry(context.Background(), p)

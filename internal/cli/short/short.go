@@ -14,6 +14,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/kubeconf"
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/debugask"
@@ -150,7 +151,10 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	if p.talks {
 		server.Note = func(text string) { w.say(p, text) }
 	}
-	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: w.out, Stderr: w.err, TTY: p.TTY, DetachKeys: p.DetachKeys}
+	out, errs := p.Outputs(w.out, w.err)
+	defer plain.Flush(out)
+	defer plain.Flush(errs)
+	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: out, Stderr: errs, TTY: p.TTY, DetachKeys: p.DetachKeys}
 	if p.Stdin {
 		r.Stdin = w.in
 	}
@@ -168,6 +172,6 @@ func (w world) say(p *plan, text string) {
 		end = "\r\n"
 	}
 	if text != "" {
-		_, _ = io.WriteString(w.err, text+end)
+		_, _ = io.WriteString(plain.Own(w.err), plain.Text(text)+end)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/volume"
+	"github.com/wherryproject/wherry/internal/oneline"
 )
 
 // create makes the container, and before it a temporary sandbox if the pod has none.
@@ -157,6 +158,7 @@ func (s *Session) tell(streams Streams) {
 
 // say writes a line to the client's stderr, or to its terminal. A client that asked for neither finds it in the notes' file.
 func say(streams Streams, line string) {
+	line = oneline.Of(line) // paths in it are the pod author's, and the stream may end at a terminal
 	switch {
 	case streams.Stderr != nil:
 		_, _ = fmt.Fprintf(streams.Stderr, "wherry: %s\n", line)

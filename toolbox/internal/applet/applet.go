@@ -16,6 +16,9 @@ type Applet struct {
 	Usage string // what follows the flags in the usage line, as "[FILE]..."
 	Short string // one line: what it does
 	Run   func(*Call) error
+	// Names says that what the command prints are its own words and names that others chose (files, processes, hosts), not the contents of
+	// files. On a terminal it is printed through Plain.
+	Names bool
 }
 
 // Call is one run of a command.
@@ -62,6 +65,9 @@ func Usage(format string, args ...any) error {
 // Main runs the command and returns its exit code.
 func (a Applet) Main(args []string) int {
 	c := &Call{Applet: a, Args: args, In: os.Stdin, Out: bufio.NewWriterSize(os.Stdout, 32<<10), Err: os.Stderr}
+	if a.Names && isTerminal(os.Stdout) {
+		c.Out = bufio.NewWriterSize(&plainWriter{to: os.Stdout}, 32<<10)
+	}
 	err := a.Run(c)
 	if e := c.Out.Flush(); e != nil && err == nil {
 		err = e
@@ -94,7 +100,7 @@ func (c *Call) Warn(err error) {
 // Failed makes the command end with 1.
 func (c *Call) Failed() { c.failed = true }
 
-func (c *Call) say(err error) { fmt.Fprintf(c.Err, "%s: %v\n", c.Name, err) }
+func (c *Call) say(err error) { fmt.Fprintf(c.Err, "%s: %s\n", c.Name, Plain(err.Error())) }
 
 // Printf writes to standard output.
 func (c *Call) Printf(format string, args ...any) { fmt.Fprintf(c.Out, format, args...) }

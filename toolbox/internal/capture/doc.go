@@ -11,5 +11,5 @@ import "github.com/wherryproject/wherry/toolbox/internal/applet"
 
 // Applets returns the package's commands.
 func Applets() []applet.Applet {
-	return []applet.Applet{{Name: "tcpdump", Usage: "[EXPRESSION]", Short: "Show the packets that come and go", Run: tcpdump}}
+	return []applet.Applet{{Name: "tcpdump", Usage: "[EXPRESSION]", Short: "Show the packets that come and go", Names: true, Run: tcpdump}}
 }

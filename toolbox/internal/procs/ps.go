@@ -306,7 +306,7 @@ func drawTop(c *applet.Call, list []*Proc, used map[int]float64, all, columns in
 	c.Printf("%7s %-10s %s %6s %6s %8s %9s %s\n", "PID", "USER", "S", "%CPU", "%MEM", "RSS", "TIME", "COMMAND")
 	for _, p := range list {
 		line := fmt.Sprintf("%7d %-10s %s %6.1f %6.1f %8s %9s %s", p.PID, l.names.User(p.UID), p.State, used[p.PID],
-			100*float64(p.RSS)/float64(max(l.total, 1)), applet.Human(p.RSS), clock(p.CPU), p.Command())
+			100*float64(p.RSS)/float64(max(l.total, 1)), applet.Human(p.RSS), clock(p.CPU), applet.Plain(p.Command()))
 		if columns > 0 && !batch {
 			line = line[:min(len(line), columns)]
 		}

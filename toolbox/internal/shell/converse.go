@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
 // converse asks for commands until the end of input or exit.
@@ -169,6 +171,9 @@ func (s *session) prompt() string {
 	if user == "" {
 		user = fmt.Sprint(os.Geteuid())
 	}
+	// The names are not ours: a folder may be called what a terminal would obey.
+	plain := func(name string) string { return strings.ReplaceAll(applet.Plain(name), "\n", "?") }
+	short, host, dir, base = plain(short), plain(host), plain(dir), plain(base)
 	return strings.NewReplacer(`\h`, short, `\H`, host, `\w`, dir, `\W`, base, `\$`, sign, `\u`, user, `\n`, "\n", `\[`, "", `\]`, "",
 		`\e`, "\x1b", `\033`, "\x1b", `\\`, `\`).Replace(ps1)
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Writer writes to another writer through a Filter. It may be used by several goroutines at once. A character that is cut off by the end of
+// a Write waits for the next one; Flush shows what is left.
+type Writer struct {
+	to io.Writer
+
+	mu     sync.Mutex
+	filter Filter
+	buf    []byte
+}
+
+// New returns a Writer that escapes everything a terminal would obey. One that is a Writer already is returned as it is, and so is nil.
+func New(to io.Writer) io.Writer {
+	if _, ok := to.(*Writer); ok || to == nil {
+		return to
+	}
+	return &Writer{to: to}
+}
+
+// Output returns a writer for what a container has written. On a terminal it is a Writer that lets colours through; elsewhere it is the
+// writer below, byte for byte: a file or a program gets what the container wrote.
+func Output(to io.Writer) io.Writer {
+	own := Own(to)
+	if !IsTerminal(own) {
+		return own
+	}
+	return &Writer{to: own, filter: Filter{Colours: true}}
+}
+
+// Own returns the writer below a Writer, for wherry's own control sequences and for sessions with a terminal of their own. Whoever writes
+// there answers for every byte.
+func Own(w io.Writer) io.Writer {
+	if f, ok := w.(*Writer); ok {
+		return f.to
+	}
+	return w
+}
+
+// Flush shows what a writer still holds back. Other writers have nothing to flush.
+func Flush(w io.Writer) {
+	if f, ok := w.(*Writer); ok {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.flush()
+	}
+}
+
+func (w *Writer) flush() {
+	if w.buf = w.filter.Flush(w.buf[:0]); len(w.buf) > 0 {
+		_, _ = w.to.Write(w.buf) // at the end of a stream; whoever wrote it has seen the error before
+	}
+}
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = w.filter.Append(w.buf[:0], p)
+	if len(w.buf) > 0 {
+		if _, err := w.to.Write(w.buf); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// IsTerminal tells whether a stream, or the one below a Writer, is a terminal.
+func IsTerminal(stream any) bool {
+	file, ok := File(stream)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// File is the file that a stream is, also below a Writer.
+func File(stream any) (*os.File, bool) {
+	if w, ok := stream.(*Writer); ok {
+		stream = w.to
+	}
+	file, ok := stream.(*os.File)
+	return file, ok
+}
