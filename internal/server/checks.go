@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/pki"
+	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
 // minFree is the free space without which a server does not start: etcd's log alone takes 64 MiB ahead of time.
@@ -69,7 +71,7 @@ func checkPort(ip string, port int, flag string) error {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
 	if err == nil {
-		return l.Close()
+		return errors.Join(l.Close(), checkForwarded(ip, port, flag))
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("cannot listen on %s", net.JoinHostPort(ip, strconv.Itoa(port))),
@@ -81,6 +83,21 @@ func checkPort(ip string, port int, flag string) error {
 	}
 	return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("port %d of %s is taken%s", port, ip, by),
 		Do: fmt.Sprintf("stop that program or choose another %s", flag)}
+}
+
+// checkForwarded refuses a port that a pod has as its host port: nobody would reach the server. It is no reason against a start that the rules
+// cannot be read, as on a machine without any.
+func checkForwarded(ip string, port int, flag string) error {
+	at, err := netip.ParseAddr(ip)
+	if err != nil {
+		return nil
+	}
+	to, err := network.Forwarded(at, uint16(port))
+	if err != nil || !to.IsValid() {
+		return nil
+	}
+	return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("port %d is the host port of a pod: what comes to it is forwarded to %s", port, to),
+		Do: fmt.Sprintf("choose another %s, or start the server with the one it had before and delete the pod", flag)}
 }
 
 // listener names the process that listens on a TCP port, as "nginx (pid 7)"; empty when it cannot be told.

@@ -7,12 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // freePort finds a port of the machine that nobody uses, on both protocols.
@@ -145,6 +148,31 @@ spec:
 	if got, err := fetch(k.ctx(), fmt.Sprintf("http://%s/", net.JoinHostPort(k.NodeIP, strconv.Itoa(tcp)))); err == nil {
 		t.Errorf("PL-12 the port still answers after both pods are gone: %q", got)
 	}
+}
+
+// A host port that something else listens on, the API server for one, stays whose it is; the pod waits and says who has it, and gets it
+// once it is free (RS-10).
+func TestNetworkHostPortInUse(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	api, err := url.Parse(k.Config.Host)
+	k.must(err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	k.must(err)
+	defer l.Close()
+	_, mine, err := net.SplitHostPort(l.Addr().String())
+	k.must(err)
+	const spec = "metadata: {name: NAME}\nspec: {containers: [{name: c, image: tool, args: [http, ':8080'], ports: [{containerPort: 8080, hostPort: PORT}]}]}"
+	for name, port := range map[string]string{"api": api.Port(), "mine": mine} {
+		k.pod(strings.NewReplacer("NAME", name, "PORT", port).Replace(spec))
+	}
+	k.WaitEvent("api", "FailedCreatePodSandBox", api.Port()+"/tcp is in use on this machine: wherry (pid ")
+	k.WaitEvent("mine", "FailedCreatePodSandBox", fmt.Sprintf("(pid %d) listens on 127.0.0.1:%s", os.Getpid(), mine))
+	if _, err := k.Client.CoreV1().Nodes().List(k.ctx(), metav1.ListOptions{}); err != nil {
+		t.Errorf("the API does not answer: %v", err)
+	}
+	k.must(l.Close())
+	k.WaitReady("mine")
 }
 
 // PL-12: names: hostname, subdomain, hostAliases and the pod's own address in its hosts file; the resolver's configuration.

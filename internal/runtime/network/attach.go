@@ -120,6 +120,9 @@ func publish(c Config, r Request, addrs []netip.Addr) error {
 	if err != nil || len(ports) == 0 {
 		return err
 	}
+	if err := inUse(ports); err != nil {
+		return err
+	}
 	for _, p := range ports {
 		if p.to.Addr().Is4() { // 127.0.0.1:port of the host; see the guard chain
 			if err := sysctl("1", "ipv4", "conf", c.Bridge, "route_localnet"); err != nil {

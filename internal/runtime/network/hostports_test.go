@@ -71,6 +71,12 @@ func TestHostPorts(t *testing.T) {
 	got, err := call("tcp", "127.0.0.1:18080")
 	wantAnswer(t, got, err, "web 10.201.3.1") // a server's restart keeps host ports
 
+	for at, want := range map[string]bool{"127.0.0.1:18080": true, "0.0.0.0:18081": true, "127.0.0.1:18081": false, "127.0.0.1:18084": false} { // RS-10
+		addr := netip.MustParseAddrPort(at)
+		if to, err := Forwarded(addr.Addr(), addr.Port()); err != nil || to.IsValid() != want {
+			t.Errorf("%s is forwarded to %v (%v); want that it is: %v", at, to, err, want)
+		}
+	}
 	if err := Del(c, Request{Attachment: web.req.Attachment}); err != nil {
 		t.Fatal(err)
 	}
