@@ -150,7 +150,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newServer(t), newService(t), newAgent(t), newToken(t), newKubeconfig(t), newCerts(t), newBackup(t), newRestore(t), newPurge(t)} {
+	for _, c := range []*cobra.Command{newServer(t), newService(t), newAgent(t), newToken(t), newKubeconfig(t), newCerts(t), newBackup(t), newRestore(t), newCheck(t), newPurge(t)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

@@ -30,11 +30,13 @@ func Describe(name, where, renewal string, cert *x509.Certificate) Item {
 	return Item{Name: name, Where: where, Subject: cert.Subject.String(), Issuer: cert.Issuer.CommonName, Ends: &ends, Renewal: renewal}
 }
 
+// ByRotation is the Renewal of what only a person renews.
+const ByRotation = "wherry certs rotate"
+
 const (
-	byRotation = "wherry certs rotate"
-	byServer   = "by the running server"
-	byAgent    = "by the running agent"
-	byFinish   = "goes with wherry certs rotate --finish"
+	byServer = "by the running server"
+	byAgent  = "by the running agent"
+	byFinish = "goes with wherry certs rotate --finish"
 )
 
 // Inventory lists what lies in a data folder: a server's, an agent's or both. Files that are not there are left out.
@@ -42,7 +44,7 @@ func Inventory(dataDir string) (items []Item, err error) {
 	dir := filepath.Join(dataDir, "pki")
 	var errs []error
 	for _, f := range []struct{ name, file, renewal string }{
-		{"CA", certFile, byRotation},
+		{"CA", certFile, ByRotation},
 		{"CA before", formerFile, byFinish},
 		{"CA, for those who know the one before", crossFile, byFinish},
 		{"agent's client certificate", "agent-client-current.pem", byAgent},
@@ -63,7 +65,7 @@ func Inventory(dataDir string) (items []Item, err error) {
 		items = append(items, Describe(f.name, path, f.renewal, certs[0]))
 	}
 	if path := filepath.Join(dir, AccountKeyFile); exists(path) {
-		items = append(items, Item{Name: "key of service account tokens", Where: path, Renewal: byRotation})
+		items = append(items, Item{Name: "key of service account tokens", Where: path, Renewal: ByRotation})
 	}
 	if path := filepath.Join(dir, FormerAccountKeys); exists(path) {
 		items = append(items, Item{Name: "former keys of service account tokens", Where: path, Renewal: byFinish})
