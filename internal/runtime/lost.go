@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
@@ -56,11 +57,46 @@ func (r *Runtime) reapLost(ctx context.Context, thorough bool) error {
 	defer r.reaping.Unlock()
 	ids, err := r.lost(ctx, thorough)
 	errs := []error{err}
+	var now map[string]stubborn // those that are gone are forgotten
 	for _, id := range ids {
-		r.log.Info("removing an orphaned container", "container", id)
-		errs = append(errs, deleteContainer(ctx, r.dirs, filepath.Join(r.dirs.runc, Namespace), id))
+		s := r.stubborn[id]
+		if s.tries == 0 || !time.Now().Before(s.until) {
+			r.log.Info("removing an orphaned container", "container", id)
+			err := deleteContainer(ctx, r.dirs, filepath.Join(r.dirs.runc, Namespace), id)
+			errs = append(errs, err)
+			if err == nil {
+				continue
+			}
+			s = s.failed(time.Now())
+		}
+		if now == nil {
+			now = map[string]stubborn{}
+		}
+		now[id] = s
 	}
+	r.stubborn = now
 	return errors.Join(errs...)
+}
+
+// stubborn is a lost container that could not be deleted. A try may take half a minute, and the ends of sandboxes wait for it: the next
+// one comes after a while only.
+type stubborn struct {
+	tries int
+	until time.Time // not tried again before
+}
+
+const (
+	stubbornFirst = time.Minute
+	stubbornMost  = time.Hour
+)
+
+// failed counts one more try that failed. (Pure.)
+func (s stubborn) failed(now time.Time) stubborn {
+	pause := stubbornMost
+	if s.tries < 6 {
+		pause = stubbornFirst << s.tries
+	}
+	return stubborn{s.tries + 1, now.Add(pause)}
 }
 
 // reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. reapLate comes after it, and is
@@ -72,7 +108,7 @@ func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandl
 		return res, err
 	}
 	if lerr := r.reapLost(context.WithoutCancel(ctx), false); lerr != nil {
-		r.log.Warn("orphaned containers could not be removed; will retry when the next sandbox ends", "err", lerr)
+		r.log.Warn("orphaned containers could not be removed; will retry after a while, when a sandbox ends", "err", lerr)
 	}
 	if removes {
 		select {

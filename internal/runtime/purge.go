@@ -91,8 +91,13 @@ func killByExecutable(path string, which func(args []string) bool) ([]int, error
 	return fds, nil
 }
 
+// goneTime is how long killed processes are waited for: one that waits for a disk does not end before that answers.
+const goneTime = 30 * time.Second
+
 // awaitGone waits until processes have ended, and closes their descriptors.
 func awaitGone(ctx context.Context, fds []int) error {
+	ctx, cancel := context.WithTimeout(ctx, goneTime)
+	defer cancel()
 	var err error
 	for _, fd := range fds {
 		for err == nil {

@@ -56,9 +56,10 @@ type Runtime struct {
 	leavePath func()          // restores PATH
 	keeper    *network.Keeper // nil without a pod network
 
-	reaping sync.Mutex     // held while lost containers are looked for
-	removed chan struct{}  // holds a token when a sandbox was removed
-	late    sync.WaitGroup // reapLate, and the keeper of the network
+	reaping  sync.Mutex          // held while lost containers are looked for
+	stubborn map[string]stubborn // by id: lost containers that could not be deleted; with reaping held
+	removed  chan struct{}       // holds a token when a sandbox was removed
+	late     sync.WaitGroup      // reapLate, and the keeper of the network
 
 	done     chan struct{} // closed when the runtime can no longer work, or is closed
 	end      sync.Once

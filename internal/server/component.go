@@ -19,22 +19,31 @@ type component struct {
 	stop  func(context.Context) error // may be nil; called once, only if start succeeded
 }
 
+const (
+	// startPatience is how long a start that was given up may go on: what is under way, such as an opening database, is not always
+	// to be cut off.
+	startPatience = 10 * time.Second
+	// lastPatience is what a component has for its stop when the time for all of them is over.
+	lastPatience = time.Second
+)
+
 // group starts and stops components.
 type group struct {
 	list []component
 	log  *slog.Logger
 
-	mu sync.Mutex
-	up map[string]bool
+	mu       sync.Mutex
+	up       map[string]bool
+	starting map[string]bool
 }
 
 // start brings all components up, those that do not wait for one another at the same time. On the first error it gives the
-// others up, waits for them, and returns that error; what came up stays up until stop.
+// others up, waits for them, though not for ever, and returns that error; what came up stays up until stop.
 func (g *group) start(ctx context.Context) error {
 	if err := checkOrder(g.list); err != nil {
 		return err
 	}
-	g.up = map[string]bool{}
+	g.up, g.starting = map[string]bool{}, map[string]bool{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := map[string]chan struct{}{}
@@ -55,19 +64,56 @@ func (g *group) start(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return
 			}
-			if err := c.start(ctx); err != nil {
+			g.mark(c.name, true, false)
+			err := c.start(ctx)
+			g.mark(c.name, false, err == nil)
+			if err != nil {
 				cancel(named(c.name, err))
 				return
 			}
-			g.mu.Lock()
-			g.up[c.name] = true
-			g.mu.Unlock()
 			close(done[c.name])
 			g.log.Debug("component is up", "component", c.name, "took", time.Since(began).Round(time.Millisecond))
 		})
 	}
-	wg.Wait()
+	all := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+	case <-ctx.Done():
+		select {
+		case <-all:
+		case <-time.After(startPatience):
+			g.log.Error("parts of the server do not end their start and are left behind", "parts", g.hanging(), "after", startPatience)
+		}
+	}
 	return context.Cause(ctx)
+}
+
+func (g *group) mark(name string, starting, up bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.starting[name], g.up[name] = starting, up
+}
+
+func (g *group) isUp(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.up[name]
+}
+
+// hanging names the components whose start has not returned.
+func (g *group) hanging() (names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.list {
+		if g.starting[c.name] {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 // named puts the component's name before its error, except before a Refusal, which speaks for itself.
@@ -79,21 +125,38 @@ func named(component string, err error) error {
 	return fmt.Errorf("%s: %w", component, err)
 }
 
-// stop stops what is up, last of the list first, and returns all errors.
+// stop stops what is up, last of the list first, and returns all errors. One that does not heed the end of ctx is left behind.
 func (g *group) stop(ctx context.Context) error {
 	var errs []error
 	for i := len(g.list) - 1; i >= 0; i-- {
 		c := g.list[i]
-		if !g.up[c.name] || c.stop == nil {
+		if !g.isUp(c.name) || c.stop == nil {
 			continue
 		}
 		began := time.Now()
-		if err := c.stop(ctx); err != nil {
+		if err := stopWithin(ctx, c.stop); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
 		g.log.Debug("component stopped", "component", c.name, "took", time.Since(began).Round(time.Millisecond))
 	}
 	return errors.Join(errs...)
+}
+
+// stopWithin stops a component, and leaves it behind if it goes on for long after ctx has ended.
+func stopWithin(ctx context.Context, stop func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- stop(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(lastPatience):
+		return errors.New("did not end in time and is left behind")
+	}
 }
 
 // checkOrder refuses a list in which a component waits for one that does not stand before it: stopping in reverse would
