@@ -129,6 +129,17 @@ func TestKubeconfig(t *testing.T) {
 		if own, ok := info.Sys().(*syscall.Stat_t); code != 0 || err != nil || !ok || own.Uid != 1234 || own.Gid != 2345 || info.Mode().Perm() != 0o600 {
 			t.Errorf("by sudo: %d, %q, %v, %+v", code, errs, err, info)
 		}
+		folder := filepath.Join(t.TempDir(), "new", "folder")
+		code, _, errs = call(t, "", "kubeconfig", "--user", "jane", "-o", filepath.Join(folder, "jane.yaml"))
+		for at, want := range map[string]uint32{folder: 1234, filepath.Dir(folder): 1234, filepath.Dir(filepath.Dir(folder)): 0} {
+			info, err := os.Stat(at)
+			if err != nil {
+				t.Fatalf("%d, %q, %v", code, errs, err)
+			}
+			if own, ok := info.Sys().(*syscall.Stat_t); !ok || own.Uid != want {
+				t.Errorf("by sudo: folder %s is %d's, want %d's", at, own.Uid, want)
+			}
+		}
 	}
 	code, out, errs = call(t, "", "kubeconfig", "--user", "root", "--group", "system:masters", "--allow-admin", "--server", "https://192.0.2.7:6443")
 	if code != 0 || !strings.Contains(out, "https://192.0.2.7:6443") || !strings.Contains(errs, "warning") {

@@ -73,9 +73,10 @@ func WriteFile(name string, data []byte, perm os.FileMode) error {
 	return WriteFileFor(-1, -1, name, data, perm)
 }
 
-// WriteFileFor is WriteFile of a file that is uid's and gid's from its beginning; -1 stands for this process's own.
+// WriteFileFor is WriteFile of a file that is uid's and gid's from its beginning, and so are the folders that are made for it; -1 stands
+// for this process's own.
 func WriteFileFor(uid, gid int, name string, data []byte, perm os.FileMode) (err error) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	if err := mkdirAllFor(uid, gid, filepath.Dir(name)); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
@@ -94,6 +95,27 @@ func WriteFileFor(uid, gid int, name string, data []byte, perm os.FileMode) (err
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// mkdirAllFor makes a folder and those above it that are missing.
+func mkdirAllFor(uid, gid int, dir string) error {
+	var made []string
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			break
+		}
+		made = append(made, at)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, m := range made {
+		// Not through a link: somebody else may have put one there meanwhile.
+		if err := os.Lchown(m, uid, gid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
