@@ -129,13 +129,8 @@ bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (roo
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (default 30s)
-	@grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
-		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
-			echo "== $$(dirname $$file) $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
-		done; \
-	done
+fuzz: helpers ## Run each fuzz target for FUZZTIME (default 30s), several at a time
+	@FUZZTIME=$(FUZZTIME) tools/fuzz.sh
 
 ##@ Check
 
@@ -157,6 +152,10 @@ staticcheck: ## staticcheck, pinned in tools/staticcheck/go.mod
 	cd tools/staticcheck && go build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
 	cd toolbox && ../bin/staticcheck ./...
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Known vulnerabilities in what the programs call, where the database can be reached
+	@tools/vulnerabilities.sh
 
 ##@ Generated files
 
