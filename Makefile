@@ -101,7 +101,7 @@ run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the
 ##@ Test
 
 .PHONY: test
-test: build test-unit test-race test-e2e ## Run every test (root for those with containers)
+test: build test-unit test-race test-simulate test-e2e ## Run every test (root for those with containers)
 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
@@ -112,6 +112,15 @@ test-unit: helpers ## Unit and simulation tests
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
 	CGO_ENABLED=1 go test -race -short $(RACE)
+
+.PHONY: test-simulate
+test-simulate: helpers ## 200 simulated worlds: servers that die, an etcd and a runtime that fail
+	@SEEDS=200 tools/simulate.sh
+
+SEEDS ?= 10000
+.PHONY: simulate
+simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST on
+	@SEEDS=$(SEEDS) FIRST=$(FIRST) tools/simulate.sh
 
 .PHONY: test-e2e
 test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)

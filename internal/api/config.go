@@ -56,6 +56,8 @@ type Config struct {
 	Door  *door.Door  // keeps connections to the port within limits; default: there are none
 	Short func() bool // tells that file descriptors run short; default: never
 
+	Inside *Inside // default: etcd and clients are reached over the network
+
 	Logger *slog.Logger
 }
 
@@ -77,7 +79,7 @@ func (c Config) settle() (*settled, error) {
 		refuse("data folder: none given")
 	}
 	s.pki = filepath.Join(c.DataDir, "pki")
-	if len(c.EtcdServers) == 0 {
+	if len(c.EtcdServers) == 0 && c.Inside == nil {
 		refuse("etcd servers: none given")
 	}
 	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {

@@ -24,12 +24,15 @@ type loopback struct {
 	done     chan struct{}
 }
 
-func newLoopback() (*loopback, error) {
+func newLoopback(inside *Inside) (*loopback, error) {
 	token, err := randomToken()
 	if err != nil {
 		return nil, err
 	}
 	l := &loopback{listener: socketpair.New(), done: make(chan struct{})}
+	if inside != nil {
+		l.listener = inside.Loopback
+	}
 	l.config = &rest.Config{
 		Host:        "http://wherry.internal",
 		BearerToken: token,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -37,7 +38,8 @@ type backend struct {
 	schemes  *schemes
 	features *features.Gates
 	config   storagebackend.Config
-	room     Room // nil: the store is not ours
+	room     Room             // nil: the store is not ours
+	etcd     *clientv3.Client // nil: config says where etcd is
 }
 
 func newBackend(s *schemes, cfg Config) *backend {
@@ -49,7 +51,11 @@ func newBackend(s *schemes, cfg Config) *backend {
 	if cfg.Room != nil {
 		c.CompactionInterval = 0 // it drops history itself
 	}
-	return &backend{schemes: s, features: cfg.Features, config: *c, room: cfg.Room}
+	b := &backend{schemes: s, features: cfg.Features, config: *c, room: cfg.Room}
+	if cfg.Inside != nil {
+		b.etcd = cfg.Inside.Etcd
+	}
+	return b
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
@@ -143,7 +149,11 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 func (b *backend) openStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
-	s, destroy, err := generic.NewRawStorage(config, newFunc, newListFunc, prefix)
+	open := generic.NewRawStorage
+	if b.etcd != nil {
+		open = b.openInside
+	}
+	s, destroy, err := open(config, newFunc, newListFunc, prefix)
 	if err != nil {
 		return nil, nil, err
 	}

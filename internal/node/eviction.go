@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -24,6 +25,7 @@ type Eviction struct {
 	Transition  time.Duration // how long a condition outlives its cause
 	MaxPodGrace time.Duration // of a pod that goes for a soft threshold; below 0: its own
 	Images      evict.ImagePolicy
+	StallFile   string // where the kernel tells of stalls for want of memory; "": /proc/pressure/memory
 }
 
 const (
@@ -79,7 +81,7 @@ func (e *evictor) begin(ctx context.Context) {
 
 // run goes on until ctx ends.
 func (e *evictor) run(ctx context.Context) {
-	stalls, err := pressure.Stalls(ctx, "/proc/pressure/memory")
+	stalls, err := pressure.Stalls(ctx, cmp.Or(e.cfg.StallFile, "/proc/pressure/memory"))
 	if err != nil {
 		e.log.Debug("memory is checked only periodically", "every", measureEvery, "err", err)
 	}

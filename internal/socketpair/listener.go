@@ -16,19 +16,31 @@ import (
 // outside the process can reach them. (grpc's bufconn is not for this: a stale read deadline of its pipes makes net/http
 // cancel live requests.)
 type Listener struct {
+	pair     func() (near, far net.Conn, err error)
 	accepted chan net.Conn
 	closed   chan struct{}
 	once     sync.Once
 }
 
 // New makes a listener that is open until Close.
-func New() *Listener {
-	return &Listener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+func New() *Listener { return listener(socketPair) }
+
+// NewInMemory is New with connections that are no sockets, each write of which waits for its reader: for bubbles of testing/synctest,
+// in which time stands still while anybody waits for a socket.
+func NewInMemory() *Listener {
+	return listener(func() (near, far net.Conn, err error) {
+		near, far = net.Pipe()
+		return near, far, nil
+	})
+}
+
+func listener(pair func() (near, far net.Conn, err error)) *Listener {
+	return &Listener{pair: pair, accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Dial connects to whoever accepts; it fails with net.ErrClosed once the listener is closed.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
-	near, far, err := socketPair()
+	near, far, err := l.pair()
 	if err != nil {
 		return nil, err
 	}

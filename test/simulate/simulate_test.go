@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri/critest"
+)
+
+var (
+	seeds   = flag.Int("seeds", 10, "how many worlds to run")
+	seed    = flag.Uint64("seed", 0, "the one world to run, and the first of several")
+	verbose = flag.Bool("log", false, "show the server's log")
+)
+
+// TestMain takes away a handler of the library that slows errors down by the time since the last one, which was in another world.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil
+	os.Exit(m.Run())
+}
+
+// TestWorlds lets servers live and die in random worlds. What a client was told stays true, nothing runs twice, watchers see one
+// history, and in the end everything that was asked for is done (RS-07, PL-02, PL-04, PL-10).
+func TestWorlds(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a quarter of the time is the collector's otherwise
+	first, n := uint64(1), *seeds
+	if *seed > 0 {
+		first = *seed
+	}
+	for i := range uint64(n) {
+		t.Run(fmt.Sprint(first+i), func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				never := ownNever()
+				newWorld(t, dir, first+i).run(first + i)
+				close(never)
+			})
+		})
+	}
+}
+
+// ownNever gives the bubble a channel of its own for the loops of the libraries that never end: only with it time goes on.
+func ownNever() chan struct{} {
+	never := make(chan struct{})
+	wait.NeverStop = never
+	return never
+}
+
+func newWorld(t *testing.T, dir string, seed uint64) *world {
+	w := &world{t: t, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), up: make(chan struct{}), log: slog.New(slog.DiscardHandler)}
+	if *verbose {
+		w.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	w.fake = critest.NewFake(critest.Config{AnyImage: true, Script: act(seed)})
+	for _, m := range []string{"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopPodSandbox", "RemovePodSandbox"} {
+		w.fake.Delay(m, time.Duration(w.rng.IntN(1500))*time.Millisecond)
+	}
+	w.fake.DetachCancelled(w.rng.IntN(2) == 0)
+	w.truth = w.fake.Client()
+	w.misfortune = &misfortune{seed: seed, seen: map[string]int{}}
+	w.judge = &judge{truth: w.truth, begin: time.Now(), never: map[string]bool{}, runs: map[string]string{}}
+	return w
+}
+
+// run is the life of the world: some minutes of misfortune, then calm.
+func (w *world) run(seed uint64) {
+	w.boot()
+	l := newLoad(w, seed)
+	ctx, cancel := context.WithCancel(context.Background())
+	var clients sync.WaitGroup
+	for i := range 3 {
+		rng := rand.New(rand.NewPCG(seed, 100+uint64(i)))
+		clients.Go(func() { l.count(ctx, fmt.Sprintf("c%d", i), rng) })
+	}
+	for range 2 {
+		o := &onlooker{w: w, seen: map[string]int64{}}
+		clients.Go(func() { o.look(ctx) })
+	}
+	for i := range 4 + w.rng.IntN(6) {
+		pod, rng := l.pod(i), rand.New(rand.NewPCG(seed, 200+uint64(i)))
+		clients.Go(func() {
+			pause(ctx, time.Duration(rng.IntN(60_000))*time.Millisecond)
+			l.live(ctx, pod, rng)
+		})
+	}
+	w.misfortune.store.Store([]uint64{0, 0, 10, 50}[w.rng.IntN(4)])
+	w.misfortune.calls.Store([]uint64{0, 0, 20, 80}[w.rng.IntN(4)])
+	for range 3 + w.rng.IntN(8) {
+		time.Sleep(time.Duration(w.rng.IntN(30_000)) * time.Millisecond)
+		w.strike()
+	}
+	w.misfortune.store.Store(0)
+	w.misfortune.calls.Store(0)
+	time.Sleep(3 * time.Minute)
+	cancel()
+	clients.Wait()
+	w.settle(l)
+	w.kill()
+	for _, fault := range w.judge.faults {
+		w.t.Error(fault)
+	}
+}
+
+// strike is one misfortune.
+func (w *world) strike() {
+	switch w.rng.IntN(6) {
+	case 0, 1, 2:
+		w.kill()
+		time.Sleep(time.Duration(w.rng.IntN(20_000)) * time.Millisecond)
+		w.boot()
+	case 3:
+		w.fake.Restart()
+	case 4:
+		w.fake.Down()
+		time.Sleep(time.Duration(w.rng.IntN(10_000)) * time.Millisecond)
+		w.fake.Up()
+	case 5:
+		for _, c := range w.fake.Containers() {
+			if w.rng.IntN(3) == 0 {
+				_ = w.fake.Exit(c.ID, 137) // where it does not run, nothing happens
+			}
+		}
+	}
+}
+
+// settle looks whether everything that was asked for has come to its end, deletes all pods, and looks what is left.
+func (w *world) settle(l *load) {
+	ctx := context.Background()
+	client, err := w.client(ctx)
+	if err != nil {
+		w.judge.fault("no client: %v", err)
+		return
+	}
+	time.Sleep(10 * time.Minute) // longer than the longest back-off
+	for _, pod := range l.present(ctx, client) {
+		if l.pods[pod.Name] {
+			w.judge.fault("pod %s is still there %v after its deletion was acknowledged", pod.Name, time.Since(w.judge.begin))
+		}
+		if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "" {
+			w.judge.fault("pod %s is still pending: %+v", pod.Name, pod.Status)
+		}
+	}
+	if err := client.CoreV1().Pods(space).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		w.judge.fault("the calm world does not delete its pods: %v", err)
+	}
+	time.Sleep(5 * time.Minute)
+	left, err := client.CoreV1().Pods(space).List(ctx, metav1.ListOptions{})
+	if err != nil || len(left.Items) > 0 {
+		w.judge.fault("%d pods are left after their deletion (%v)", len(left.Items), err)
+	}
+	containers, err := w.truth.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil || len(containers.GetContainers()) > 0 {
+		w.judge.fault("%d containers are left after their pods' deletion (%v)", len(containers.GetContainers()), err)
+	}
+	if ids, _ := w.fake.Sandboxes(); len(ids) > 0 {
+		w.judge.fault("%d sandboxes are left after their pods' deletion", len(ids))
+	}
+}
