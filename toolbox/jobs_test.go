@@ -29,6 +29,7 @@ func TestShellScripts(t *testing.T) {
 		"jobs":                           {`sleep 60 & jobs; jobs -p | grep -c .; kill %1; wait; jobs`, `\[1\]\+  Running                 sleep 60 &\n1\n`, 0},
 		"no such job":                    {`kill %3; fg`, "kill: %3: there is no such job \\(see: jobs\\)\nfg: there is job control only in a shell on a terminal\n", 1},
 		"variables go along":             {`a='x  y'; l=(1 '2 3'); declare -A m=([k]='v w'); f() { echo "f $1 $a ${l[1]} ${m[k]}"; }; f p & wait`, "f p x  y 2 3 v w\n", 0},
+		"pipefail goes along":            {`set -euo pipefail; { (exit 5) | cat; } & wait $! || echo $?; set +o pipefail; { (exit 5) | cat; } & wait $!; echo $?`, "5\n0\n", 0},
 		"parameters go along":            {`set -- a 'b c'; echo "$# $2" & wait`, "2 b c\n", 0},
 		"options go along":               {`set -u; echo $nothing & wait $!; echo $?`, ".*nothing: unbound variable\n1\n", 0},
 		"standard input is the script's": {`cat & wait; cat`, "in\n", 0},

@@ -4,10 +4,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +48,7 @@ func converse(t *testing.T, dir string, args ...string) *talk {
 		}
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // which closes its terminal, and so ends the reader
+		killSession(cmd.Process.Pid) // all who have its terminal open, whose end is the reader's
 		for k.got != nil {
 			if _, ok := <-k.got; !ok {
 				k.got = nil
@@ -56,6 +58,26 @@ func converse(t *testing.T, dir string, args ...string) *talk {
 		tty.Close()
 	})
 	return k
+}
+
+// killSession kills a session's leader and all that is left in it.
+func killSession(leader int) {
+	for again := true; again; { // what is started meanwhile too
+		again = false
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			text, _ := os.ReadFile(path) // it may have ended
+			_, rest, _ := strings.Cut(string(text), ") ")
+			var state string
+			var parent, group, session, pid int
+			if n, _ := fmt.Sscan(rest, &state, &parent, &group, &session); n < 4 || session != leader || state == "Z" || state == "X" {
+				continue
+			}
+			if n, _ := fmt.Sscan(string(text), &pid); n == 1 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				again = true
+			}
+		}
+	}
 }
 
 func (k *talk) send(text string) {
@@ -291,5 +313,42 @@ func TestHostileNames(t *testing.T) {
 	seen := k.expect("in x?]0;PWNED?y> ")
 	if strings.Contains(seen, "\x1b]0") || strings.Count(seen, "x?]0;PWNED?y") < 3 {
 		t.Errorf("seen: %q", seen)
+	}
+}
+
+// Ctrl-C ends a command with a descriptor of its own: the shell has its own back. A shell that leaves hangs up what is stopped.
+func TestCtrlCAndHangUp(t *testing.T) {
+	dir := t.TempDir()
+	k := converse(t, dir, "sh")
+	k.expect("$ ")
+	k.send("echo mine >f; exec 3<f\r")
+	k.expect("$ ")
+	k.send("while sleep 60; do :; done 3</dev/null\r")
+	k.expect("\r\n")
+	k.busy()
+	k.send("\x03")
+	k.expect("$ ")
+	k.send("cat <&3\r")
+	k.expect("\r\nmine\r\n")
+	k.expect("$ ")
+
+	k.send("sh -c 'trap \"echo hup >told; exit\" HUP; echo up; while :; do sleep 0.01; done'\r")
+	k.expect("\r\nup\r\n")
+	k.send("\x1a")
+	k.expect("Stopped")
+	k.expect("$ ")
+	k.send("exit\r")
+	k.expect("There are stopped jobs")
+	k.send("exit 4\r")
+	if code := k.end(); code != 4 {
+		t.Errorf("exit code %d", code)
+	}
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if text, _ := os.ReadFile(filepath.Join(dir, "told")); string(text) == "hup\n" {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the stopped job was not hung up")
+		}
 	}
 }

@@ -37,6 +37,7 @@ func (s *session) converse() error {
 	if ed.tty {
 		s.jobs.control(os.Stdin)
 	}
+	defer s.jobs.hangUp()
 	var last error
 	for {
 		s.jobs.tell()
@@ -118,6 +119,7 @@ func (s *session) line(text string, ed *editor) (last error, ended bool) {
 
 // cut is the status of a line that Ctrl-C or Ctrl-Z ended.
 func (s *session) cut() error {
+	s.files.unwind()
 	status := uint8(130)
 	if s.jobs.suspended() {
 		status = 128 + uint8(unix.SIGTSTP)

@@ -78,8 +78,10 @@ func (d *descriptors) do(hc interp.HandlerContext, args []string) int {
 	if args[0] == "pop" {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.put(n, d.saved[n][len(d.saved[n])-1])
-		d.saved[n] = d.saved[n][:len(d.saved[n])-1]
+		if hidden := d.saved[n]; len(hidden) > 0 {
+			d.put(n, hidden[len(hidden)-1])
+			d.saved[n] = hidden[:len(hidden)-1]
+		}
 		return hc.LastExitStatus
 	}
 	file, err := d.file(hc, args[2], args[3])
@@ -95,6 +97,18 @@ func (d *descriptors) do(hc interp.HandlerContext, args []string) int {
 	}
 	d.put(n, file)
 	return 0
+}
+
+// unwind gives back what redirections hide whose commands will not: Ctrl-C has ended the line they were in.
+func (d *descriptors) unwind() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for n, hidden := range d.saved {
+		for i := len(hidden) - 1; i >= 0; i-- {
+			d.put(n, hidden[i])
+		}
+		delete(d.saved, n)
+	}
 }
 
 func (d *descriptors) put(n int, f *os.File) {

@@ -137,6 +137,9 @@ func (s *session) preamble(hc interp.HandlerContext) string {
 	for name, body := range s.runner.Funcs {
 		fmt.Fprintf(&b, "%s() %s\n", name, text(body))
 	}
+	if s.pipefail.Load() {
+		b.WriteString("set -o pipefail\n")
+	}
 	return b.String()
 }
 

@@ -167,6 +167,18 @@ func (j *jobs) start(ctx context.Context, cmd *exec.Cmd, text string) (*job, *pr
 	return b, p, nil
 }
 
+// hangUp ends what is stopped when the shell leaves: nobody could continue it.
+func (j *jobs) hangUp() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, b := range j.list {
+		if b.group != 0 && b.state() == stopped {
+			_ = unix.Kill(-b.group, unix.SIGHUP) // it may have ended just now
+			_ = unix.Kill(-b.group, unix.SIGCONT)
+		}
+	}
+}
+
 // number puts a job into the list, as the current one.
 func (j *jobs) number(b *job) {
 	if b.number == 0 {
