@@ -19,8 +19,9 @@ import (
 
 // Room is what the API server asks its store about room for writes. Its methods are quick and safe for concurrent use.
 type Room interface {
-	// Full reports whether users' objects have taken what they may. Soon says that it may be over in a second.
-	Full() (full, soon bool)
+	// Full says in words for a user why only what must be written should be, "" if there is room for everything. Soon says that
+	// it may be over in a second.
+	Full() (why string, soon bool)
 	// MakeRoom says that the store has refused a write for want of room.
 	MakeRoom()
 }
@@ -50,11 +51,11 @@ func (g *guard) create(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
-	full, soon := g.room.Full()
-	if !full || (stored{insider: fromInside(ctx)}).passes() {
+	why, soon := g.room.Full()
+	if why == "" || (stored{insider: fromInside(ctx)}).passes() {
 		return nil
 	}
-	return storeFull(soon)
+	return storeFull(why, soon)
 }
 
 // updating judges what update makes of an object.
@@ -63,8 +64,8 @@ func (g *guard) updating(ctx context.Context, update storage.UpdateFunc) storage
 		return update
 	}
 	return func(old runtime.Object, seen storage.ResponseMeta) (runtime.Object, *uint64, error) {
-		full, soon := g.room.Full()
-		if !full || fromInside(ctx) {
+		why, soon := g.room.Full()
+		if why == "" || fromInside(ctx) {
 			return update(old, seen)
 		}
 		w := stored{}
@@ -78,7 +79,7 @@ func (g *guard) updating(ctx context.Context, update storage.UpdateFunc) storage
 		}
 		w.leaving, w.after = stays && isLeaving(obj), g.size(obj)
 		if !w.passes() {
-			return nil, nil, storeFull(soon)
+			return nil, nil, storeFull(why, soon)
 		}
 		return obj, ttl, nil
 	}
@@ -89,9 +90,12 @@ func (g *guard) refused() error {
 	if g == nil {
 		return insufficient("etcd has no room: it has raised its alarm NOSPACE; compact and defragment it, or raise its quota, and lift the alarm with etcdctl")
 	}
-	_, soon := g.room.Full()
 	g.room.MakeRoom()
-	return storeFull(soon)
+	why, soon := g.room.Full()
+	if why == "" { // it has been made meanwhile
+		why, soon = "the store had no room", true
+	}
+	return storeFull(why, soon)
 }
 
 // size is how many bytes an object takes in the store, without its key.
@@ -124,12 +128,11 @@ func fromInside(ctx context.Context) bool {
 }
 
 // storeFull is the refusal of a write that would need room.
-func storeFull(soon bool) error {
+func storeFull(why string, soon bool) error {
 	if soon {
-		return apierrors.NewTooManyRequests("the store is full and room is being made in it: try again", 1)
+		return apierrors.NewTooManyRequests(why, 1)
 	}
-	return insufficient("the store is full: delete objects that are no longer needed, in any namespace " +
-		"(deletions always work), or start the server with a larger --etcd-quota-backend-bytes")
+	return insufficient(why)
 }
 
 func insufficient(message string) error {

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"os"
 	"os/signal"
 	"syscall"
 
@@ -58,6 +60,7 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	if opts.FeatureGates, err = setGates(opts.FeatureGates); err != nil {
 		return err
 	}
+	manager := os.Getenv(notifySocket) // the server takes it out of the environment
 	opts.Flags = configz.Flags(logs.all)
 	opts.Inspector = inspector()
 	s, err := server.New(opts, log)
@@ -69,8 +72,23 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	opts = s.Options()
 	ended := foreground{t: t, log: log, dataDir: opts.DataDir, also: opts.WriteKubeconfig, shared: opts.KubeconfigMode+opts.KubeconfigGroup != "", agent: opts.Join != ""}.during(s.Ready())
 	err = s.Run(ctx)
+	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
+		log.Warn("starting again, as the store could not go on", "err", again.Err)
+		return startAgain(manager, again)
+	}
 	ended(err)
 	return err
+}
+
+// notifySocket is the variable in which a service manager says where it wants to be told of the server's state.
+const notifySocket = "NOTIFY_SOCKET"
+
+// startAgain executes this program in place of itself: to a service manager it is the same process.
+func startAgain(manager string, why error) error {
+	if manager != "" {
+		why = errors.Join(why, os.Setenv(notifySocket, manager))
+	}
+	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 }
 
 func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {

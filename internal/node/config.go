@@ -62,6 +62,8 @@ type Config struct {
 	UnsafeSysctls podspec.SysctlPatterns // that pods may set besides the safe ones
 
 	Eviction Eviction // what happens when a resource runs out
+	// DiskMeasured, if set, is told how many bytes are free on the disk of DataDir, at least every ten seconds. It must be quick.
+	DiskMeasured func(free int64)
 
 	ClusterDNS    []string
 	ClusterDomain string

@@ -32,6 +32,8 @@ const (
 	// measureEvery is the kubelet's period too. The kernel tells of stalls for want of memory, see [pressure.Stalls]; of a disk or
 	// the process table that fills up, or of memory that is taken while there is still some, nothing tells.
 	measureEvery = 10 * time.Second
+	// measureNear is the period while a disk is nearly full: a program fills what is left in a second.
+	measureNear = time.Second
 	// evictPatience is how long one pod may take to go before another one has to.
 	evictPatience = 30 * time.Second
 	// atOnce is the grace of those that go for a hard threshold or a limit of their own.
@@ -115,10 +117,14 @@ func (e *evictor) round(ctx context.Context) time.Duration {
 	e.images.collect(ctx, e.cfg.Images, readings[evict.ImageFsAvailable], false, e.named())
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if wait, ok := evict.Wake(e.cfg.Thresholds, e.state, time.Now()); ok {
-		return min(wait, measureEvery)
+	every := measureEvery
+	if evict.NearlyFull(e.cfg.Thresholds, readings) && !e.idle {
+		every = measureNear
 	}
-	return measureEvery
+	if wait, ok := evict.Wake(e.cfg.Thresholds, e.state, time.Now()); ok {
+		return min(wait, every)
+	}
+	return every
 }
 
 // measure brings the state up to date, and has it published when a condition has changed.
@@ -126,6 +132,9 @@ func (e *evictor) measure() (evict.Readings, []evict.Threshold) {
 	readings, err := e.meter.Read()
 	if err != nil {
 		e.log.Warn("cannot measure all of the node's resources", "err", err)
+	}
+	if disk, ok := readings[evict.NodeFsAvailable]; ok && e.a.cfg.DiskMeasured != nil {
+		e.a.cfg.DiskMeasured(disk.Available)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +146,7 @@ func (e *evictor) measure() (evict.Readings, []evict.Threshold) {
 		e.a.conditionsChanged()
 	}
 	if !e.state.Under(corev1.NodeDiskPressure) {
-		e.full, e.cleared = false, false
+		e.full, e.cleared, e.idle = false, false, false
 	}
 	return readings, due
 }

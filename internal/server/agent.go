@@ -70,7 +70,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction, UnsafeSysctls: sysctls,
+		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {

@@ -21,6 +21,10 @@ func (s *Server) startFolder(context.Context) (err error) {
 	if s.parts.files, err = door.NewDescriptors(); err != nil {
 		return err
 	}
+	s.parts.reserve = newReserve(s.opts.DataDir, s.log)
+	if free, err := freeBytes(s.opts.DataDir); err == nil {
+		s.parts.reserve.measured(free) // on a full disk not even the lock can be written
+	}
 	s.parts.lock, err = lockFolder(s.opts.DataDir)
 	return err
 }
@@ -30,7 +34,7 @@ func (s *Server) stopFolder(context.Context) error {
 }
 
 func (s *Server) check(context.Context) error {
-	if err := checkFree(s.opts.DataDir); err != nil {
+	if err := s.checkFree(); err != nil {
 		return err
 	}
 	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
@@ -89,14 +93,35 @@ func storeRefusal(err error) error {
 	return err
 }
 
-// storeFailed ends the server, at once: whatever is under way waits for the store.
+// AgainError says that the server has to be started again, in a new process, as its store could not go on: etcd leaves its files
+// locked when it gives up. Pods go on running meanwhile.
+type AgainError struct{ Err error }
+
+func (e *AgainError) Error() string { return e.Err.Error() }
+
+func (e *AgainError) Unwrap() error { return e.Err }
+
+// storeFailed ends the server, at once: whatever is under way waits for the store. One that was ready and whose disk is full can go on
+// after another start, which takes up the reserve and evicts what fills the disk.
 func (s *Server) storeFailed(err error) {
 	s.storeGone.Store(true)
-	err = storeRefusal(err)
+	again := errors.Is(err, store.ErrDiskFull) && closed(s.ready)
+	if err = storeRefusal(err); again {
+		err = &AgainError{err}
+	}
 	s.giveUp(err)
 	select {
 	case s.failed <- err:
 	default: // another part has failed already
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// minFree is the free space without which a server does not start: etcd's log alone takes 64 MiB ahead of time.
+// minFree is the free space without which a server does not start for the first time: etcd's log alone takes 64 MiB ahead of time.
 const minFree = 256 << 20
 
 func checkRoot(euid int, why string) error {
@@ -28,20 +28,39 @@ func checkRoot(euid int, why string) error {
 	return &Refusal{Code: ExitNotRoot, What: why, Do: "run it with sudo"}
 }
 
-func checkFree(dir string) error {
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
+// startFree is the least for a server whose folder has a store already: it evicts what fills the disk.
+const startFree = 4 << 20
+
+// checkFree refuses a disk on which a server cannot start.
+func (s *Server) checkFree() error {
+	dir := s.opts.DataDir
+	free, err := freeBytes(dir)
+	if err != nil {
 		return folderRefusal(dir, err)
 	}
-	return enough(dir, fs.Bavail*uint64(fs.Bsize))
+	_, err = os.Stat(filepath.Join(dir, "version"))
+	return enough(dir, free, err == nil)
 }
 
-func enough(dir string, free uint64) error {
-	if free >= minFree {
+func freeBytes(dir string) (int64, error) {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, err
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
+}
+
+// enough refuses too little room: a new server lays out its files, one that was here before only has to come up and make room. (Pure.)
+func enough(dir string, free int64, before bool) error {
+	need := int64(minFree)
+	if before {
+		need = startFree
+	}
+	if free >= need {
 		return nil
 	}
 	return &Refusal{Code: ExitDiskFull,
-		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, minFree>>20),
+		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, need>>20),
 		Do:   "free some space or choose another --data-dir"}
 }
 

@@ -18,6 +18,7 @@ import (
 // components that name it in `after`.
 type parts struct {
 	lock        *lock
+	reserve     *reserve
 	files       *door.Descriptors
 	etcd        *store.Etcd // nil with an external one
 	freshStore  bool        // there was none before this start

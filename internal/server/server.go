@@ -64,7 +64,7 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 func (s *Server) URL() string { return s.parts.url() }
 
 // Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
-// a *Refusal when the start cannot be, and otherwise the error of the part that failed first.
+// a *Refusal when the start cannot be, an *AgainError when the program is to be executed again, and otherwise the error of the part that failed first.
 func (s *Server) Run(ctx context.Context) error {
 	if err := checkRoot(os.Geteuid(), needsRoot); err != nil {
 		return err
@@ -98,7 +98,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // asked to stop while starting
 	}
-	_ = manager.tell("STOPPING=1") // nothing depends on it
+	if _, again := errors.AsType[*AgainError](err); !again {
+		_ = manager.tell("STOPPING=1") // nothing depends on it
+	}
 	limit := stopTimeout
 	if s.storeGone.Load() {
 		limit = goneTimeout

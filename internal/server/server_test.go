@@ -168,14 +168,15 @@ func TestRefusals(t *testing.T) {
 		code int
 		want []string
 	}{
-		"not root":       {checkRoot(1000, needsRoot), ExitNotRoot, []string{"needs root", "sudo"}},
-		"folder locked":  {locked, ExitFolderLocked, []string{dir, fmt.Sprintf("pid %d", os.Getpid()), "--data-dir"}},
-		"newer version":  {checkVersion(newer, stamp{Format: format, Wherry: "v0.1.0"}), ExitNewerVersion, []string{newer, "v9.9.9", "v0.1.0"}},
-		"garbled stamp":  {checkVersion(garbled, stamp{Format: format}), ExitFolder, []string{"cannot be read"}},
-		"disk full":      {enough("/d", 1<<20), ExitDiskFull, []string{"only 1 MiB", "/d", "free some space"}},
-		"folder is file": {makeFolder(file), ExitFolder, []string{file}},
-		"port taken":     {checkPort("127.0.0.1", port, "--secure-port"), ExitPortTaken, []string{fmt.Sprintf("port %d", port), "server.test (pid", "--secure-port"}},
-		"odd address":    {checkPort("192.0.2.1", 65000, "--secure-port"), ExitPortTaken, []string{"192.0.2.1:65000"}},
+		"not root":        {checkRoot(1000, needsRoot), ExitNotRoot, []string{"needs root", "sudo"}},
+		"folder locked":   {locked, ExitFolderLocked, []string{dir, fmt.Sprintf("pid %d", os.Getpid()), "--data-dir"}},
+		"newer version":   {checkVersion(newer, stamp{Format: format, Wherry: "v0.1.0"}), ExitNewerVersion, []string{newer, "v9.9.9", "v0.1.0"}},
+		"garbled stamp":   {checkVersion(garbled, stamp{Format: format}), ExitFolder, []string{"cannot be read"}},
+		"disk full":       {enough("/d", 1<<20, false), ExitDiskFull, []string{"only 1 MiB", "/d", "256 MiB", "free some space"}},
+		"disk quite full": {enough("/d", 1<<20, true), ExitDiskFull, []string{"only 1 MiB", "/d", "at least 4 MiB", "free some space"}},
+		"folder is file":  {makeFolder(file), ExitFolder, []string{file}},
+		"port taken":      {checkPort("127.0.0.1", port, "--secure-port"), ExitPortTaken, []string{fmt.Sprintf("port %d", port), "server.test (pid", "--secure-port"}},
+		"odd address":     {checkPort("192.0.2.1", 65000, "--secure-port"), ExitPortTaken, []string{"192.0.2.1:65000"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

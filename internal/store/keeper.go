@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,7 @@ type keeper struct {
 	// What follows belongs to the goroutine in run.
 	marks     []mark
 	rewritten time.Time // last tried, in vain
+	held      int64     // size of the file for which disk was last taken ahead
 	told      bool      // that the store is full
 }
 
@@ -82,6 +85,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 			k.rewritten = f.now
 			k.log.Warn("cannot rewrite the store's file to make it smaller", "err", err)
 		} else {
+			k.held = 0
 			k.log.Info("rewrote the store's file", "bytes_before", f.size, "bytes", k.etcd.Backend().Size())
 		}
 		f = k.look()
@@ -92,6 +96,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 		}
 		f = k.look()
 	}
+	k.takeAhead(f)
 	k.stuck.Store(f.full() && rev == 0)
 	k.tell(f)
 	return f.pause()
@@ -102,11 +107,17 @@ func (k *keeper) look() facts {
 	be := k.etcd.Backend()
 	f := facts{now: k.now(), rev: k.etcd.KV().Rev(), compacted: k.compacted.Load(), inUse: be.SizeInUse(), size: be.Size(),
 		quota: k.quota, hard: k.hard, alarm: k.alarmed()}
-	var fs unix.Statfs_t
-	if unix.Statfs(k.dir, &fs) == nil {
-		f.diskFree = int64(fs.Bavail) * int64(fs.Bsize)
-	}
+	f.diskFree = k.disk()
 	return f
+}
+
+// disk is how many bytes of it are free. One that does not say has room.
+func (k *keeper) disk() int64 {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(k.dir, &fs); err != nil {
+		return math.MaxInt64
+	}
+	return int64(fs.Bavail) * fs.Bsize
 }
 
 func (k *keeper) alarmed() bool {
@@ -152,21 +163,48 @@ func (k *keeper) tell(f facts) {
 	k.told = f.full()
 	if k.told {
 		k.log.Warn("the store is full: until objects are deleted, users cannot create any nor make them larger",
-			"bytes", f.inUse, "quota", f.quota, "file", filepath.Join(k.dir, "member", "snap", "db"))
+			"bytes", f.inUse, "quota", f.quota, "file", k.file())
 		return
 	}
 	k.log.Info("the store has room again", "bytes", f.inUse, "quota", f.quota)
 }
 
-// Full reports whether ordinary writes should not be tried now: what objects take has reached the quota. Soon says that room is being
-// made, or may be: something was written since, which may be a deletion. Then it is worth trying again in a second.
-func (e *Etcd) Full() (full, soon bool) {
-	k := e.keeper
-	if k == nil || k.etcd.Backend().SizeInUse() < k.quota && !k.alarmed() {
-		return false, false
+// takeAhead has the file hold disk beyond its end. Where that cannot be had, the file does without.
+func (k *keeper) takeAhead(f facts) {
+	if f.size == k.held {
+		return
 	}
-	e.MakeRoom()
-	return true, !k.stuck.Load() || k.etcd.KV().Rev() > k.compacted.Load()
+	file, err := os.OpenFile(k.file(), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, f.size+ahead); err != nil {
+		k.log.Debug("no disk can be taken ahead for the store", "err", err)
+		return
+	}
+	k.held = f.size
+}
+
+func (k *keeper) file() string { return filepath.Join(k.dir, "member", "snap", "db") }
+
+// Full says in words for a user why only what must be written should be: objects have taken what they may, or the disk is full. Soon
+// says that it is worth trying again in a second: room is being made, or something was written since, which may be a deletion.
+func (e *Etcd) Full() (why string, soon bool) {
+	k := e.keeper
+	if k == nil {
+		return "", false
+	}
+	if k.etcd.Backend().SizeInUse() >= k.quota || k.alarmed() {
+		e.MakeRoom()
+		return "the store is full: delete objects that are no longer needed, in any namespace (deletions always work), or start the " +
+			"server with a larger --etcd-quota-backend-bytes", !k.stuck.Load() || k.etcd.KV().Rev() > k.compacted.Load()
+	}
+	if f := k.disk(); f < lowDisk {
+		return fmt.Sprintf("the disk of the data folder is full: %d MiB are free; the node makes room as soon as it can, by removing "+
+			"images that are not used and evicting pods", f>>20), true
+	}
+	return "", false
 }
 
 // MakeRoom has room made now; a write that was refused is a reason to call it. It does not wait.

@@ -20,6 +20,11 @@ const (
 	spareOfHard = 4 * maxRequestBytes
 	// spareOfDisk is what must remain of the disk beside the new file while the old one is rewritten.
 	spareOfDisk = 64 << 20
+	// ahead is how much of the disk etcd's file holds beyond what is in it, so that nobody else can take it: with a full disk
+	// there is room for what must be written until the disk has been cleared. Etcd lays out its log ahead too, by 64 MiB.
+	ahead = 32 << 20
+	// lowDisk is the free space below which only what must be written is.
+	lowDisk = 48 << 20
 )
 
 // hardQuota is the size of its file at which etcd itself refuses writes and raises its alarm. What lies between is a reserve for what

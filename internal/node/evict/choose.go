@@ -37,7 +37,8 @@ type Candidate struct {
 // criticalPriority is the least priority of the system-critical classes.
 const criticalPriority = 2_000_000_000
 
-// Critical tells whether a pod is never evicted: one of a system-critical priority. Nothing that a pod says of itself in annotations
+// Critical tells whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never evicted, but for a
+// disk that nobody else fills. Nothing that a pod says of itself in annotations
 // counts: every pod here comes from the API server, where its owner could write that it is a static one.
 func Critical(pod *corev1.Pod) bool { return priority(pod) >= criticalPriority }
 
@@ -56,13 +57,38 @@ type Victim struct {
 
 // Choose names the pod to go for a threshold, or nil if there is none: first those that use more than they requested, then by
 // priority, then by how much more they use. Of files and processes nothing is requested: there the priority and the count decide.
+// A disk that is full ends more than pods, so there critical ones go too, once no other has anything on it.
 func Choose(t Threshold, r Reading, pods []Candidate) *Victim {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(c Candidate) bool { return Critical(c.Pod) })
+	pods = eligible(t.Signal, pods)
 	if len(pods) == 0 {
 		return nil
 	}
 	first := slices.MinFunc(pods, func(a, b Candidate) int { return rank(t.Signal, &a, &b) })
 	return &Victim{first.Pod, lowMessage(t, r, &first)}
+}
+
+// littleDisk is what ending a pod is not worth, as long as another has more.
+const littleDisk = 1 << 20
+
+// eligible are the pods among which is chosen.
+func eligible(s Signal, pods []Candidate) []Candidate {
+	var ordinary, giving, critical []Candidate
+	for _, c := range pods {
+		gives := s.Disk() && (s.inodes() && c.Inodes > 0 || !s.inodes() && c.Disk >= littleDisk)
+		switch {
+		case !Critical(c.Pod):
+			ordinary = append(ordinary, c)
+			if gives {
+				giving = append(giving, c)
+			}
+		case gives:
+			critical = append(critical, c)
+		}
+	}
+	if len(giving) == 0 && len(critical) > 0 {
+		return critical
+	}
+	return ordinary
 }
 
 // rank orders candidates, the first to go first. Among equals the younger one goes.

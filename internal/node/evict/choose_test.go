@@ -235,3 +235,42 @@ func TestImages(t *testing.T) {
 		}
 	}
 }
+
+// TestFullDisk proves RS-02: a disk is cleared whoever fills it: critical pods go too, once no other has anything on it; for memory they
+// stay. Disks are looked at more often while they are nearly full.
+func TestFullDisk(t *testing.T) {
+	on := func(name string, disk int64, change ...func(*corev1.Pod)) Candidate {
+		return Candidate{Pod: with(append(change, named(name))...), Use: Use{Disk: disk, Memory: disk, Inodes: disk}}
+	}
+	filler, small := on("filler", 900*mi, prio(criticalPriority)), on("small", 10*mi)
+	idle, other := on("idle", 0), on("other", 20*mi, prio(criticalPriority))
+	for _, row := range []struct {
+		what   string
+		signal Signal
+		pods   []Candidate
+		want   string
+	}{
+		{"ordinary ones first", NodeFsAvailable, []Candidate{filler, small}, "small"},
+		{"then who fills it", NodeFsAvailable, []Candidate{idle, other, filler}, "filler"},
+		{"also of files", ImageFsInodesFree, []Candidate{idle, filler}, "filler"},
+		{"nobody has anything", NodeFsAvailable, []Candidate{idle, on("none", 0, prio(criticalPriority))}, "idle"},
+		{"memory", MemoryAvailable, []Candidate{filler}, ""},
+	} {
+		got := ""
+		if v := Choose(Threshold{Signal: row.signal}, Reading{}, row.pods); v != nil {
+			got = v.Pod.Name
+		}
+		if got != row.want {
+			t.Errorf("%s: %q goes, want %q", row.what, got, row.want)
+		}
+	}
+	list := []Threshold{{Signal: NodeFsAvailable, Least: Amount{Share: 0.05}}}
+	for available, want := range map[int64]bool{99 << 30: true, 101 << 30: false} {
+		if got := NearlyFull(list, Readings{NodeFsAvailable: {available, 1000 << 30}}); got != want {
+			t.Errorf("%d of 1000 GiB: nearly full: %t", available>>30, got)
+		}
+	}
+	if !NearlyFull(nil, Readings{NodeFsAvailable: {100 << 20, 1000 << 30}}) {
+		t.Error("100 MiB are plenty without a threshold")
+	}
+}

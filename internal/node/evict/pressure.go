@@ -75,3 +75,18 @@ func Wake(list []Threshold, s State, now time.Time) (time.Duration, bool) {
 	}
 	return next, found
 }
+
+// NearlyFull tells whether a disk has less than twice what a threshold wants, or next to nothing whatever the thresholds are.
+func NearlyFull(list []Threshold, r Readings) bool {
+	for _, t := range list {
+		got, ok := r[t.Signal]
+		if ok && t.Signal.Disk() && got.Available < 2*t.Least.Of(got.Capacity) {
+			return true
+		}
+	}
+	got, ok := r[NodeFsAvailable]
+	return ok && got.Available < nextToNothing
+}
+
+// nextToNothing is what a program writes to a disk in a moment.
+const nextToNothing = 256 << 20
