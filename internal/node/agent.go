@@ -18,6 +18,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
@@ -59,6 +60,7 @@ type Agent struct {
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
 	starts       starts
+	figures      *figures.Reader
 	ready        chan struct{}
 }
 
@@ -86,6 +88,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
 	c.CRI = a.cfg.CRI
+	a.figures = figures.New(c.CRI.Runtime)
 	c.Features.Publish()
 	a.history = a.newHistory()
 	a.events = newRecorder(c.Client, c.NodeName)
@@ -138,6 +141,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.events.start()
 	defer a.events.stop()
 	defer a.sources.Close()
+	defer a.figures.Close()
 	if a.execs != nil {
 		if err := a.execs.Sweep(ctx); err != nil {
 			a.log.Warn("cleaning up image execs of an earlier process", "err", err)

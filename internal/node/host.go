@@ -33,7 +33,7 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{Tokens: access.tokens, Authorize: access.authorize, MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites,
-		Host: host{a}, Door: a.cfg.Door, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Attach: a.cfg.Attach, Exec: a.cfg.Exec, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
+		Host: host{a}, Door: a.cfg.Door, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
 		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(), Configz: a.configz(),
 		NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }

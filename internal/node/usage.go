@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/evict"
@@ -39,11 +38,11 @@ func (a *Agent) use(ctx context.Context, pods []*corev1.Pod, disk bool) ([]evict
 // (EC-18): they are in its cgroup.
 func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate, error) {
 	out := map[types.UID]*evict.Candidate{}
-	boxes, err := a.cfg.CRI.Runtime.ListPodSandboxStats(ctx, &runtimeapi.ListPodSandboxStatsRequest{})
+	boxes, err := a.figures.Pods(ctx)
 	if err != nil && !cri.Unimplemented(err) {
 		return nil, err
 	}
-	for _, s := range boxes.GetStats() {
+	for _, s := range boxes {
 		labels := s.GetAttributes().GetLabels()
 		if uid := types.UID(labels[cri.LabelPodUID]); uid != "" && cri.TypeOf(labels) != cri.TypeExec {
 			out[uid] = &evict.Candidate{Use: evict.Use{Memory: int64(s.GetLinux().GetMemory().GetWorkingSetBytes().GetValue()),
@@ -51,7 +50,7 @@ func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate,
 		}
 	}
 	// Asked apart: within a pod's statistics some runtimes leave out those of its containers that do not run.
-	containers, err := a.cfg.CRI.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
+	containers, err := a.figures.Containers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate,
 	for uid := range out {
 		summed[uid] = out[uid].Memory > 0
 	}
-	for _, s := range containers.GetStats() {
+	for _, s := range containers {
 		labels := s.GetAttributes().GetLabels()
 		uid := types.UID(labels[cri.LabelPodUID])
 		if uid == "" {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/node/figures"
 )
 
 // closeWait is how long Close waits for handlers whose connections it has closed.
@@ -35,6 +36,7 @@ const closeWait = 5 * time.Second
 type Config struct {
 	Host     Host
 	CRI      *cri.Client
+	Figures  *figures.Reader // of what pods use; nil: one of the server's own
 	Logs     LogReader
 	NodeName string
 	Attach   Attacher // of the runtime, if it keeps output for those who attach; nil: through the CRI
@@ -93,6 +95,9 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("kubelet API: the CA of client certificates is required: without it anybody could run commands in pods")
 	}
 	s := &Server{config: c, logger: c.Logger, conns: newConns()}
+	if s.config.Figures == nil {
+		s.config.Figures = figures.New(c.CRI.Runtime)
+	}
 	if s.config.Authorize == nil {
 		s.config.Authorize = mastersOnly
 	}

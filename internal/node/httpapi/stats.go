@@ -41,20 +41,20 @@ func (s *Server) statsSummary(w http.ResponseWriter, r *http.Request) {
 	s.writeJSON(w, r, summary)
 }
 
-// podStats asks for whole pods, and for their containers of a runtime that cannot count pods.
+// podStats asks for whole pods, a pod that does not answer keeping its last figures, and for their containers of a runtime that cannot count pods.
 func (s *Server) podStats(ctx context.Context) ([]statsapi.PodStats, error) {
-	pods, err := s.config.CRI.Runtime.ListPodSandboxStats(ctx, &runtimeapi.ListPodSandboxStatsRequest{})
+	pods, err := s.config.Figures.Pods(ctx)
 	if err == nil {
-		return s.startTimes(fromSandboxes(pods.GetStats())), nil
+		return s.startTimes(fromSandboxes(pods)), nil
 	}
 	if !cri.Unimplemented(err) {
 		return nil, err
 	}
-	containers, err := s.config.CRI.Runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{})
+	containers, err := s.config.Figures.Containers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.startTimes(fromContainers(containers.GetStats())), nil
+	return s.startTimes(fromContainers(containers)), nil
 }
 
 // startTimes fills in, from the pods' statuses, what runtimes do not count.
