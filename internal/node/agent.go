@@ -96,7 +96,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
 		RecursiveReadOnly: a.recursive, Logger: c.Logger})
 	a.fresh = newRefresher(a)
-	puller := image.New(image.Config{Images: c.CRI.Images, PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
+	puller := image.New(image.Config{Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
 		Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell})

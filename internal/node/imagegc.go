@@ -13,12 +13,23 @@ import (
 
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/node/evict"
+	"github.com/wherryproject/wherry/internal/node/pressure"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // imagesEvery is how often it is noted which images are in use, and, above the high mark, some are removed. It is the kubelet's
 // period; a file system that fills up tells nobody.
 const imagesEvery = 5 * time.Minute
+
+// imageDisk is what the disk of images has, as far as it is known which that is.
+func (a *Agent) imageDisk() (free, capacity int64, err error) {
+	at := a.evictor.meter.ImageFs
+	if at == "" {
+		at = a.cfg.DataDir
+	}
+	bytes, err := pressure.Disk(at)
+	return bytes.Available, bytes.Capacity, err
+}
 
 // imageKeeper removes images that nobody uses (PL-13). It belongs to one goroutine.
 type imageKeeper struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/pressure"
 	"github.com/wherryproject/wherry/internal/registry"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
@@ -45,8 +46,18 @@ func (s *Server) pull(ctx context.Context, name string, login *registry.Login) e
 		auths = []*runtimeapi.AuthConfig{{Username: login.User, Password: login.Password}}
 	}
 	req := &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: ref.Given, UserSpecifiedImage: ref.Given}}
-	_, err = image.Fetch(ctx, s.parts.cri.Images, req, ref, auths)
+	images := s.parts.cri.Images
+	if s.parts.runtime != nil { // another runtime's images lie elsewhere
+		images = image.Roomy(images, s.disk)
+	}
+	_, err = image.Fetch(ctx, images, req, ref, auths)
 	return s.forCommand(ref, len(auths) > 0, err)
+}
+
+// disk is what the data folder's has.
+func (s *Server) disk() (free, capacity int64, err error) {
+	bytes, err := pressure.Disk(s.opts.DataDir)
+	return bytes.Available, bytes.Capacity, err
 }
 
 // forCommand words why an image was not had for somebody who types, not for a pod.

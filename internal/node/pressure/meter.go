@@ -109,6 +109,12 @@ func (m Meter) pids() (evict.Reading, error) {
 	return evict.Reading{Available: max(most-n, 0), Capacity: most}, nil
 }
 
+// Disk is what the file system at a path has left, in bytes.
+func Disk(at string) (evict.Reading, error) {
+	bytes, _, err := fileSystem(at)
+	return bytes, err
+}
+
 // fileSystem is what a file system has left for those who are not root.
 func fileSystem(at string) (bytes, files evict.Reading, err error) {
 	var s unix.Statfs_t
