@@ -72,9 +72,9 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("on a full disk: %v\n%s", err, k.LogTail(20))
 	}
 	k.evicted("late", "The node was low on resource: ephemeral-storage.")
-	for _, p := range []*corev1.Pod{pod, late} {
+	for _, p := range []*corev1.Pod{pod, late} { // they have ended, so the objects go first
 		k.Delete(p.Name)
-		k.WaitGone(p)
+		k.AwaitNoTrace(p)
 	}
 }
 
