@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -188,27 +187,6 @@ func (f *follower) tty(container string) bool {
 		}
 	}
 	return false
-}
-
-// copyLogs begins to copy both streams of a container's output.
-func (f *follower) copyLogs(ctx context.Context, container string) {
-	f.logs.Go(func() { f.copyLog(ctx, container, corev1.LogStreamStdout) })
-	f.logs.Go(func() { f.copyLog(ctx, container, corev1.LogStreamStderr) })
-}
-
-// copyLog copies one of the two streams of a container's output to where it belongs.
-func (f *follower) copyLog(ctx context.Context, container, which string) {
-	opts := &corev1.PodLogOptions{Container: container, Follow: true, Stream: &which}
-	stream, err := f.owner.Client.CoreV1().Pods(f.self.Namespace).GetLogs(f.self.Name, opts).Stream(ctx)
-	if err == nil {
-		defer stream.Close()
-		w := f.owner.Screen.Log(f.self.Name, container, which == corev1.LogStreamStderr)
-		defer w.Close()
-		_, err = io.Copy(w, stream)
-	}
-	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log was cut off: " + err.Error(), Trouble: true})
-	}
 }
 
 // watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with nil when

@@ -55,6 +55,8 @@ type Runner struct {
 	Transfers func(context.Context) ([]progress.Transfer, error)
 	// ServerEnds says that the server ends with the run, so that a pod that is left has none.
 	ServerEnds bool
+
+	logs splitting
 }
 
 // Result is a run's end.
