@@ -32,7 +32,7 @@ const (
 func (s *Server) startServices(ctx context.Context) error {
 	log := s.log.With("component", "services")
 	if s.parts.runtime == nil {
-		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
+		s.tellNotCarried(log)
 		return nil
 	}
 	_, wanted, err := s.parts.runtime.Network()
@@ -90,6 +90,19 @@ func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
 		return network.Cgroup{}, fmt.Errorf("cgroup of the pods: %w", err)
 	}
 	return network.Cgroup{ID: dir.Ino, Depth: uint32(depth)}, nil
+}
+
+// tellNotCarried says what pods do without if their network is an external runtime's: whoever sees their clients time out would look for
+// the cause for long. In another cluster it is that cluster's matter.
+func (s *Server) tellNotCarried(log *slog.Logger) {
+	if s.parts.api == nil {
+		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
+		return
+	}
+	log.Warn("with --container-runtime-endpoint nothing carries service addresses: programs in pods that look for the API server there, as every "+
+		"in-cluster client does, do not reach it, and packets to the service network may leave this machine; "+
+		"either route the first address of the service network to the server on this machine, or set KUBERNETES_SERVICE_HOST and _PORT in those pods to an address that it listens on",
+		"service-cidr", s.opts.ServiceCIDR, "server", s.parts.cluster.url)
 }
 
 // stopServices takes the way to a server that stops away. That to another machine's stays: so do the pods.

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
@@ -81,4 +82,24 @@ func TestCarryingIsTriedAgain(t *testing.T) {
 			t.Errorf("said %d times, want once:\n%s", n, log.String())
 		}
 	})
+}
+
+// RS-09: a server whose pods' network is an external runtime's says that nothing carries the services' addresses, and what to do; an agent
+// of another cluster leaves that to the cluster.
+func TestNotCarriedIsSaid(t *testing.T) {
+	for own, want := range map[bool]string{true: "level=WARN", false: "level=INFO"} {
+		var said strings.Builder
+		s := &Server{log: slog.New(slog.NewTextHandler(&said, nil)), opts: Options{ServiceCIDR: "10.96.0.0/12", RuntimeEndpoint: "unix:///run/x.sock"}}
+		s.parts.cluster.url = "https://127.0.0.1:6443"
+		if own {
+			s.parts.api = &api.Server{}
+		}
+		if err := s.startServices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text := said.String()
+		if !strings.Contains(text, want) || own != (strings.Contains(text, "KUBERNETES_SERVICE_HOST") && strings.Contains(text, "service-cidr=10.96.0.0/12")) {
+			t.Errorf("own API server %v: %s", own, text)
+		}
+	}
 }
