@@ -142,4 +142,5 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	evictionFlags(cmd, &o.Eviction)
 	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
+	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline, "give up pulling an image when its registry has sent nothing for this long")
 }

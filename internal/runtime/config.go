@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"time"
 )
 
 // Snapshotters a Config may name.
@@ -25,6 +26,8 @@ type Config struct {
 	// PodCIDRs are the networks pods get their addresses from: one IPv4, optionally one IPv6. Empty: no pod network
 	// is set up, and only pods on the host's network can run.
 	PodCIDRs []string
+	// PullProgress is how long a pull may go on without a byte of the registry; 0: a minute.
+	PullProgress time.Duration
 	// HostsDir is the registry configuration folder, laid out as containerd has it (<registry>/hosts.toml).
 	// Default: <DataDir>/registries.
 	HostsDir string
@@ -47,6 +50,9 @@ func (c Config) complete() (Config, error) {
 	c.DataDir = filepath.Clean(c.DataDir)
 	if c.DataDir == "/" {
 		return c, errors.New("data folder: / cannot be the data folder")
+	}
+	if c.PullProgress == 0 {
+		c.PullProgress = time.Minute
 	}
 	if c.HostsDir == "" {
 		c.HostsDir = filepath.Join(c.DataDir, "registries")

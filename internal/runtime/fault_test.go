@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -21,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -134,6 +137,54 @@ func TestMirror(t *testing.T) {
 	}
 	if _, err := pull("mirrored.invalid/library/nothere:1"); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("an image that is not there: %v", err)
+	}
+}
+
+// RS-05: a pull ends when its registry sends nothing for too long, whether it hangs at once or in the middle of a layer.
+func TestRegistryHangs(t *testing.T) {
+	dir := dataFolder(t)
+	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: time.Second, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	over := make(chan struct{})
+	good := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		layer := strings.Contains(req.URL.Path, "/half/blobs/sha256:") && req.Method == http.MethodGet
+		if strings.Contains(req.URL.Path, "/hang/manifests/") || layer {
+			if layer {
+				w.Header().Set("Content-Length", "100000")
+				_, _ = w.Write([]byte("x"))
+				_ = http.NewResponseController(w).Flush()
+			}
+			select {
+			case <-over:
+			case <-req.Context().Done():
+			}
+			return
+		}
+		good.ServeHTTP(w, req)
+	}))
+	defer server.Close()
+	defer close(over)
+	host := strings.TrimPrefix(server.URL, "http://")
+	push(t, host+"/half:1")
+	hosts := filepath.Join(r.config.HostsDir, host)
+	if err := os.MkdirAll(hosts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server.URL, server.URL)
+	if err := os.WriteFile(filepath.Join(hosts, "hosts.toml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/hang:1", "/half:1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err := criapi.NewImageServiceClient(r.Conn()).PullImage(ctx, &criapi.PullImageRequest{Image: &criapi.ImageSpec{Image: host + name}})
+		if ctx.Err() != nil || status.Code(err) != codes.Canceled {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
 	}
 }
 

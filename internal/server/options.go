@@ -87,8 +87,10 @@ type Options struct {
 	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
 	UnsafeSysctls    []string // patterns of sysctls that pods may set besides the safe ones
 	RegistryHostsDir string
-	Eviction         EvictionOptions
-	Flags            map[string]string // of the command, for /configz; nil: not shown
+	// PullProgressDeadline is how long the embedded runtime waits for a byte of an image before it gives a pull up.
+	PullProgressDeadline time.Duration
+	Eviction             EvictionOptions
+	Flags                map[string]string // of the command, for /configz; nil: not shown
 }
 
 // Defaults returns the options of `wherry server` without a flag.
@@ -105,8 +107,11 @@ func Defaults() Options {
 		Serving:       api.DefaultServing(),
 
 		SigningDuration: certificates.Longest,
-		Eviction:        defaultEviction(),
-		Snapshots:       defaultSnapshots(),
+
+		PullProgressDeadline: time.Minute,
+
+		Eviction:  defaultEviction(),
+		Snapshots: defaultSnapshots(),
 	}
 }
 
@@ -234,6 +239,9 @@ func (o Options) validateEtcd() error {
 func (o Options) validateRuntime() error {
 	if len(o.BridgeName) > 15 || strings.ContainsAny(o.BridgeName, "/ \t:") {
 		return fmt.Errorf("--bridge-name: %q is not an interface name (at most 15 characters, no / : or space)", o.BridgeName)
+	}
+	if o.PullProgressDeadline != 0 && o.PullProgressDeadline < time.Second {
+		return fmt.Errorf("--image-pull-progress-deadline: must be a second or more, not %s", o.PullProgressDeadline)
 	}
 	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
 		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)

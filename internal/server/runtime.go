@@ -49,7 +49,7 @@ func (s *Server) startRuntime(ctx context.Context) error {
 // runtimeConfig settles the pod network and writes it down, so that Purge finds it.
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
-	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, Logger: s.log.With("component", "runtime")}
+	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
 	groups, err := podCgroups(o.DataDir, o.CgroupDriver)
 	if err != nil {
 		return c, err

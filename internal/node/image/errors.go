@@ -104,6 +104,10 @@ func explain(ref imagename.Reference, withLogin bool, err error) *Error {
 		e.Message = fmt.Sprintf("image %s not found in %s", ref.Full, from)
 	case has("500 internal server error", "502 bad gateway", "503 service unavailable", "504 gateway"):
 		e.Message = fmt.Sprintf("%s has trouble of its own: %s", from, tail(text, "unexpected status"))
+	case code == codes.Canceled: // by the runtime: whoever asks for a pull and calls it off does not read this
+		e.Message = fmt.Sprintf("%s sent nothing for too long, so the pull of image %s was given up; check the registry and the network, or raise "+
+			"--image-pull-progress-deadline of wherry server (image_pull_progress_timeout of containerd)", from, ref.Given)
+		e.Err = errors.Join(errNetwork, err)
 	case code == codes.Unavailable, errors.Is(err, syscall.ECONNREFUSED):
 		e.Message = fmt.Sprintf("the container runtime does not answer, image %s was not pulled: %s", ref.Given, text)
 	default:

@@ -22,6 +22,7 @@ type flight struct {
 	done   chan struct{} // closed when result and err are set
 	cancel context.CancelFunc
 	riders int // guarded by Puller.mu
+	turn   *waiter
 
 	result pulled
 	err    error
@@ -40,12 +41,13 @@ func (p *Puller) pull(ctx context.Context, pod *corev1.Pod, ref imagename.Refere
 	f := p.flights[key]
 	if f == nil {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f = &flight{done: make(chan struct{}), cancel: cancel}
+		f = &flight{done: make(chan struct{}), cancel: cancel, turn: newWaiter()}
 		p.flights[key] = f
 		go p.fly(own, f, key, pod, ref, auths)
 	}
 	f.riders++
 	p.mu.Unlock()
+	p.turns.join(f.turn, turn{pod.Namespace, ref.Registry})
 
 	select {
 	case <-f.done:
@@ -76,13 +78,12 @@ func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod
 		f.cancel()
 		close(f.done)
 	}()
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		f.err = ctx.Err()
+	over, err := p.turns.wait(ctx, f.turn)
+	if err != nil {
+		f.err = err
 		return
 	}
+	defer over()
 	begin := time.Now()
 	f.result.id, f.err = p.try(ctx, pod, ref, auths)
 	f.result.took = time.Since(begin)

@@ -17,7 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// DefaultParallel is how many images are pulled at once when Config does not say.
+// DefaultParallel is how many images are pulled at once for a namespace when Config does not say.
 const DefaultParallel = 5
 
 // Config of a Puller. Images is required.
@@ -28,7 +28,7 @@ type Config struct {
 	PullSecrets func(ctx context.Context, pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error)
 	// DockerConfig is the path of the node's own docker config.json, read again at every pull; it need not exist. "": none.
 	DockerConfig string
-	// Parallel is the number of pulls at once; 0 means DefaultParallel.
+	// Parallel is the number of pulls at once for each namespace; 0 means DefaultParallel. One registry gets at most one less.
 	Parallel int
 	// Progress, if set, is told what happens, in the words of the kubelet's events. It must not block.
 	Progress func(Event)
@@ -47,7 +47,7 @@ type Event struct {
 // Puller gets images onto the node. Safe for concurrent use.
 type Puller struct {
 	cfg   Config
-	slots chan struct{}
+	turns *turns
 
 	mu      sync.Mutex
 	flights map[string]*flight
@@ -61,7 +61,7 @@ func New(cfg Config) *Puller {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Puller{cfg: cfg, slots: make(chan struct{}, cfg.Parallel), flights: map[string]*flight{}}
+	return &Puller{cfg: cfg, turns: &turns{parallel: cfg.Parallel}, flights: map[string]*flight{}}
 }
 
 // Ensure makes one attempt to have the container's image on the node as its pull policy says, and returns the runtime's id of

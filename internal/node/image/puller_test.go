@@ -308,9 +308,9 @@ func (w *world) waitRiders(t *testing.T, n int) {
 	}
 }
 
-// TestParallel proves PL-03: no more pulls at once than configured, and all get done.
+// TestParallel proves PL-03: no more pulls at once for a namespace than configured, and all get done.
 func TestParallel(t *testing.T) {
-	w := start(t, Config{Parallel: 2})
+	w := start(t, Config{Parallel: 3}) // two from one registry
 	var mu sync.Mutex
 	now, most := 0, 0
 	arrived, release := make(chan struct{}, 7), make(chan struct{})
