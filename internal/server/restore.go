@@ -143,12 +143,15 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 			if !replace {
 				return false, nil
 			}
-			// In one step, so that a power cut leaves one or the other.
-			if err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE); err != nil {
+			was := unused(to + stamp)
+			if err := exchange(from, to); err != nil {
 				return false, fmt.Errorf("putting %s in its place: %w", to, err)
 			}
-			r.Kept = append(r.Kept, to+stamp)
-			return true, os.Rename(from, to+stamp)
+			if err := os.Rename(from, was); err != nil { // what was there must not go with the working folder
+				return false, errors.Join(err, exchange(from, to))
+			}
+			r.Kept = append(r.Kept, was)
+			return true, nil
 		}
 		return true, os.Rename(from, to)
 	}
@@ -185,4 +188,20 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 	}
 	_, err = put("etcd", filepath.Join(o.DataDir, "etcd"), true) // last: with it, the restore is done
 	return err
+}
+
+// exchange swaps two paths in one step, so that a power cut leaves one or the other.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// unused is a path that nothing has: a second restore within a second keeps what it replaces, too.
+func unused(path string) string {
+	name := path
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", path, i)
+	}
 }
