@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ type storm struct {
 	now  [slots]*actor // who is wanted
 	all  []*actor
 	did  map[string]int
+
+	aside sync.WaitGroup // what goes on beside the storm: looks into pods, and processes that stand still for a while
+	fresh int            // descriptors of a server that has no pods
 }
 
 // actor is one pod that was ever created.
@@ -82,14 +86,17 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("CHAOS=%s CHAOS_SEED=%d", long, seed)
 	s := &storm{Space: srv.Space(t), t: t, rand: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
+	s.fresh = s.descriptors()
 	for i := range slots {
 		s.create(i)
 	}
 	s.blow(time.Now().Add(long))
+	s.aside.Wait()
 	t.Logf("after %d pods: %v", len(s.all), s.did)
 	s.calm()
 	s.judge()
 	s.leave()
+	s.flat()
 }
 
 // create puts a new pod into a slot.
@@ -120,12 +127,21 @@ func (s *storm) blow(until time.Time) {
 				s.t.Fatal(err)
 			}
 			server = time.Now().Add(time.Duration(5+s.rand.IntN(15)) * time.Second)
-		case n < 45:
+		case n < 35:
 			s.shoot("container", "up")
-		case n < 60:
+		case n < 48:
 			s.shoot("pause", "up")
-		case n < 70:
+		case n < 57:
 			s.shoot("shim", "up")
+		case n < 63:
+			s.stall()
+		case n < 66:
+			s.did["lose network"]++
+			if err := s.LoseNetwork(); err != nil {
+				s.t.Fatal(err)
+			}
+		case n < 74:
+			s.look()
 		default:
 			s.replace(s.rand.IntN(slots))
 		}

@@ -48,6 +48,15 @@ func (s *Server) PowerOff() error {
 		os.WriteFile(filepath.Join(f.dataDir, "runtime", "run", "boot-id"), []byte("the boot before\n"), 0o600))
 }
 
+// LoseNetwork takes the firewall table, the bridge and what is on it away from under a running server.
+func (s *Server) LoseNetwork() error {
+	f, err := s.footprint()
+	if err != nil {
+		return err
+	}
+	return f.unplug()
+}
+
 // Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors).
 func (s *Server) Processes(kind string) ([]int, error) {
 	f := footprint{dataDir: s.DataDir}
