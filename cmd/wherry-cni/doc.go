@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command wherry-cni is Wherry's CNI plug-in. containerd runs it for every pod sandbox; all it does is in
-// internal/runtime/network.
+// Command wherry-cni is Wherry's CNI plug-in. containerd runs it for every pod sandbox; the implementation
+// is in internal/runtime/network.
 package main

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit puts the requests of the API server on record, by the library's own means (k8s.io/apiserver/pkg/audit).
+// Package audit records the requests to the API server, using the library's own implementation (k8s.io/apiserver/pkg/audit).
 //
-// Options say where to; they are kube-apiserver's flags. Open makes a Recorder of them: the policy and the backend that the
-// server's handlers call. Without a policy file the built-in one holds (builtin.yaml): metadata of every request, of which what
-// is plain daily traffic (quiet.yaml) is kept only if it was refused. Package trail reads the log back.
+// Options say where to; they are kube-apiserver's flags. Open turns them into a Recorder: the policy and the backend that the
+// server's handlers call. Without a policy file the built-in policy applies (builtin.yaml): metadata of every request, with
+// routine traffic (quiet.yaml) kept only if it was refused. Package trail reads the log back.
 //
 // Its law: no secret gets into a record, whatever the policy says (redact.go); one record is bounded in size, since clients
-// write parts of it; and what was answered was recorded before, in the log's default mode, so that a killed server loses at
-// most the requests that were under way.
+// write parts of it; and in the log's default mode a request is recorded before it is answered, so that a killed server loses
+// at most the requests that were in progress.
 package audit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configz shows the configuration that is in effect, on the page /configz of the API server and of the node.
+// Package configz shows the configuration in effect, on the page /configz of the API server and of the node.
 //
 // [Flags] reads it from a command's flags, [Handler] serves it.
 //

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Web is the first-light example's main container: a web server for /site that ends on SIGTERM.
+// Web is the first-light example's main container: a web server for /site that exits on SIGTERM.
 package main

@@ -6,6 +6,6 @@
 // A Graph knows which pods are bound to which node, and what they refer to. Judge decides about a request before its body is
 // read; Restrict… decide about the object that would be written.
 //
-// Its law: what is not allowed is not; an answer that needs a pod which the graph does not know yet names it (Need), so that the
-// caller can look at the store. No context, no client, no lock, no clock.
+// Its law: whatever is not explicitly allowed is denied; if a decision needs a pod that the graph does not know yet, it names the pod
+// (Need), so that the caller can look it up in the store. No context, no client, no lock, no clock.
 package nodeauth

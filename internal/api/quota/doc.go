@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota decides what objects take of a ResourceQuota: Usage says what one object takes, Matches which quotas it concerns,
-// Count what all of them take together, Charge whether one more fits, Change whether one may become another.
+// Package quota decides what objects use of a ResourceQuota: Usage says what one object uses, Matches which quotas apply to it,
+// Count what all of them use together, Charge whether one more fits, Change whether one may be replaced by another.
 //
-// Its law: pure, and sidecars count as mains do (SC-16): a pod takes its effective requests and limits (SC-14). Pods that have
-// ended take nothing but their place in count/pods.
+// Its law: pure, and sidecars count like main containers (SC-16): a pod uses its effective requests and limits (SC-14). Pods that
+// have ended use nothing but their place in count/pods.
 package quota

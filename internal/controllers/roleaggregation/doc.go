@@ -4,5 +4,5 @@
 // those of all roles that it selects, at any time.
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles
 //
-// Its law: what rbac.Aggregate says is what the role has; a role without an aggregation rule is nobody's business but its author's.
+// Its law: a role has exactly what rbac.Aggregate says; roles without an aggregation rule are not touched.
 package roleaggregation

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit decides which node a pod goes to, and says why it goes to none.
+// Package fit decides which node a pod goes to, or says why it fits nowhere.
 //
-// A Node is a node object with the Placed pods on it; Decide looks at a pod and all nodes and answers a Decision. The
-// law: the answer follows from the arguments alone (no clock, client or memory), it changes none of them, and a
+// A Node is a node object with the Placed pods on it; Decide looks at a pod and all nodes and returns a Decision. The
+// law: the answer depends only on the arguments (no clock, client or memory), it changes none of them, and a
 // refusal is in the words of Kubernetes' scheduler, since people search for them.
 package fit
