@@ -66,9 +66,6 @@ func isCounted(k *kind) bool {
 	return k.namespaced && k.plural != "events" && k.plural != "leases" && k.plural != debugrun.Resource
 }
 
-// mayGrow: a service may come to take ports and load balancers when it changes. Nothing else takes more than it did when it was made.
-func mayGrow(k *kind) bool { return k.plural == "services" }
-
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
 func (q *quotas) follow(r *kindREST) {
 	r.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) { q.changed(obj) }

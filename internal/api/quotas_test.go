@@ -391,3 +391,42 @@ func TestQuotaScopes(t *testing.T) {
 		})
 	}
 }
+
+// TestQuotaOfBytes proves RS-03: a namespace is held to what its objects may take in the store: new ones, those that grow, and as many
+// as are made at once; what is deleted can be taken again.
+func TestQuotaOfBytes(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	newQuota(t, c, ns, hard("wherry.dev/stored-bytes", "1Mi"))
+	maps := c.CoreV1().ConfigMaps(ns)
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := maps.Create(t.Context(), sized(fmt.Sprint("m", i), 300_000), metav1.CreateOptions{}); err == nil {
+				made.Add(1)
+			} else if !apierrors.IsForbidden(err) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 3 {
+		t.Errorf("%d of 300 kB fit into 1 MiB", made.Load())
+	}
+	small, err := maps.Create(t.Context(), sized("small", 1000), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grown := sized("small", 300_000)
+	grown.ResourceVersion = small.ResourceVersion
+	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("one that grows: %v", err)
+	}
+	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=small"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("after the others were deleted: %v", err)
+	}
+}

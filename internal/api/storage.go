@@ -242,7 +242,7 @@ func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest
 // Update implements rest.Updater. A server-side apply may create, and so may a PUT of some kinds.
 func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
-	if r.quotas == nil || !mayCreate && !r.kind.rules.createOnUpdate && !mayGrow(r.kind) {
+	if r.quotas == nil {
 		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 	}
 	err = r.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {

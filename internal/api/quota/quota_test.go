@@ -3,6 +3,7 @@
 package quota
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +99,7 @@ func TestUsage(t *testing.T) {
 	}
 	svc := Usage(Item{Resource: corev1.Resource("services"), Object: &corev1.Service{Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeNodePort, Ports: make([]corev1.ServicePort, 2)}}})
+	delete(svc, StoredBytes)
 	if !Same(svc, list("count/services", "1", "services", "1", "services.nodeports", "2")) {
 		t.Errorf("service: %v", svc)
 	}
@@ -235,5 +237,33 @@ func TestChange(t *testing.T) {
 		case err != nil || !Same(used, list("services", "1", "services.nodeports", row.ports, "services.loadbalancers", "0")):
 			t.Errorf("%s: %v, %v", row.name, used, err)
 		}
+	}
+}
+
+// TestStoredBytes proves RS-03: a quota can limit what a namespace's objects take in the store, whatever their kind, ended pods too.
+func TestStoredBytes(t *testing.T) {
+	large := Item{Resource: corev1.Resource("configmaps"), Object: &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 10000)}}}
+	small := Item{Resource: corev1.Resource("configmaps"), Object: &corev1.ConfigMap{}}
+	q := settled(list("wherry.dev/stored-bytes", "15k"), list("wherry.dev/stored-bytes", "0"))
+	used, err := Charge(q, large)
+	if n := used[StoredBytes]; err != nil || n.Value() < 10000 || n.Value() > 10100 {
+		t.Fatalf("%s, %v", n.String(), err)
+	}
+	q.Status.Used = used
+	if _, err := Charge(q, large); err == nil || !strings.Contains(err.Error(), "exceeded quota: q, requested: wherry.dev/stored-bytes=") {
+		t.Errorf("a second one: %v", err)
+	}
+	if !Grows(large, small) || Grows(small, large) {
+		t.Error("what gets larger grows, and nothing else")
+	}
+	if _, err := Change(q, large, small); err == nil {
+		t.Error("one grows beyond the quota")
+	}
+	ended := item(with(podOf(nil, cpu("main", "1", "1")), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }))
+	if n := Usage(ended)[StoredBytes]; n.Value() == 0 {
+		t.Error("a pod that has ended takes nothing")
+	}
+	if Tracks(corev1.Resource("resourcequotas"), StoredBytes) {
+		t.Error("quotas count themselves, which changes them")
 	}
 }

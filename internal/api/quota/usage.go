@@ -20,6 +20,10 @@ const (
 	limitsPrefix   = "limits."
 )
 
+// StoredBytes is the entry of a quota for what a namespace's objects take in the store together. It counts every kind that has a count/
+// entry but quotas themselves, whose own status it changes.
+const StoredBytes corev1.ResourceName = "wherry.dev/stored-bytes"
+
 // Item is an object that quotas may count.
 type Item struct {
 	Resource schema.GroupResource
@@ -33,6 +37,9 @@ func IsCount(name corev1.ResourceName) bool { return strings.HasPrefix(string(na
 func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
 	if IsCount(name) {
 		return string(name) == countPrefix+r.String()
+	}
+	if name == StoredBytes {
+		return r != corev1.Resource("resourcequotas")
 	}
 	switch r {
 	case corev1.Resource("pods"):
@@ -61,6 +68,9 @@ func isCompute(name corev1.ResourceName) bool {
 func Usage(i Item) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	used := corev1.ResourceList{corev1.ResourceName(countPrefix + i.Resource.String()): one}
+	if Tracks(i.Resource, StoredBytes) {
+		used[StoredBytes] = *resource.NewQuantity(size(i.Object), resource.BinarySI)
+	}
 	switch obj := i.Object.(type) {
 	case *corev1.Pod:
 		if ended(obj) {
@@ -91,6 +101,14 @@ func Usage(i Item) corev1.ResourceList {
 		}
 	}
 	return used
+}
+
+// size is how many bytes an object takes in the store: all kinds of Kubernetes are stored as protocol buffers.
+func size(obj runtime.Object) int64 {
+	if o, ok := obj.(interface{ Size() int }); ok {
+		return int64(o.Size())
+	}
+	return 0
 }
 
 func ended(pod *corev1.Pod) bool {
