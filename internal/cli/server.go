@@ -7,12 +7,14 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/configz"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -138,6 +140,9 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "maximum CPU for a debug container, for example 500m; default: its pod's limit")
 	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "maximum memory for a debug container, for example 256Mi; default: its pod's limit")
 	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images allowed for debug containers, for example registry.example.com/tools/*; default: all")
+	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "", "for which images on the node a pod's pull secrets are verified: "+
+		strings.Join(pullrecord.Policies(), ", ")+" (default NeverVerifyPreloadedImages: those that pods have pulled)")
+	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil, "images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
 	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
 	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder")

@@ -29,6 +29,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/node/refs"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
@@ -55,6 +56,7 @@ type Agent struct {
 	serviceCache serviceCache
 	api          *httpapi.Server
 	execs        *imageexec.Execs // nil where the runtime cannot
+	pulls        *pullrecord.Store
 	evictor      *evictor
 	admission    *admission
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
@@ -96,7 +98,11 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
 		RecursiveReadOnly: a.recursive, Logger: c.Logger})
 	a.fresh = newRefresher(a)
-	puller := image.New(image.Config{Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
+	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
+		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
 		Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell})
@@ -142,6 +148,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.events.stop()
 	defer a.sources.Close()
 	defer a.figures.Close()
+	a.settlePulls(ctx)
 	if a.execs != nil {
 		if err := a.execs.Sweep(ctx); err != nil {
 			a.log.Warn("cleaning up image execs of an earlier process", "err", err)

@@ -21,6 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -56,7 +57,9 @@ type Config struct {
 	MinTLSVersion  uint16   // of the kubelet's API; 0: TLS 1.3
 	CipherSuites   []uint16 // of TLS 1.2; none: Go's
 
-	DebugCap    cgroup.Cap      // of each debug container
+	DebugCap cgroup.Cap // of each debug container
+	// VerifyPulls says for which images on the node pods must show their credentials.
+	VerifyPulls pullrecord.Policy
 	DebugImages image.AllowList // of debug containers; empty: all
 
 	UnsafeSysctls podspec.SysctlPatterns // that pods may set besides the safe ones

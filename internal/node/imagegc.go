@@ -14,6 +14,7 @@ import (
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/node/evict"
 	"github.com/wherryproject/wherry/internal/node/pressure"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -37,6 +38,7 @@ type imageKeeper struct {
 	runtime runtimeapi.RuntimeServiceClient
 	log     *slog.Logger
 	seen    map[string]evict.Image // what is remembered of each, by id
+	pulls   *pullrecord.Store      // who may use which of them
 	looked  time.Time
 }
 
@@ -70,12 +72,43 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 	}
 }
 
+// prune forgets who may use images that are gone.
+func (k *imageKeeper) prune(images []*runtimeapi.Image, at time.Time) {
+	present := map[string]bool{}
+	for _, i := range images {
+		present[i.GetId()] = true
+	}
+	if err := k.pulls.Prune(present, at); err != nil {
+		k.log.Warn("cannot remove records of the pulls of images that are gone", "err", err)
+	}
+}
+
+// settlePulls has pulls that an earlier process began known as what became of them, before any pod asks.
+func (a *Agent) settlePulls(ctx context.Context) {
+	images, err := a.cfg.CRI.Images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		a.log.Warn("cannot list images, so those of pulls that were cut off are pulled again", "err", err)
+		return
+	}
+	names := map[string]string{}
+	for _, i := range images.GetImages() {
+		for _, name := range slices.Concat(i.GetRepoTags(), i.GetRepoDigests()) {
+			names[name] = i.GetId()
+		}
+	}
+	if err := a.pulls.Settle(names, time.Now()); err != nil {
+		a.log.Warn("notes of image pulls that were cut off", "err", err)
+	}
+}
+
 // look brings seen up to date.
 func (k *imageKeeper) look(ctx context.Context, named []string) error {
+	before := time.Now()
 	images, err := k.images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		return err
 	}
+	k.prune(images.GetImages(), before)
 	containers, err := k.runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	if err != nil {
 		return err

@@ -54,6 +54,10 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--allowed-unsafe-sysctls: %w", err)
 	}
+	verifyPulls, err := o.verifyPulls()
+	if err != nil {
+		return err
+	}
 	minTLS, suites, err := o.Serving.TLS()
 	if err != nil {
 		return err
@@ -70,7 +74,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, DebugImages: debugImages, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
+		DebugCap: debugCap, DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {

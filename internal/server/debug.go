@@ -10,6 +10,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/image"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 )
 
 // debugCap reads what one debug container of this node may use at most (EC-19).
@@ -46,9 +47,19 @@ func (o Options) debugImages() (image.AllowList, error) {
 	return l, nil
 }
 
-// validateDebug checks the flags about debugging.
+// verifyPulls reads for which images on this node pods must show their credentials (RS-12).
+func (o Options) verifyPulls() (pullrecord.Policy, error) {
+	p, err := pullrecord.NewPolicy(o.PullVerification, o.PreloadedAllowlist)
+	if err != nil {
+		return p, fmt.Errorf("--image-pull-credentials-verification-policy, --preloaded-images-verification-allowlist: %w", err)
+	}
+	return p, nil
+}
+
+// validateDebug checks the flags about debugging and about who may use images.
 func (o Options) validateDebug() error {
 	_, err1 := o.debugCap()
 	_, err2 := o.debugImages()
-	return errors.Join(err1, err2)
+	_, err3 := o.verifyPulls()
+	return errors.Join(err1, err2, err3)
 }

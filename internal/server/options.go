@@ -87,6 +87,9 @@ type Options struct {
 	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
 	UnsafeSysctls    []string // patterns of sysctls that pods may set besides the safe ones
 	RegistryHostsDir string
+	// PullVerification is the kubelet's imagePullCredentialsVerificationPolicy, PreloadedAllowlist its preloadedImagesVerificationAllowlist.
+	PullVerification   string
+	PreloadedAllowlist []string
 	// PullProgressDeadline is how long the embedded runtime waits for a byte of an image before it gives a pull up.
 	PullProgressDeadline time.Duration
 	Eviction             EvictionOptions

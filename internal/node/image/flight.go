@@ -29,9 +29,11 @@ type flight struct {
 }
 
 type pulled struct {
-	id   string
-	size uint64        // bytes, 0 if unknown
-	took time.Duration // of the pull itself, without waiting for a slot
+	id    string
+	size  uint64        // bytes, 0 if unknown
+	took  time.Duration // of the pull itself, without waiting for a slot
+	known string        // the id that the runtime tells when it is asked for the image; some answer a pull with another
+	used  int           // which of the credentials the registry took; 0 also where there were none
 }
 
 // pull joins or starts the flight and waits for its end or the caller's.
@@ -85,38 +87,48 @@ func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod
 	}
 	defer over()
 	begin := time.Now()
-	f.result.id, f.err = p.try(ctx, pod, ref, auths)
+	f.result.id, f.result.used, f.err = p.try(ctx, pod, ref, auths)
 	f.result.took = time.Since(begin)
 	if f.err == nil {
-		// Only for the event: an image whose size cannot be had is an image all the same.
-		_, f.result.size, _ = p.inspect(ctx, ref)
+		// An image whose size cannot be had is an image all the same.
+		f.result.known, f.result.size, _ = p.inspect(ctx, ref)
+		if f.result.known == "" {
+			f.result.known = f.result.id
+		}
 	}
 }
 
 // try is Fetch for a pod.
-func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
-	return Fetch(ctx, p.cfg.Images, &runtimeapi.PullImageRequest{Image: spec(ref), SandboxConfig: sandboxOf(pod)}, ref, auths)
+func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, int, error) {
+	return fetch(ctx, p.cfg.Images, &runtimeapi.PullImageRequest{Image: spec(ref), SandboxConfig: sandboxOf(pod)}, ref, auths)
 }
 
 // Fetch pulls with one credential after the other until one does it; without any, anonymously. The error is an *Error, the last one's: the
 // credentials tried first are the most specific, and the reasons are mostly the same.
 func Fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
+	id, _, err := fetch(ctx, images, req, ref, auths)
+	return id, err
+}
+
+// fetch is Fetch, and tells which of the credentials did it.
+func fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest, ref imagename.Reference,
+	auths []*runtimeapi.AuthConfig) (id string, used int, err error) {
 	if len(auths) == 0 {
 		auths = []*runtimeapi.AuthConfig{nil}
 	}
 	var last *Error
-	for _, auth := range auths {
+	for i, auth := range auths {
 		req.Auth = auth
 		r, err := images.PullImage(ctx, req)
 		if err == nil {
-			return r.GetImageRef(), nil
+			return r.GetImageRef(), i, nil
 		}
 		last = explain(ref, auth != nil, err)
 		if ctx.Err() != nil || last.unreachable() {
 			break
 		}
 	}
-	return "", last
+	return "", 0, last
 }
 
 // sandboxOf tells the runtime for which pod it pulls; some choose storage or account by it.

@@ -26,7 +26,8 @@ type Keyring struct {
 }
 
 type entry struct {
-	host  string // may have * and ? within a label
+	from  *corev1.Secret // nil: the node's own
+	host  string         // may have * and ? within a label
 	port  string
 	path  string // "" or "/team/app"
 	login login
@@ -51,7 +52,7 @@ func (k *Keyring) AddSecret(s *corev1.Secret) error {
 		if !ok {
 			return fmt.Errorf("secret %s/%s has no key %s", s.Namespace, s.Name, corev1.DockerConfigJsonKey)
 		}
-		err = k.AddDockerConfig(data)
+		err = k.addConfig(data, s)
 	case corev1.SecretTypeDockercfg:
 		data, ok := s.Data[corev1.DockerConfigKey]
 		if !ok {
@@ -59,7 +60,7 @@ func (k *Keyring) AddSecret(s *corev1.Secret) error {
 		}
 		var logins map[string]login
 		if err = json.Unmarshal(data, &logins); err == nil {
-			err = k.add(logins)
+			err = k.add(logins, s)
 		}
 	default:
 		return fmt.Errorf("secret %s/%s is of type %s, which contains no registry credentials: create it with kubectl create secret docker-registry", s.Namespace, s.Name, s.Type)
@@ -71,7 +72,9 @@ func (k *Keyring) AddSecret(s *corev1.Secret) error {
 }
 
 // AddDockerConfig adds what a docker config.json holds under "auths". Credential helpers it names are not called.
-func (k *Keyring) AddDockerConfig(data []byte) error {
+func (k *Keyring) AddDockerConfig(data []byte) error { return k.addConfig(data, nil) }
+
+func (k *Keyring) addConfig(data []byte, from *corev1.Secret) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
@@ -81,7 +84,7 @@ func (k *Keyring) AddDockerConfig(data []byte) error {
 	if err := json.Unmarshal(data, &config); err != nil {
 		return fmt.Errorf("not a docker config: %w", err)
 	}
-	return k.add(config.Auths)
+	return k.add(config.Auths, from)
 }
 
 // AddFile adds the docker config in a file, which need not be there.
@@ -97,7 +100,7 @@ func (k *Keyring) AddFile(path string) error {
 }
 
 // add keeps what can be read and reports the first entry that cannot.
-func (k *Keyring) add(logins map[string]login) error {
+func (k *Keyring) add(logins map[string]login, from *corev1.Secret) error {
 	var first error
 	for key, l := range logins {
 		e, err := parseKey(key)
@@ -110,6 +113,7 @@ func (k *Keyring) add(logins map[string]login) error {
 			}
 			continue
 		}
+		e.from = from
 		k.entries = append(k.entries, e)
 	}
 	// The most specific first; maps have no order of their own.
@@ -182,6 +186,18 @@ const dockerHub = "index.docker.io"
 // not crossing a dot; the port must be the same; the path must be a prefix. Equal credentials come once.
 func (k *Keyring) For(ref imagename.Reference) []*runtimeapi.AuthConfig {
 	var out []*runtimeapi.AuthConfig
+	for _, e := range k.fitting(ref) {
+		out = append(out, e.login.auth())
+	}
+	return out
+}
+
+func (l login) auth() *runtimeapi.AuthConfig {
+	return &runtimeapi.AuthConfig{Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken}
+}
+
+// fitting are the entries that fit the image, one for equal credentials.
+func (k *Keyring) fitting(ref imagename.Reference) (out []entry) {
 	seen := map[login]bool{}
 	hosts := []string{ref.Registry}
 	if ref.Registry == "docker.io" {
@@ -192,8 +208,7 @@ func (k *Keyring) For(ref imagename.Reference) []*runtimeapi.AuthConfig {
 			continue
 		}
 		seen[e.login] = true
-		out = append(out, &runtimeapi.AuthConfig{Username: e.login.Username, Password: e.login.Password,
-			IdentityToken: e.login.IdentityToken, RegistryToken: e.login.RegistryToken})
+		out = append(out, e)
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/imagename"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -30,6 +31,10 @@ type Config struct {
 	DockerConfig string
 	// Parallel is the number of pulls at once for each namespace; 0 means DefaultParallel. One registry gets at most one less.
 	Parallel int
+	// Records has the image of another pod's pull asked for with the pod's own credentials, as Verify says; nil: whatever is on the node
+	// is for all pods.
+	Records *pullrecord.Store
+	Verify  pullrecord.Policy
 	// Progress, if set, is told what happens, in the words of the kubelet's events. It must not block.
 	Progress func(Event)
 	Logger   *slog.Logger
@@ -86,6 +91,7 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if imagename.IsID(c.Image) {
 		policy = corev1.PullNever // a registry knows no ids; it would be asked for a tag of a repository "sha256"
 	}
+	auths := sync.OnceValue(func() []credential { return p.credentials(ctx, pod, ref, say) })
 	if policy != corev1.PullAlways {
 		id, _, err := p.inspect(ctx, ref)
 		if ctx.Err() != nil {
@@ -95,9 +101,15 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 			say(corev1.EventTypeWarning, "InspectFailed", "Failed to inspect image %q: %v", c.Image, err)
 			return "", &Error{Reason: ImageInspectError, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to inspect image %q: %v", c.Image, err)}
 		}
-		if id != "" {
+		switch granted := id != "" && p.granted(ref, c.Image, id, auths); {
+		case granted:
 			say(corev1.EventTypeNormal, "Pulled", "Container image %q already present on machine and can be accessed by the pod", c.Image)
 			return id, nil
+		case id != "" && policy == corev1.PullNever:
+			message := fmt.Sprintf("Container image %q is present on the machine but cannot be accessed by the pod: with pull policy of Never its credentials cannot be verified; "+
+				"use IfNotPresent, with an imagePullSecret for %s", c.Image, ref.Registry)
+			say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
+			return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
 		}
 	}
 	if policy == corev1.PullNever {
@@ -113,10 +125,9 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		say(corev1.EventTypeWarning, ErrImageNeverPull, "%s", message)
 		return "", &Error{Reason: ErrImageNeverPull, Image: c.Image, Message: message}
 	}
-	auths := p.credentials(ctx, pod, ref, say)
-	begin := time.Now()
+	with, begin := auths(), time.Now()
 	say(corev1.EventTypeNormal, "Pulling", "Pulling image %q", c.Image)
-	got, err := p.pull(ctx, pod, ref, auths)
+	got, err := p.recorded(ctx, pod, ref, with)
 	if ctx.Err() != nil {
 		return "", cancelled(ctx, ref)
 	}
@@ -153,7 +164,7 @@ func spec(ref imagename.Reference) *runtimeapi.ImageSpec {
 
 // credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is told of
 // and passed over: the image may be public.
-func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, say func(kind, reason, format string, args ...any)) []*runtimeapi.AuthConfig {
+func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, say func(kind, reason, format string, args ...any)) []credential {
 	var ring, node Keyring
 	if p.cfg.PullSecrets != nil {
 		found, missing, err := p.cfg.PullSecrets(ctx, pod)
@@ -175,5 +186,9 @@ func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename
 			p.cfg.Logger.Warn("node's docker config cannot be used", "path", p.cfg.DockerConfig, "err", err)
 		}
 	}
-	return append(ring.For(ref), node.For(ref)...)
+	var all []credential
+	for _, e := range append(ring.fitting(ref), node.fitting(ref)...) {
+		all = append(all, credential{e.login.auth(), e.from})
+	}
+	return all
 }
