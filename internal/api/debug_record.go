@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,7 @@ import (
 func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec, started *metav1.Time) (*debugrun.DebugRun, error) {
 	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
 	spec.User = userName(ctx)
+	spec.Command, spec.Args = cutWords(spec.Command, maxKept), cutWords(spec.Args, maxKept)
 	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace}, Spec: spec}
 	run.Status.StartedAt = started
 	obj, err := d.records.Create(d.records.within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
@@ -33,6 +36,23 @@ func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.De
 		return nil, fmt.Errorf("record of a debug run in pod %s: %w", pod.Name, err)
 	}
 	return obj.(*debugrun.DebugRun), nil
+}
+
+// maxKept is how many bytes of a command, and of its arguments, a record keeps, as the audit log does: a command may be as long as an object,
+// and who may only debug could fill the store with records.
+const maxKept = 8 << 10
+
+// cutWords keeps the first bytes of some words, and says that it did.
+func cutWords(words []string, most int) []string {
+	for i, w := range words {
+		most -= len(w) + 1 // an empty one counts too
+		if most >= 0 {
+			continue
+		}
+		cut := strings.ToValidUTF8(w[:max(0, len(w)+1+most)], "") + "…(cut)"
+		return append(slices.Clone(words[:i]), cut)
+	}
+	return words
 }
 
 // tellTries bounds how often an event is written anew when others write it too.

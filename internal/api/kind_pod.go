@@ -106,6 +106,7 @@ func podGrace(pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if seconds < 0 {
 		seconds = 1
 	}
+	seconds = min(seconds, podspec.MostSeconds) // the library adds it to the time: more would have been over long ago
 	options.GracePeriodSeconds = &seconds
 	return true
 }

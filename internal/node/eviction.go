@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/evict"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/pressure"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Eviction is what an agent does when a resource runs out; the zero value holds pods to their own limits and does nothing else.
@@ -235,7 +236,7 @@ func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Dura
 	if grace < 0 {
 		grace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
 		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			grace = time.Duration(*s) * time.Second
+			grace = podspec.Seconds(*s)
 		}
 	}
 	e.log.Warn("evicting pod", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Read writes the log file at path to stdout and stderr as opts asks: follow, tailLines, sinceSeconds and sinceTime,
@@ -80,7 +82,7 @@ func newOutput(opts *corev1.PodLogOptions, stdout, stderr io.Writer) (*output, i
 	case opts.SinceTime != nil:
 		out.since = opts.SinceTime.Time
 	case opts.SinceSeconds != nil:
-		out.since = time.Now().Add(-time.Duration(*opts.SinceSeconds) * time.Second)
+		out.since = time.Now().Add(-podspec.Seconds(*opts.SinceSeconds))
 	}
 	lines := int64(-1)
 	if opts.TailLines != nil {

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Next decides what the pod needs now. It is a pure function of its input and does not keep or change it.
@@ -99,7 +101,7 @@ func graceOf(p *corev1.Pod) time.Duration {
 	if p.Spec.TerminationGracePeriodSeconds == nil {
 		return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 	}
-	return time.Duration(max(*p.Spec.TerminationGracePeriodSeconds, 0)) * time.Second
+	return podspec.Seconds(max(*p.Spec.TerminationGracePeriodSeconds, 0))
 }
 
 // deadline returns when activeDeadlineSeconds runs out (PL-11).
@@ -107,7 +109,7 @@ func deadline(p *corev1.Pod) (time.Time, bool) {
 	if p.Spec.ActiveDeadlineSeconds == nil || p.Status.StartTime == nil {
 		return time.Time{}, false
 	}
-	return p.Status.StartTime.Add(time.Duration(*p.Spec.ActiveDeadlineSeconds) * time.Second), true
+	return p.Status.StartTime.Add(podspec.Seconds(*p.Spec.ActiveDeadlineSeconds)), true
 }
 
 func (v *view) leftAt() time.Time {
@@ -128,7 +130,7 @@ func (v *view) deleteBy() time.Time {
 	if v.Heard.LeftAt.IsZero() {
 		return stored
 	}
-	grace := time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
+	grace := podspec.Seconds(*p.DeletionGracePeriodSeconds)
 	return v.Heard.LeftAt.Add(min(grace, stored.Sub(v.Heard.LeftAt))) // from LeftAt, which no change of the clock moves
 }
 

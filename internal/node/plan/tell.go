@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // killing is the event of a container's end, in the kubelet's words.
@@ -69,7 +71,7 @@ func (v *view) graceGiven() time.Duration {
 		return v.left.grace
 	}
 	if p := v.Pod; p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil {
-		return time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
+		return podspec.Seconds(*p.DeletionGracePeriodSeconds)
 	}
 	return graceOf(v.Pod)
 }

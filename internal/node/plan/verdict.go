@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // sentence is why a container that runs has to be stopped, and by when. The zero sentence lets it live.
@@ -46,7 +48,7 @@ func (v *view) graceAfter(p *corev1.Probe) time.Duration {
 	if p == nil || p.TerminationGracePeriodSeconds == nil {
 		return graceOf(v.Pod)
 	}
-	return time.Duration(*p.TerminationGracePeriodSeconds) * time.Second
+	return podspec.Seconds(*p.TerminationGracePeriodSeconds)
 }
 
 // verdictOn returns the verdict that m's attempt c was or is being killed for, if any. The call that carries it counts from when
