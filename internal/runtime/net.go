@@ -42,7 +42,7 @@ func (r *Runtime) Network() (network.Config, bool, error) { return r.config.Netw
 
 // prepareNetwork sets the pod network up and tells containerd of it.
 func (r *Runtime) prepareNetwork() error {
-	file := filepath.Join(r.dirs.cni, "10-wherry.conflist")
+	file := r.dirs.network()
 	c, wanted, err := r.config.Network()
 	if err != nil {
 		return err
@@ -66,6 +66,18 @@ func (r *Runtime) prepareNetwork() error {
 		return fmt.Errorf("pod network: %w", err)
 	}
 	return nil
+}
+
+// network is the file by which containerd is told of the pod network.
+func (d dirs) network() string { return filepath.Join(d.cni, "10-wherry.conflist") }
+
+// ToldNetwork is the pod network that the runtime of a data folder was told of at its last start; fs.ErrNotExist if there is none.
+func ToldNetwork(dataDir string) (network.Config, error) {
+	text, err := os.ReadFile(dirsOf(dataDir).network())
+	if err != nil {
+		return network.Config{}, err
+	}
+	return network.ParseConfList(text)
 }
 
 // tidyNetwork takes back addresses and devices of sandboxes that are gone, as a kill in the middle of making one

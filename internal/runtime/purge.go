@@ -138,6 +138,8 @@ func deleteContainers(ctx context.Context, d dirs) error {
 	for _, e := range entries {
 		g.Go(func() error {
 			if err := deleteContainer(ctx, d, root, e.Name()); err != nil {
+				// A damaged record would be in the way the next time too. The processes are found by their cgroups.
+				err = errors.Join(err, os.RemoveAll(filepath.Join(root, e.Name())))
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -152,7 +154,9 @@ func deleteContainers(ctx context.Context, d dirs) error {
 func deleteContainer(ctx context.Context, d dirs, root, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, filepath.Join(d.bin, bundle.Runc), "--root", root, "delete", "--force", id).CombinedOutput()
+	cmd := exec.CommandContext(ctx, filepath.Join(d.bin, bundle.Runc), "--root", root, "delete", "--force", id)
+	cmd.WaitDelay = time.Second // whatever else has its output
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("container %s: runc delete: %w: %s", id, err, strings.TrimSpace(string(out)))
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -54,7 +55,12 @@ func endForeign(ctx context.Context, dataDir string) error {
 	return unmountBelow(dataDir)
 }
 
+// endPodTime is how long an external runtime may take to end a pod: one that hangs must not keep a purge from ending.
+const endPodTime = 2 * time.Minute
+
 func endPod(ctx context.Context, c *cri.Client, uid string) error {
+	ctx, cancel := context.WithTimeout(ctx, endPodTime)
+	defer cancel()
 	list, err := c.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{
 		Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": uid}}})
 	if err != nil {

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,11 +29,14 @@ func Purge(ctx context.Context, dataDir string) error {
 	if err := endForeign(ctx, dataDir); err != nil {
 		return err
 	}
-	if err := runtime.Purge(ctx, dataDir); err != nil {
-		return err
-	}
+	rerr := runtime.Purge(ctx, dataDir)
 	if err := removeCgroups(ctx, dataDir); err != nil {
-		return err
+		return errors.Join(rerr, err)
+	}
+	if rerr != nil { // containers whose records are damaged have no processes now, and what was busy with those is not
+		if err := runtime.Purge(ctx, dataDir); err != nil {
+			return err
+		}
 	}
 	if err := teardownNetwork(dataDir); err != nil {
 		return err
@@ -116,16 +118,12 @@ func removeCgroups(ctx context.Context, dataDir string) error {
 }
 
 func teardownNetwork(dataDir string) error {
-	text, err := os.ReadFile(networkFile(dataDir))
+	n, err := readNetwork(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // an external runtime's network is not ours
 	}
 	if err != nil {
 		return err
-	}
-	var n podNetwork
-	if err := json.Unmarshal(text, &n); err != nil {
-		return fmt.Errorf("%s: %w", networkFile(dataDir), err)
 	}
 	c, wanted, err := runtime.Config{DataDir: dataDir, BridgeName: n.Bridge, PodCIDRs: n.CIDRs}.Network()
 	if err != nil || !wanted {

@@ -3,10 +3,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -55,7 +58,7 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 		return c, err
 	}
 	c.CgroupDriver = groups.Name()
-	bridge, subnet, err := network.Choose(o.DataDir)
+	bridge, subnet, err := network.Choose(o.DataDir, subnetBefore(o.DataDir, c.BridgeName))
 	if err != nil && len(c.PodCIDRs) == 0 {
 		return c, &Refusal{Code: 1, What: "no free pod network was found", Do: "choose one with --pod-cidr", Err: err}
 	}
@@ -79,6 +82,36 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 type podNetwork struct {
 	Bridge string   `json:"bridge"`
 	CIDRs  []string `json:"cidrs"`
+}
+
+// subnetBefore is the subnet that a folder's bridge had at the last start, as far as it is known; bridge is empty for the one by default.
+func subnetBefore(dataDir, bridge string) netip.Prefix {
+	n, err := readNetwork(dataDir)
+	if err != nil || len(n.CIDRs) != 1 || bridge != "" && bridge != n.Bridge {
+		return netip.Prefix{}
+	}
+	subnet, _ := netip.ParsePrefix(n.CIDRs[0]) // the zero value if it is not one
+	return subnet
+}
+
+// readNetwork reads what a data folder remembers of its network; when that was removed, what the runtime was told. The error is
+// fs.ErrNotExist if there is neither: a folder with an external runtime has none.
+func readNetwork(dataDir string) (n podNetwork, err error) {
+	text, err := os.ReadFile(networkFile(dataDir))
+	if err == nil {
+		if err = json.Unmarshal(text, &n); err == nil && n.Bridge != "" {
+			return n, nil
+		}
+		err = fmt.Errorf("%s: %w", networkFile(dataDir), cmp.Or(err, errors.New("it names no bridge")))
+	}
+	if c, cerr := runtime.ToldNetwork(dataDir); cerr == nil {
+		n = podNetwork{Bridge: c.Bridge}
+		for _, p := range c.CIDRs {
+			n.CIDRs = append(n.CIDRs, p.String())
+		}
+		return n, nil
+	}
+	return podNetwork{}, err
 }
 
 func networkFile(dataDir string) string { return filepath.Join(dataDir, "network.json") }

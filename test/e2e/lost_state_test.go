@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,13 +26,28 @@ import (
 // finds no record of.
 func TestLostRuntimeState(t *testing.T) {
 	t.Parallel()
-	for _, lost := range [][]string{{"run"}, {"root"}, {"run", "root"}} {
+	for _, tc := range []struct{ lost, purged []string }{
+		{[]string{"run"}, []string{"run/runc/k8s.io/*/state.json", "../network.json"}},
+		{[]string{"root"}, []string{"root"}},
+		{[]string{"run", "root"}, []string{"run", "root"}},
+	} {
+		lost := tc.lost
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
+			var whole footprint
+			t.Cleanup(func() { // after wherry purge, of which own knows less when network.json is gone
+				if left, err := whole.left(); err != nil || len(left) > 0 {
+					t.Errorf("RS-08 left on the machine after wherry purge: %v (%v)", left, err)
+				}
+			})
 			srv := own(t)
 			// In the end, when the space is gone: what is left then is wherry purge's, which own runs, with a look for traces.
 			t.Cleanup(func() {
 				srv.runIdle(t, "purged")
-				srv.loseRuntime(t, lost...)
+				var err error
+				if whole, err = srv.footprint(); err != nil {
+					t.Error(err)
+				}
+				srv.loseRuntime(t, tc.purged...)
 			})
 			s := srv.Space(t)
 			st := s.NewStage(t)
@@ -89,17 +105,29 @@ func (s *Server) actors(t *testing.T) []int {
 	return pids
 }
 
-// loseRuntime kills the server and removes folders of its runtime, with what is mounted there.
-func (s *Server) loseRuntime(t *testing.T, folders ...string) {
+// loseRuntime kills the server, removes folders of its runtime, with what is mounted there, and files; runc's records are emptied.
+func (s *Server) loseRuntime(t *testing.T, patterns ...string) {
 	t.Helper()
 	s.Kill()
-	for _, name := range folders {
-		dir := filepath.Join(s.DataDir, "runtime", name)
-		if err := unmountAll(dir); err != nil {
-			t.Fatal(err)
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(s.DataDir, "runtime", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: found %v (%v)", pattern, found, err)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
+		for _, path := range found {
+			info, err := os.Lstat(path)
+			switch {
+			case err != nil:
+			case info.IsDir():
+				err = errors.Join(unmountAll(path), os.RemoveAll(path))
+			case info.Name() == "state.json":
+				err = os.Truncate(path, 0)
+			default:
+				err = os.Remove(path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -127,6 +127,21 @@ func ConfList(c Config) []byte {
 	return append(out, '\n')
 }
 
+// ParseConfList is the way back from ConfList.
+func ParseConfList(text []byte) (Config, error) {
+	var list struct {
+		Plugins []json.RawMessage `json:"plugins"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return Config{}, fmt.Errorf("network configuration: %w", err)
+	}
+	if len(list.Plugins) != 1 {
+		return Config{}, fmt.Errorf("network configuration: %d plug-ins, want one", len(list.Plugins))
+	}
+	c, _, err := parseConf(list.Plugins[0])
+	return c, err
+}
+
 // parseConf reads what the runtime hands to the plug-in on standard input.
 func parseConf(stdin []byte) (Config, conf, error) {
 	var raw conf

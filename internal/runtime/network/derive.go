@@ -119,8 +119,8 @@ func otherRoutes(except string) ([]hostRoute, error) {
 }
 
 // Choose is Derive for this machine: it avoids the subnets in use, and keeps the one the server's bridge has already, as
-// pods outlive the server.
-func Choose(dataDir string) (bridge string, subnet netip.Prefix, err error) {
+// pods outlive the server; if somebody removed the bridge, the one that it had before, when that is known (else the zero value).
+func Choose(dataDir string, before netip.Prefix) (bridge string, subnet netip.Prefix, err error) {
 	bridge, _, err = Derive(dataDir, nil)
 	if err != nil {
 		return "", netip.Prefix{}, err
@@ -140,6 +140,9 @@ func Choose(dataDir string) (bridge string, subnet netip.Prefix, err error) {
 	taken, err := HostRoutes(bridge)
 	if err != nil {
 		return "", netip.Prefix{}, err
+	}
+	if before.IsValid() && before.Addr().Is4() && !taken(before) {
+		return bridge, before, nil
 	}
 	return Derive(dataDir, taken)
 }

@@ -437,12 +437,12 @@ func TestMissingFeaturesAreNamed(t *testing.T) {
 func TestChooseKeepsTheSubnetOfARunningBridge(t *testing.T) {
 	needRoot(t)
 	const dataDir = "/nowhere/choose"
-	bridge, subnet, err := Choose(dataDir)
+	bridge, subnet, err := Choose(dataDir, netip.Prefix{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	host(t, "wt-choose", subnet.String()) // somebody else takes it
-	_, second, err := Choose(dataDir)
+	_, second, err := Choose(dataDir, netip.Prefix{})
 	if err != nil || second == subnet {
 		t.Fatalf("%s %v although another bridge has it", second, err)
 	}
@@ -450,8 +450,17 @@ func TestChooseKeepsTheSubnetOfARunningBridge(t *testing.T) {
 	if err := Teardown(Config{Bridge: "wt-choose"}); err != nil {
 		t.Fatal(err)
 	}
-	if b, s, err := Choose(dataDir); err != nil || b != bridge || s != second {
+	if b, s, err := Choose(dataDir, netip.Prefix{}); err != nil || b != bridge || s != second {
 		t.Errorf("%s %s %v, want %s %s", b, s, err, bridge, second)
+	}
+	// RS-09: pods that run have addresses of the subnet that the bridge had before somebody removed it.
+	lose(t, bridge)
+	if _, s, err := Choose(dataDir, second); err != nil || s != second {
+		t.Errorf("after the bridge was removed: %s %v, want %s", s, err, second)
+	}
+	host(t, "wt-choose2", second.String())
+	if _, s, err := Choose(dataDir, second); err != nil || s == second {
+		t.Errorf("after somebody else took the subnet: %s %v", s, err)
 	}
 }
 

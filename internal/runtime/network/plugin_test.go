@@ -190,3 +190,16 @@ func BenchmarkPlugin(b *testing.B) {
 		})
 	}
 }
+
+// RS-07: what containerd was told of the network can be read back.
+func TestParseConfList(t *testing.T) {
+	c := Config{"wherry0", []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd00::/64")}, "/var/lib/wherry/network"}
+	if back, err := ParseConfList(ConfList(c)); err != nil || fmt.Sprint(back) != fmt.Sprint(c) {
+		t.Errorf("read back: %v, %v; want %v", back, err, c)
+	}
+	for _, bad := range []string{"", "{}", `{"plugins":[{}]}`, `{"plugins":[{},{}]}`} {
+		if c, err := ParseConfList([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %v", bad, c)
+		}
+	}
+}
