@@ -139,6 +139,11 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod network: one IPv4 and optionally one IPv6 subnet; default: a free /24 derived from the data folder")
 	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "maximum CPU for a debug container, for example 500m; default: its pod's limit")
 	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "maximum memory for a debug container, for example 256Mi; default: its pod's limit")
+	f.Int64Var(&o.DebugMaxPIDs, "debug-max-pids", 1024, "maximum number of processes and threads in a debug container or image exec; -1 for no limit but its pod's")
+	f.Int64Var(&o.PodMaxPIDs, "pod-max-pids", -1, "maximum number of processes and threads in a pod; -1 for no limit")
+	f.IntVar(&o.ImageExecs.Pod, "max-image-execs-per-pod", 16, "maximum number of image execs (wherry exec -m, wherry cp) in a pod at the same time; 0 for no limit")
+	f.IntVar(&o.ImageExecs.Namespace, "max-image-execs-per-namespace", 32, "maximum number of image execs in a namespace at the same time; 0 for no limit")
+	f.IntVar(&o.ImageExecs.Node, "max-image-execs", 64, "maximum number of image execs on this node at the same time; 0 for no limit")
 	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images allowed for debug containers, for example registry.example.com/tools/*; default: all")
 	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "", "for which images on the node a pod's pull secrets are verified: "+
 		strings.Join(pullrecord.Policies(), ", ")+" (default NeverVerifyPreloadedImages: those that pods have pulled)")

@@ -108,7 +108,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner, Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger,
-			Pod: a.podOf, Changed: a.changes.wait, Released: a.released})
+			Pod: a.podOf, Changed: a.changes.wait, Released: a.released, Limits: c.ImageExecs})
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)

@@ -57,7 +57,9 @@ type Config struct {
 	MinTLSVersion  uint16   // of the kubelet's API; 0: TLS 1.3
 	CipherSuites   []uint16 // of TLS 1.2; none: Go's
 
-	DebugCap cgroup.Cap // of each debug container
+	ImageExecs imageexec.Limits // how many image execs there may be at the same time
+	PodMaxPIDs int64            // as the cgroup driver has it, for /configz; 0: no limit
+	DebugCap   cgroup.Cap       // of each debug container
 	// VerifyPulls says for which images on the node pods must show their credentials.
 	VerifyPulls pullrecord.Policy
 	DebugImages image.AllowList // of debug containers; empty: all
@@ -75,6 +77,14 @@ type Config struct {
 	Features      *features.Gates   // nil: all at their defaults
 	Flags         map[string]string // as given, for /configz
 	Logger        *slog.Logger
+}
+
+// podPIDs is the limit of a pod's processes as the kubelet's configuration has it.
+func (c *Config) podPIDs() int64 {
+	if c.PodMaxPIDs <= 0 {
+		return -1
+	}
+	return c.PodMaxPIDs
 }
 
 // DefaultMaxPods is how many pods a node takes unless told otherwise.

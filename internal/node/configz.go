@@ -16,6 +16,7 @@ type kubeletConfig struct {
 	ClusterDomain         string            `json:"clusterDomain,omitempty"`
 	ClusterDNS            []string          `json:"clusterDNS,omitempty"`
 	MaxPods               int               `json:"maxPods"`
+	PodPidsLimit          int64             `json:"podPidsLimit"`
 	EvictionHard          map[string]string `json:"evictionHard"`
 	EvictionSoft          map[string]string `json:"evictionSoft,omitempty"`
 	EvictionSoftGrace     map[string]string `json:"evictionSoftGracePeriod,omitempty"`
@@ -35,7 +36,7 @@ type kubeletConfig struct {
 func (a *Agent) configz() http.Handler {
 	e := a.cfg.Eviction
 	k := kubeletConfig{
-		FeatureGates: a.cfg.Features.All(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS, MaxPods: a.cfg.MaxPods,
+		FeatureGates: a.cfg.Features.All(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS, MaxPods: a.cfg.MaxPods, PodPidsLimit: a.cfg.podPIDs(),
 		EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGrace: map[string]string{}, EvictionReclaim: map[string]string{},
 		EvictionTransition: e.Transition.String(), EvictionMaxPodGrace: int(e.MaxPodGrace / time.Second),
 		ImageGCHigh: e.Images.High, ImageGCLow: e.Images.Low, ImageMinimumGCAge: e.Images.MinAge.String(),

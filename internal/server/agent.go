@@ -30,7 +30,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		return err
 	}
 	o := s.opts
-	groups, err := podCgroups(o.DataDir, s.cgroupDriver(ctx))
+	groups, err := podCgroups(o.DataDir, s.cgroupDriver(ctx), o.PodMaxPIDs)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
+		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
 		Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) cgroupDriver(ctx context.Context) string {
 
 // podCgroups makes the driver of the pods' cgroups. Servers with other data folders than the default one have trees of
 // their own, so that they do not meet.
-func podCgroups(dataDir, driver string) (cgroup.Driver, error) {
+func podCgroups(dataDir, driver string, maxPIDs int64) (cgroup.Driver, error) {
 	host, err := cgroup.Detect()
 	if err != nil {
 		return nil, err
@@ -143,5 +143,5 @@ func podCgroups(dataDir, driver string) (cgroup.Driver, error) {
 		sum := sha256.Sum256([]byte(dataDir))
 		root = "wherry-" + hex.EncodeToString(sum[:4])
 	}
-	return cgroup.New(cgroup.Config{Host: host, Root: root})
+	return cgroup.New(cgroup.Config{Host: host, Root: root, Limits: cgroup.Limits{PodPIDs: max(maxPIDs, 0)}})
 }

@@ -24,7 +24,10 @@ func (o Options) debugCap() (cgroup.Cap, error) {
 	if least := resource.MustParse("4Mi"); !memory.IsZero() && memory.Cmp(least) < 0 {
 		return cgroup.Cap{}, fmt.Errorf("--debug-memory-limit: %s is too little for any container; give %s or more", o.DebugMemoryLimit, &least)
 	}
-	return cgroup.Cap{MilliCPU: cpu.MilliValue(), Memory: memory.Value()}, nil
+	if o.DebugMaxPIDs < -1 {
+		return cgroup.Cap{}, fmt.Errorf("--debug-max-pids: %d is not a number of processes; -1 means no limit", o.DebugMaxPIDs)
+	}
+	return cgroup.Cap{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), PIDs: max(o.DebugMaxPIDs, 0)}, nil
 }
 
 func quantity(flag, text, example string) (resource.Quantity, error) {
@@ -61,5 +64,9 @@ func (o Options) validateDebug() error {
 	_, err1 := o.debugCap()
 	_, err2 := o.debugImages()
 	_, err3 := o.verifyPulls()
-	return errors.Join(err1, err2, err3)
+	var err4 error
+	if o.PodMaxPIDs < -1 {
+		err4 = fmt.Errorf("--pod-max-pids: %d is not a number of processes; -1 means no limit", o.PodMaxPIDs)
+	}
+	return errors.Join(err1, err2, err3, err4)
 }

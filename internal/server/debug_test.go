@@ -20,6 +20,9 @@ func TestDebugFlags(t *testing.T) {
 	}{
 		{"EC-19 none", Options{}, cgroup.Cap{}, ""},
 		{"EC-19 both", Options{DebugCPULimit: "500m", DebugMemoryLimit: "256Mi"}, cgroup.Cap{MilliCPU: 500, Memory: 256 << 20}, ""},
+		{"EC-19 processes", Options{DebugMaxPIDs: 100}, cgroup.Cap{PIDs: 100}, ""},
+		{"EC-19 no limit of processes", Options{DebugMaxPIDs: -1}, cgroup.Cap{}, ""},
+		{"EC-19 no number of processes", Options{DebugMaxPIDs: -2}, cgroup.Cap{}, "--debug-max-pids: -2"},
 		{"EC-19 no quantity", Options{DebugCPULimit: "half"}, cgroup.Cap{}, `--debug-cpu-limit: "half" is not a quantity above 0`},
 		{"EC-19 nothing", Options{DebugMemoryLimit: "0"}, cgroup.Cap{}, `--debug-memory-limit: "0" is not a quantity above 0`},
 		{"EC-19 too little", Options{DebugMemoryLimit: "1Mi"}, cgroup.Cap{}, "--debug-memory-limit: 1Mi is too little"},

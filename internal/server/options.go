@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
+	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -82,10 +83,13 @@ type Options struct {
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
 	BridgeName       string
-	DebugCPULimit    string   // of each debug container, a quantity; empty: none
-	DebugMemoryLimit string   // of each debug container, a quantity; empty: none
-	DebugImageAllow  []string // patterns of images that debug containers may have; none: all
-	UnsafeSysctls    []string // patterns of sysctls that pods may set besides the safe ones
+	DebugCPULimit    string           // of each debug container, a quantity; empty: none
+	DebugMemoryLimit string           // of each debug container, a quantity; empty: none
+	DebugMaxPIDs     int64            // processes and threads of each debug container and image exec; 0 or -1: no limit
+	PodMaxPIDs       int64            // processes and threads of each pod; 0 or -1: no limit
+	ImageExecs       imageexec.Limits // at the same time
+	DebugImageAllow  []string         // patterns of images that debug containers may have; none: all
+	UnsafeSysctls    []string         // patterns of sysctls that pods may set besides the safe ones
 	RegistryHostsDir string
 	// PullVerification is the kubelet's imagePullCredentialsVerificationPolicy, PreloadedAllowlist its preloadedImagesVerificationAllowlist.
 	PullVerification   string

@@ -79,7 +79,7 @@ func ours(dataDir string) bool {
 // runtime has lost sight of them. The tree of the default folder is where a kubelet's pods are, too: there only what is known to
 // be ours goes.
 func removeCgroups(ctx context.Context, dataDir string) error {
-	groups, err := podCgroups(dataDir, "")
+	groups, err := podCgroups(dataDir, "", 0)
 	if err != nil {
 		return err
 	}

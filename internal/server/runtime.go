@@ -53,7 +53,7 @@ func (s *Server) startRuntime(ctx context.Context) error {
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
-	groups, err := podCgroups(o.DataDir, o.CgroupDriver)
+	groups, err := podCgroups(o.DataDir, o.CgroupDriver, o.PodMaxPIDs)
 	if err != nil {
 		return c, err
 	}

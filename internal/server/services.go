@@ -74,7 +74,7 @@ func (s *Server) startServices(ctx context.Context) error {
 
 // podsCgroup makes the cgroup of all pods, by which those on the host's network are known.
 func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
-	groups, err := podCgroups(s.opts.DataDir, s.cgroupDriver(ctx))
+	groups, err := podCgroups(s.opts.DataDir, s.cgroupDriver(ctx), s.opts.PodMaxPIDs)
 	if err != nil {
 		return network.Cgroup{}, err
 	}

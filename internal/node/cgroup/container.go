@@ -4,6 +4,7 @@ package cgroup
 
 import (
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +25,7 @@ type Node struct {
 type Cap struct {
 	MilliCPU int64
 	Memory   int64 // bytes
+	PIDs     int64 // processes and threads
 }
 
 // DebugResources decides what the runtime is asked to give a debug container, or the container of an image exec: nothing is
@@ -44,6 +46,9 @@ func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi
 		if node.V2 {
 			r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
 		}
+	}
+	if node.Debug.PIDs > 0 && node.V2 { // the CRI has no word for it; on v1 it is the driver's (LimitPIDs)
+		r.Unified["pids.max"] = strconv.FormatInt(node.Debug.PIDs, 10)
 	}
 	return r
 }

@@ -37,6 +37,9 @@ type Driver interface {
 	// EndPod kills what is in a pod's cgroup, and waits until it has ended: how many processes that were. It is for what its runtime
 	// knows nothing of; a pod that has no cgroup has no processes. One that cannot be ended within some seconds is an error.
 	EndPod(ctx context.Context, uid types.UID) (ended int, err error)
+	// LimitPIDs bounds the processes and threads of a container that has been started, by its id and its pod's cgroup parent. It is for
+	// cgroup v1: on v2, where it does nothing, the runtime is asked for it (DebugResources).
+	LimitPIDs(parent, container string, most int64) error
 	// HasPod tells whether anything of a pod's cgroup is there, in any hierarchy.
 	HasPod(uid types.UID) bool
 	// Teardown removes the cgroups of the classes and the root, for when the server is purged. Pods must be gone.

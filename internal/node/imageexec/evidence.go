@@ -60,11 +60,11 @@ func envText(vars []string) []byte {
 	return b.Bytes()
 }
 
-// logMost is how much of a container's log is shown, in bytes of its file: the end.
+// logMost is how much of a container's log is shown at most, in bytes of its file: the end.
 const logMost = 1 << 20
 
-// logEnd returns the end of a log file in CRI format, without what the format adds.
-func logEnd(file string) ([]byte, error) {
+// logEnd returns the end of a log file in CRI format, of so many bytes at most, without what the format adds.
+func logEnd(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func logEnd(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := max(0, info.Size()-logMost)
-	data, err := io.ReadAll(io.NewSectionReader(f, from, logMost))
+	from := max(0, info.Size()-most)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, most))
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,11 @@ func TestLogEnd(t *testing.T) {
 	if err := os.WriteFile(file, bytes.Repeat(line, 2*logMost/len(line)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	end, err := logEnd(file)
+	end, err := logEnd(file, logMost)
 	if err != nil || len(end) > logMost || len(end) < logMost/len(line)*10 || string(end[:11]) != "0123456789\n" {
 		t.Errorf("%d bytes, %v, beginning %.20q", len(end), err, end)
 	}
-	if _, err := logEnd(file + ".none"); !os.IsNotExist(err) {
+	if _, err := logEnd(file+".none", logMost); !os.IsNotExist(err) {
 		t.Errorf("a log that is not there: %v", err)
 	}
 }

@@ -55,6 +55,7 @@ type Config struct {
 	Changed func() <-chan struct{}
 	// Released is told that nobody looks at containers of a pod any more that somebody looked at.
 	Released func(types.UID)
+	Limits   Limits // how many there may be
 	Logger   *slog.Logger
 }
 
@@ -62,12 +63,16 @@ type Config struct {
 type Execs struct {
 	Config
 	mu   sync.Mutex
-	live map[string]bool // sessions, by id
-	held map[string]int  // how many sessions show a container, by its id
+	live map[string]owner // sessions, by id
+	held map[string]int   // how many sessions show a container, by its id
+	// writers are the sessions that have the layers of ended containers mounted to write to, by the container's id.
+	writers map[string]string
 }
 
 // New makes Execs. Nothing is touched before Sweep.
-func New(c Config) *Execs { return &Execs{Config: c, live: map[string]bool{}, held: map[string]int{}} }
+func New(c Config) *Execs {
+	return &Execs{Config: c, live: map[string]owner{}, held: map[string]int{}, writers: map[string]string{}}
+}
 
 // Holds tells whether a session shows the files of a container, which are not to go from under it.
 func (e *Execs) Holds(container string) bool {
@@ -86,7 +91,8 @@ func (e *Execs) Owns(uid types.UID) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.live[string(uid)]
+	_, ours := e.live[string(uid)]
+	return ours
 }
 
 // cleanTime bounds how long taking a session away may take, and calls of the runtime that are waited for though the client is
@@ -104,11 +110,17 @@ type Session struct {
 	container string // its id, when it is known
 	created   bool   // the runtime was asked for a container
 	sandbox   bool   // and for a temporary sandbox
+	below     string // the cgroup that the container's is in; "" where there are none
 	cgroup    bool   // the stand-in has a cgroup
 	closing   sync.Once
 
 	changing sync.Mutex // held while the container is started, and while it is removed
 	closed   bool       // guarded by changing
+
+	limit    time.Duration // how long the command may run; 0: as long as it likes
+	visiting bool          // the pod has ended: the command has a sandbox of its own
+	shares   int           // how many containers were there from the start
+	logged   int64         // bytes of logs that are shown
 
 	following // of what starts later
 }
@@ -122,13 +134,14 @@ func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Sessi
 	if err := e.Ops.Images.Allowed(ctx, e.Ops.Node.DebugImages, r.Image); err != nil { // nothing is asked of a registry (DC-13)
 		return nil, refuse(http.StatusForbidden, "image exec: %v", err)
 	}
-	if err := e.pull(ctx, pod, r); err != nil {
+	s := &Session{id: uuid.NewString(), e: e, req: r}
+	if err := e.begin(s.id, pod); err != nil {
 		return nil, err
 	}
-	s := &Session{id: uuid.NewString(), e: e, req: r}
-	e.mu.Lock()
-	e.live[s.id] = true
-	e.mu.Unlock()
+	if err := e.pull(ctx, pod, r); err != nil {
+		s.Close()
+		return nil, err
+	}
 	if err := s.prepare(ctx, pod); err != nil {
 		s.Close()
 		return nil, err
@@ -162,6 +175,7 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	s.notes = append(s.notes, p.Notes...)
+	s.visiting = p.Box == nil
 	if s.tree, err = makeTree(filepath.Join(s.e.Folder, s.id)); err != nil {
 		return err
 	}
@@ -174,12 +188,15 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 	}
 	show, left := choose(pod, seen)
 	s.notes = append(s.notes, left...)
+	s.shares = len(show)
 	s.user, s.uid = int(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue()), pod.UID
 	for _, c := range show {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.show(ctx, pod, c, c.Name)
+		if err := s.show(ctx, pod, c, c.Name); err != nil {
+			return err
+		}
 	}
 	if err := s.writeNotes(s.user); err != nil {
 		return err
@@ -211,14 +228,18 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p
 	return c, nil
 }
 
-// show makes a container's files and what is known of it visible as /c/<as>. What cannot be had is noted (IX-10).
-func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string) {
+// show makes a container's files and what is known of it visible as /c/<as>. What cannot be had is noted (IX-10); the error is of files
+// that cannot be written to, as was asked for, because somebody else does.
+func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string) error {
 	s.hold(c.ID, as)
 	files, err := s.e.Runtime.Files(ctx, c.ID)
 	if err == nil {
 		var notes []string
-		notes, err = s.tree.show(ctx, as, files, s.req.Writable)
+		notes, err = s.tree.show(ctx, as, s.alone(c.ID, files), s.req.Writable)
 		s.notes = append(s.notes, notes...)
+	}
+	if errors.Is(err, errWritten) {
+		return refuse(http.StatusConflict, "container %s: %v; wait until that has ended, or read only", c.Name, errWritten)
 	}
 	if err != nil {
 		s.note("container %s is left out: %v", c.Name, err)
@@ -236,8 +257,10 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 	}
 	text, err := statusJSON(c)
 	write("status.json", text, err)
-	text, err = logEnd(s.e.Ops.Logs.File(pod, c.Name, c.Attempt))
+	text, err = logEnd(s.e.Ops.Logs.File(pod, c.Name, c.Attempt), logShare(s.shares, s.logged))
+	s.logged += int64(len(text))
 	write("log", text, err)
+	return nil
 }
 
 func (s *Session) note(format string, args ...any) {

@@ -46,6 +46,9 @@ func (s *Session) release() {
 		if s.e.held[id]--; s.e.held[id] <= 0 {
 			delete(s.e.held, id)
 		}
+		if s.e.writers[id] == s.id {
+			delete(s.e.writers, id)
+		}
 	}
 	s.e.mu.Unlock()
 	if len(s.ids) > 0 && s.e.Released != nil {
@@ -65,13 +68,17 @@ func (s *Session) follow() {
 	s.cancel, s.done = cancel, make(chan struct{})
 	go func() {
 		defer close(s.done)
-		for later := 0; later < maxLater; {
+		for later := 0; ; {
 			changed := s.e.Changed()
 			pod := s.e.Pod(s.uid)
+			if s.visiting && (pod == nil || pod.DeletionTimestamp != nil) {
+				go s.Close() // it waits for this
+				return
+			}
 			if pod == nil {
 				return
 			}
-			if s.news(pod) {
+			if later < maxLater && s.news(pod) {
 				later += s.showLater(ctx, pod)
 			}
 			select {
@@ -119,7 +126,9 @@ func (s *Session) showLater(ctx context.Context, pod *corev1.Pod) (n int) {
 		if s.names[as] {
 			as = fmt.Sprintf("%s.%d", c.Name, c.Attempt)
 		}
-		s.show(ctx, pod, c, as)
+		if err := s.show(ctx, pod, c, as); err != nil {
+			s.note("%v", err)
+		}
 		n++
 	}
 	if n > 0 {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,11 +31,16 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	var box *runtimeapi.PodSandboxConfig
 	var id string
 	var ips []string
+	s.below = s.parent(pod)
 	if p.Box != nil {
 		id, ips = p.Box.ID, p.Box.IPs
 		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node, LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod)})
 	} else {
 		var err error
+		s.below = s.parent(standIn(pod, s.id))
+		if d := pod.Spec.ActiveDeadlineSeconds; d != nil { // nothing of a pod lasts longer
+			s.limit = time.Duration(min(*d, math.MaxInt32)) * time.Second
+		}
 		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id)); err != nil {
 			return fmt.Errorf("creating a sandbox for the command: %s", cri.Message(err))
 		}
@@ -112,6 +119,9 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	defer s.Close()
 	s.tell(streams)
 	s.follow()
+	if limit := s.limit; limit > 0 {
+		defer time.AfterFunc(limit, s.Close).Stop()
+	}
 	if err := s.start(ctx); err != nil {
 		text := cri.Message(err)
 		if code := startCode(text); code != 0 {
@@ -146,6 +156,9 @@ func (s *Session) start(ctx context.Context) error {
 	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
 	_, err := s.e.Ops.CRI.Runtime.StartContainer(calls, &runtimeapi.StartContainerRequest{ContainerId: s.container})
+	if err == nil && s.below != "" {
+		err = s.e.Ops.Cgroups.LimitPIDs(s.below, s.container, s.e.Ops.Node.Cgroup.Debug.PIDs)
+	}
 	return err
 }
 

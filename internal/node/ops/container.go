@@ -75,12 +75,25 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 		}
 		return &fail{reasonRun, errors.New(cri.Message(err))}
 	}
+	if c.kind == podspec.Ephemeral {
+		r.limitPIDs(t.Pod, t.Container, id)
+	}
 	if r.Started != nil {
 		r.Started(t.Pod, t.Container, t.Attempt, id)
 	}
 	tell(corev1.EventTypeNormal, "Started", "Container started")
 	r.Logs.link(t.Pod, t.Container, id, t.Attempt)
 	return nil
+}
+
+// limitPIDs bounds the processes of a debug container where the CRI cannot (EC-19). One whose limit cannot be set runs with its pod's.
+func (r *Runner) limitPIDs(pod *corev1.Pod, container, id string) {
+	if r.Cgroups == nil {
+		return
+	}
+	if err := r.Cgroups.LimitPIDs(r.Cgroups.ParentOf(pod), id, r.Node.Cgroup.Debug.PIDs); err != nil {
+		r.Logger.Warn("a debug container has no limit of processes of its own", "pod", pod.Name, "container", container, "err", err)
+	}
 }
 
 // existing returns the id of the attempt if it was created before, by a call that was cut off.
