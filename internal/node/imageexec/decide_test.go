@@ -122,6 +122,7 @@ func TestPlaceOf(t *testing.T) {
 	gone := []plan.Sandbox{{ID: "old", Attempt: 0}}
 	main := running("m0", "main", 0)
 	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }
+	over := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 	share := func(p *corev1.Pod) { yes := true; p.Spec.ShareProcessNamespace = &yes }
 	for name, c := range map[string]struct {
 		pod    *corev1.Pod
@@ -140,6 +141,8 @@ func TestPlaceOf(t *testing.T) {
 		"being deleted, still up":  {pod: testPod(deleted), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, box: "box"},
 		"being deleted, down":      {pod: testPod(deleted), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, status: http.StatusConflict},
 		"ended":                    {pod: testPod(), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, note: "sandbox is gone"},
+		"ended, still up":          {pod: testPod(over), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, note: "sandbox is gone"},
+		"ended, but one runs":      {pod: testPod(over), seen: plan.Seen{Sandboxes: box, Containers: []plan.Container{main}}, box: "box"},
 		"ended, with a target":     {pod: testPod(), seen: plan.Seen{Sandboxes: gone, Containers: []plan.Container{exited("m0", "main", 0, 1)}}, target: "main", note: "main is not running"},
 		"nothing was ever there":   {pod: testPod(), status: http.StatusConflict},
 		"up but nothing has run":   {pod: testPod(), seen: plan.Seen{Sandboxes: box}, box: "box"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,7 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 		}
 	}
 	switch {
-	case p.Box != nil && p.Box.Ready:
+	case p.Box != nil && p.Box.Ready && !leaving(pod, seen):
 	case pod.DeletionTimestamp != nil:
 		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is already gone", pod.Name)
 	case len(seen.Containers) == 0:
@@ -70,6 +71,12 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("container %s is not running: the command does not see its processes", target))
 	return p, nil
+}
+
+// leaving tells whether a pod has ended, so that its sandbox is going to be stopped at any moment.
+func leaving(pod *corev1.Pod, seen plan.Seen) bool {
+	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return over && pod.DeletionTimestamp == nil && !slices.ContainsFunc(seen.Containers, func(c plan.Container) bool { return c.Running() })
 }
 
 // standIn is the pod that a temporary sandbox is made of: like the pod, but nobody takes it for the pod, and its host ports
