@@ -4,7 +4,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -37,15 +36,6 @@ type load struct {
 
 func newLoad(w *world, seed uint64) *load {
 	return &load{w: w, rng: rand.New(rand.NewPCG(seed, 3)), asked: map[string]int64{}, told: map[string]int64{}, pods: map[string]bool{}, unsure: map[string]bool{}}
-}
-
-// refused says whether an error means for certain that nothing was done.
-func refused(err error) bool {
-	var s apierrors.APIStatus
-	if !errors.As(err, &s) {
-		return false
-	}
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }
 
 // count writes ever higher numbers into one ConfigMap, and holds what it reads against what it was told (RS-07).
