@@ -117,6 +117,7 @@ func withOIDC(t *testing.T, p *provider, dir, prefix string, a api.Authenticatio
 }
 
 // Identity: the OIDC flags, against a real provider.
+// ATTACK C35.
 func TestOIDC(t *testing.T) {
 	p := newProvider(t)
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 
 // TestRecordsAreBounded (RS-01): a record of a debug run keeps the beginning of its command, however long that is and however many words
 // it has.
+// ATTACK B14.
 func TestRecordsAreBounded(t *testing.T) {
 	for name, words := range map[string][]string{
 		"one long word": {"sh", "-c", strings.Repeat("ä", 450000)},

@@ -156,6 +156,7 @@ func serve(t testing.TB, cfg api.Config) (*api.Server, func()) {
 }
 
 // The same server code works on an etcd of another process, over TLS with a client certificate, and finds its data again.
+// ATTACK C35.
 func TestExternalEtcd(t *testing.T) {
 	cfg := externalEtcd(t)
 	s, stop := serve(t, cfg)

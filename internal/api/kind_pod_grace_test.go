@@ -12,6 +12,7 @@ import (
 )
 
 // TestPodGraceIsBounded (RS-01): the longest grace ends in the future; added to the time as it was it ended long ago, and the pod was killed.
+// ATTACK B18.
 func TestPodGraceIsBounded(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: new(int64(math.MaxInt64))}}
 	for _, given := range []*int64{nil, new(int64(math.MaxInt64))} {

@@ -65,6 +65,7 @@ func asStatus(err error, to *apierrors.APIStatus) (ok bool) {
 
 // TestFullStore proves RS-03: into a full store nobody can put more, deletions of every kind and what the node says of them get through,
 // and when objects are gone it takes everything again. Before, the first object too many ended all writes for ever.
+// ATTACK B10.
 func TestFullStore(t *testing.T) {
 	c, node := smallStore(t)
 	ctx := t.Context()

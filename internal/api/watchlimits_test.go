@@ -33,6 +33,7 @@ func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http
 }
 
 // A client of a watch that takes nothing is cut off.
+// ATTACK B6.
 func TestStalledWatch(t *testing.T) {
 	ended := make(chan error, 1)
 	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: map[string]int{}}, &user.DefaultInfo{Name: "jane"}, "watch",

@@ -45,6 +45,7 @@ func read(t *testing.T, path string) (entries []trail.Entry) {
 
 // TestStrangersAreSummed (RS-04): what clients without an identity are refused is counted, in a log of its own; whatever they send, what
 // others did stays where it is.
+// ATTACK B8.
 func TestStrangersAreSummed(t *testing.T) {
 	dir := t.TempDir()
 	o := Defaults()
@@ -97,6 +98,7 @@ func TestStrangersAreSummed(t *testing.T) {
 
 // TestSharesOfTheLog (RS-04): a user who writes without end pushes out nothing that others did; nor do a namespace's service accounts, of
 // which there may be any number.
+// ATTACK B8.
 func TestSharesOfTheLog(t *testing.T) {
 	dir := t.TempDir()
 	o := Defaults()

@@ -194,6 +194,7 @@ func TestNamespaceContent(t *testing.T) {
 }
 
 // TestNamespaceDeletion: PL-10, pods end with their grace before the rest goes.
+// ATTACK C33.
 func TestNamespaceDeletion(t *testing.T) {
 	client := start(t)
 	ctx := context.Background()

@@ -56,6 +56,7 @@ func boats(t *testing.T) {
 }
 
 // TestNamespaceWithCustomResources: PL-10, custom resources go with their namespace, and hold it as long as they have finalizers.
+// ATTACK C33.
 func TestNamespaceWithCustomResources(t *testing.T) {
 	client := start(t)
 	ctx := context.Background()

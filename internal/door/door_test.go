@@ -89,6 +89,7 @@ func (c *client) gone(t *testing.T) {
 
 // TestQuietStrangersGo (RS-01): a crowd that shows no credentials is kept small; known users' connections live on, idle or not, and whoever
 // comes gets in.
+// ATTACK B12.
 func TestQuietStrangersGo(t *testing.T) {
 	p := newPort(t, Config{Limits: crowd.Limits{Strangers: 4, PerAddress: 4, Known: 4}})
 	idle, busy := p.dial(t), p.dial(t)
@@ -166,6 +167,7 @@ func (f *failing) Accept() (net.Conn, error) {
 }
 
 // TestNoDescriptors (RS-01): for want of descriptors quiet connections are closed, and the next is accepted at once.
+// ATTACK B12.
 func TestNoDescriptors(t *testing.T) {
 	short := false
 	d := New(Config{Limits: crowd.LimitsFor(1000, 100), Short: func() bool { return short }})

@@ -120,6 +120,7 @@ func TestRotation(t *testing.T) {
 }
 
 // Identity: an end that was cut off is brought to its end, and told, by doing it again: nobody takes it for done before.
+// ATTACK C30.
 func TestFinishCutOff(t *testing.T) {
 	dir := t.TempDir()
 	load(t, dir)
@@ -142,6 +143,7 @@ func TestFinishCutOff(t *testing.T) {
 }
 
 // Identity: a rotation that is cut off at any of its writes leaves a folder that loads, with a CA that is trusted.
+// ATTACK C30.
 func TestRotationCutOff(t *testing.T) {
 	for name, undo := range map[string]func(dir string, old, next []byte) error{
 		"before the key": func(dir string, old, next []byte) error {

@@ -14,6 +14,7 @@ import (
 )
 
 // RS-07: an authority that has expired, or is not valid yet, says so, and a rotation puts a good one in its place.
+// ATTACK C26.
 func TestExpiredAuthority(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,6 +61,7 @@ func TestExpiredAuthority(t *testing.T) {
 }
 
 // RS-07: when the authority nears its end and passes it, renewing what cannot last longer is tried ever more seldom, not each second.
+// ATTACK C26.
 func TestRenewingBacksOffAtTheAuthoritysEnd(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

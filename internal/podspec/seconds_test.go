@@ -9,6 +9,7 @@ import (
 )
 
 // TestSeconds (RS-01): no number of seconds becomes a duration of the other sign, nor does the sum of two.
+// ATTACK B18.
 func TestSeconds(t *testing.T) {
 	for n, want := range map[int64]time.Duration{0: 0, 30: 30 * time.Second, -1: -time.Second, math.MaxInt32: math.MaxInt32 * time.Second} {
 		if got := Seconds(n); got != want {

@@ -291,6 +291,7 @@ func TestAttachStdinOnce(t *testing.T) {
 
 // A client that takes nothing holds up the container once the ring is full, and nobody else is harmed when it has gone: the log
 // and other clients have every line once, a client that comes later is told what it misses.
+// ATTACK B6.
 func TestAttachSlowClient(t *testing.T) {
 	r := start(t, dataFolder(t))
 	importBox(t, r)

@@ -141,6 +141,7 @@ func TestMirror(t *testing.T) {
 }
 
 // RS-05: a pull ends when its registry sends nothing for too long, whether it hangs at once or in the middle of a layer.
+// ATTACK B16.
 func TestRegistryHangs(t *testing.T) {
 	dir := dataFolder(t)
 	r, err := Start(t.Context(), Config{DataDir: dir, PullProgress: time.Second, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})

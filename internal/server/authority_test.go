@@ -13,6 +13,7 @@ import (
 )
 
 // RS-07: a server whose CA has expired, or is not valid yet, does not start, and says what to do; after that it does.
+// ATTACK C26.
 func TestCheckAuthority(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

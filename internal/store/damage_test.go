@@ -56,6 +56,7 @@ func written(t *testing.T) string {
 
 // RS-07, RS-08: every damage to a store's files ends its start with words that name the file, say what is lost and, where the objects
 // are still there, which file has them; in time, and without ending the process.
+// ATTACK C8, C9, C10, C11, C12.
 func TestDamage(t *testing.T) {
 	whole := written(t)
 	db, wals := inspect.DatabaseFile(""), filepath.Join("member", "wal")

@@ -120,6 +120,7 @@ func TestFullOfHistory(t *testing.T) {
 }
 
 // RS-03: a store full of objects takes deletions, and, once they are gone, everything. Old code: never again.
+// ATTACK B10.
 func TestFullOfObjects(t *testing.T) {
 	e, c := small(t)
 	untilRefused(t, c, func(i int) string { return fmt.Sprint("k/", i) })

@@ -70,6 +70,7 @@ func TestKeepsData(t *testing.T) {
 }
 
 // A second server on the folder is told so, once the first has had its time to end.
+// ATTACK C18.
 func TestSecondServerIsTold(t *testing.T) {
 	dir := t.TempDir()
 	e, c := start(t, dir)

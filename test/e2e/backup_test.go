@@ -43,6 +43,7 @@ func (k *kit) manage(args ...string) string {
 
 // RS-14, RS-07, RS-08: a backup taken while pods run, a store that is damaged afterwards, and the way back that the refusal names: the pods go
 // on as they were, containers and all, and what came after the backup is gone.
+// ATTACK C10.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
@@ -97,6 +98,7 @@ func TestBackupAndRestore(t *testing.T) {
 
 // RS-07, RS-14: running pods are never ended because the store is empty, or in an older state: the start is refused until somebody says what
 // is to become of them, and they can be had back as they were.
+// ATTACK C14.
 func TestPodsThatTheStoreDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	srv := own(t)

@@ -53,6 +53,7 @@ func (r Result) exits(code int) Result {
 }
 
 // A server that cannot start says what is in the way and what to do, ends with a code of its own, and has changed nothing.
+// ATTACK C18.
 func TestBadServer(t *testing.T) {
 	t.Parallel()
 	world(t)

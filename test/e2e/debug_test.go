@@ -240,6 +240,7 @@ func TestDebugRunsAgain(t *testing.T) {
 // TestDebugServerRestarts: debug containers live on when the server is killed or stopped, and are not started again, nor is one that
 // has ended (EC-11), and are left alone when the feature gate is switched off (EC-24); with their sandbox they end, and a new one does not bring them back (EC-13, PID-06).
 // On the way: the cap and the allow-list (EC-18, EC-19, DC-13).
+// ATTACK C4.
 func TestDebugServerRestarts(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{Args: []string{"--debug-memory-limit", "32Mi", "--debug-cpu-limit", "200m", "--debug-image-allow", "wherry.test/*,example.com/tools/**"}})

@@ -20,6 +20,7 @@ import (
 // Thousands of connections on which nobody ever says a word, many times what the server may have open, from several addresses and to both
 // of its ports, keep nobody out: those who come with credentials are served, from an attacker's address too, watches go on, and the
 // server has files left to open (RS-01).
+// ATTACK B12.
 func TestCrowdAtTheDoors(t *testing.T) {
 	t.Parallel()
 	world(t)

@@ -21,6 +21,7 @@ import (
 
 // A server that keeps its objects in an etcd of its own process, behind TLS with client certificates, runs pods like any other,
 // also after it was killed; and without that etcd it says what it cannot reach.
+// ATTACK C35.
 func TestExternalEtcd(t *testing.T) {
 	t.Parallel()
 	world(t)

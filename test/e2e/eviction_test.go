@@ -181,6 +181,7 @@ func onSmallDisk(t *testing.T, size string, args ...string) *Server {
 
 // TestEvictionDisk: PL-13 on a disk that gets full what ended pods left goes first, then the pod that has written most; the images of
 // the others, and those that no registry has, stay. New pods are refused while it lasts.
+// ATTACK C15.
 func TestEvictionDisk(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

@@ -153,6 +153,7 @@ func (d *debian) load(t *testing.T) {
 // An external runtime of another version: containerd 1.6, which has no stream of container events. A pod with an init and
 // mains runs, is read and entered, its container's end is noticed, and it is deleted without a trace; a server that is killed
 // finds it again.
+// ATTACK C35.
 func TestExternalRuntime(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

@@ -29,6 +29,7 @@ func (k *kit) volume(pod *corev1.Pod) string {
 // TestFullDisk proves RS-02: a pod fills the disk of the data folder while a user goes on writing objects: the server goes on, the pod is
 // evicted, and nothing that was acknowledged is lost. Filled while no server runs, the disk does not keep one from starting: it
 // evicts the pod. Before, the server ended after seconds, and did not start again.
+// ATTACK C16.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

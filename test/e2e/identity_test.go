@@ -45,6 +45,7 @@ func (k *kit) request(what string, ok func(*certificatesv1.CertificateSigningReq
 
 // TestAgentJoins: an agent joins with what `wherry token create --print-join-command` prints, as its node and no more; once a person
 // has approved the certificate of its API with kubectl, logs and exec reach its pods; and it comes back without the token (Identity).
+// ATTACK C35.
 func TestAgentJoins(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{})
@@ -101,6 +102,7 @@ func TestAgentJoins(t *testing.T) {
 
 // TestCertsRotate: the CA and the key of service account tokens are replaced under a running pod: whoever had a kubeconfig goes on
 // with it until the end of the overlap, the pod hears of the new CA, and nothing is restarted (Identity).
+// ATTACK C30.
 func TestCertsRotate(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{})

@@ -243,6 +243,7 @@ func (n *notice) Write(p []byte) (int, error) {
 
 // TestImageExecServerKilled: IX-05: what a killed server was at is taken away at its next start, or by purge, and the pod does not
 // notice.
+// ATTACK C4.
 func TestImageExecServerKilled(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

@@ -24,6 +24,7 @@ import (
 // TestLostRuntimeState: RS-07, RS-08, the runtime's state is removed while pods run and the server is away: what ran is ended before it is
 // started again, once, also of a pod that is not to be restarted; every deletion ends; and wherry purge takes all away, whatever it
 // finds no record of.
+// ATTACK C24, C25.
 func TestLostRuntimeState(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ lost, purged []string }{

@@ -16,6 +16,7 @@ import (
 // TestNetworkIsMended: RS-09, the firewall table, the bridge and pods' devices are taken away under running pods, with the server up and
 // with the server killed: host ports, pods among one another and the way to service kubernetes work again by themselves, in the pods
 // that ran all the while.
+// ATTACK C19, C20.
 func TestNetworkIsMended(t *testing.T) {
 	t.Parallel()
 	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.78.0/24", "--bind-address", "127.0.0.1"}})

@@ -191,6 +191,7 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 
 // PL-10, SC-19: kill -9 in the middle of starting ten pods and of deleting ten pods: all converge, inits run once in each
 // sandbox, and nothing is left.
+// ATTACK C2, C3.
 func TestRecoveryInTheMiddle(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
@@ -270,6 +271,7 @@ func (k *kit) awaitAnyGone(names []string) error {
 
 // PL-10, PL-15: the death of a container's shim is the death of its containers; the pod recovers by its policy and leaves
 // nothing when it is deleted.
+// ATTACK C6.
 func TestRecoveryShimKilled(t *testing.T) {
 	t.Parallel()
 	srv := own(t)

@@ -32,6 +32,7 @@ func (k *kit) awaitRotated(dir string) {
 }
 
 // PL-09: container logs are rotated, and those who follow them miss nothing; links name them for log shippers.
+// ATTACK B5.
 func TestLogRotation(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

@@ -12,6 +12,7 @@ import (
 
 // TestStuckShim proves RS-05: while the shim of one pod hangs, other pods are evicted as ever, and everybody's figures are there, those of
 // that pod the last that were had. Before, nobody was evicted and nobody had figures until it went on.
+// ATTACK C5.
 func TestStuckShim(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)

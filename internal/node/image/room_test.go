@@ -30,6 +30,7 @@ func (b *bomb) PullImage(ctx context.Context, _ *runtimeapi.PullImageRequest, _ 
 
 // TestRoomy proves RS-02: an image that unpacks to the disk's end is given up in time, in words for the user, and not begun while there is
 // no room. Old code: the pull went on until the disk was full.
+// ATTACK B17.
 func TestRoomy(t *testing.T) {
 	var free atomic.Int64
 	free.Store(100 << 30)

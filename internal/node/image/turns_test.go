@@ -45,6 +45,7 @@ func TestMayStart(t *testing.T) {
 
 // TestHangingRegistry (RS-05): any number of pulls from a registry that does not answer hold up neither those of other namespaces, nor
 // the same namespace's from other registries; nor does a pull that one namespace waits to begin hold up another that wants the same image.
+// ATTACK B16.
 func TestHangingRegistry(t *testing.T) {
 	w := start(t, Config{})
 	hung := make(chan struct{}, 100)
