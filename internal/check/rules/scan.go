@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Proofs are the tests by the rule that they name.
+// Proofs are the tests by the rule, or the attack, that they name.
 type Proofs map[string][]string
 
 // Prefixes are the families of rules. Only ids of these count, so that UTF-16 or SHA-25 name no rule.
@@ -24,6 +24,16 @@ var id = regexp.MustCompile(`\b(?:` + strings.Join(Prefixes, "|") + `)-\d\d\b`)
 // Scan finds the tests below root that name rules: in the doc comment of a Test or Fuzz function, or inside it (subtest names,
 // comments, tables).
 func Scan(root fs.FS) (Proofs, error) {
+	return scan(root, func(text string) []string { return id.FindAllString(text, -1) })
+}
+
+// ScanAttacks finds the tests below root that say ATTACK and ids of docs/attacks.md, in the same places.
+func ScanAttacks(root fs.FS) (Proofs, error) {
+	return scan(root, namedAttacks)
+}
+
+// scan finds the tests below root by the ids that named finds in their text.
+func scan(root fs.FS, named func(text string) []string) (Proofs, error) {
 	found := Proofs{}
 	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -40,7 +50,7 @@ func Scan(root fs.FS) (Proofs, error) {
 		if err != nil {
 			return err
 		}
-		return scanFile(p, text, found)
+		return scanFile(p, text, named, found)
 	})
 	for rule := range found {
 		slices.Sort(found[rule])
@@ -49,7 +59,7 @@ func Scan(root fs.FS) (Proofs, error) {
 	return found, err
 }
 
-func scanFile(p string, text []byte, found Proofs) error {
+func scanFile(p string, text []byte, named func(text string) []string, found Proofs) error {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, p, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -64,7 +74,7 @@ func scanFile(p string, text []byte, found Proofs) error {
 		if fn.Doc != nil {
 			from = set.Position(fn.Doc.Pos()).Offset
 		}
-		for _, rule := range id.FindAllString(string(text[from:to]), -1) {
+		for _, rule := range named(string(text[from:to])) {
 			found[rule] = append(found[rule], path.Dir(p)+"."+fn.Name.Name)
 		}
 	}

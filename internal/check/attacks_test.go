@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/check/rules"
+)
+
+// docs/attacks.md says what holds against each attack; a test must repeat it. No attack is ever taken off the page, and none is added to
+// those without a test.
+func TestEveryAttackIsRepeated(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	page, err := rules.ParseAttacks(read("docs/attacks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	behaviour, err := rules.Parse(read("docs/behaviour.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := rules.ScanAttacks(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range page.Faults(found, withoutTest(), behaviour) {
+		t.Error(f)
+	}
+	if len(page.Attacks) < 90 {
+		t.Errorf("the page has %d attacks; none is ever taken off it", len(page.Attacks))
+	}
+}
+
+// withoutTest are the attacks that no test repeats yet. The list only gets shorter.
+func withoutTest() []string {
+	return strings.Fields(`
+		A1
+		A2
+		A3
+		A4
+		A5
+		A6
+		A7
+		A8
+		A9
+		A10
+		A11
+		A12
+		A13
+		A14
+		A15
+		A16
+		A17
+		A18
+		A19
+		A20
+		A21
+		A22
+		A23
+		A24
+		A25
+		A26
+		A27
+		A28
+		A29
+		A30
+		A31
+		A32
+		A33
+		A36
+		A37
+
+
+		B1
+		B2
+		B3
+		B4
+		B5
+		B6
+		B8
+		B9
+		B10
+		B11
+		B12
+		B14
+		B16
+		B17
+		B18
+
+
+		C1
+		C2
+		C3
+		C4
+		C5
+		C6
+		C7
+		C8
+		C9
+		C10
+		C11
+		C12
+		C13
+		C14
+		C15
+		C16
+		C17
+		C18
+		C19
+		C20
+		C21
+		C22
+		C23
+		C24
+		C25
+		C26
+		C27
+		C28
+		C29
+		C30
+		C31
+		C33
+		C34
+		C35
+`)
+}
