@@ -85,52 +85,21 @@ func withoutTest() []string {
 		B2
 		B3
 		B4
-		B5
-		B6
-		B8
 		B9
-		B10
 		B11
-		B12
-		B14
-		B16
-		B17
-		B18
 
 
 		C1
-		C2
-		C3
-		C4
-		C5
-		C6
 		C7
-		C8
-		C9
-		C10
-		C11
-		C12
 		C13
-		C14
-		C15
-		C16
 		C17
-		C18
-		C19
-		C20
 		C21
 		C22
 		C23
-		C24
-		C25
-		C26
 		C27
 		C28
 		C29
-		C30
 		C31
-		C33
 		C34
-		C35
 `)
 }
