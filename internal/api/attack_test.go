@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/audit"
+	"github.com/wherryproject/wherry/internal/audit/trail"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -47,6 +49,7 @@ type castle struct {
 	srv       *api.Server
 	admin     kubernetes.Interface
 	log       string
+	stop      func() // ends the server
 	attackers map[string]*http.Client
 	tokens    map[string]string
 }
@@ -76,13 +79,25 @@ func TestAttacks(t *testing.T) {
 			answered[id] = code
 		})
 	}
-	recorded := c.recorded()
+	c.unharmed()
+	c.stop() // what strangers were refused is summed up, and put on record at the end at the latest
+	recorded, strangers := c.recorded(c.log), c.recorded(trail.Refused(c.log))
+	if len(strangers.codes) == 0 || len(recorded.codes) == 0 {
+		t.Errorf("%d records, and %d of strangers", len(recorded.codes), len(strangers.codes))
+	}
+	unknown := 0
 	for id, code := range answered {
-		if got, ok := recorded[id]; !ok || got != code {
-			t.Errorf("request %s was answered with %d; on record is %d (any: %t)", id, code, got, ok)
+		if got, ok := recorded.codes[id]; ok && got != code {
+			t.Errorf("request %s was answered with %d; on record is %d", id, code, got)
+		} else if !ok && code != http.StatusUnauthorized {
+			t.Errorf("request %s was answered with %d; nothing is on record", id, code)
+		} else if !ok {
+			unknown++
 		}
 	}
-	c.unharmed()
+	if strangers.requests != unknown {
+		t.Errorf("%d requests of strangers were refused; on record are %d", unknown, strangers.requests)
+	}
 }
 
 func newCastle(t *testing.T) *castle {
@@ -109,7 +124,7 @@ func newCastle(t *testing.T) *castle {
 	tokens := write("tokens.csv", "eve-token,eve,1,\"guests\"\nadam-token,adam,2,\"guests\"\ndave-token,dave,3,\"guests\"\n")
 	srv, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, TokenAuthFile: tokens, Audit: &recording})
 	t.Cleanup(stop)
-	c := &castle{t: t, srv: srv, admin: clientOf(t, configOf(t, srv)), log: recording.Log.Path, attackers: map[string]*http.Client{}, tokens: map[string]string{}}
+	c := &castle{t: t, srv: srv, stop: stop, admin: clientOf(t, configOf(t, srv)), log: recording.Log.Path, attackers: map[string]*http.Client{}, tokens: map[string]string{}}
 	c.furnish()
 	for _, who := range []string{"eve", "adam", "dave"} {
 		c.enlist(who, nil, who+"-token")
@@ -235,14 +250,20 @@ func (c *castle) try(t *testing.T, a attempt) (code int, id, said string) {
 	return resp.StatusCode, resp.Header.Get("Audit-Id"), string(text)
 }
 
-// recorded is the audit log: the answer's code by audit id.
-func (c *castle) recorded() map[string]int {
-	file, err := os.Open(c.log)
+// record is what is in an audit log.
+type record struct {
+	codes    map[string]int // the answer's code by audit id
+	requests int            // with those of which only the number is on record
+}
+
+// recorded reads an audit log.
+func (c *castle) recorded(path string) record {
+	file, err := os.Open(path)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer file.Close()
-	codes := map[string]int{}
+	all := record{codes: map[string]int{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -254,13 +275,28 @@ func (c *castle) recorded() map[string]int {
 			c.t.Errorf("a secret is in the audit log: %s", lines.Text())
 		}
 		if e.ResponseStatus != nil {
-			codes[string(e.AuditID)] = int(e.ResponseStatus.Code)
+			all.codes[string(e.AuditID)] = int(e.ResponseStatus.Code)
 		}
+		all.requests += max(1, count(c.t, e))
 	}
 	if err := lines.Err(); err != nil {
 		c.t.Fatal(err)
 	}
-	return codes
+	return all
+}
+
+// count is how many requests a record stands for, 0 if it does not say.
+func count(t *testing.T, e auditv1.Event) int {
+	t.Helper()
+	text := e.Annotations[trail.Count]
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("record %s: %v", e.AuditID, err)
+	}
+	return n
 }
 
 // unharmed: everything is as it was.

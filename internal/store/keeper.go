@@ -19,8 +19,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rewritePause is how long a rewriting of the file that failed is not tried again.
-const rewritePause = time.Minute
+const (
+	// rewritePause is how long a rewriting of the file that failed is not tried again.
+	rewritePause = time.Minute
+	// breath is how long the store is left in peace between two rounds, however many writes it refuses: each round syncs the disk twice
+	// and holds up all writes, the deletions too that are waited for. Whoever was refused tries again after a second.
+	breath = 250 * time.Millisecond
+)
 
 // keeper makes room in the store: it drops history by time, and earlier when the store fills up; rewrites a file that is mostly empty
 // when etcd runs into its limit; and lifts etcd's alarm, which etcd itself never does.
@@ -54,16 +59,24 @@ func newKeeper(server *etcdserver.EtcdServer, dir string, quota, hard int64, log
 // run goes on until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	for {
-		wait := time.NewTimer(k.round(ctx))
-		select {
-		case <-ctx.Done():
-			wait.Stop()
+		wait := k.round(ctx)
+		if !sleep(ctx, breath, nil) || !sleep(ctx, wait-breath, k.nudge) {
 			return
-		case <-k.nudge:
-			wait.Stop()
-		case <-wait.C:
 		}
 	}
+}
+
+// sleep waits, for less if it is nudged. It returns false if ctx ended.
+func sleep(ctx context.Context, d time.Duration, nudge <-chan struct{}) bool {
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-nudge:
+	case <-wait.C:
+	}
+	return true
 }
 
 // round looks once, does what is to be done, and says when to look again.

@@ -8,8 +8,13 @@ const (
 	// defaultQuota is how much objects and their history may take. With the reserve above it etcd's own limit is then 8 GiB, the
 	// largest that etcd recommends.
 	defaultQuota = 6 << 30
-	// MinQuota is the smallest quota: below it there is no reserve worth the name.
+	// MinQuota is the smallest quota: an empty store and a few objects of the largest size.
 	MinQuota = 24 << 20
+
+	// minReserve is the smallest reserve above a quota. Etcd counts what is in use when it commits, ten times a second or less often on
+	// a busy machine: what is written until then by who saw that there was room must not use up the reserve, and with it the room that
+	// the file needs to be rewritten.
+	minReserve = 64 << 20
 
 	// keepHistory is how long earlier versions of objects are kept, so that a client that was away for a moment can go on
 	// where it was instead of listing everything again; kube-apiserver keeps as much.
@@ -29,7 +34,7 @@ const (
 
 // hardQuota is the size of its file at which etcd itself refuses writes and raises its alarm. What lies between is a reserve for what
 // must be written in a full store: deletions that take time, statuses, leases.
-func hardQuota(quota int64) int64 { return quota + quota/3 }
+func hardQuota(quota int64) int64 { return quota + max(quota/3, minReserve) }
 
 // mark is which revision was the newest at a time.
 type mark struct {

@@ -109,14 +109,14 @@ spec:
   - {name: big, image: tool, args: [alloc, "200"], resources: {limits: {memory: 40Mi}}}
   - {name: small, image: tool, args: [sleep], resources: {limits: {memory: 40Mi}}}
 `)
-	p := k.Wait("p", "have big ended", func(p *corev1.Pod) bool {
-		s := Status(p, "big")
-		return s != nil && s.State.Terminated != nil
+	// Both are started at once: big may have come to its end before small has begun.
+	p := k.Wait("p", "have big ended and small running", func(p *corev1.Pod) bool {
+		big, small := Status(p, "big"), Status(p, "small")
+		return big != nil && big.State.Terminated != nil && small != nil && small.State.Waiting == nil
 	})
 	if s := Ended(p, "big"); s.Reason != "OOMKilled" || s.ExitCode != 137 {
 		t.Errorf("PL-08 the container over its limit ended with %s (%d), want OOMKilled (137)", s.Reason, s.ExitCode)
 	}
-	p = k.Get("p")
 	if s := Status(p, "small"); s.State.Running == nil || p.Status.Phase != corev1.PodRunning {
 		t.Errorf("PL-08 the other container is %s, the pod %s", s.State.String(), p.Status.Phase)
 	}

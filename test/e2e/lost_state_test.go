@@ -74,6 +74,7 @@ func TestLostRuntimeState(t *testing.T) {
 			again := s.Wait("always", "run again", func(p *corev1.Pod) bool {
 				return Condition(p, corev1.PodReady) == corev1.ConditionTrue && Status(p, "a").ContainerID != Status(a, "a").ContainerID
 			})
+			s.awaitBegun(again) // a container that has been started is not yet the program in it
 			s.Wait("never", "have come to rest", func(p *corev1.Pod) bool {
 				return p.Status.Phase == corev1.PodFailed || Status(p, "n").ContainerID != Status(n, "n").ContainerID
 			})
