@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+)
+
+// ChildWord is the only argument with which the test program has to call [Child].
+const ChildWord = "simulated-disk"
+
+// Disk is a disk that another process serves. Its methods are safe for concurrent use.
+type Disk struct {
+	mu      sync.Mutex
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *json.Decoder
+}
+
+// Start starts the process that serves a disk: this program, with [ChildWord]. Its words go to stderr.
+func Start(stderr io.Writer) (*Disk, error) {
+	if err := usable(); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	d := &Disk{process: exec.Command(self, ChildWord)}
+	d.process.Stderr = stderr
+	if d.in, err = d.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := d.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.out = json.NewDecoder(out)
+	if err := d.process.Start(); err != nil {
+		return nil, fmt.Errorf("start the disk: %w", err)
+	}
+	return d, nil
+}
+
+// usable says why no disk can be mounted here.
+func usable() error {
+	if os.Geteuid() != 0 {
+		return errors.New("mounting a disk needs root")
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("mounting a disk needs FUSE: %w", err)
+	}
+	return f.Close()
+}
+
+func (d *Disk) ask(r request) (a answer, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := json.NewEncoder(d.in).Encode(r); err != nil {
+		return a, fmt.Errorf("disk: %s: %w", r.Op, err)
+	}
+	if err := d.out.Decode(&a); err != nil {
+		return a, fmt.Errorf("disk: %s: %w", r.Op, err)
+	}
+	if a.Err != "" {
+		return a, fmt.Errorf("disk: %s: %s", r.Op, a.Err)
+	}
+	return a, nil
+}
+
+func (d *Disk) tell(r request) error {
+	_, err := d.ask(r)
+	return err
+}
+
+// Mount mounts an empty disk on a folder.
+func (d *Disk) Mount(dir string) error { return d.tell(request{Op: "mount", Dir: dir}) }
+
+// Unmount takes the disk away.
+func (d *Disk) Unmount() error { return d.tell(request{Op: "unmount"}) }
+
+// Kill ends whatever uses the disk, as kill -9 does: the next process finds everything that it had written until now.
+func (d *Disk) Kill() error { return d.tell(request{Op: "cut"}) }
+
+// PowerOff ends the machine: the next one finds what was synced, and of the rest what the loss leaves, by a seed.
+func (d *Disk) PowerOff(loss Loss, seed uint64) error {
+	return d.tell(request{Op: "cut", Power: true, Loss: loss, Seed: seed})
+}
+
+// Remount shows the disk as the next process or machine finds it, after [Disk.Kill] or [Disk.PowerOff].
+func (d *Disk) Remount() error { return d.tell(request{Op: "remount"}) }
+
+// Fail makes the disk fail from now on as f says, until the disk is cut or this is called again. What is by chance follows the seed.
+func (d *Disk) Fail(f Faults, seed uint64) error {
+	return d.tell(request{Op: "faults", Faults: f, Seed: seed})
+}
+
+// Settle has everything written to the platter, as the kernel does sooner or later.
+func (d *Disk) Settle() error { return d.tell(request{Op: "settle"}) }
+
+// Counts are how many operations of each kind were served, up to the last unmount.
+func (d *Disk) Counts() (map[string]int, error) {
+	a, err := d.ask(request{Op: "unmount"})
+	return a.Counts, err
+}
+
+// Close unmounts the disk and ends its process.
+func (d *Disk) Close() error {
+	return errors.Join(d.in.Close(), d.process.Wait())
+}
