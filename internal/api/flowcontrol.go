@@ -37,7 +37,8 @@ func (s *Server) newFlowControl(c *genericapiserver.Config) error {
 		return err
 	}
 	s.flow = &flowControl{server: s, informers: informers.NewSharedInformerFactory(client, 0)}
-	c.FlowControl = flowcontrol.New(s.flow.informers, client.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
+	shared := flowcontrol.New(s.flow.informers, client.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
+	c.FlowControl = newTurns(shared, s.cfg.Serving.MaxRequestsInFlightPerUser)
 	return nil
 }
 

@@ -29,7 +29,10 @@ type Serving struct {
 	MaxRequestsInFlight         int  // --max-requests-inflight
 	MaxMutatingRequestsInFlight int  // --max-mutating-requests-inflight
 	PriorityAndFairness         bool // --enable-priority-and-fairness
+	MaxRequestsInFlightPerUser  int  // 0: any number; only with PriorityAndFairness
 	MaxWatchesPerUser           int  // 0: any number
+	MaxSessionsPerUser          int  // 0: any number
+	MaxSessionsPerNamespace     int  // 0: any number
 
 	Profiling bool // --profiling
 }
@@ -39,7 +42,8 @@ func DefaultServing() Serving {
 	return Serving{
 		TLSMinVersion: "VersionTLS13", HTTP2MaxStreams: 100,
 		RequestTimeout: time.Minute, MinRequestTimeout: minWatchSeconds * time.Second, StallTimeout: time.Minute,
-		MaxRequestsInFlight: 400, MaxMutatingRequestsInFlight: 200, PriorityAndFairness: true, MaxWatchesPerUser: 1000,
+		MaxRequestsInFlight: 400, MaxMutatingRequestsInFlight: 200, PriorityAndFairness: true,
+		MaxRequestsInFlightPerUser: 16, MaxWatchesPerUser: 1000, MaxSessionsPerUser: 256, MaxSessionsPerNamespace: 512,
 	}
 }
 
@@ -56,7 +60,8 @@ func (s Serving) Validate() error {
 	}{
 		{"--http2-max-streams-per-connection", s.HTTP2MaxStreams, 1},
 		{"--max-requests-inflight", s.MaxRequestsInFlight, 1}, {"--max-mutating-requests-inflight", s.MaxMutatingRequestsInFlight, 1},
-		{"--max-watches-per-user", s.MaxWatchesPerUser, 0},
+		{"--max-requests-inflight-per-user", s.MaxRequestsInFlightPerUser, 0}, {"--max-watches-per-user", s.MaxWatchesPerUser, 0},
+		{"--max-sessions-per-user", s.MaxSessionsPerUser, 0}, {"--max-sessions-per-namespace", s.MaxSessionsPerNamespace, 0},
 	} {
 		if n.value < n.least {
 			fail("%s: must be %d or more, not %d", n.flag, n.least, n.value)

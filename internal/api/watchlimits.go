@@ -23,10 +23,12 @@ import (
 // bodyGrace is what a slow body gets beyond the time of its request, so that the answer says what was too slow.
 const bodyGrace = time.Second
 
-// chain is the library's chain of handlers, with limits on watches and on logs' protocols inside of it and one on slow bodies around it.
+// chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one on slow bodies around it.
 func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
-	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: map[string]int{}}
-	inner := limits.hold(s.sparing(withLogProtocols(api, s.schemes.codecs), c.LongRunningFunc))
+	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: tally{}}
+	sessions := &sessionLimits{perUser: s.cfg.Serving.MaxSessionsPerUser, perNamespace: s.cfg.Serving.MaxSessionsPerNamespace,
+		lasts: c.LongRunningFunc, codecs: s.schemes.codecs, users: tally{}, namespaces: tally{}}
+	inner := sessions.hold(limits.hold(s.sparing(withLogProtocols(api, s.schemes.codecs), c.LongRunningFunc)))
 	chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(inner), c), c)
 	if s.cfg.Door == nil {
 		return chain
@@ -57,7 +59,7 @@ type watchLimits struct {
 	codecs   runtime.NegotiatedSerializer
 
 	mu   sync.Mutex
-	open map[string]int // by user
+	open tally // by user
 }
 
 func (c *watchLimits) hold(next http.Handler) http.Handler {
@@ -98,19 +100,17 @@ func unlimited(who user.Info) bool {
 func (c *watchLimits) enter(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[name] >= c.limit {
+	if c.open.full(name, c.limit) {
 		return false
 	}
-	c.open[name]++
+	c.open.add(name)
 	return true
 }
 
 func (c *watchLimits) leave(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[name]--; c.open[name] == 0 {
-		delete(c.open, name)
-	}
+	c.open.remove(name)
 }
 
 // impatient is an answer that fails when its client has taken nothing of it for a time.

@@ -36,7 +36,7 @@ func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http
 // ATTACK B6.
 func TestStalledWatch(t *testing.T) {
 	ended := make(chan error, 1)
-	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: map[string]int{}}, &user.DefaultInfo{Name: "jane"}, "watch",
+	server := limited(t, &watchLimits{patience: 50 * time.Millisecond, open: tally{}}, &user.DefaultInfo{Name: "jane"}, "watch",
 		func(w http.ResponseWriter, _ *http.Request) {
 			for piece := make([]byte, 256<<10); ; {
 				if _, err := w.Write(piece); err != nil {
@@ -60,7 +60,7 @@ func TestStalledWatch(t *testing.T) {
 
 // One user has no more watches than allowed; others, other requests, nodes and administrators have theirs.
 func TestWatchesPerUser(t *testing.T) {
-	l := &watchLimits{limit: 2, open: map[string]int{}}
+	l := &watchLimits{limit: 2, open: tally{}}
 	hold, held := make(chan struct{}), make(chan struct{})
 	next := func(w http.ResponseWriter, _ *http.Request) {
 		held <- struct{}{}
@@ -127,6 +127,9 @@ func TestServingValidate(t *testing.T) {
 		"--http2-max-streams-per-connection":         func(s *Serving) { s.HTTP2MaxStreams = 0 },
 		"--max-requests-inflight":                    func(s *Serving) { s.MaxRequestsInFlight = 0 },
 		"--max-mutating-requests-inflight":           func(s *Serving) { s.MaxMutatingRequestsInFlight = -1 },
+		"--max-requests-inflight-per-user":           func(s *Serving) { s.MaxRequestsInFlightPerUser = -1 },
+		"--max-sessions-per-user":                    func(s *Serving) { s.MaxSessionsPerUser = -1 },
+		"--max-sessions-per-namespace":               func(s *Serving) { s.MaxSessionsPerNamespace = -1 },
 		"--max-watches-per-user":                     func(s *Serving) { s.MaxWatchesPerUser = -1 },
 		"--goaway-chance":                            func(s *Serving) { s.GoawayChance = 0.5 },
 		"--request-timeout":                          func(s *Serving) { s.RequestTimeout = 0 },

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-// fair writes the events of users who write more than their share to a second log with a rotation of its own, so that they do not push out
+// fair writes the events of users who write more than their share to logs with rotations of their own (busy), so that they do not push out
 // what others did. The webhook's events are not shared out: what it keeps is its own.
 type fair struct {
 	audit.Backend // the log

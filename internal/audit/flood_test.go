@@ -135,7 +135,7 @@ func TestSharesOfTheLog(t *testing.T) {
 	if count["jane"] != 2 || count["eve"] == 0 || count["eve"] > 100 || count["system:serviceaccount"] == 0 || count["system:serviceaccount"] > 100 {
 		t.Errorf("in the log: %v", count)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "audit", "audit-busy.log")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "audit", "audit-busy-1.log")); err != nil {
 		t.Error(err)
 	}
 }

@@ -44,7 +44,7 @@ func (r *Recorder) openLog(o LogOptions, dataDir string) (log, refused audit.Bac
 	}
 	log = r.file(path, o)
 	if o.MaxBackups > 0 { // else nothing is ever removed for room
-		log = newFair(log, r.file(trail.Busy(path), o), o)
+		log = newFair(log, r.openBusy(path, o), o)
 	}
 	few := o
 	few.MaxSize, few.MaxBackups = min(o.MaxSize, refusedSize), refusedBackups

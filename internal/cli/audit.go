@@ -236,7 +236,7 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 // logs are the logs to read: the first is the one there always is. What clients without an identity were refused is only told when
 // somebody asks for what was refused.
 func (f *auditCommand) logs() []string {
-	logs := []string{f.path(), trail.Busy(f.path())}
+	logs := append([]string{f.path()}, trail.Busy(f.path())...)
 	if f.refused {
 		logs = append(logs, trail.Refused(f.path()))
 	}

@@ -17,6 +17,10 @@ func servingFlags(cmd *cobra.Command, o *api.Serving) {
 	f.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight, "maximum number of concurrent read requests; with priority and fairness, this and the next flag are added up and distributed")
 	f.IntVar(&o.MaxMutatingRequestsInFlight, "max-mutating-requests-inflight", o.MaxMutatingRequestsInFlight, "maximum number of concurrent write requests")
 	f.BoolVar(&o.PriorityAndFairness, "enable-priority-and-fairness", o.PriorityAndFairness, "distribute concurrent requests by flow schemas and priority levels (flowcontrol.apiserver.k8s.io)")
+	f.IntVar(&o.MaxRequestsInFlightPerUser, "max-requests-inflight-per-user", o.MaxRequestsInFlightPerUser, "maximum number of concurrent requests of a user, or of all service accounts of a namespace; "+
+		"more wait; only with priority and fairness; 0 for no limit")
+	f.IntVar(&o.MaxSessionsPerUser, "max-sessions-per-user", o.MaxSessionsPerUser, "maximum number of open sessions per user (exec, attach, port-forward, debugging, logs, proxies); 0 for no limit")
+	f.IntVar(&o.MaxSessionsPerNamespace, "max-sessions-per-namespace", o.MaxSessionsPerNamespace, "maximum number of open sessions per namespace; 0 for no limit")
 	f.IntVar(&o.MaxWatchesPerUser, "max-watches-per-user", o.MaxWatchesPerUser, "maximum number of open watches per user; 0 for no limit")
 	f.IntVar(&o.HTTP2MaxStreams, "http2-max-streams-per-connection", o.HTTP2MaxStreams, "maximum number of concurrent requests on one HTTP/2 connection")
 	f.Float64Var(&o.GoawayChance, "goaway-chance", o.GoawayChance, "probability that an HTTP/2 client is told to reconnect, 0 to 0.02; for servers behind a load balancer")

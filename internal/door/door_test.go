@@ -4,6 +4,7 @@ package door
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/door/crowd"
 )
@@ -221,5 +224,45 @@ func TestDescriptors(t *testing.T) {
 	d.limit = d.reserve // as if so many were open
 	if !d.Short() {
 		t.Error("not short when only the reserve is left")
+	}
+}
+
+// TestVanishedClientsAreNoticed (RS-01): the kernel asks after quiet clients, so that the sessions of those that have vanished end.
+func TestVanishedClientsAreNoticed(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(Config{Limits: crowd.LimitsFor(1000, 100)}).Listener(inner)
+	defer l.Close()
+	out, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	in, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := in.(*conn).Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[int]int{unix.TCP_KEEPIDLE: 0, unix.TCP_KEEPINTVL: 0, unix.TCP_KEEPCNT: 0}
+	on := 0
+	var errs []error
+	err = raw.Control(func(fd uintptr) {
+		for name := range got {
+			value, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, name)
+			got[name], errs = value, append(errs, err)
+		}
+		value, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+		on, errs = value, append(errs, err)
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
+		t.Fatal(err)
+	}
+	if seconds := got[unix.TCP_KEEPIDLE] + got[unix.TCP_KEEPINTVL]*got[unix.TCP_KEEPCNT]; on != 1 || seconds <= 0 || seconds > 180 {
+		t.Errorf("keepalive %d, a vanished client is noticed after %d s", on, seconds)
 	}
 }

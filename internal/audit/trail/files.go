@@ -23,8 +23,17 @@ import (
 // rotatedTime is how rotation puts the time into a file's name: audit-2026-01-02T15-04-05.000.log, or that with .gz.
 const rotatedTime = "2006-01-02T15-04-05.000"
 
-// Busy is the log, beside that at path, of users who have written more than their share.
-func Busy(path string) string { return beside(path, "-busy") }
+// busyOwners is how many users who have written more than their share have a log of their own.
+const busyOwners = 16
+
+// Busy are the logs, beside that at path, of users who have written more than their share: one each, and the last for all others.
+func Busy(path string) []string {
+	var all []string
+	for i := range busyOwners {
+		all = append(all, beside(path, fmt.Sprintf("-busy-%d", i+1)))
+	}
+	return append(all, beside(path, "-busy"))
+}
 
 // Refused is the log, beside that at path, of what clients without an identity were refused.
 func Refused(path string) string { return beside(path, "-refused") }
