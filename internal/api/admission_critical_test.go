@@ -13,6 +13,7 @@ import (
 
 // TestSystemPriorityTakesARight proves RS-11: pods that are never evicted are made in kube-system, by administrators, or with the right to
 // use the class; by nobody else who may create pods, whatever way the class comes into the pod.
+// ATTACK A30.
 func TestSystemPriorityTakesARight(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)

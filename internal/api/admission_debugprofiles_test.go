@@ -15,6 +15,7 @@ import (
 
 // TestDebugProfilesTakeARight proves RS-11: the role debug brings no container into a pod that reaches the node, whatever the request says;
 // debug-privileged does, and a right to one profile is one to that alone.
+// ATTACK A2.
 func TestDebugProfilesTakeARight(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)

@@ -63,6 +63,7 @@ func TestImagePoliciesFailClosed(t *testing.T) {
 
 // TestImageIDs proves RS-12: an image called by its id is judged by what the nodes call it, asked of the node where the pod is, and
 // refused where they do not say.
+// ATTACK A23.
 func TestImageIDs(t *testing.T) {
 	const id = "sha256:5905453c494f"
 	noEvil := imagepolicy.ImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-evil"}, Spec: imagepolicy.ImagePolicySpec{

@@ -28,6 +28,7 @@ func giveRole(t *testing.T, c kubernetes.Interface, ns, role string) {
 }
 
 // TestBindingsWarn proves RS-11: who gives a role that amounts to root on the node in a namespace without a level is told so, and nobody else.
+// ATTACK A1.
 func TestBindingsWarn(t *testing.T) {
 	config, heard := hearing(adminConfig(t))
 	c := clientOf(t, config)
@@ -58,6 +59,7 @@ func TestBindingsWarn(t *testing.T) {
 }
 
 // TestDefaultPodSecurity proves RS-11: --default-pod-security holds for namespaces that have no level, and not for kube-system.
+// ATTACK A1.
 func TestDefaultPodSecurity(t *testing.T) {
 	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/default-level",
 		Admission: api.AdmissionOptions{DefaultPodSecurity: "baseline"}}

@@ -56,6 +56,7 @@ type way struct {
 
 // TestAdmissionMatrix proves EC-21 IX-07 SC-16: every plug-in of admission, allowing and denying on every way into a pod. What is
 // denied leaves nothing behind: no pod, no change, no record, no request to the node.
+// ATTACK A20.
 func TestAdmissionMatrix(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	for _, g := range gates() {

@@ -52,6 +52,7 @@ func hearing(config *rest.Config) (*rest.Config, *warnings) {
 }
 
 // TestPodSecurity proves EC-21: labels of namespaces are checked, clients are warned, of pods that are there too.
+// ATTACK A20.
 func TestPodSecurity(t *testing.T) {
 	config, heard := hearing(adminConfig(t))
 	c := clientOf(t, config)

@@ -132,6 +132,7 @@ func TestSigningRequest(t *testing.T) {
 }
 
 // Identity: a request for a certificate that is none, or asks for too much, is refused with the field that is wrong.
+// ATTACK A9.
 func TestSigningRequestRefusals(t *testing.T) {
 	c := client(t)
 	for name, change := range map[string]func(*certificatesv1.CertificateSigningRequest){
@@ -161,6 +162,7 @@ func TestSigningRequestRefusals(t *testing.T) {
 }
 
 // Identity: who approves or signs needs the right to the signer, besides the one to the subresource.
+// ATTACK A9.
 func TestSignerRights(t *testing.T) {
 	admin := client(t)
 	grant := func(name string, rules ...rbacv1.PolicyRule) {

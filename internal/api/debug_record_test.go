@@ -262,6 +262,7 @@ func TestEphemeralContainersAreRecorded(t *testing.T) {
 }
 
 // DC-08: records are read, listed by pod, shown as a table, explained and deleted by clients, and written by nobody but the server.
+// ATTACK A27.
 func TestDebugRuns(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)

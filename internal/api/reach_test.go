@@ -108,6 +108,7 @@ func reaches() map[string][]reach {
 
 // TestReach proves RS-11: the table of docs/guides/sharing.md, which says what a role amounts to on the node, row by row: each attempt by
 // somebody with that role alone, in a namespace without a level and in one that is held to baseline.
+// ATTACK A1, A2.
 func TestReach(t *testing.T) {
 	roles, rows := reachTable(t)
 	tries := reaches()

@@ -41,6 +41,7 @@ func onTerminal(t *testing.T, write func(tty *os.File)) string {
 }
 
 // TestHostileWords (RS-13): what a server or a container says does not act on the terminal: refusals, logs, names of files.
+// ATTACK A26.
 func TestHostileWords(t *testing.T) {
 	debug := func(d *debugServer) func(tty *os.File) {
 		config := d.kubeconfig(t)

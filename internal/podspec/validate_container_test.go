@@ -200,6 +200,7 @@ func TestValidateProbesAndHooks(t *testing.T) {
 	})
 }
 
+// ATTACK A21.
 func TestValidateSecurity(t *testing.T) {
 	const pod, main = "spec.securityContext", "spec.containers[0].securityContext"
 	podSC := func(change func(*corev1.PodSecurityContext)) func(*corev1.Pod) {

@@ -82,6 +82,7 @@ func listenAddress(t *testing.T, text string) netip.AddrPort {
 
 // TestFreshServerIsClosed lists everything that a fresh server listens on and what its files let others do: nothing is reachable
 // from another machine, no socket and no file of the data folder that holds a secret is open to other users.
+// ATTACK A33.
 func TestFreshServerIsClosed(t *testing.T) {
 	t.Parallel()
 	srv := own(t)

@@ -14,6 +14,7 @@ import (
 
 // RS-12: a private image that one namespace's pod pulled is not for a pod of another without the login, whatever its pull policy, before and
 // after a restart of the server; for one with the login, and for imported images, the registry is not asked.
+// ATTACK A24.
 func TestPrivateImages(t *testing.T) {
 	t.Parallel()
 	srv := own(t)

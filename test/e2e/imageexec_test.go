@@ -256,6 +256,7 @@ func ofWorker(p *corev1.Pod) corev1.PodStatus {
 }
 
 // TestImageExecPaths: IX-04: a container's links lead nowhere but within its own files, wherever they point.
+// ATTACK A16.
 func TestImageExecPaths(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

@@ -152,6 +152,7 @@ spec:
 
 // A host port that something else listens on, the API server for one, stays whose it is; the pod waits and says who has it, and gets it
 // once it is free (RS-10).
+// ATTACK A15.
 func TestNetworkHostPortInUse(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

@@ -55,6 +55,7 @@ func TestPolicies(t *testing.T) {
 
 // TestImagePolicyIDs: RS-12 an image that is called by its id, or the beginning of it, is held to what the node calls it: in pods, debug
 // containers and image exec.
+// ATTACK A23.
 func TestImagePolicyIDs(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -89,6 +90,7 @@ func TestImagePolicyIDs(t *testing.T) {
 }
 
 // TestRestricted: EC-21 IX-07 under the strictest standard there is still a way to look into a pod, without root.
+// ATTACK A36.
 func TestRestricted(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

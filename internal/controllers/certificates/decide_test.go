@@ -50,6 +50,7 @@ const (
 )
 
 // Identity: what each signer signs, by the rules of the Kubernetes documentation.
+// ATTACK A9.
 func TestSigners(t *testing.T) {
 	node := x509.CertificateRequest{Subject: nodeSubjectOf("n1")}
 	with := func(change func(*x509.CertificateRequest)) x509.CertificateRequest {
@@ -143,6 +144,7 @@ func met(kind certificatesv1.RequestConditionType, at time.Time) certificatesv1.
 }
 
 // Identity: who is approved without a person, when requests are signed and when they are removed (Kubernetes' ages).
+// ATTACK A9.
 func TestDecide(t *testing.T) {
 	made := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 	ca, err := pki.LoadOrCreate(t.TempDir(), "ca")
