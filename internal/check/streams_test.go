@@ -18,6 +18,7 @@ func TestCommandsWriteToTheirStreams(t *testing.T) {
 		"internal/cli/image_pull.go":    "a line that the next one replaces",
 		"internal/cli/meter.go":         "a line that the next one replaces",
 		"internal/cli/podrun/screen.go": "colours of its own; all that others wrote is escaped there",
+		"internal/cli/pulling/wait.go":  "a line that the next one replaces; a line while the terminal is in raw mode, escaped there",
 		"internal/cli/short/short.go":   "a note while the terminal is in raw mode, escaped there",
 		"internal/cli/timeline.go":      "a chart in colours, drawn again in its place",
 	}

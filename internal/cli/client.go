@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ func (f *clientFlags) addServer(cmd *cobra.Command) { f.AddServerFlags(cmd.Persi
 // client is a connection to a server.
 type client struct {
 	config *rest.Config
+	socket string // of this machine's server, if that is who is asked
 	kubernetes.Interface
 }
 
@@ -71,7 +73,11 @@ func (f *clientFlags) connect() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{config: config, Interface: c}, nil
+	made := &client{config: config, Interface: c}
+	if slices.Contains([]string{rules.ExplicitPath, os.Getenv("KUBECONFIG")}, server.Kubeconfig(f.DataDir)) {
+		made.socket = server.Socket(f.DataDir)
+	}
+	return made, nil
 }
 
 // completePods completes the first argument with the names of pods.

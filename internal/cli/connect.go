@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/server"
-	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
 // patience is how long a server that is starting is waited for.
@@ -58,7 +58,7 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 	}
 	c := &connection{client: client, config: config, close: func() error { return nil }}
 	if path == server.Kubeconfig(dir) {
-		c.transfers = transfersOf(hostapi.NewClient(server.Socket(dir)))
+		c.transfers = pulling.Node(server.Socket(dir))
 	}
 	return c, nil
 }
@@ -107,7 +107,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is running")
-	return &connection{client: client, config: config, own: true, transfers: transfersOf(hostapi.NewClient(server.Socket(dir))), close: stop}, nil
+	return &connection{client: client, config: config, own: true, transfers: pulling.Node(server.Socket(dir)), close: stop}, nil
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.

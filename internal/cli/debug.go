@@ -146,7 +146,7 @@ func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name st
 	if s.TTY { // the terminal is in raw mode when the server answers
 		end = "\r\n"
 	}
-	tell := teller{before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
+	tell := teller{pulls: !f.Quiet, before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
 	if f.Talks(t.Err) {
 		tell.note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
@@ -183,7 +183,7 @@ func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *core
 			f.say(t, "  %s", line)
 		}
 	}
-	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), teller{}))
+	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), teller{pulls: !f.Quiet}))
 }
 
 // wordsTime bounds the wait for last words, which are an extra.

@@ -29,7 +29,8 @@ inside the pod, which is removed when the command ends.
 
 With --image the filesystem of every container in the pod, running or dead, is under /c/NAME, including volumes. It is read-only unless
 --writable is given. The command shares the pod's network; with -c it sees the processes of that container. The default command is the
-image's own. The pod's images need nothing special for this, and nothing is left behind.
+image's own. The pod's images need nothing special for this, and nothing is left behind. A pull that takes more than a second is shown on
+standard error, with its progress on a terminal of the server's machine.
 
 The exit code is the command's; 126 or 127 if it could not be run or was not found, 125 if the session failed, 1 if the server refused.`,
 		Example: `  wherry exec web -- cat /etc/hosts
@@ -63,12 +64,12 @@ func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []s
 	if err != nil {
 		return err
 	}
-	code, err := c.stream(ctx, t, f.Namespace, s, teller{})
+	code, err := c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
 	if err != nil && f.Image == "" && f.Container == "" && poddebug.WantsContainer(err.Error()) {
 		if s, err = f.defaulted(ctx, t, c, s.Pod, command); err != nil {
 			return err
 		}
-		code, err = c.stream(ctx, t, f.Namespace, s, teller{})
+		code, err = c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
 	}
 	if err != nil && f.Image == "" {
 		if advice := poddebug.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {

@@ -5,13 +5,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/plain"
-	"github.com/wherryproject/wherry/internal/cli/podrun"
-	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
@@ -58,30 +56,13 @@ func showPull(ctx context.Context, t Terminal, c *hostapi.Client, ref string) (s
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		podrun.Watch(ctx, transfersOf(c), replacing(plain.Own(t.Err), ref, width))
+		replace := pulling.Replacing(plain.Own(t.Err), width)
+		pulling.Follow(ctx, pulling.Node(c.Socket()), func(text string) {
+			if text != "" {
+				text = ref + ": " + text
+			}
+			replace(text)
+		})
 	}()
 	return func() { cancel(); <-ended }
-}
-
-// replacing writes each text in place of the one before, to a terminal itself.
-func replacing(w io.Writer, ref string, width int) func(string) {
-	return func(text string) {
-		if text != "" {
-			text = ref + ": " + text
-		}
-		line := []rune(plain.Text(text))
-		fmt.Fprint(w, "\r\x1b[K"+string(line[:min(len(line), width-1)]))
-	}
-}
-
-// transfersOf asks the server behind the socket.
-func transfersOf(c *hostapi.Client) func(context.Context) ([]progress.Transfer, error) {
-	return func(ctx context.Context) ([]progress.Transfer, error) {
-		list, err := c.Transfers(ctx)
-		var all []progress.Transfer
-		for _, t := range list {
-			all = append(all, progress.Transfer{What: t.Ref, Bytes: t.Bytes, Total: t.Total})
-		}
-		return all, err
-	}
 }

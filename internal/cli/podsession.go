@@ -19,13 +19,16 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may be nil.
+// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may be nil. If pulls
+// is set, the user is shown the pull that a session waits for.
 type teller struct {
 	before func()
 	note   func(text string)
+	pulls  bool
 }
 
 // stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError.
@@ -51,8 +54,30 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	if s.Stdin {
 		r.Stdin = t.In
 	}
+	if tell.pulls {
+		r.Meanwhile = c.showPull(t, base, namespace, s)
+	}
 	code, err := r.Run(ctx)
 	return code, asStatus(err)
+}
+
+// showPull shows the pull that a session waits for; nil if it needs no image.
+func (c *client) showPull(t Terminal, base *url.URL, namespace string, s ask.Session) func(context.Context) {
+	container := pulling.Container(s.Query)
+	if container == "" {
+		return nil
+	}
+	return func(ctx context.Context) {
+		asker, err := rest.HTTPClientFor(c.config)
+		if err != nil {
+			return // the session itself will say why
+		}
+		w := pulling.Wait{Container: container, Events: pulling.Events(asker, base, namespace, s.Pod), Show: pulling.To(t.Err, s.TTY)}
+		if c.socket != "" {
+			w.Node = pulling.Node(c.socket)
+		}
+		w.Follow(ctx)
+	}
 }
 
 // asStatus makes the API's own error of a refusal.

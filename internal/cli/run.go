@@ -19,7 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
-	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/manifest"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -212,7 +212,7 @@ type connection struct {
 	client kubernetes.Interface
 	config *rest.Config
 	// transfers are what the node fetches; nil where the server is another machine's.
-	transfers func(context.Context) ([]progress.Transfer, error)
+	transfers pulling.Ask
 	own       bool         // the server was brought up for the run
 	close     func() error // ends it
 }

@@ -12,3 +12,6 @@ const Variable = "WHERRY_DATA_DIR"
 
 // Kubeconfig is where a server with this data folder writes its administrator's kubeconfig.
 func Kubeconfig(dir string) string { return filepath.Join(dir, "kubeconfig") }
+
+// Socket is where a server with this data folder serves the host API.
+func Socket(dir string) string { return filepath.Join(dir, "wherry.sock") }

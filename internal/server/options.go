@@ -321,7 +321,7 @@ func Kubeconfig(dataDir string) string { return datadir.Kubeconfig(dataDir) }
 func AgentKubeconfig(dataDir string) string { return filepath.Join(dataDir, "agent.kubeconfig") }
 
 // Socket is where a server with this data folder serves package hostapi.
-func Socket(dataDir string) string { return filepath.Join(dataDir, "wherry.sock") }
+func Socket(dataDir string) string { return datadir.Socket(dataDir) }
 
 // CRISocket is where a server with this data folder serves its embedded runtime's CRI.
 func CRISocket(dataDir string) string { return filepath.Join(dataDir, "cri.sock") }

@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
+	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
 
 // startRuntime starts the embedded runtime, or connects to the one that was named.
@@ -130,7 +131,7 @@ func (s *Server) stopRuntime(ctx context.Context) error {
 
 // startSockets serves the commands of this machine, and with the embedded runtime its CRI.
 func (s *Server) startSockets(context.Context) error {
-	l, err := hostapi.Listen(Socket(s.opts.DataDir))
+	l, err := socket.Listen(Socket(s.opts.DataDir))
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (s *Server) startSockets(context.Context) error {
 		return nil
 	}
 	// A variable of its own: the loop above goes on using l.
-	criListener, err := hostapi.Listen(CRISocket(s.opts.DataDir))
+	criListener, err := socket.Listen(CRISocket(s.opts.DataDir))
 	if err != nil {
 		return errors.Join(err, s.parts.socket.stop(context.Background()))
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"regexp"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,10 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 )
-
-// glance is how often a person is shown how far a pull is.
-const glance = 500 * time.Millisecond
 
 // fieldOfContainer finds the container that an event is about.
 var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
@@ -111,28 +108,7 @@ func (r *Runner) showTransfers(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Watch(ctx, r.Transfers, r.Screen.Pass)
+		pulling.Follow(ctx, r.Transfers, r.Screen.Pass)
 	}()
 	return func() { cancel(); <-ended }
-}
-
-// Watch shows again and again how far a node's pulls are, until ctx ends or the node does not tell; then it shows an empty text.
-func Watch(ctx context.Context, ask func(context.Context) ([]progress.Transfer, error), show func(string)) {
-	defer show("")
-	tick := time.NewTicker(glance)
-	defer tick.Stop()
-	var all progress.Transfers
-	for {
-		now, err := ask(ctx)
-		if err != nil {
-			return
-		}
-		all.See(time.Now(), now)
-		show(all.String())
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

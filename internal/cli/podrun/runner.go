@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/manifest"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -52,7 +52,7 @@ type Runner struct {
 	// containers write is read of their logs. A refusal is an *apierrors.StatusError.
 	Attach func(ctx context.Context, pod *corev1.Pod, container string, out, errs io.Writer) error
 	// Transfers are the parts of images that the node is fetching; nil: nobody tells.
-	Transfers func(context.Context) ([]progress.Transfer, error)
+	Transfers pulling.Ask
 	// ServerEnds says that the server ends with the run, so that a pod that is left has none.
 	ServerEnds bool
 

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -38,7 +40,12 @@ type Request struct {
 	TTY            bool
 	// DetachKeys lets the user leave with Ctrl-P Ctrl-Q.
 	DetachKeys bool
+	// Meanwhile is called when the server has not answered for a while, and waited for; ctx ends with the answer. It may be nil.
+	Meanwhile func(ctx context.Context)
 }
+
+// patience is after how long a user wants to know what is being waited for.
+const patience = time.Second
 
 // Streams are what is carried. Stdin may be nil, and so is Stderr on a terminal; Sizes are the terminal's.
 type Streams struct {
@@ -81,7 +88,9 @@ func (r Request) Run(ctx context.Context) (code int, err error) {
 
 // carry connects and carries the streams.
 func (r Request) carry(ctx context.Context, s Streams) (int, error) {
+	answered := r.meanwhile(ctx)
 	conn, err := r.Dial(ctx, r.URL)
+	answered()
 	if errors.Is(err, ErrNoWebSocket) && r.Otherwise != nil {
 		return r.Otherwise(ctx, s)
 	}
@@ -93,6 +102,26 @@ func (r Request) carry(ctx context.Context, s Streams) (int, error) {
 		return ExitFailed, err
 	}
 	return status.code()
+}
+
+// meanwhile begins to wait for the server's answer; answered ends that.
+func (r Request) meanwhile(ctx context.Context) (answered func()) {
+	if r.Meanwhile == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(patience):
+			r.Meanwhile(ctx)
+		}
+	})
+	return func() {
+		cancel()
+		wait.Wait()
+	}
 }
 
 // takeTerminal puts the user's terminal into raw mode and follows its size. Without one there is nothing to do.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/kubeconf"
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/debugask"
@@ -33,9 +36,11 @@ type plan struct {
 	ask.Session
 	server       session.Server
 	url          *url.URL
-	announcement string // for the user, when the server is there
-	talks        bool   // the user wants to know more than what the command says
-	whole        bool   // nothing is left to do when it has ended
+	announcement string        // for the user, when the server is there
+	talks        bool          // the user wants to know more than what the command says
+	quiet        bool          // the user wants to know nothing else
+	pull         *pulling.Wait // what may have to be waited for; nil if no image is needed
+	whole        bool          // nothing is left to do when it has ended
 }
 
 // plan is the session that the arguments ask for; false if the main program is to see to them.
@@ -70,7 +75,7 @@ func (w world) debug(args []string) (*plan, bool) {
 	if d.Settle(fl, w.in) != nil {
 		return nil, false
 	}
-	p := &plan{Session: d.First(pod, command)}
+	p := &plan{Session: d.First(pod, command), quiet: d.Quiet}
 	if p.talks = d.Talks(w.err); p.talks {
 		p.announcement = d.Announcement(pod, debugask.FirstName)
 	}
@@ -102,7 +107,7 @@ func (w world) exec(args []string) (*plan, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return w.at(where, &plan{Session: s, whole: true})
+	return w.at(where, &plan{Session: s, whole: true, quiet: e.Quiet})
 }
 
 func flags() *pflag.FlagSet {
@@ -131,7 +136,31 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	if p.url, err = p.URL(target.Base, target.Namespace); err != nil {
 		return nil, false
 	}
+	if container := pulling.Container(p.Query); container != "" && !p.quiet {
+		p.pull = &pulling.Wait{Container: container, Events: pulling.Events(asker(target.Server), target.Base, target.Namespace, p.Pod), Show: pulling.To(w.err, p.TTY)}
+		if path == datadir.Kubeconfig(where.DataDir) {
+			p.pull.Node = pulling.Node(datadir.Socket(where.DataDir))
+		}
+	}
 	return p, true
+}
+
+// asker asks what is not a session.
+func asker(s session.Server) *http.Client {
+	return &http.Client{Transport: withHeader{&http.Transport{TLSClientConfig: s.TLS.Clone(), DisableKeepAlives: true}, s.Header}}
+}
+
+// withHeader adds the header that shows who asks.
+type withHeader struct {
+	http.RoundTripper
+	header http.Header
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h withHeader) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	maps.Copy(req.Header, h.header)
+	return h.RoundTripper.RoundTrip(req)
 }
 
 // proxied tells whether there may be a proxy on the way.
@@ -157,6 +186,9 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	r := session.Request{Dial: server.Dial, URL: p.url, Stdout: out, Stderr: errs, TTY: p.TTY, DetachKeys: p.DetachKeys}
 	if p.Stdin {
 		r.Stdin = w.in
+	}
+	if p.pull != nil {
+		r.Meanwhile = p.pull.Follow
 	}
 	code, err := r.Run(ctx)
 	if err != nil && !session.Reached(err) || errors.Is(err, session.ErrNoWebSocket) {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/wherryproject/wherry/internal/registry"
+	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
 
 // Client is the asking side.
@@ -26,10 +27,13 @@ type Client struct {
 }
 
 // NewClient returns a client for the server behind a socket. It does not connect.
-func NewClient(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, socket) }
-	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+func NewClient(path string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	return &Client{path, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
+
+// Socket is the path of the socket.
+func (c *Client) Socket() string { return c.socket }
 
 // Info asks who serves.
 func (c *Client) Info(ctx context.Context) (Info, error) {
@@ -87,12 +91,6 @@ func (c *Client) Logout(ctx context.Context, name string) (LoggedIn, error) {
 func (c *Client) Inspect(ctx context.Context, ref string) (Image, error) {
 	var out Image
 	return out, c.call(ctx, "GET", "/v1/images/inspect", url.Values{"ref": {ref}}, nil, &out)
-}
-
-// Transfers are the parts of images that the node is fetching.
-func (c *Client) Transfers(ctx context.Context) ([]Transfer, error) {
-	var out []Transfer
-	return out, c.call(ctx, "GET", "/v1/images/transfers", nil, nil, &out)
 }
 
 // Tag gives an image a further name and returns it spelled out.

@@ -20,6 +20,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/registry"
+	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
 
 // node is a runtime with one image, used by one container.
@@ -88,7 +89,7 @@ func serve(t *testing.T, n *node, long bool) *Client {
 		}
 	}
 	path := filepath.Join(dir, "wherry.sock")
-	l, err := Listen(path)
+	l, err := socket.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}

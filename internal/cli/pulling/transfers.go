@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package progress
+package pulling
 
 import (
 	"fmt"
 	"time"
 )
 
-// Transfer is a part of an image that a node is fetching.
+// Transfer is a part of an image that a node is fetching, as the host API tells it.
 type Transfer struct {
-	What  string // by which it is known again
-	Bytes int64
-	Total int64 // 0: not known yet
+	What  string `json:"ref"` // by which it is known again
+	Bytes int64  `json:"bytes"`
+	Total int64  `json:"total"` // 0: not known yet
 }
 
 // Transfers adds up what a node fetches, as seen again and again. One that is not there any more has come in whole.

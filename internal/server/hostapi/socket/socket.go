@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package hostapi
+package socket
 
 import (
 	"context"
@@ -37,7 +37,8 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-func dialUnix(ctx context.Context, path string) (net.Conn, error) {
+// Dial connects to the socket at path, however long that is.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
 	name, done, err := shorten(path)
 	if err != nil {
 		return nil, err
