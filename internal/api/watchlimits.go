@@ -70,9 +70,7 @@ func (c *watchLimits) hold(next http.Handler) http.Handler {
 			return
 		}
 		if c.patience > 0 {
-			slow := &impatient{ResponseWriter: w, control: http.NewResponseController(w), patience: c.patience}
-			defer slow.done()
-			w = responsewriter.WrapForHTTP1Or2(slow)
+			w = responsewriter.WrapForHTTP1Or2(&impatient{ResponseWriter: w, control: http.NewResponseController(w), patience: c.patience})
 		}
 		who, known := request.UserFrom(req.Context())
 		if !known || c.limit == 0 || unlimited(who) {
@@ -113,23 +111,38 @@ func (c *watchLimits) leave(name string) {
 	c.open.remove(name)
 }
 
-// impatient is an answer that fails when its client has taken nothing of it for a time.
+// impatient is an answer that fails when its client has taken nothing of it for a time. It waits for clients, not for events: outside of a
+// write there is no deadline, because one that passes ends an HTTP/2 stream even while nothing is being written.
 type impatient struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
 }
 
-var _ responsewriter.UserProvidedDecorator = &impatient{}
+var (
+	_ responsewriter.UserProvidedDecorator = &impatient{}
+	_ http.Flusher                         = &impatient{}
+)
 
 // Unwrap implements responsewriter.UserProvidedDecorator.
 func (i *impatient) Unwrap() http.ResponseWriter { return i.ResponseWriter }
 
-// Write implements http.ResponseWriter. What is written is sent by the flush after it, under the same deadline.
+// Write implements http.ResponseWriter. A small piece is only put into a buffer, which Flush sends.
 func (i *impatient) Write(p []byte) (int, error) {
-	_ = i.control.SetWriteDeadline(time.Now().Add(i.patience)) // where there is none, nobody can be cut off
+	i.begin()
+	defer i.done()
 	return i.ResponseWriter.Write(p)
 }
 
-// done leaves the connection as it was: another request may come on it.
+// Flush implements http.Flusher.
+func (i *impatient) Flush() {
+	i.begin()
+	defer i.done()
+	_ = i.control.Flush() // the next write tells
+}
+
+// begin sets a deadline to what is being written; where there is none, nobody can be cut off.
+func (i *impatient) begin() { _ = i.control.SetWriteDeadline(time.Now().Add(i.patience)) }
+
+// done leaves the connection as it was.
 func (i *impatient) done() { _ = i.control.SetWriteDeadline(time.Time{}) }

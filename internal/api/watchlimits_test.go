@@ -3,7 +3,10 @@
 package api
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,17 +22,22 @@ import (
 
 func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) *httptest.Server {
 	t.Helper()
+	server := httptest.NewServer(limiting(t, l, who, verb, next))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func limiting(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) http.Handler {
+	t.Helper()
 	s, err := newSchemes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.codecs = s.codecs
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := request.WithRequestInfo(req.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIVersion: "v1", Resource: "pods"})
 		l.hold(next).ServeHTTP(w, req.WithContext(request.WithUser(ctx, who)))
-	}))
-	t.Cleanup(server.Close)
-	return server
+	})
 }
 
 // A client of a watch that takes nothing is cut off.
@@ -55,6 +63,48 @@ func TestStalledWatch(t *testing.T) {
 	}
 	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the watch ended with %v", err)
+	}
+}
+
+// A watch without events is not ended for it, by HTTP/1 and HTTP/2: only a client that takes nothing of what there is
+// is cut off. Old code: over HTTP/2 every watch ended a minute after its last event. (EC-20)
+func TestQuietWatch(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	for _, major := range []int{1, 2} {
+		t.Run(fmt.Sprint("HTTP/", major), func(t *testing.T) {
+			more := make(chan struct{})
+			server := httptest.NewUnstartedServer(nil)
+			server.Config.Handler = limiting(t, &watchLimits{patience: patience, open: map[string]int{}}, &user.DefaultInfo{Name: "jane"}, "watch",
+				func(w http.ResponseWriter, _ *http.Request) {
+					for range 2 {
+						_, _ = io.WriteString(w, "event\n")
+						w.(http.Flusher).Flush()
+						<-more
+					}
+				})
+			server.EnableHTTP2 = major == 2
+			server.StartTLS()
+			defer server.Close()
+			defer close(more)
+			resp, err := server.Client().Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.ProtoMajor != major {
+				t.Fatalf("it is %s", resp.Proto)
+			}
+			lines := bufio.NewReader(resp.Body)
+			if line, err := lines.ReadString('\n'); line != "event\n" {
+				t.Fatalf("%q: %v", line, err)
+			}
+			// There is no event for nothing happening: this is the time in which it does not.
+			time.Sleep(5 * patience)
+			more <- struct{}{}
+			if line, err := lines.ReadString('\n'); line != "event\n" {
+				t.Errorf("after a time without events: %q: %v", line, err)
+			}
+		})
 	}
 }
 
