@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -179,16 +178,7 @@ func (s etcdStorage) Watch(ctx context.Context, key string, opts storage.ListOpt
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(w, forgotten), nil
-}
-
-// forgotten makes 410 Gone, on which clients list again, of the library's internal error about a change whose earlier state was
-// compacted away: that is what a watch from just before a compaction gets, and, asked again, would get until the next one.
-func forgotten(e watch.Event) (watch.Event, bool) {
-	if status, ok := e.Object.(*metav1.Status); ok && e.Type == watch.Error && strings.Contains(status.Message, "PrevKv=nil") {
-		e.Object = &apierrors.NewResourceExpired("the resourceVersion of this watch is too old: list again").ErrStatus
-	}
-	return e, true
+	return explain(w), nil
 }
 
 func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
