@@ -92,6 +92,7 @@ func TestTLSVersions(t *testing.T) {
 }
 
 // TestBodies proves that bodies are bounded, whatever form they have.
+// ATTACK B1, B2.
 func TestBodies(t *testing.T) {
 	config := adminConfig(t)
 	c := client(t)
