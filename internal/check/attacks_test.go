@@ -61,12 +61,6 @@ func withoutTest() []string {
 		A37
 
 
-		B1
-		B2
-		B3
-		B4
-		B9
-		B11
 
 
 		C1
