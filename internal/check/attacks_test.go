@@ -64,16 +64,12 @@ func withoutTest() []string {
 
 
 		C1
-		C7
-		C13
 		C17
 		C21
 		C22
 		C23
-		C27
 		C28
 		C29
 		C31
-		C34
 `)
 }

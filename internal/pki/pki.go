@@ -134,11 +134,15 @@ func create(dir, name string) (*CA, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The key goes first: a crash in between leaves a key without certificate, which LoadOrCreate explains.
+	// As in a rotation: what is cut off before the key is in place never was, and settle ends what is cut off after that.
+	cert := filepath.Join(dir, certFile)
+	if err := WriteFile(cert+nextSuffix, ca.pem, 0o644); err != nil {
+		return nil, err
+	}
 	if err := WriteFile(filepath.Join(dir, keyFile), keyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	return ca, WriteFile(filepath.Join(dir, certFile), ca.pem, 0o644)
+	return ca, os.Rename(cert+nextSuffix, cert)
 }
 
 // newCA makes a CA with a new key, in memory.

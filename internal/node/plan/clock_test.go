@@ -58,6 +58,7 @@ func (f *facts) probing(name string, ago time.Duration) *facts {
 // TestClockJumps sets the clock an hour forward and an hour back under pods in every part of their lives, with the agent living
 // on and with one that starts anew. Nothing that runs is stopped or started twice, nothing completed runs again (SC-19), and
 // nothing that is due waits for the clock to come round again (PL-02, PL-04, PL-10).
+// ATTACK C34.
 func TestClockJumps(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -126,6 +127,7 @@ func TestClockJumps(t *testing.T) {
 
 // TestClockBackWhileRebooting: the node's clock was an hour ahead when the pod's init completed, and is right after the reboot. The
 // new sandbox seems to be older than the init's end, and still its order is kept from the start (SC-19).
+// ATTACK C34.
 func TestClockBackWhileRebooting(t *testing.T) {
 	f := about("im", always).boxed().ended("i0", 0, 0, time.Minute).runs("m1", 0).told()
 	f.Seen.Containers = nil
