@@ -68,7 +68,6 @@ func withoutTest() []string {
 		C21
 		C22
 		C23
-		C28
 		C29
 		C31
 `)
