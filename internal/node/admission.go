@@ -30,10 +30,11 @@ type admission struct {
 	mu      sync.Mutex
 	node    *fit.Node // with the pods that count
 	refused map[types.UID]*plan.Refusal
+	room    preemption
 }
 
 func newAdmission(fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)) *admission {
-	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{}}
+	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{}, room: newPreemption()}
 }
 
 // setNode takes in the node as the API server has it.
@@ -51,6 +52,7 @@ func (a *admission) open(ctx context.Context, pods []*corev1.Pod) {
 	})
 	for _, p := range pods {
 		if taken(p) {
+			a.resume(p)
 			a.count(p)
 		}
 	}
@@ -73,8 +75,9 @@ func (a *admission) judge(ctx context.Context, pod *corev1.Pod) {
 			m = a.misfit(pod)
 		}
 	}
-	if m == nil {
+	if m == nil || a.preempt(pod, m) {
 		a.count(pod)
+		a.await(pod)
 		return
 	}
 	a.mu.Lock()
@@ -124,7 +127,7 @@ func (a *admission) count(pod *corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case ended(&pod.Status):
+	case ended(&pod.Status), a.room.leaves(pod.UID):
 		a.node.Remove(pod.UID)
 	case a.refused[pod.UID] == nil:
 		a.node.Add(fit.Place(pod))
@@ -137,6 +140,7 @@ func (a *admission) forget(uid types.UID) {
 	defer a.mu.Unlock()
 	a.node.Remove(uid)
 	delete(a.refused, uid)
+	a.room.forget(uid)
 }
 
 func taken(pod *corev1.Pod) bool { return pod.Status.StartTime != nil && !ended(&pod.Status) }

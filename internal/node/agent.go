@@ -211,7 +211,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 				a.metrics.Arrived(p, time.Now())
 				a.history.Pod(p, time.Now())
 				a.arrived(ctx, p)
-				a.workers.Update(p)
+				a.hand(ctx, p)
 				a.remember(nil, p)
 			}
 		},
@@ -224,6 +224,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 			if was.UID != p.UID {
 				a.metrics.Gone(was.UID)
 				a.history.Removed(was, time.Now())
+				a.left(was.UID)
 				a.admission.forget(was.UID)
 				a.workers.Remove(was.UID)
 				a.metrics.Arrived(p, time.Now())
@@ -231,7 +232,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 			}
 			a.admission.count(p)
 			a.history.Pod(p, time.Now())
-			a.workers.Update(p)
+			a.hand(ctx, p)
 			a.fresh.podChanged(was, p)
 			a.remember(was, p)
 		},
@@ -242,6 +243,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 			if p, ok := o.(*corev1.Pod); ok {
 				a.metrics.Gone(p.UID)
 				a.history.Removed(p, time.Now())
+				a.left(p.UID)
 				a.admission.forget(p.UID)
 				a.workers.Remove(p.UID)
 			}

@@ -81,7 +81,7 @@ func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 
 // evicted tells whether a status is that of an evicted pod: the planner has told of that when it began.
 func evicted(s *corev1.PodStatus) bool {
-	return s.Reason == plan.ReasonEvicted && slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
+	return plan.IsEviction(s.Reason) && slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonTerminationByKubelet
 	})
 }

@@ -234,10 +234,7 @@ func (e *evictor) limits(ctx context.Context) bool {
 func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Duration) {
 	now := time.Now()
 	if grace < 0 {
-		grace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
-		if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			grace = podspec.Seconds(*s)
-		}
+		grace = ownGrace(pod)
 	}
 	e.log.Warn("evicting pod", "pod", pod.Namespace+"/"+pod.Name, "signal", signal, "why", message)
 	e.mu.Lock()
@@ -245,6 +242,14 @@ func (e *evictor) evict(pod *corev1.Pod, message, signal string, grace time.Dura
 	e.mu.Unlock()
 	e.a.metrics.Evicted(signal)
 	e.a.workers.Evict(pod.UID, plan.Eviction{Message: message, At: now, Grace: max(grace, atOnce)})
+}
+
+// ownGrace is how long a pod itself wants its containers to take.
+func ownGrace(pod *corev1.Pod) time.Duration {
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		return podspec.Seconds(*s)
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
 // waits tells whether a pod that was told to go still holds what it held, and has not taken too long.
@@ -286,7 +291,7 @@ func (e *evictor) running() (out []*corev1.Pod) {
 	for _, v := range views {
 		p := v.Pod
 		_, going := e.going[p.UID]
-		if !going && p.Status.Reason != plan.ReasonEvicted && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
+		if !going && !plan.IsEviction(p.Status.Reason) && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
 			out = append(out, p)
 		}
 	}

@@ -20,9 +20,17 @@ func (a *Agent) Trace(pod *corev1.Pod, e work.Event) {
 	a.history.Trace(pod, e)
 	switch {
 	case e.Seen != nil:
-		a.evictor.observed(pod.UID, e.Seen)
+		a.observed(pod.UID, e.Seen)
 	case e.Left:
-		a.evictor.observed(pod.UID, &plan.Seen{})
+		a.observed(pod.UID, &plan.Seen{})
+	}
+}
+
+// observed is told what the node shows of a pod: those that were told to go have when they hold nothing.
+func (a *Agent) observed(uid types.UID, seen *plan.Seen) {
+	a.evictor.observed(uid, seen)
+	if !holds(seen) {
+		a.left(uid)
 	}
 }
 

@@ -93,3 +93,37 @@ func (k *kit) nodeNow() *corev1.Node {
 	k.must(err)
 	return n
 }
+
+// PL-20: a critical pod that is bound to a full node gets room from one of lower priority, and begins when that has gone.
+func TestCriticalPodMakesRoom(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := own(t)
+	k := kitOn(t, s)
+	_, err := k.Client.CoreV1().Nodes().Patch(k.ctx(), s.NodeName, types.StrategicMergePatchType,
+		[]byte(`{"status": {"capacity": {"example.com/dongle": "2"}, "allocatable": {"example.com/dongle": "2"}}}`), metav1.PatchOptions{}, "status")
+	k.must(err)
+	pod := func(name, spec, command string, dongles int) *corev1.Pod {
+		t.Helper()
+		amount := fmt.Sprintf("{example.com/dongle: %d}", dongles)
+		return k.pod("{metadata: {name: " + name + "}, spec: {nodeName: " + s.NodeName + ", " + spec + " containers: [{name: c, command: [sh, -c, " +
+			strconv.Quote(command) + "], resources: {requests: " + amount + ", limits: " + amount + "}}]}}")
+	}
+	pod("first", "", "trap 'sleep 2; exit 0' TERM; IDLE & wait", 2)
+	k.WaitReady("first")
+	pod("toobig", "priorityClassName: system-node-critical,", "IDLE", 3)
+	if p := k.WaitPhase("toobig", corev1.PodFailed); p.Status.Reason != "OutOfexample.com/dongle" {
+		t.Errorf("PL-20 more than there is: %s: %s", p.Status.Reason, p.Status.Message)
+	}
+	pod("agent", "priorityClassName: system-node-critical,", "IDLE", 1)
+	agent := k.WaitReady("agent")
+	gone := k.WaitPhase("first", corev1.PodFailed)
+	if gone.Status.Reason != "Preempting" || gone.Status.Message != "Preempted in order to admit critical pod" {
+		t.Errorf("PL-20 the pod that made room: %s: %s", gone.Status.Reason, gone.Status.Message)
+	}
+	k.WaitEvent("first", "Preempting", "Preempted in order to admit critical pod")
+	ended, began := gone.Status.ContainerStatuses[0].State.Terminated, agent.Status.ContainerStatuses[0].State.Running
+	if ended == nil || began == nil || began.StartedAt.Before(&ended.FinishedAt) {
+		t.Errorf("PL-20 the critical pod began before there was room: %+v, %+v", ended, began)
+	}
+}

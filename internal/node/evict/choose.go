@@ -34,20 +34,9 @@ type Candidate struct {
 	Volumes    map[string]int64 // emptyDirs on disk, by volume
 }
 
-// criticalPriority is the least priority of the system-critical classes.
-const criticalPriority = 2_000_000_000
-
 // Critical tells whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never evicted, but for a
-// disk that nobody else fills. Nothing that a pod says of itself in annotations
-// counts: every pod here comes from the API server, where its owner could write that it is a static one.
-func Critical(pod *corev1.Pod) bool { return priority(pod) >= criticalPriority }
-
-func priority(pod *corev1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
-}
+// disk that nobody else fills.
+func Critical(pod *corev1.Pod) bool { return podspec.Critical(pod) }
 
 // Victim is the pod that goes, and what its status will say.
 type Victim struct {
@@ -106,7 +95,7 @@ func rank(s Signal, a, b *Candidate) int {
 	if s != PIDAvailable && !s.inodes() {
 		exceeds = cmp.Compare(sign(above(b)), sign(above(a)))
 	}
-	return cmp.Or(exceeds, cmp.Compare(priority(a.Pod), priority(b.Pod)), cmp.Compare(above(b), above(a)),
+	return cmp.Or(exceeds, cmp.Compare(podspec.Priority(a.Pod), podspec.Priority(b.Pod)), cmp.Compare(above(b), above(a)),
 		b.Pod.CreationTimestamp.Compare(a.Pod.CreationTimestamp.Time), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
 }
 

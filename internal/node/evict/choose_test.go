@@ -242,8 +242,8 @@ func TestFullDisk(t *testing.T) {
 	on := func(name string, disk int64, change ...func(*corev1.Pod)) Candidate {
 		return Candidate{Pod: with(append(change, named(name))...), Use: Use{Disk: disk, Memory: disk, Inodes: disk}}
 	}
-	filler, small := on("filler", 900*mi, prio(criticalPriority)), on("small", 10*mi)
-	idle, other := on("idle", 0), on("other", 20*mi, prio(criticalPriority))
+	filler, small := on("filler", 900*mi, prio(2_000_000_000)), on("small", 10*mi)
+	idle, other := on("idle", 0), on("other", 20*mi, prio(2_000_000_000))
 	for _, row := range []struct {
 		what   string
 		signal Signal
@@ -253,7 +253,7 @@ func TestFullDisk(t *testing.T) {
 		{"ordinary ones first", NodeFsAvailable, []Candidate{filler, small}, "small"},
 		{"then who fills it", NodeFsAvailable, []Candidate{idle, other, filler}, "filler"},
 		{"also of files", ImageFsInodesFree, []Candidate{idle, filler}, "filler"},
-		{"nobody has anything", NodeFsAvailable, []Candidate{idle, on("none", 0, prio(criticalPriority))}, "idle"},
+		{"nobody has anything", NodeFsAvailable, []Candidate{idle, on("none", 0, prio(2_000_000_000))}, "idle"},
 		{"memory", MemoryAvailable, []Candidate{filler}, ""},
 	} {
 		got := ""

@@ -33,3 +33,6 @@ func operation(method string) string {
 
 // Evicted counts the eviction of a pod.
 func (m *Metrics) Evicted(signal string) { m.evictions.WithLabelValues(signal).Inc() }
+
+// Preempted counts a pod that went for a critical one.
+func (m *Metrics) Preempted(resource string) { m.preemptions.WithLabelValues(resource).Inc() }

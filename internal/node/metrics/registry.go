@@ -16,17 +16,17 @@ import (
 type Metrics struct {
 	registry metrics.KubeRegistry
 
-	startedPods, startedPodErrors     *metrics.Counter
-	startedContainers, startedErrors  *metrics.CounterVec
-	podStart, podStartSLI, statusSync *metrics.Histogram
-	podWorker                         *metrics.HistogramVec
-	containersPerPod                  *metrics.Histogram
-	probes                            *metrics.CounterVec
-	runtimeCalls, runtimeErrors       *metrics.CounterVec
-	runtimeTime, operationTime        *metrics.HistogramVec
-	operationErrors, nudges           *metrics.CounterVec
-	decisionTime                      *metrics.Histogram
-	evictions, terminated             *metrics.CounterVec
+	startedPods, startedPodErrors      *metrics.Counter
+	startedContainers, startedErrors   *metrics.CounterVec
+	podStart, podStartSLI, statusSync  *metrics.Histogram
+	podWorker                          *metrics.HistogramVec
+	containersPerPod                   *metrics.Histogram
+	probes                             *metrics.CounterVec
+	runtimeCalls, runtimeErrors        *metrics.CounterVec
+	runtimeTime, operationTime         *metrics.HistogramVec
+	operationErrors, nudges            *metrics.CounterVec
+	decisionTime                       *metrics.Histogram
+	evictions, preemptions, terminated *metrics.CounterVec
 
 	mu   sync.Mutex
 	pods map[types.UID]*record
@@ -45,7 +45,7 @@ func New(look func() Now) *Metrics {
 	m.own()
 	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI,
 		m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors, m.runtimeTime,
-		m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.terminated)
+		m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions, m.terminated)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
@@ -75,6 +75,7 @@ func (m *Metrics) kubelet() {
 		quickBuckets(), "operation_type")
 	m.containersPerPod = histogram(ns, "containers_per_pod_count", "The number of containers per pod", []float64{1, 2, 3, 5, 8, 13, 21})
 	m.evictions = counters(ns, "evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
+	m.preemptions = counters(ns, "preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
 	m.probes = counters("prober", "probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result",
 		"probe_type", "result", "container", "pod", "namespace", "pod_uid")
 	m.runtimeCalls = counters(ns, "runtime_operations_total", "Cumulative number of runtime operations by operation type", "operation_type")

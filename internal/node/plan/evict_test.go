@@ -115,3 +115,23 @@ func TestHeldIsNotRemoved(t *testing.T) {
 		t.Errorf("ops %+v", d.Ops)
 	}
 }
+
+// TestPreempted: a pod that makes room for a critical one ends as an evicted one does, with Kubernetes' reason, also if the agent dies in
+// between (PL-20).
+func TestPreempted(t *testing.T) {
+	f := about("m", corev1.RestartPolicyAlways).boxed().runs("m0", 0)
+	f.Pod.Status.Phase = corev1.PodRunning
+	f.Evicted = &Eviction{Reason: ReasonPreempting, Message: "Preempted", At: f.Now, Grace: time.Second}
+	d := Next(f.Input)
+	if s := d.Status; len(d.Ops) != 1 || d.Ops[0].Verb != StopContainer || s.Reason != "Preempting" || !disrupted(&s) {
+		t.Errorf("while it stops: ops %+v, %s, %+v", d.Ops, s.Reason, s.Conditions)
+	}
+	if !slices.ContainsFunc(d.Why, func(r Reason) bool { return r.Event != nil && r.Event.Reason == "Preempting" && r.Event.Warning }) {
+		t.Errorf("no event: %+v", d.Why)
+	}
+	f.Evicted, f.Pod.Status = nil, d.Status // the agent dies
+	f.Seen.Containers[0].FinishedAt = f.Now
+	if s := Next(f.Input).Status; s.Phase != corev1.PodFailed || s.Reason != "Preempting" || s.Message != "Preempted" || !disrupted(&s) {
+		t.Errorf("at the end: %s %s %q %+v", s.Phase, s.Reason, s.Message, s.Conditions)
+	}
+}

@@ -58,7 +58,7 @@ func (v *view) leaving() leave {
 	}
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
 		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message,
-			evicted: v.Evicted != nil && s.Reason == ReasonEvicted}
+			evicted: v.Evicted != nil && IsEviction(s.Reason)}
 	}
 	if l, ok := v.evicted(); ok {
 		return l
