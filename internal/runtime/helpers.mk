@@ -11,6 +11,12 @@ HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-c
 
 HELPER_LDFLAGS := -s -w
 
+# sources are the files of this repository that a program is made of, wherever they are: $(call sources,FOLDER OF ITS MODULE,PACKAGE).
+# A prerequisite with two dollar signs is expanded only when its target's turn has come: nobody else waits for that.
+OWN_FILES = {{$$d := .Dir}}{{with .Module}}{{if .Main}}{{range $$.GoFiles}}{{$$d}}/{{.}} {{end}}{{range $$.EmbedFiles}}{{$$d}}/{{.}} {{end}}{{end}}{{end}}
+sources = $(shell cd $(1) && go list -deps -f '$(OWN_FILES)' $(2))
+.SECONDEXPANSION:
+
 .PHONY: helpers clean-helpers
 helpers: $(HELPERS_DIR)/SHA256SUMS ## Build the helper programs that are embedded: runc, shim, CNI plug-in, pause image, debug image
 
@@ -32,7 +38,7 @@ $(HELPERS_DIR)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
-$(HELPERS_DIR)/wherry-cni: go.mod $(filter-out %_test.go,$(wildcard cmd/wherry-cni/*.go internal/runtime/network/*.go))
+$(HELPERS_DIR)/wherry-cni: go.mod $$(call sources,.,./cmd/wherry-cni)
 	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
 	@touch $@
 
@@ -41,16 +47,16 @@ $(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
 	gcc -static -Os -s -Wall -Wextra -o $@ $<
 
 # The name in the archive is not used: the runtime names the image by the archive's hash.
-$(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $(filter-out %_test.go,$(wildcard tools/mkimage/*.go internal/ociimage/*.go))
+$(HELPERS_DIR)/pause.tar: $(HELPERS_OBJ)/pause $$(call sources,.,./tools/mkimage)
 	go run ./tools/mkimage -o $@ -ref wherry.dev/pause:build -file $<=/pause -entrypoint /pause -user 65535:65535
 
 # The debug image's program is a module of its own: what it is made of is none of wherry's.
-$(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum $(shell find toolbox -name '*.go' -not -name '*_test.go')
+$(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum $$(call sources,toolbox,.)
 	@mkdir -p $(@D)
 	cd toolbox && CGO_ENABLED=0 go build -o ../$@ -trimpath -ldflags '$(HELPER_LDFLAGS)' .
 	@touch $@
 
-$(HELPERS_DIR)/toolbox.tar: $(HELPERS_OBJ)/toolbox tools/toolbox-image.sh LICENSE $(filter-out %_test.go,$(wildcard tools/mkimage/*.go internal/ociimage/*.go))
+$(HELPERS_DIR)/toolbox.tar: $(HELPERS_OBJ)/toolbox tools/toolbox-image.sh LICENSE $$(call sources,.,./tools/mkimage)
 	tools/toolbox-image.sh $< $@
 
 $(HELPERS_DIR)/SHA256SUMS: $(HELPERS)
