@@ -40,7 +40,7 @@ func (l *sessionLimits) hold(next http.Handler) http.Handler {
 		leave, err := l.enter(who.GetName(), info.Namespace)
 		if err != nil {
 			group := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-			responsewriters.ErrorNegotiated(apierrors.NewTooManyRequests(err.Error(), 10), l.codecs, group, w, req)
+			responsewriters.ErrorNegotiated(apierrors.NewTooManyRequests(err.Error(), 1), l.codecs, group, w, req)
 			return
 		}
 		defer leave()

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/deeptree"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
@@ -44,7 +46,24 @@ func Purge(ctx context.Context, dataDir string) error {
 	if err := removeLogs(dataDir); err != nil {
 		return err
 	}
-	return os.RemoveAll(dataDir)
+	return removeFolder(dataDir)
+}
+
+// removeFolder removes a folder in which containers' programs may have nested others deeper than a path can be long.
+func removeFolder(path string) error {
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = deeptree.Empty(dir)
+	dir.Close()
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // MayPurge refuses what Purge would refuse, and touches nothing: before somebody is asked whether to go on.
@@ -149,7 +168,7 @@ func removeLogs(dataDir string) error {
 			return err
 		}
 		for _, l := range logs {
-			if err := os.RemoveAll(l); err != nil {
+			if err := removeFolder(l); err != nil {
 				return err
 			}
 		}

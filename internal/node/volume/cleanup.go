@@ -14,6 +14,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/deeptree"
 )
 
 // CleanUp unmounts everything below the pod's folder and removes it. No container of the pod may run any more. It can be
@@ -36,7 +38,7 @@ func (m *Manager) CleanUp(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	defer root.Close()
-	if err := removeTree(root, filepath.Base(dir)); err != nil {
+	if err := deeptree.Remove(root, filepath.Base(dir)); err != nil {
 		return fmt.Errorf("cleaning up after pod %s: %w", uid, err)
 	}
 	return nil
@@ -106,64 +108,4 @@ func unmount(at string) error {
 func gone(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) ||
 		(errors.Is(err, unix.EPERM) && os.Geteuid() != 0)
-}
-
-// removeTree removes the named entry of a folder with all below it, like os.RemoveAll, but the kernel stops it at the first
-// mount, bind mounts too, and at the first symlink.
-func removeTree(parent *os.File, name string) error {
-	err := unix.Unlinkat(int(parent.Fd()), name, 0)
-	switch {
-	case err == nil || errors.Is(err, unix.ENOENT):
-		return nil
-	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%s is a mount point, so it was not removed", filepath.Join(parent.Name(), name))
-	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM):
-		return fmt.Errorf("removing %s: %w", filepath.Join(parent.Name(), name), err)
-	}
-	dir, err := openWithin(parent, name)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	for {
-		names, err := dir.Readdirnames(256)
-		for _, n := range names {
-			if err := removeTree(dir, n); err != nil {
-				return err
-			}
-		}
-		if len(names) == 0 || err != nil {
-			break
-		}
-		// Removing while reading may skip entries: start over.
-		if _, err := dir.Seek(0, 0); err != nil {
-			return err
-		}
-	}
-	if err := unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("removing %s: %w", dir.Name(), err)
-	}
-	return nil
-}
-
-// openWithin opens a folder right below parent if it is on the same mount.
-func openWithin(parent *os.File, name string) (*os.File, error) {
-	full := filepath.Join(parent.Name(), name)
-	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
-	for tries := 64; ; tries-- {
-		fd, err := unix.Openat2(int(parent.Fd()), name, how)
-		switch {
-		case err == nil:
-			return os.NewFile(uintptr(fd), full), nil
-		case (errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)) && tries > 0:
-			continue // a rename somewhere at the same time
-		case errors.Is(err, unix.EXDEV):
-			return nil, fmt.Errorf("%s is a mount point, so it was not removed", full)
-		}
-		return nil, fmt.Errorf("opening %s: %w", full, err)
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/deeptree"
 )
 
 // TestCleanUp proves PL-10: nothing of the pod is left, and nothing of the host is touched: a hostPath, a bind of it, what is
@@ -110,7 +112,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = removeTree(root, "pod")
+		err = deeptree.Remove(root, "pod")
 		root.Close()
 		if err == nil || !strings.Contains(err.Error(), at+" is a mount point, so it was not removed") {
 			t.Error(err)
@@ -134,7 +136,7 @@ func TestRemoveTreeStopsAtMounts(t *testing.T) {
 	for i := range 1000 { // more than one reading of the folder
 		put(t, dir, "pod/a/"+strings.Repeat("f", 1+i%200)+string(rune('a'+i%26)), "")
 	}
-	if err := removeTree(root, "pod"); err != nil {
+	if err := deeptree.Remove(root, "pod"); err != nil {
 		t.Error(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
