@@ -11,6 +11,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/detach"
 )
 
 // share makes dir a mount of its own which passes mounts on in both directions. Pods' volumes with mount propagation
@@ -34,6 +36,9 @@ func share(dir string) error {
 // unmountBelow unmounts everything at and below dir, the newest mount first. It leaves dir itself alone if it is a mount
 // that share found and did not make.
 func unmountBelow(dir string) error {
+	if err := detach.Remote(dir); err != nil {
+		return err
+	}
 	var errs []error
 	// A mount may cover others, which show only when it is gone.
 	for range 16 {

@@ -80,8 +80,13 @@ func killByExecutable(path string, which func(args []string) bool) ([]int, error
 			continue
 		}
 		exe, err := os.Readlink("/proc/" + e.Name() + "/exe")
+		if err != nil || strings.TrimSuffix(exe, " (deleted)") != path {
+			unix.Close(fd)
+			continue
+		}
+		// Only now: for another process this may wait, as for one that waits itself for a file system which does not answer.
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // an error says that it has ended
-		if err != nil || strings.TrimSuffix(exe, " (deleted)") != path || !which(strings.Split(string(line), "\x00")) {
+		if !which(strings.Split(string(line), "\x00")) {
 			unix.Close(fd)
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/detach"
 )
 
 // endpointFile remembers the external runtime that a data folder's pods run on, so that Purge finds them.
@@ -79,6 +80,9 @@ func endPod(ctx context.Context, c *cri.Client, uid string) error {
 
 // unmountBelow unmounts what is mounted below a folder, innermost first.
 func unmountBelow(dir string) error {
+	if err := detach.Remote(dir); err != nil {
+		return err
+	}
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/deeptree"
+	"github.com/wherryproject/wherry/internal/detach"
 )
 
 // CleanUp unmounts everything below the pod's folder and removes it. No container of the pod may run any more. It can be
@@ -60,6 +61,9 @@ func mountsBelow(dir string) ([]string, error) {
 // unmountBelow unmounts the last first. Each mount is made private before: a bind of a host folder shares its mounts with the
 // host, and unmounting something below ours would otherwise unmount the host's too.
 func unmountBelow(ctx context.Context, dir string) error {
+	if err := detach.Remote(dir); err != nil {
+		return err
+	}
 	// Unmounting can uncover a mount below; a few rounds are plenty.
 	for range 8 {
 		mounts, err := mountsBelow(dir)
