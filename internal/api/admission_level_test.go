@@ -58,6 +58,28 @@ func TestBindingsWarn(t *testing.T) {
 	}
 }
 
+// TestClusterBindingsWarn proves RS-11: so does who gives such a role everywhere, but not who makes an administrator.
+func TestClusterBindingsWarn(t *testing.T) {
+	config, heard := hearing(adminConfig(t))
+	c := clientOf(t, config)
+	for role, want := range map[string]string{"edit": `ClusterRole "edit" in all namespaces lets its subjects become root on the node with a privileged pod in kube-system`,
+		"debug-privileged": `ClusterRole "debug-privileged" in all namespaces lets`, "view": "", "debug": "", "cluster-admin": ""} {
+		heard.take()
+		b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: role + "-"}, Subjects: userSubject("somebody"),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
+		made, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), b, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := heard.take(); (want == "") != (said == "") || !strings.Contains(said, want) {
+			t.Errorf("%s: warned of %q", role, said)
+		}
+		if err := c.RbacV1().ClusterRoleBindings().Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDefaultPodSecurity proves RS-11: --default-pod-security holds for namespaces that have no level, and not for kube-system.
 // ATTACK A1.
 func TestDefaultPodSecurity(t *testing.T) {

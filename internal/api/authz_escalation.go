@@ -101,7 +101,11 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		if was, ok := old.(*rbacv1.ClusterRoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
 			return nil
 		}
-		return g.checkBinding(ctx, o.Name, o.RoleRef)
+		if err := g.checkBinding(ctx, o.Name, o.RoleRef); err != nil {
+			return err
+		}
+		g.warnOfReachEverywhere(ctx, o)
+		return nil
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("not an object of %s: %T", g.kind.resource(), obj))
 }
@@ -146,6 +150,20 @@ func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
 	}
 	warning.AddWarning(ctx, "", fmt.Sprintf("namespace %q has no Pod Security level, so %s %q lets its subjects become root on the node with a privileged pod, and administrators of this server; "+
 		"to prevent that: kubectl label namespace %s %s=baseline", namespace, b.RoleRef.Kind, b.RoleRef.Name, namespace, podsecuritylabels.EnforceLevelLabel))
+}
+
+// warnOfReachEverywhere does so for a right in all namespaces. Who is given every right is meant to be an administrator.
+func (g granting) warnOfReachEverywhere(ctx context.Context, b *rbacv1.ClusterRoleBinding) {
+	rules, found, err := g.policy.rulesOf(ctx, b.RoleRef, "")
+	if err != nil || !found || !rbac.ReachesNode(rules) || len(rbac.Missing(rules, rbac.Everything())) == 0 {
+		return
+	}
+	where := "any namespace that has no Pod Security level"
+	if open, err := g.open(ctx, metav1.NamespaceSystem); err == nil && open {
+		where = "kube-system, or any other namespace that has no Pod Security level"
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("%s %q in all namespaces lets its subjects become root on the node with a privileged pod in %s, and administrators of this server; "+
+		"to prevent that, create a RoleBinding in each namespace that is meant", b.RoleRef.Kind, b.RoleRef.Name, where))
 }
 
 // checkGrant passes who has the leave (escalate or bind), and who has all the rights himself.

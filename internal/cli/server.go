@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,7 +77,13 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
-		return startAgain(manager, again)
+		args := os.Args
+		select {
+		case <-s.Ready():
+			args = withoutOnce(args) // what they ask for is done
+		default:
+		}
+		return startAgain(manager, args, again)
 	}
 	ended(err)
 	return err
@@ -86,11 +93,19 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 const notifySocket = "NOTIFY_SOCKET"
 
 // startAgain executes this program in place of itself: to a service manager it is the same process.
-func startAgain(manager string, why error) error {
+func startAgain(manager string, args []string, why error) error {
 	if manager != "" {
 		why = errors.Join(why, os.Setenv(notifySocket, manager))
 	}
-	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	return errors.Join(why, syscall.Exec("/proc/self/exe", args, os.Environ()))
+}
+
+// withoutOnce leaves out the flags that are meant for one start: the pods that --forget ends when it is repeated would be others.
+func withoutOnce(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return name == "--adopt" || name == "--forget"
+	})
 }
 
 func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {

@@ -64,6 +64,7 @@ type Execs struct {
 	Config
 	mu   sync.Mutex
 	live map[string]owner // sessions, by id
+	logs int64            // bytes of logs that sessions show
 	held map[string]int   // how many sessions show a container, by its id
 	// writers are the sessions that have the layers of ended containers mounted to write to, by the container's id.
 	writers map[string]string
@@ -108,6 +109,7 @@ type Session struct {
 	notes []string
 
 	container string // its id, when it is known
+	box       string // the id of the sandbox that it is in
 	created   bool   // the runtime was asked for a container
 	sandbox   bool   // and for a temporary sandbox
 	below     string // the cgroup that the container's is in; "" where there are none
@@ -257,10 +259,22 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 	}
 	text, err := statusJSON(c)
 	write("status.json", text, err)
-	text, err = logEnd(s.e.Ops.Logs.File(pod, c.Name, c.Attempt), logShare(s.shares, s.logged))
-	s.logged += int64(len(text))
+	text, err = s.log(s.e.Ops.Logs.File(pod, c.Name, c.Attempt))
 	write("log", text, err)
 	return nil
+}
+
+// log returns as much of the end of a log as the session may show.
+func (s *Session) log(file string) ([]byte, error) {
+	want := logShare(s.shares, s.logged)
+	most := s.e.takeLogs(want)
+	text, err := logEnd(file, most)
+	s.e.giveLogs(most - int64(len(text)))
+	s.logged += int64(len(text))
+	if err == nil && most == 0 && want > 0 {
+		return nil, errors.New("image execs on this node show as much of logs as there is memory for; see kubectl logs")
+	}
+	return text, err
 }
 
 func (s *Session) note(format string, args ...any) {

@@ -85,6 +85,24 @@ func (e *Execs) claim(container, session string) bool {
 // sessionLogs is how much memory the ends of logs that one session shows may take, in bytes.
 const sessionLogs = 4 << 20
 
+// nodeLogs is how much memory those of all sessions may take together, in bytes: no cgroup is charged for them.
+const nodeLogs = 64 << 20
+
+// takeLogs reserves memory for the end of a log, as much as there is of what is wanted; giveLogs gives back what is not needed.
+func (e *Execs) takeLogs(want int64) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	got := min(want, nodeLogs-e.logs)
+	e.logs += got
+	return got
+}
+
+func (e *Execs) giveLogs(n int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.logs -= n
+}
+
 // logShare decides how much of a container's log a session with that many containers shows, when so much is shown already. (Pure.)
 func logShare(containers int, shownAlready int64) int64 {
 	share := min(int64(logMost), sessionLogs/int64(max(containers, 1)))

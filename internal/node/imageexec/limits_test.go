@@ -3,6 +3,10 @@
 package imageexec
 
 import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -48,6 +52,36 @@ func TestLogShare(t *testing.T) {
 	}
 	if logShare(1, 0) != logMost {
 		t.Error("a single container's log is cut more than it needs to be")
+	}
+}
+
+// TestLogsOfAll: RS-05 (ATTACK B15): the logs that all sessions show have a bound together, and a session gives its part back.
+func TestLogsOfAll(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	line := "2026-11-23T00:00:00Z stdout F " + strings.Repeat("x", 1000) + "\n"
+	if err := os.WriteFile(file, []byte(strings.Repeat(line, 1100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := New(Config{Logger: slog.New(slog.DiscardHandler)})
+	var all int64
+	var sessions []*Session
+	for i := range 100 {
+		s := &Session{id: fmt.Sprint(i), e: e}
+		text, err := s.log(file)
+		if err != nil && !strings.Contains(err.Error(), "see kubectl logs") {
+			t.Fatal(err)
+		}
+		all += int64(len(text))
+		sessions = append(sessions, s)
+	}
+	if all > nodeLogs || all < nodeLogs/2 {
+		t.Errorf("%d bytes of logs", all)
+	}
+	for _, s := range sessions {
+		s.Close()
+	}
+	if e.logs != 0 {
+		t.Errorf("%d bytes are still taken", e.logs)
 	}
 }
 

@@ -54,9 +54,12 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.created = true
+	s.created, s.box = true, id
 	made, err := s.e.Ops.CRI.Runtime.CreateContainer(calls, &runtimeapi.CreateContainerRequest{PodSandboxId: id, Config: config, SandboxConfig: box})
 	if err != nil {
+		if s.ending(calls, id) {
+			return refuse(http.StatusConflict, "pod %q has just ended: try again in a moment, to look at what is left of it", pod.Name)
+		}
 		if cri.NotFound(err) {
 			return refuse(http.StatusConflict, "pod %q changed while the command was being prepared: %s", pod.Name, cri.Message(err))
 		}
@@ -64,6 +67,16 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	}
 	s.container = made.GetContainerId()
 	return ctx.Err()
+}
+
+// ending tells whether the sandbox of a command, which could not be begun in it, has been stopped meanwhile. The runtime says so in words
+// of its own, if at all.
+func (s *Session) ending(ctx context.Context, sandbox string) bool {
+	got, err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox})
+	if err != nil {
+		return cri.NotFound(err)
+	}
+	return got.GetStatus().GetState() != runtimeapi.PodSandboxState_SANDBOX_READY
 }
 
 func (s *Session) parent(pod *corev1.Pod) string {
@@ -127,6 +140,11 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 		if code := startCode(text); code != 0 {
 			say(streams, "cannot run the command: "+innermost(text))
 			return code, nil
+		}
+		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+		defer cancel()
+		if s.ending(look, s.box) {
+			return 0, errors.New("the pod has just ended: try again in a moment, to look at what is left of it")
 		}
 		return 0, fmt.Errorf("starting the command: %s", text)
 	}
@@ -213,6 +231,7 @@ func (s *Session) Close() {
 		}
 		s.e.mu.Lock()
 		delete(s.e.live, s.id)
+		s.e.logs -= s.logged
 		s.e.mu.Unlock()
 		s.release()
 	})
