@@ -92,13 +92,21 @@ func (l Patterns) first(forms func(string) []string, names ...string) (string, b
 	return "", false
 }
 
-// plain is a registry's name as everybody writes it: names of hosts know no capitals, and 443 is the port of HTTPS anyway.
+// plain is a registry's name as everybody writes it: names of hosts know no capitals, zeros before a port's number mean nothing to who connects
+// to it, and 443 is the port of HTTPS anyway.
 func plain(registry string) string {
-	switch registry = strings.TrimSuffix(strings.ToLower(registry), ":443"); registry {
-	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
-		return dockerHub
+	host, port := strings.ToLower(registry), ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Trim(host[i+1:], "0123456789") == "" {
+		host, port = host[:i], strings.TrimLeft(host[i+1:], "0")
 	}
-	return registry
+	switch host {
+	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
+		host = dockerHub
+	}
+	if port == "" || port == "443" {
+		return host
+	}
+	return host + ":" + port
 }
 
 // dockerHub is the registry of names that have none.

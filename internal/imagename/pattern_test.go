@@ -10,6 +10,7 @@ import (
 const someDigest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // TestPatterns proves EC-21 IX-07: what a pattern lets in and what it keeps out, however a name is written.
+// ATTACK A22.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		pattern, image string
@@ -59,6 +60,10 @@ func TestPatterns(t *testing.T) {
 		{"nginx", "registry-1.docker.io/library/nginx:1", false, true},
 		{"team/**", "REGISTRY.hub.docker.com/team/app", false, true},
 		{"registry.example:5000/**", "registry.example/a", false, false},
+		{"registry.example/old/*", "registry.example:0443/old/app", false, true},
+		{"registry.example:5000/**", "registry.example:05000/a", false, true},
+		{"team/**", "index.docker.io:00443/team/app", false, true},
+		{"[ab]x.example:5000/**", "ax.example:5000/a", true, true},
 	} {
 		if err := Check(c.pattern); err != nil {
 			t.Errorf("%s: %v", c.pattern, err)

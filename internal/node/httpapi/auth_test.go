@@ -16,6 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
+// TestWhoGetsIn: nobody without a right gets anything of a node's API, by whatever path. ATTACK A13.
 func TestWhoGetsIn(t *testing.T) {
 	w := newWorld(t)
 	nobody := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.CertPEM()}}
@@ -46,6 +47,15 @@ func TestWhoGetsIn(t *testing.T) {
 	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/configz", "/logs/", "/nothing"} {
 		if status, _ := w.get(nobody, path); status != 401 {
 			t.Errorf("%s without a certificate: %d", path, status)
+		}
+	}
+	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "//exec/default/web/main?command=x", "/./exec/default/web/main",
+		"/metrics/../exec/default/web/main", "/metrics/..%2Fexec/default/web/main", "/%65xec/default/web/main", "/healthz/../pods", "/logs/../pods", "/logs/..%2f..%2fetc/passwd",
+		"/containerLogs/default/web/main", "/stats/summary", "/pods/", "/", "/nothing", "/EXEC/default/web/main"} {
+		for who, config := range map[string]*rest.Config{"a user": w.client("jane"), "nobody": nobody} {
+			if status, body := w.get(config, path); status != 401 && status != 403 {
+				t.Errorf("%s of %s: %d %s", path, who, status, body)
+			}
 		}
 	}
 }
