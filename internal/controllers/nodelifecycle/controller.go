@@ -35,11 +35,18 @@ type Controller struct {
 	heard map[string]sign
 }
 
-// sign is the last sign of life of a node: what it was, and when this process saw it.
+// sign is the last sign of life of a node: what it was, in its own object and in its lease, and when this process saw it. What is new is
+// what differs: the stamps are of the node's clock, which may be set back.
 type sign struct {
-	stamp time.Time
-	at    time.Time
+	stamps [2]time.Time
+	at     time.Time
 }
+
+// Where a node's signs of life are.
+const (
+	inObject = iota
+	inLease
+)
 
 // New makes the controller; the caller starts the factory's informers.
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger) *Controller {
@@ -66,7 +73,7 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) seen(node *corev1.Node) {
 	for _, cond := range node.Status.Conditions {
 		if cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionUnknown {
-			c.sign(node.Name, cond.LastHeartbeatTime.Time)
+			c.sign(node.Name, inObject, cond.LastHeartbeatTime.Time)
 		}
 	}
 	c.loop.Add(node.Name)
@@ -75,16 +82,17 @@ func (c *Controller) seen(node *corev1.Node) {
 // renewed wakes nobody: silence is noticed by the time at which it would be too long.
 func (c *Controller) renewed(lease *coordinationv1.Lease) {
 	if lease.Spec.RenewTime != nil {
-		c.sign(lease.Name, lease.Spec.RenewTime.Time)
+		c.sign(lease.Name, inLease, lease.Spec.RenewTime.Time)
 	}
 }
 
 // sign notes a sign of life, if it is a new one.
-func (c *Controller) sign(node string, stamp time.Time) {
+func (c *Controller) sign(node string, where int, stamp time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, ok := c.heard[node]; !ok || stamp.After(last.stamp) {
-		c.heard[node] = sign{stamp: stamp, at: time.Now()}
+	if last, ok := c.heard[node]; !ok || !stamp.Equal(last.stamps[where]) {
+		last.stamps[where], last.at = stamp, time.Now()
+		c.heard[node] = last
 	}
 }
 

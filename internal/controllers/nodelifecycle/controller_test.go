@@ -71,6 +71,38 @@ func TestSilence(t *testing.T) {
 	})
 }
 
+// TestClockSetBack: RS-05: a node whose clock was set back by an hour goes on being alive. Before, it was unknown until its clock had
+// come to where it had been.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: "one"}}
+		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+		client := fake.NewClientset(node, lease)
+		ctx, cancel := context.WithCancel(t.Context())
+		factory := informers.NewSharedInformerFactory(client, 0)
+		c := New(client, factory, slog.New(slog.DiscardHandler))
+		factory.Start(ctx.Done())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		for range 20 {
+			time.Sleep(10 * time.Second)
+			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))
+			if _, err := client.CoordinationV1().Leases(lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, client, corev1.ConditionTrue, "")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		factory.Shutdown()
+	})
+}
+
 func get(t *testing.T, client kubernetes.Interface) *corev1.Node {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(context.Background(), "one", metav1.GetOptions{})

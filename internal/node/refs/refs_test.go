@@ -343,3 +343,40 @@ func TestToken(t *testing.T) {
 		s.Close()
 	})
 }
+
+// TestTokenClockSet: RS-05: when the clock is set forward beyond a token's end, or back before its beginning, the pod is told of it within
+// a minute and gets another; before, it kept one that the API server refuses until as much time had passed as the clock was set by.
+func TestTokenClockSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var off time.Duration
+		wall := func() time.Time { return time.Now().Round(0).Add(off) }
+		client := fake.NewClientset()
+		issued := 0
+		client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
+			issued++
+			return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: fmt.Sprint("t", issued),
+				ExpirationTimestamp: metav1.NewTime(wall().Add(time.Hour))}}, nil
+		})
+		told := make(chan types.UID, 10)
+		s := New(Config{Client: client, Wall: wall, Changed: func(uid types.UID) { told <- uid }})
+		defer s.Close()
+		pod := podWith("one")
+		s.Register(pod)
+		want := func(value string) {
+			t.Helper()
+			if got, _, err := s.ServiceAccountToken(t.Context(), pod, &corev1.ServiceAccountTokenProjection{}); got != value || err != nil {
+				t.Errorf("got %q, %v; want %q", got, err, value)
+			}
+		}
+		want("t1")
+		for i, step := range []time.Duration{24 * time.Hour, -time.Hour} {
+			off += step
+			time.Sleep(lookAgain)
+			synctest.Wait()
+			if len(told) != i+1 {
+				t.Errorf("the pod was told %d times after a step of %s", len(told), step)
+			}
+			want(fmt.Sprint("t", i+2))
+		}
+	})
+}

@@ -25,6 +25,8 @@ type Config struct {
 	// Patience is how long to wait for an object that is not known because the API server does not answer; 0 means 5 s.
 	Patience time.Duration
 	Logger   *slog.Logger
+	// Wall is the time of day; nil: this machine's. Without a monotonic reading, so that it goes with a clock that is set.
+	Wall func() time.Time
 }
 
 // Sources gives what pods refer to. Safe for concurrent use.
@@ -42,6 +44,9 @@ type Sources struct {
 
 // New makes Sources; Close ends it.
 func New(cfg Config) *Sources {
+	if cfg.Wall == nil {
+		cfg.Wall = func() time.Time { return time.Now().Round(0) }
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -15,6 +15,7 @@ import (
 
 const (
 	maxTokenAge   = 24 * time.Hour   // a token is renewed at this age, however long it lives
+	lookAgain     = time.Minute      // the longest wait for a renewal: the clock may be set meanwhile, of which there is no event
 	tokenRetry    = 30 * time.Second // after a renewal that did not work
 	defaultExpiry = 3600             // seconds
 )
@@ -26,12 +27,18 @@ type tokenKey struct {
 	seconds  int64
 }
 
-// token is one that was issued. Guarded by Sources.mu.
+// token is one that was issued. Guarded by Sources.mu. Its times are on the wall clock, as those of the API server, which judges it.
 type token struct {
 	value   string
+	issued  time.Time
 	expires time.Time
 	renew   time.Time
 	timer   *time.Timer // tells the pod when renewal is due
+}
+
+// due tells whether it is to be renewed: late in its life, or when the clock was set back to before it.
+func (t *token) due(now time.Time) bool {
+	return !now.Before(t.renew) || now.Before(t.issued.Add(-time.Second))
 }
 
 // ServiceAccountToken gives a token of the pod's service account, bound to the pod, and when it expires. The same is given again
@@ -42,10 +49,10 @@ func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *c
 	if p.ExpirationSeconds != nil {
 		k.seconds = *p.ExpirationSeconds
 	}
-	now := time.Now()
+	now := s.cfg.Wall()
 	s.mu.Lock()
 	have := s.tokens[k]
-	if have != nil && now.Before(have.renew) {
+	if have != nil && !have.due(now) {
 		defer s.mu.Unlock()
 		return have.value, have.expires, nil
 	}
@@ -59,7 +66,7 @@ func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *c
 			return "", time.Time{}, err
 		}
 		s.cfg.Logger.Warn("cannot renew service account token", "pod", pod.Namespace+"/"+pod.Name, "account", k.account, "expires", have.expires, "err", err)
-		got = &token{value: have.value, expires: have.expires, renew: now.Add(tokenRetry)}
+		got = &token{value: have.value, issued: now, expires: have.expires, renew: now.Add(tokenRetry)}
 	}
 	s.keep(k, got, now)
 	return got.value, got.expires, nil
@@ -84,7 +91,7 @@ func (s *Sources) request(ctx context.Context, pod *corev1.Pod, k tokenKey, now 
 		return nil, fmt.Errorf("token of service account %s/%s: the API server returned an empty one", pod.Namespace, k.account)
 	}
 	life := r.Status.ExpirationTimestamp.Sub(now)
-	return &token{value: r.Status.Token, expires: r.Status.ExpirationTimestamp.Time, renew: now.Add(min(life*8/10, maxTokenAge))}, nil
+	return &token{value: r.Status.Token, issued: now, expires: r.Status.ExpirationTimestamp.Time, renew: now.Add(min(life*8/10, maxTokenAge))}, nil
 }
 
 // keep remembers the token of a registered pod and sets its timer. s.mu is held.
@@ -94,11 +101,16 @@ func (s *Sources) keep(k tokenKey, t *token, now time.Time) {
 		return
 	}
 	s.tokens[k] = t
-	t.timer = time.AfterFunc(t.renew.Sub(now), func() {
+	t.timer = time.AfterFunc(min(t.renew.Sub(now), lookAgain), func() {
 		s.mu.Lock()
-		due := s.tokens[k] == t
+		now := s.cfg.Wall()
+		current := s.tokens[k] == t
+		due := t.due(now)
+		if current && !due {
+			t.timer.Reset(min(t.renew.Sub(now), lookAgain))
+		}
 		s.mu.Unlock()
-		if due {
+		if current && due {
 			s.cfg.Changed(k.pod)
 		}
 	})
