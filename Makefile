@@ -129,9 +129,11 @@ test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real container
 	@tools/e2e.sh
 
 CHAOS ?= 20m
+KINDS ?= embedded,external,disk,clock
 .PHONY: chaos
-chaos: build ## Let servers, shims, pauses, containers and the network die under 30 pods for CHAOS (default 20m; root)
-	CHAOS=$(CHAOS) go test -count=1 -timeout 24h -v ./test/chaos
+chaos: build ## Let everything die under 30 pods for CHAOS (default 20m), divided among KINDS of storms (root)
+	@tools/setup.sh containerd busybox
+	CHAOS=$(CHAOS) CHAOS_KINDS=$(KINDS) go test -count=1 -timeout 24h -v ./test/chaos
 
 .PHONY: bench
 bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (root)

@@ -4,9 +4,6 @@ package chaos
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"time"
@@ -32,52 +29,38 @@ func (s *storm) stall() {
 	})
 }
 
-// look debugs a pod, or looks at its containers' files, which the storm may end at any moment: what it prints is of no interest.
+// look debugs a pod, looks at its containers' files, copies or follows, while the storm may end the pod at any moment: what is printed is
+// of no interest.
 func (s *storm) look() {
-	pod := s.now[s.rand.IntN(slots)].pod.Name
-	args := []string{"debug", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, pod, "--", "true"}
-	if s.rand.IntN(2) == 0 {
-		args = []string{"exec", "--kubeconfig", s.Kubeconfig, "-n", s.Namespace, "-m", "wherry.dev/toolbox", pod, "--", "ls", "/c"}
+	pod := s.now[s.rand.IntN(slots)].pod
+	main := pod.Spec.Containers[0].Name
+	looks := [][]string{
+		{"debug", pod.Name, "--", "true"},
+		{"exec", "-m", "wherry.dev/toolbox", pod.Name, "--", "ls", "/c"},
+		{"cp", pod.Name + ":/etc/passwd", "-", "-c", main},
+		{"kubectl", "logs", "-f", pod.Name, "-c", main},
+		{"kubectl", "exec", pod.Name, "-c", main, "--", "/tool", "sleep"},
 	}
-	s.did[args[0]]++
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), time.Minute)
+	look := looks[s.rand.IntN(len(looks))]
+	what := strings.Join(look[:2], " ")
+	if look[0] != "kubectl" {
+		what = look[0]
+	}
+	s.did[what]++
+	args := append([]string{}, look...)
+	at := []string{"--kubeconfig", s.Kubeconfig, "-n", s.Namespace}
+	if look[0] == "kubectl" {
+		args = append(append([]string{"kubectl"}, at...), look[1:]...)
+	} else {
+		args = append(append([]string{look[0]}, at...), look[1:]...)
+	}
+	long := time.Minute
+	if look[0] == "kubectl" { // such a client never ends by itself: it is killed in the middle
+		long = time.Duration(1+s.rand.IntN(10)) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), long)
 	s.aside.Go(func() {
 		defer cancel()
-		_ = exec.CommandContext(ctx, s.World.Wherry, args...).Run()
+		_ = s.Wherry(ctx, args...).Run()
 	})
-}
-
-// descriptors counts those of the server.
-func (s *storm) descriptors() int {
-	s.t.Helper()
-	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return len(all)
-}
-
-// spareDescriptors is how many more a server may have than a fresh one: idle connections of clients, and what is being tidied up.
-const spareDescriptors = 40
-
-// flat holds the server's descriptors against those of a fresh one (RS-01). Its memory is told, not judged: the collector has a say in it.
-func (s *storm) flat() {
-	for range 300 { // connections take their time to be idle
-		if s.descriptors() <= s.fresh+spareDescriptors {
-			break
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	if n := s.descriptors(); n > s.fresh+spareDescriptors {
-		s.t.Errorf("RS-01 the server has %d descriptors without any pod, a fresh one %d", n, s.fresh)
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "VmRSS") {
-			s.t.Logf("descriptors: %d, fresh %d; memory %s", s.descriptors(), s.fresh, strings.TrimSpace(strings.TrimPrefix(line, "VmRSS:")))
-		}
-	}
 }

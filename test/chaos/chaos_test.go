@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -29,13 +31,18 @@ const slots = 30
 type storm struct {
 	*e2e.Space
 	t    *testing.T
+	kind kind
 	rand *rand.Rand
 	now  [slots]*actor // who is wanted
 	all  []*actor
 	did  map[string]int
 
-	aside sync.WaitGroup // what goes on beside the storm: looks into pods, and processes that stand still for a while
-	fresh int            // descriptors of a server that has no pods
+	aside  sync.WaitGroup // what goes on beside the storm: looks into pods, and processes that stand still for a while
+	excuse excuse
+	outage sync.Mutex  // held while what the server needs is not there
+	blind  atomic.Bool // the runtime is not there to see what ends
+	ledger *ledger
+	fresh  figures // of a server that has no pods
 }
 
 // actor is one pod that was ever created.
@@ -45,18 +52,51 @@ type actor struct {
 	stage *e2e.Stage
 }
 
-// TestChaos proves SC-02, SC-05, SC-06, SC-19, PL-02, PL-10 and PID-06 under fire.
+// TestChaos proves SC-02, SC-05, SC-06, SC-19, PL-02, PL-10, PID-06, RS-01, RS-02, RS-05 and RS-09 under fire, one kind of storm after
+// another.
 func TestChaos(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the chaos test makes containers; it needs root")
 	}
-	ctx := t.Context()
-	world, err := e2e.NewWorld(ctx)
+	world, err := e2e.NewWorld(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = world.Close() })
-	srv, err := e2e.NewServer(ctx, world, e2e.ServerOptions{})
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("CHAOS_SEED"); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := 40 * time.Second
+	if text := os.Getenv("CHAOS"); text != "" {
+		if long, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted := []string{"embedded"}
+	if text := os.Getenv("CHAOS_KINDS"); text != "" {
+		wanted = strings.Split(text, ",")
+	}
+	for _, name := range wanted {
+		i := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
+		if i < 0 {
+			t.Fatalf("CHAOS_KINDS: there is no storm %q", name)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Logf("CHAOS=%s CHAOS_SEED=%d CHAOS_KINDS=%s", long, seed, name)
+			rage(t, world, kinds()[i], seed, long/time.Duration(len(wanted)))
+		})
+	}
+}
+
+// rage is one storm and what is found after it.
+func rage(t *testing.T, world *e2e.World, k kind, seed uint64, long time.Duration) {
+	own := *world
+	options := k.prepare(t, &own)
+	options.Args = append(options.Args, "--profiling", "--secure-port", strconv.Itoa(e2e.FreePort(t)))
+	srv, err := e2e.NewServer(t.Context(), &own, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,29 +112,18 @@ func TestChaos(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("CHAOS_SEED"); text != "" {
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	long := 40 * time.Second
-	if text := os.Getenv("CHAOS"); text != "" {
-		if long, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("CHAOS=%s CHAOS_SEED=%d", long, seed)
-	s := &storm{Space: srv.Space(t), t: t, rand: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
-	s.fresh = s.descriptors()
+	s := &storm{Space: srv.Space(t), t: t, kind: k, rand: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
+	s.fresh = s.measure()
+	s.ledger = newLedger(s)
 	for i := range slots {
 		s.create(i)
 	}
 	s.blow(time.Now().Add(long))
 	s.aside.Wait()
-	t.Logf("after %d pods: %v", len(s.all), s.did)
 	s.calm()
 	s.judge()
+	s.ledger.close()
+	t.Logf("%s: after %d pods: %v; %s", k.name, len(s.all), s.did, s.ledger)
 	s.leave()
 	s.flat()
 }
@@ -104,47 +133,91 @@ func (s *storm) create(slot int) {
 	s.t.Helper()
 	shape := shapes()[slot%len(shapes())]
 	a := &actor{shape: shape, stage: s.NewStage(s.t)}
-	pod := shape.make(a.stage, fmt.Sprintf("%s-%d", shape.name, len(s.all)))
-	a.pod = s.Create(pod)
+	port := int32(7000)
+	if s.kind.outside { // all pods share the machine's ports
+		port = 10000 + int32(len(s.all)%5000)*ports
+	}
+	pod := shape.make(a.stage, fmt.Sprintf("%s-%d", shape.name, len(s.all)), port)
+	pod.Spec.HostNetwork = s.kind.outside
+	s.try("create pod "+pod.Name, func() error {
+		made, err := s.TryCreate(pod)
+		if apierrors.IsAlreadyExists(err) { // of an attempt whose answer was lost
+			made, err = s.Client.CoreV1().Pods(s.Namespace).Get(s.Context(), pod.Name, metav1.GetOptions{})
+		}
+		a.pod = made
+		return err
+	})
 	s.now[slot] = a
 	s.all = append(s.all, a)
 }
 
-// blow does bad things until the time is over.
+// blow does bad things until the time is over. In the last third the server itself is left alive, so that what it loses by and by shows.
 func (s *storm) blow(until time.Time) {
 	server := time.Now().Add(8 * time.Second)
+	spared := until.Add(-time.Until(until) / 3)
 	for time.Now().Before(until) {
 		time.Sleep(time.Duration(200+s.rand.IntN(600)) * time.Millisecond) // misfortune keeps no events to wait for
 		switch n := s.rand.IntN(100); {
-		case time.Now().After(server):
-			s.did["kill server"]++
-			s.note("kill-server")
-			s.Kill()
-			for range s.rand.IntN(4) { // what dies meanwhile
-				s.shoot([]string{"container", "pause", "shim"}[s.rand.IntN(3)], "down")
-			}
-			if err := s.Server.Start(s.t.Context()); err != nil {
-				s.t.Fatal(err)
-			}
+		case time.Now().After(server) && time.Now().Before(spared):
+			s.endServer()
 			server = time.Now().Add(time.Duration(5+s.rand.IntN(15)) * time.Second)
-		case n < 35:
+		case n < 30:
 			s.shoot("container", "up")
-		case n < 48:
+		case n < 41:
 			s.shoot("pause", "up")
-		case n < 57:
+		case n < 48:
 			s.shoot("shim", "up")
-		case n < 63:
+		case n < 53:
 			s.stall()
-		case n < 66:
+		case n < 56 && !s.kind.outside:
 			s.did["lose network"]++
 			if err := s.LoseNetwork(); err != nil {
 				s.t.Fatal(err)
 			}
-		case n < 74:
+		case n < 64:
 			s.look()
+		case n < 72 && len(s.kind.misfortunes) > 0:
+			s.kind.misfortunes[s.rand.IntN(len(s.kind.misfortunes))](s)
 		default:
 			s.replace(s.rand.IntN(slots))
 		}
+	}
+}
+
+// endServer kills the server, tells it to end, or lets it stand still for a while; things die meanwhile.
+func (s *storm) endServer() {
+	what := []string{"kill server", "kill server", "kill server", "stop server", "stall server"}[s.rand.IntN(5)]
+	s.did[what]++
+	s.note("kill-server")
+	end := s.excuse.begin()
+	defer end()
+	switch what {
+	case "kill server":
+		s.ledger.killed()
+		s.Kill()
+	case "stop server":
+		if err := s.Stop(); err != nil { // RS-08: in time, whatever is away
+			s.t.Error(err)
+		}
+	case "stall server":
+		if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for range s.rand.IntN(4) {
+		s.shoot([]string{"container", "pause", "shim"}[s.rand.IntN(3)], "down")
+	}
+	if what == "stall server" {
+		time.Sleep(time.Duration(s.rand.IntN(3000)) * time.Millisecond)
+		if err := syscall.Kill(s.PID(), syscall.SIGCONT); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	s.outage.Lock() // an etcd or a runtime that is down ends the start; that it says so is another test's
+	defer s.outage.Unlock()
+	if err := s.Server.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -164,6 +237,9 @@ func (s *storm) shoot(kind, server string) {
 	if len(pids) == 0 {
 		return
 	}
+	if s.blind.Load() {
+		server = "down"
+	}
 	s.note("shoot-" + kind + "-" + server)
 	if syscall.Kill(pids[s.rand.IntN(len(pids))], syscall.SIGKILL) == nil {
 		s.did["kill "+kind]++
@@ -179,136 +255,16 @@ func (s *storm) replace(slot int) {
 		what = "delete by force"
 	}
 	s.did[what]++
-	err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), s.now[slot].pod.Name, options)
-	if err != nil && !apierrors.IsNotFound(err) {
-		s.t.Fatal(err)
-	}
+	s.remove(s.now[slot].pod.Name, options)
 	s.create(slot)
 }
 
-// calm waits until every pod that is wanted is what it should be. That takes as long as the longest back-off.
-func (s *storm) calm() {
-	deadline := time.Now().Add(5*time.Minute + 30*time.Second)
-	for _, a := range s.now {
-		for ; ; time.Sleep(200 * time.Millisecond) { // one poll in turn is less than thirty watches
-			p := s.Get(a.pod.Name)
-			if a.shape.settled(p) {
-				break
-			}
-			if time.Now().After(deadline) {
-				s.t.Errorf("pod %s does not come to rest: %s, %+v", p.Name, p.Status.Phase, p.Status)
-				break
-			}
+func (s *storm) remove(pod string, options metav1.DeleteOptions) {
+	s.try("delete pod "+pod, func() error {
+		err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), pod, options)
+		if apierrors.IsNotFound(err) {
+			return nil
 		}
-	}
-}
-
-// judge reads the journals.
-func (s *storm) judge() {
-	for _, a := range s.all {
-		play := a.stage.Play() // this checks that no container was there twice at once
-		boxes := map[string]map[string]bool{}
-		at := map[string]string{} // the sandbox that a container last started in
-		for _, m := range play.Moments {
-			if box, ok := cut(m.What); ok {
-				at[m.Who] = box
-				if boxes[box] == nil {
-					boxes[box] = map[string]bool{}
-				}
-				a.begins(s.t, play, boxes[box], m.Who, box)
-				boxes[box][m.Who] = true
-			}
-			if m.What == "end" && boxes[at[m.Who]] != nil {
-				boxes[at[m.Who]][m.Who+" done"] = true
-			}
-		}
-	}
-}
-
-func cut(what string) (string, bool) {
-	if len(what) > 3 && what[:3] == "in-" {
-		return what[3:], true
-	}
-	return "", false
-}
-
-// begins checks that who may start now in a sandbox where these have.
-func (a *actor) begins(t *testing.T, play e2e.Play, done map[string]bool, who, box string) {
-	t.Helper()
-	for _, c := range a.pod.Spec.InitContainers {
-		sidecar := c.RestartPolicy != nil
-		switch {
-		case c.Name == who:
-			switch {
-			case sidecar || !done[who+" done"]:
-			case unknowable(play, who, box):
-				t.Logf("pod %s: init %s ran again in sandbox %s: it, or its shim, may have been shot at its end", a.pod.Name, who, box)
-			default:
-				t.Errorf("SC-19 pod %s: init %s ran again in sandbox %s after it had completed:\n%s", a.pod.Name, who, box, play)
-			}
-			return
-		case sidecar && c.StartupProbe != nil && !done[c.Name]: // without one it has started before it can write so
-			t.Errorf("SC-02 pod %s: %s started before sidecar %s in sandbox %s:\n%s", a.pod.Name, who, c.Name, box, play)
-		case !sidecar && !done[c.Name+" done"]:
-			t.Errorf("SC-02 pod %s: %s started before init %s had completed in sandbox %s:\n%s", a.pod.Name, who, c.Name, box, play)
-		}
-	}
-}
-
-// unknowable tells whether nobody can know how a container ended in a sandbox: it was perhaps shot itself between its last word
-// and its end, or its shim, which alone knew, was shot while there was no server that it could tell.
-func unknowable(play e2e.Play, who, box string) bool {
-	var killed, ended time.Time
-	in := ""
-	for _, m := range play.Moments {
-		if at, starts := cut(m.What); starts && m.Who == who {
-			in = at
-		}
-		if m.What == "end" && m.Who == who && in == box {
-			ended = m.At
-			break
-		}
-	}
-	for _, m := range play.Moments {
-		switch {
-		case m.What == "kill-server":
-			killed = m.At
-		case !strings.HasPrefix(m.What, "shoot-"):
-		case m.At.After(ended.Add(-200*time.Millisecond)) && m.At.Before(ended.Add(500*time.Millisecond)):
-			return true
-		case m.What == "shoot-shim-down" && m.At.After(ended) && ended.After(killed.Add(-500*time.Millisecond)):
-			return true
-		}
-	}
-	return false
-}
-
-// leave deletes all pods and looks for what is left of any that there ever was.
-func (s *storm) leave() {
-	if err := s.Client.CoreV1().Pods(s.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		s.t.Fatal(err)
-	}
-	for _, a := range s.now {
-		s.WaitGone(a.pod)
-	}
-	for _, a := range s.all {
-		s.AwaitNoTrace(a.pod)
-	}
-	for _, kind := range []string{"container", "pause", "shim"} {
-		var pids []int
-		for range 50 { // a shim takes a moment to end
-			var err error
-			if pids, err = s.Processes(kind); err != nil {
-				s.t.Fatal(err)
-			}
-			if len(pids) == 0 {
-				break
-			}
-			time.Sleep(200 * time.Millisecond)
-		}
-		for _, pid := range pids {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it has ended meanwhile
-			s.t.Errorf("PL-10 a process is left: %d %s", pid, strings.ReplaceAll(string(line), "\x00", " "))
-		}
-	}
+		return err
+	})
 }

@@ -25,7 +25,7 @@ func TestNodeAdmission(t *testing.T) {
 		_, err := k.Client.CoreV1().Nodes().Patch(k.ctx(), s.NodeName, types.StrategicMergePatchType, []byte(what), metav1.PatchOptions{}, sub...)
 		k.must(err)
 	}
-	port := strconv.Itoa(freePort(t))
+	port := strconv.Itoa(FreePort(t))
 	bound := func(name, spec, container string) *corev1.Pod {
 		t.Helper()
 		return k.pod("{metadata: {name: " + name + "}, spec: {nodeName: " + s.NodeName + ", " + spec + " containers: [{name: c, command: [sh, -c, IDLE]" + container + "}]}}")

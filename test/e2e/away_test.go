@@ -33,7 +33,7 @@ func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Server{World: to.World, NodeName: node, DataDir: filepath.Join(dir, "d"), home: filepath.Join(dir, "home"), log: filepath.Join(dir, "agent.log")}
+	a := &Server{World: to.World, NodeName: node, DataDir: filepath.Join(dir, "d"), base: dir, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "agent.log")}
 	if err := os.Mkdir(a.home, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Ser
 // is restarted. When the server is back it is told all of it, and nothing was done twice (SC-20, SC-02, SC-19, PL-02).
 func TestServerAway(t *testing.T) {
 	t.Parallel()
-	srv := own(t, ServerOptions{Args: []string{"--secure-port", strconv.Itoa(freePort(t))}}) // the same when it comes back
+	srv := own(t, ServerOptions{Args: []string{"--secure-port", strconv.Itoa(FreePort(t))}}) // the same when it comes back
 	agent := joined(t, srv, "wherry-away")
 	k := inDefault(t, srv)
 	st := agent.NewStage(t)
@@ -156,8 +156,8 @@ func TestServerAway(t *testing.T) {
 func TestExternalRuntimeKilled(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
-	d := startDebian(t)
-	d.load(t)
+	d := StartContainerd(t)
+	d.Load(t, world(t))
 	srv := own(t, ServerOptions{NoImages: true, Args: []string{"--container-runtime-endpoint", "unix://" + d.socket}})
 	k := inDefault(t, srv)
 	st := srv.NewStage(t)
@@ -179,7 +179,7 @@ func TestExternalRuntimeKilled(t *testing.T) {
 	if now := k.Get("stays"); facts(now) != facts(before) {
 		t.Errorf("SC-19 without a runtime the pod is said to be %s; it was %s", facts(now), facts(before))
 	}
-	d.run(t)
+	d.Run(t)
 	p := k.WaitRestarts("ends", "brief", 1)
 	if end := Ended(p, "brief"); end == nil || end.ExitCode != 3 {
 		t.Errorf("SC-19 it ended as %+v", end)

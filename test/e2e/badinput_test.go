@@ -183,7 +183,7 @@ func TestBadDiskFillsUp(t *testing.T) {
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
 	home := t.TempDir()
-	srv := &Server{World: world(t), DataDir: filepath.Join(dir, "x", "d"), home: home, log: filepath.Join(home, "log")}
+	srv := &Server{World: world(t), DataDir: filepath.Join(dir, "x", "d"), base: filepath.Join(dir, "x"), home: home, log: filepath.Join(home, "log")}
 	srv.opts.Args = []string{"--eviction-hard", "memory.available<100Mi"} // the pod is not to go before the disk is full
 	srv.Kubeconfig = filepath.Join(srv.DataDir, "kubeconfig")
 	if err := os.Mkdir(filepath.Dir(srv.DataDir), 0o755); err != nil {

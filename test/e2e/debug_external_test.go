@@ -16,8 +16,8 @@ import (
 func TestDebugOnExternalRuntime(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
-	d := startDebian(t)
-	d.load(t)
+	d := StartContainerd(t)
+	d.Load(t, world(t))
 	srv := own(t, ServerOptions{NoImages: true, Args: []string{"--container-runtime-endpoint", "unix://" + d.socket, "--debug-memory-limit", "32Mi"}})
 	k := inDefault(t, srv)
 	k.up(`

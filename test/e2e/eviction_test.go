@@ -3,13 +3,9 @@
 package e2e
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -151,32 +147,7 @@ func (k *kit) before(one, other string) bool {
 // onSmallDisk starts a server whose data folder is on a file system of its own.
 func onSmallDisk(t *testing.T, size string, args ...string) *Server {
 	t.Helper()
-	dir, home := t.TempDir(), t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	srv := &Server{World: world(t), DataDir: filepath.Join(dir, "x", "d"), home: home, log: filepath.Join(home, "log"), opts: ServerOptions{Args: args}}
-	srv.Kubeconfig = filepath.Join(srv.DataDir, "kubeconfig")
-	if err := os.Mkdir(filepath.Dir(srv.DataDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.Background()
-	if err := srv.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of the server's log:\n%s", srv.LogTail(60))
-		}
-		if err := srv.Purge(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := srv.importImages(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return srv
+	return own(t, ServerOptions{Disk: size, Args: args})
 }
 
 // TestEvictionDisk: PL-13 on a disk that gets full what ended pods left goes first, then the pod that has written most; the images of

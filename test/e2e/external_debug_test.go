@@ -24,17 +24,17 @@ import (
 )
 
 // onDebian is a kit on a server of the test's own, on Debian's containerd.
-func onDebian(t *testing.T) (*kit, *Server, *debian) {
+func onDebian(t *testing.T) (*kit, *Server, *Containerd) {
 	t.Helper()
 	needBusybox(t)
-	d := startDebian(t)
-	d.load(t)
+	d := StartContainerd(t)
+	d.Load(t, world(t))
 	srv := own(t, ServerOptions{NoImages: true, Args: []string{"--container-runtime-endpoint", "unix://" + d.socket}})
 	return inDefault(t, srv), srv, d
 }
 
 // execs lists what there is of image execs: on the runtime, and below the server's folder.
-func (d *debian) execs(k *kit) (out []string) {
+func (d *Containerd) execs(k *kit) (out []string) {
 	k.t.Helper()
 	c, err := cri.Dial(k.ctx(), "unix://"+d.socket)
 	k.must(err)
@@ -54,7 +54,7 @@ func (d *debian) execs(k *kit) (out []string) {
 }
 
 // awaitNoExecs waits until nothing of any image exec is left. There is nothing to watch for that, so this polls.
-func (d *debian) awaitNoExecs(k *kit) {
+func (d *Containerd) awaitNoExecs(k *kit) {
 	k.t.Helper()
 	for deadline := time.Now().Add(Timeout / 3); ; time.Sleep(20 * time.Millisecond) {
 		left := d.execs(k)
@@ -68,7 +68,7 @@ func (d *debian) awaitNoExecs(k *kit) {
 }
 
 // ctr runs containerd's own tool.
-func (d *debian) ctr(t *testing.T, args ...string) string {
+func (d *Containerd) ctr(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(d.bin, "ctr"), append([]string{"--address", d.socket, "-n", "k8s.io"}, args...)...).CombinedOutput()
 	if err != nil {
@@ -260,7 +260,7 @@ func TestExternalOutputKept(t *testing.T) {
 	}
 	k.must(d.cmd.Process.Signal(syscall.SIGKILL))
 	_ = d.cmd.Wait()
-	d.run(t)
+	d.Run(t)
 	// By the node's way: the server may not have found the runtime again.
 	pod := k.Get("web")
 	k.must(os.WriteFile(filepath.Join(k.DataDir, "pods", string(pod.UID), "volumes/kubernetes.io~empty-dir/v/stop"), nil, 0o644))

@@ -22,8 +22,8 @@ import (
 func onLacking(t *testing.T, refuse func(call string, request []byte) error) (*kit, *lackingRuntime, string) {
 	t.Helper()
 	needBusybox(t)
-	d := startDebian(t)
-	d.load(t)
+	d := StartContainerd(t)
+	d.Load(t, world(t))
 	socket := filepath.Join(d.dir, "lacking.sock")
 	p, err := newLackingRuntime(socket, d.socket)
 	if err != nil {

@@ -6,149 +6,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
-	"github.com/wherryproject/wherry/test/images"
 )
-
-// debian is Debian's containerd, of the package that `tools/setup.sh containerd` unpacks (or that is installed), on folders
-// of its own. It is never run as a service.
-type debian struct {
-	dir    string
-	socket string
-	bin    string // folder of its programs
-	log    string
-	cmd    *exec.Cmd // its last start
-}
-
-func startDebian(t *testing.T) *debian {
-	t.Helper()
-	bin := ""
-	for _, dir := range []string{"../../bin/debian/usr/bin", "/usr/bin"} {
-		if _, err := os.Stat(filepath.Join(dir, "containerd")); err == nil {
-			bin, _ = filepath.Abs(dir)
-			break
-		}
-	}
-	if bin == "" {
-		t.Skip("Debian's containerd is not here: run tools/setup.sh containerd, or apt-get install containerd")
-	}
-	dir, err := os.MkdirTemp("", "wh-ext-") // short: sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &debian{dir: dir, socket: filepath.Join(dir, "c.sock"), bin: bin, log: filepath.Join(dir, "log")}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	d.configure(t)
-	t.Cleanup(func() { // of whichever process runs last: the server's folder is purged before, with its help
-		if d.cmd == nil {
-			return
-		}
-		_ = d.cmd.Process.Signal(syscall.SIGTERM)
-		_ = d.cmd.Wait() // it ends with the signal's code, or has ended before
-	})
-	d.run(t)
-	return d
-}
-
-// configure writes containerd's configuration. Pods of this test are on the host's network, so its CNI is only there to be
-// ready.
-func (d *debian) configure(t *testing.T) {
-	t.Helper()
-	files := map[string]string{
-		"config.toml": `
-version = 2
-root = "DIR/root"
-state = "DIR/state"
-[grpc]
-  address = "DIR/c.sock"
-[ttrpc]
-  address = "DIR/t.sock"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "` + images.ToolRef + `"
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        Root = "DIR/runc"
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "DIR/cni"
-    conf_dir = "DIR/net.d"
-`,
-		"net.d/10-lo.conflist": `{"cniVersion":"0.4.0","name":"none","plugins":[{"type":"loopback"}]}`,
-	}
-	for name, text := range files {
-		path := filepath.Join(d.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", d.dir)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func (d *debian) run(t *testing.T) {
-	t.Helper()
-	out, err := os.Create(d.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd := exec.Command(filepath.Join(d.bin, "containerd"), "--config", filepath.Join(d.dir, "config.toml"))
-	cmd.Env = append(os.Environ(), "PATH="+d.bin+":"+filepath.Join(filepath.Dir(d.bin), "sbin")+":"+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	d.cmd = cmd
-	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
-	defer cancel()
-	for {
-		client, err := cri.Dial(ctx, "unix://"+d.socket)
-		if err == nil {
-			_, err = client.Version(ctx)
-			client.Close()
-		}
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			text, _ := os.ReadFile(d.log) // for the message only
-			t.Fatalf("Debian's containerd does not answer: %v\n%s", err, text)
-		case <-time.After(50 * time.Millisecond): // a socket that is not there yet cannot be waited for
-		}
-	}
-}
-
-// load imports the tests' images with containerd's own tool.
-func (d *debian) load(t *testing.T) {
-	t.Helper()
-	archives, err := world(t).Archives()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range archives {
-		cmd := exec.Command(filepath.Join(d.bin, "ctr"), "--address", d.socket, "-n", "k8s.io", "images", "import", a)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("ctr images import %s: %v: %s", a, err, out)
-		}
-	}
-}
 
 // An external runtime of another version: containerd 1.6, which has no stream of container events. A pod with an init and
 // mains runs, is read and entered, its container's end is noticed, and it is deleted without a trace; a server that is killed
@@ -157,9 +24,9 @@ func (d *debian) load(t *testing.T) {
 func TestExternalRuntime(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
-	d := startDebian(t)
-	d.load(t)
-	srv := own(t, ServerOptions{NoImages: true, Args: []string{"--container-runtime-endpoint", "unix://" + d.socket}})
+	d := StartContainerd(t)
+	d.Load(t, world(t))
+	srv := own(t, ServerOptions{NoImages: true, Args: d.Flags()})
 	k := inDefault(t, srv)
 	node := k.Kubectl("get", "node", "-o", "jsonpath={.items[0].status.nodeInfo.containerRuntimeVersion}").Out
 	if !strings.HasPrefix(node, "containerd://1.") {
@@ -210,7 +77,7 @@ spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, command: 
 }
 
 // left lists what the runtime and the node still have of pods.
-func (d *debian) left(t *testing.T, k *kit, pod *corev1.Pod) []string {
+func (d *Containerd) left(t *testing.T, k *kit, pod *corev1.Pod) []string {
 	t.Helper()
 	client, err := cri.Dial(k.ctx(), "unix://"+d.socket)
 	k.must(err)

@@ -247,8 +247,11 @@ func (s *Server) inRuntime(ctx context.Context, uid string) ([]string, error) {
 	return out, nil
 }
 
-// CRI connects to the server's embedded runtime. The caller closes it.
+// CRI connects to the server's runtime. The caller closes it.
 func (s *Server) CRI(ctx context.Context) (*cri.Client, error) {
+	if d := s.opts.Runtime; d != nil {
+		return cri.Dial(ctx, "unix://"+d.socket)
+	}
 	return cri.Dial(ctx, "unix://"+filepath.Join(s.DataDir, "cri.sock"))
 }
 

@@ -21,7 +21,7 @@ func TestNetworkIsMended(t *testing.T) {
 	t.Parallel()
 	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.78.0/24", "--bind-address", "127.0.0.1"}})
 	k := kitOn(t, s)
-	port := strconv.Itoa(freePort(t))
+	port := strconv.Itoa(FreePort(t))
 	web := k.up(`
 metadata: {name: web}
 spec:

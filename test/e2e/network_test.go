@@ -18,17 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// freePort finds a port of the machine that nobody uses, on both protocols.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // PL-12: pods reach each other, the machine reaches pods, and pods reach the machine.
 func TestNetworkReach(t *testing.T) {
 	t.Parallel()
@@ -96,7 +85,7 @@ func hexAddress(t *testing.T, ip string) string {
 func TestNetworkHostPort(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
-	tcp, udp := freePort(t), freePort(t)
+	tcp, udp := FreePort(t), FreePort(t)
 	fill := strings.NewReplacer("TCP", strconv.Itoa(tcp), "UDP", strconv.Itoa(udp))
 	text := fill.Replace(`
 spec:

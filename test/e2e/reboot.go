@@ -60,7 +60,11 @@ func (s *Server) LoseNetwork() error {
 // Processes lists the processes of a server's node: "shim", "pause", "container" (those of the tool's actors).
 func (s *Server) Processes(kind string) ([]int, error) {
 	f := footprint{dataDir: s.DataDir}
-	lines, err := processesWith(f.dataDir+"/", f.cgroupRoot())
+	texts := []string{f.dataDir + "/", f.cgroupRoot()}
+	if s.opts.Runtime != nil {
+		texts = append(texts, s.opts.Runtime.dir+"/")
+	}
+	lines, err := processesWith(texts...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +132,11 @@ func removeTree(dir string) {
 	_ = os.Remove(dir) // tried again by the caller
 }
 
-// unplug removes the bridge and its rules.
+// unplug removes the bridge and its rules, if there are any.
 func (f footprint) unplug() error {
+	if f.bridge == "" {
+		return nil
+	}
 	if l, err := netlink.LinkByName(f.bridge); err == nil {
 		if err := netlink.LinkDel(l); err != nil {
 			return err

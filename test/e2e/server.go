@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
@@ -34,6 +35,10 @@ type ServerOptions struct {
 	Env      []string // further environment
 	NoImages bool     // do not import the tests' images
 	Files    int      // limit of open files; 0: that of the tests
+	Disk     string   // size of a disk of the data folder's own, as mount has it: 1200m; empty: it is on the machine's
+
+	Runtime *Containerd // whose containers they are; nil: the embedded runtime's
+	Apart   bool        // its clock is another than the tests', which therefore do not judge its certificate
 }
 
 // Server is one `wherry server` process on a data folder of its own.
@@ -47,6 +52,7 @@ type Server struct {
 	NodeIP     string
 
 	opts ServerOptions
+	base string // folder of all that a server has on the machine beside its data folder
 	home string // HOME of the kubectls: their discovery cache is per server
 	log  string // the server's output, of all its starts
 	cmd  *exec.Cmd
@@ -60,14 +66,21 @@ func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
+	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, base: dir, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
+	if err := errors.Join(os.Mkdir(s.home, 0o755), writePID(dir, ownerFile, os.Getpid())); err != nil {
+		return nil, err
+	}
+	if opts.Disk != "" {
+		disk := filepath.Join(dir, diskFolder)
+		if err := errors.Join(os.Mkdir(disk, 0o755), unix.Mount("tmpfs", disk, "tmpfs", 0, "size="+opts.Disk)); err != nil {
+			return nil, err
+		}
+		s.DataDir = filepath.Join(disk, "d")
+	}
+	if opts.Runtime != nil {
+		s.opts.NoImages, s.opts.Args = true, append(opts.Runtime.Flags(), opts.Args...)
+	}
 	s.Kubeconfig = filepath.Join(s.DataDir, "kubeconfig")
-	if err := os.Mkdir(s.home, 0o755); err != nil {
-		return nil, err
-	}
-	if err := writePID(dir, ownerFile, os.Getpid()); err != nil {
-		return nil, err
-	}
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Purge(ctx))
 	}
@@ -81,7 +94,7 @@ func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, erro
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	ready, err := listenNotify(filepath.Join(filepath.Dir(s.DataDir), "notify"))
+	ready, err := listenNotify(filepath.Join(s.base, "notify"))
 	if err != nil {
 		return err
 	}
@@ -118,7 +131,7 @@ func (s *Server) spawn(notify string) error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	if err := writePID(filepath.Dir(s.DataDir), serverFile, s.PID()); err != nil {
+	if err := writePID(s.base, serverFile, s.PID()); err != nil {
 		return errors.Join(err, s.cmd.Process.Kill())
 	}
 	done := make(chan struct{})
@@ -163,6 +176,9 @@ func (s *Server) connect() error {
 		return err
 	}
 	config.QPS = -1
+	if s.opts.Apart {
+		config.Insecure, config.CAFile, config.CAData = true, "", nil
+	}
 	s.Config = config
 	s.Client, err = kubernetes.NewForConfig(config)
 	return err
@@ -212,7 +228,7 @@ func (s *Server) importImages(ctx context.Context) error {
 // Wherry is the command `wherry ARGS`, with this server's data folder as the default one.
 func (s *Server) Wherry(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.World.Wherry, args...)
-	cmd.Env = append(os.Environ(), "HOME="+s.home, "WHERRY_DATA_DIR="+s.DataDir)
+	cmd.Env = append(append(os.Environ(), "HOME="+s.home, "WHERRY_DATA_DIR="+s.DataDir), s.opts.Env...)
 	return cmd
 }
 
@@ -269,7 +285,12 @@ func (s *Server) Purge(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w\n(the server's log is kept: %s)", err, s.log)
 	}
-	return os.RemoveAll(filepath.Dir(s.DataDir))
+	if s.opts.Disk != "" {
+		if err := unix.Unmount(filepath.Dir(s.DataDir), unix.MNT_DETACH); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(s.base)
 }
 
 // Log is all that the server has logged so far.

@@ -27,7 +27,7 @@ type Stage struct {
 // NewStage makes the folder. It lies beside the server's and goes with it: the containers that write into it outlive subtests.
 func (s *Server) NewStage(t testing.TB) *Stage {
 	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Dir(s.DataDir), "stage-")
+	dir, err := os.MkdirTemp(s.base, "stage-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A test run that is killed, or that panics because of its -timeout, cannot purge its servers. Every server's folder therefore
@@ -21,6 +23,7 @@ const (
 	serverPrefix = "wh-"
 	ownerFile    = "owner.pid"
 	serverFile   = "server.pid"
+	diskFolder   = "disk" // where a server's own disk is mounted
 )
 
 func writePID(dir, file string, pid int) error {
@@ -39,7 +42,10 @@ func removeStale(ctx context.Context, wherry string) error {
 			continue
 		}
 		dir := filepath.Dir(owner)
-		data := filepath.Join(dir, "d")
+		data, disk := filepath.Join(dir, "d"), filepath.Join(dir, diskFolder)
+		if _, err := os.Stat(disk); err == nil {
+			data = filepath.Join(disk, "d")
+		}
 		if pid, ok := readPID(filepath.Join(dir, serverFile)); ok && running(pid, data) {
 			errs = append(errs, end(ctx, pid))
 		}
@@ -49,6 +55,7 @@ func removeStale(ctx context.Context, wherry string) error {
 				continue
 			}
 		}
+		_ = unix.Unmount(disk, unix.MNT_DETACH) // most have none
 		errs = append(errs, os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
