@@ -53,7 +53,7 @@ func external() kind {
 			func(s *storm) {
 				s.lose("kill containerd", func() error {
 					s.blind.Store(true)
-					s.note("kill-server") // for the witnesses it is the same: what ends now is not seen
+					s.note("kill-containerd")
 					containerd.Kill()
 					return nil
 				}, func() error {
