@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -46,9 +47,10 @@ func newLedger(s *storm) *ledger {
 
 func (l *ledger) write(ctx context.Context) {
 	defer close(l.done)
+	entries := entryLabels()
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprintf("entry-%d", i)
-		_, err := l.client.CoreV1().ConfigMaps(l.s.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := l.client.CoreV1().ConfigMaps(l.s.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: entries}}, metav1.CreateOptions{})
 		pause := 50 * time.Millisecond
 		l.mu.Lock()
 		if err != nil {
@@ -64,6 +66,8 @@ func (l *ledger) write(ctx context.Context) {
 		time.Sleep(pause) // the rest of the machine wants to live too
 	}
 }
+
+func entryLabels() map[string]string { return map[string]string{"wherry.test/ledger": "entry"} }
 
 // killed is called before the server is.
 func (l *ledger) killed() {
@@ -92,7 +96,8 @@ func (l *ledger) close() {
 		l.found++
 	}
 	// Thousands of objects make the namespace's end long.
-	if err := l.s.Client.CoreV1().ConfigMaps(l.s.Namespace).DeleteCollection(l.s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	entries := entryLabels()
+	if err := l.s.Client.CoreV1().ConfigMaps(l.s.Namespace).DeleteCollection(l.s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labels.FormatLabels(entries)}); err != nil && !apierrors.IsNotFound(err) {
 		l.s.t.Error(err)
 	}
 }
