@@ -152,8 +152,13 @@ func (s *storm) leave() {
 			time.Sleep(200 * time.Millisecond)
 		}
 		for _, pid := range pids {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it has ended meanwhile
-			s.t.Errorf("PL-10 a process is left: %d %s", pid, strings.ReplaceAll(string(line), "\x00", " "))
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it has ended meanwhile
+			line := strings.ReplaceAll(string(text), "\x00", " ")
+			if kind == "shim" && s.did["kill containerd"] > 0 {
+				s.t.Logf("containerd has left a shim that it was starting when it was killed: %s", line)
+				continue
+			}
+			s.t.Errorf("PL-10 a process is left: %d %s", pid, line)
 		}
 	}
 }

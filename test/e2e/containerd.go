@@ -52,6 +52,9 @@ func StartContainerd(t testing.TB) *Containerd {
 		}
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
 		_ = d.cmd.Wait() // it ends with the signal's code, or has ended before
+		if err := killWith(dir + "/"); err != nil {
+			t.Error(err)
+		}
 	})
 	d.Run(t)
 	return d

@@ -25,13 +25,23 @@ func (s *Server) PowerOff() error {
 	if err != nil {
 		return err
 	}
+	if err := killWith(f.dataDir+"/", f.cgroupRoot()); err != nil {
+		return err
+	}
+	link := filepath.Join("/run/wherry", linkOf(f.dataDir))
+	return errors.Join(unmountAll(f.dataDir), removeCgroups(f.cgroupRoot()), f.unplug(), os.RemoveAll(link),
+		os.WriteFile(filepath.Join(f.dataDir, "runtime", "run", "boot-id"), []byte("the boot before\n"), 0o600))
+}
+
+// killWith kills the processes whose command lines or cgroups contain one of the texts.
+func killWith(texts ...string) error {
 	for range 100 { // a shim may be starting something
-		processes, err := processesWith(f.dataDir+"/", f.cgroupRoot())
+		processes, err := processesWith(texts...)
 		if err != nil {
 			return err
 		}
 		if len(processes) == 0 {
-			break
+			return nil
 		}
 		for _, line := range processes {
 			text, _, _ := strings.Cut(strings.TrimPrefix(line, "process "), ":")
@@ -43,9 +53,7 @@ func (s *Server) PowerOff() error {
 		}
 		time.Sleep(20 * time.Millisecond) // they are no children of ours to wait for
 	}
-	link := filepath.Join("/run/wherry", linkOf(f.dataDir))
-	return errors.Join(unmountAll(f.dataDir), removeCgroups(f.cgroupRoot()), f.unplug(), os.RemoveAll(link),
-		os.WriteFile(filepath.Join(f.dataDir, "runtime", "run", "boot-id"), []byte("the boot before\n"), 0o600))
+	return fmt.Errorf("processes with %q in their names go on", texts)
 }
 
 // LoseNetwork takes the firewall table, the bridge and what is on it away from under a running server.
