@@ -56,11 +56,6 @@ func withoutTest() []string {
 
 
 		C1
-		C17
-		C21
-		C22
-		C23
 		C29
-		C31
 `)
 }
