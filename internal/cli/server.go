@@ -77,13 +77,7 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
-		args := os.Args
-		select {
-		case <-s.Ready():
-			args = withoutOnce(args) // what they ask for is done
-		default:
-		}
-		return startAgain(manager, args, again)
+		return startAgain(manager, withoutOnce(os.Args), again) // a server that was not ready does not ask for this
 	}
 	ended(err)
 	return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/backup"
 	"github.com/wherryproject/wherry/internal/node/record"
+	"github.com/wherryproject/wherry/internal/store"
 )
 
 // storeMark is the file that says that a data folder has had a store of its own.
@@ -46,6 +48,19 @@ func (s *Server) checkLost() error {
 		return nil
 	}
 	return s.refuse(decide(all, nil, s.opts.Adopt, s.opts.Forget), dir+" is gone, and with it all objects")
+}
+
+// beginStore makes a new store where one was lost, so that clients which have watched that see no revision again. The first one of a folder
+// is etcd's to make.
+func (s *Server) beginStore(ctx context.Context, dir string) error {
+	all, err := record.List(s.podsFolder())
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(storeMark(s.opts.DataDir)); err != nil && len(all) == 0 {
+		return nil
+	}
+	return store.Begin(ctx, dir, max(record.Newest(all), readSpaces(s.opts.DataDir).Revision), s.log)
 }
 
 // checkRecords compares the pods that this node remembers with those that the store has, and writes back those that were forgotten if
@@ -73,8 +88,9 @@ func (s *Server) checkRecords(ctx context.Context) error {
 		if err := s.refuse(answer, "the store in "+filepath.Join(s.opts.DataDir, "etcd")+" is another one, or is in an older state"); err != nil {
 			return err
 		}
+		spaces := readSpaces(s.opts.DataDir)
 		for _, r := range answer.adopt {
-			if err := shelf.put(ctx, r.Pod); err != nil {
+			if err := shelf.put(ctx, r.Pod, spaces.Labels[r.Pod.Namespace]); err != nil {
 				return fmt.Errorf("writing pod %s back into the store: %w", r.Name(), err)
 			}
 			s.log.Info("pod written back into the store", "pod", r.Name(), "uid", string(r.UID))
@@ -134,11 +150,16 @@ func (s *shelf) pods(ctx context.Context) (uids map[types.UID]bool, names map[st
 	return uids, names, nil
 }
 
-// put writes a pod as it was, UID and status and all, and its namespace if that is missing. Who owned it is gone with the store: with the
+// put writes a pod as it was, UID and status and all, and its namespace, with these labels, if that is missing. Who owned it is gone with the store: with the
 // reference to it, the pod would be collected as garbage.
-func (s *shelf) put(ctx context.Context, pod *corev1.Pod) error {
+func (s *shelf) put(ctx context.Context, pod *corev1.Pod, labels map[string]string) error {
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[corev1.LabelMetadataName] = pod.Namespace
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: pod.Namespace, UID: types.UID(uuid.NewString()), CreationTimestamp: metav1.Now(),
-		Labels: map[string]string{corev1.LabelMetadataName: pod.Namespace}},
+		Labels: labels},
 		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	if err := s.create(ctx, path.Join(s.prefix, "namespaces", ns.Name), ns); err != nil {
 		return err

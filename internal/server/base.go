@@ -58,8 +58,14 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 	if err := s.checkLost(); err != nil {
 		return err
 	}
+	dir := filepath.Join(s.opts.DataDir, "etcd")
+	if s.parts.freshStore {
+		if err := s.beginStore(ctx, dir); err != nil {
+			return storeRefusal(err)
+		}
+	}
 	s.parts.etcd, err = store.Start(ctx, store.Config{
-		Dir: filepath.Join(s.opts.DataDir, "etcd"), Logger: s.log, Quota: s.opts.EtcdQuota, Failed: s.storeFailed, Inspector: s.opts.Inspector,
+		Dir: dir, Logger: s.log, Quota: s.opts.EtcdQuota, Failed: s.storeFailed, Inspector: s.opts.Inspector,
 	})
 	if damage, ok := errors.AsType[*store.DamageError](err); ok {
 		return damaged(s.opts.DataDir, s.snapshotFolder(), damage)

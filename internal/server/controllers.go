@@ -51,6 +51,9 @@ func (s *Server) startControllers(context.Context) error {
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
 		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
 	}
+	if s.parts.etcd != nil {
+		loops = append(loops, s.keepSpaces(factory))
+	}
 	if users.err != nil {
 		return users.err
 	}

@@ -3,9 +3,11 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -47,11 +49,44 @@ const revisionBump = 1_000_000_000
 
 // Restore makes a store in dir, which must not exist, of a database file that is whole. It has an id of its own, its revisions go on far
 // beyond those of the file, and all of them count as compacted: every client that watched lists again.
-func Restore(database, dir string) error {
+func Restore(database, dir string) error { return restore(database, dir, 0) }
+
+// Begin makes an empty store in dir, where there was one that is lost, and whose revisions have been seen up to the one that is given. Those
+// of the new one are far beyond it, so that clients of the lost one list again and see no revision twice.
+func Begin(ctx context.Context, dir string, seen int64, log *slog.Logger) error {
+	work := dir + ".new"
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return explain(work, err)
+	}
+	e, err := Start(ctx, Config{Dir: filepath.Join(work, "empty"), Logger: log})
+	if err != nil {
+		return err
+	}
+	database := filepath.Join(work, "db")
+	err = e.Snapshot(database)
+	e.Close()
+	if err != nil {
+		return err
+	}
+	made := filepath.Join(work, "etcd")
+	if err := restore(database, made, seen); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil { // a lock file at most
+		return err
+	}
+	return os.Rename(made, dir)
+}
+
+func restore(database, dir string, seen int64) error {
 	name, peer := memberName, advertisedPeer()
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: database, Name: name, OutputDataDir: dir, PeerURLs: []string{peer}, InitialCluster: name + "=" + peer,
-		InitialClusterToken: "wherry-" + rand.Text(), SkipHashCheck: true, RevisionBump: revisionBump, MarkCompacted: true,
+		InitialClusterToken: "wherry-" + rand.Text(), SkipHashCheck: true, RevisionBump: revisionBump + uint64(max(seen, 0)), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restore into %s: %w", dir, err)

@@ -3,10 +3,13 @@
 package store
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/wherryproject/wherry/internal/store/inspect"
@@ -67,5 +70,38 @@ func TestSnapshotAndRestore(t *testing.T) {
 	}
 	if r := <-c2.Watch(ctx, "", clientv3.WithPrefix(), clientv3.WithRev(after)); r.CompactRevision == 0 {
 		t.Errorf("a watch from the former store's revision %d goes on: %+v", after, r)
+	}
+}
+
+// RS-07: a store that begins where another one was lost goes on above the revisions that clients have seen, and those list again.
+func TestBegin(t *testing.T) {
+	ctx := t.Context()
+	dir := filepath.Join(t.TempDir(), "etcd")
+	const seen = 3_000_000_000 // as after a restore or two
+	for range 2 {              // also after a crash in the middle of it, which leaves what it has made
+		if err := Begin(ctx, dir, seen, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := filepath.Glob(dir + ".*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+	if d := inspect.Judge(inspect.Look(dir)); d != nil {
+		t.Errorf("the store is taken for damaged: %v", d)
+	}
+	e, c := start(t, dir)
+	defer e.Close()
+	defer c.Close()
+	got, err := c.Get(ctx, "", clientv3.WithPrefix())
+	if err != nil || len(got.Kvs) > 0 {
+		t.Fatalf("it is not empty: %v, %v", got, err)
+	}
+	put, err := c.Put(ctx, "key", "v")
+	if err != nil || put.Header.Revision <= seen {
+		t.Fatalf("revision %v, %v", put, err)
+	}
+	w := <-c.Watch(ctx, "", clientv3.WithPrefix(), clientv3.WithRev(seen))
+	if !errors.Is(w.Err(), rpctypes.ErrCompacted) {
+		t.Errorf("a watch from what was seen: %v", w.Err())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,7 +104,10 @@ func TestPodsThatTheStoreDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	srv := own(t)
 	k := kitOn(t, srv)
+	k.Kubectl("label", "namespace", k.Namespace, "pod-security.kubernetes.io/enforce=baseline", "team=shop")
 	web := k.up("metadata: {name: web}\nspec: {containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	before, err := strconv.ParseInt(web.ResourceVersion, 10, 64)
+	k.must(err)
 	k.must(srv.Stop())
 	entries, err := filepath.Glob(filepath.Join(srv.DataDir, "etcd", "*"))
 	k.must(err)
@@ -124,6 +128,14 @@ func TestPodsThatTheStoreDoesNotKnow(t *testing.T) {
 		t.Errorf("the pod is not as it was:\n%s\nbefore:\n%s", facts(now), facts(web))
 	}
 	k.says("web", "c", "echo here", "here")
+	ns, err := k.Client.CoreV1().Namespaces().Get(k.ctx(), k.Namespace, metav1.GetOptions{})
+	k.must(err)
+	if ns.Labels["pod-security.kubernetes.io/enforce"] != "baseline" || ns.Labels["team"] != "shop" {
+		t.Errorf("the namespace's labels: %v", ns.Labels)
+	}
+	if v, err := strconv.ParseInt(now.ResourceVersion, 10, 64); err != nil || v <= before {
+		t.Errorf("revision %s after %d: time goes back for who watched", now.ResourceVersion, before)
+	}
 	srv.opts.Args = srv.opts.Args[:len(srv.opts.Args)-1]
 
 	// An older state: of a store that knows web and not later.

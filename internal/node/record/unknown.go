@@ -42,6 +42,16 @@ func Unknown(suspects []Record, has map[types.UID]bool) []Record {
 	return out
 }
 
+// Newest is the newest revision that records know of; 0: none does. (Pure.)
+func Newest(all []Record) (newest int64) {
+	for _, r := range all {
+		if r.Pod != nil {
+			newest = max(newest, version(r))
+		}
+	}
+	return newest
+}
+
 // version is the revision that a record's pod had; 0: it cannot be told.
 func version(r Record) int64 {
 	v, err := strconv.ParseInt(r.Pod.ResourceVersion, 10, 64)
