@@ -187,6 +187,8 @@ func (k *Keeper) do(r repair) (made bool, err error) {
 		return true, forward(k.config)
 	case remakeLoopback:
 		return true, sysctl("1", "ipv4", "conf", k.config.Bridge, "route_localnet")
+	case remakeInside:
+		return true, keepInside(k.config)
 	case remakeRoute:
 		return true, routeHere(k.config, k.services.API.Addr())
 	}

@@ -199,7 +199,7 @@ func TestKeeper(t *testing.T) {
 			}
 		}},
 		{"the route to the service", func() {
-			if err := forgetRoute(n.c.Bridge); err != nil {
+			if err := forgetRoutes(n.c.Bridge, toServices); err != nil {
 				t.Fatal(err)
 			}
 		}},

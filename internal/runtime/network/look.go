@@ -42,6 +42,9 @@ func look(c Config, s Services, rules string) (seen, error) {
 	}
 	out.forwarding = forwards(c)
 	out.loopback = isOn("ipv4", "conf", c.Bridge, "route_localnet")
+	if out.inside, err = keptInside(c); err != nil {
+		return out, err
+	}
 	out.route, err = routed(c, s.API.Addr())
 	return out, err
 }
@@ -114,14 +117,12 @@ func routed(c Config, service netip.Addr) (bool, error) {
 	if !service.IsValid() || !service.Is4() {
 		return true, nil
 	}
-	own, err := dump(func() ([]netlink.Route, error) {
-		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeMark}, netlink.RT_FILTER_PROTOCOL)
-	})
+	own, err := ownRoutes(c.Bridge)
 	if err != nil {
-		return false, fmt.Errorf("read the machine's routes: %w", err)
+		return false, err
 	}
 	for _, r := range own {
-		if r.Priority == routeMetric(c.Bridge) && r.Dst != nil && r.Dst.IP.Equal(service.AsSlice()) {
+		if toServices(r) && r.Dst != nil && r.Dst.IP.Equal(service.AsSlice()) {
 			return true, nil
 		}
 	}

@@ -35,6 +35,7 @@ type seen struct {
 	bridge     int  // its index; 0 says that it is missing, down, or without an address of its own
 	forwarding bool
 	loopback   bool
+	inside     bool // routes that keep packets to pods on the machine
 	route      bool // to the address of service kubernetes, or none is needed
 	links      map[string]seenLink
 	ports      map[hostPort]Attachment
@@ -53,6 +54,7 @@ const (
 	remakeBridge               // with addresses, up
 	remakeForward              // net.ipv4.ip_forward and IPv6's
 	remakeLoopback             // route_localnet of the bridge
+	remakeInside               // routes that keep packets to pods on the machine
 	remakeRoute                // to service kubernetes
 	remakeLink                 // a pod's pair of devices
 	reattachLink               // put the host's end on the bridge, up
@@ -77,6 +79,8 @@ func (r repair) String() string {
 		return "forwarding"
 	case remakeLoopback:
 		return "way from the bridge to loopback"
+	case remakeInside:
+		return "route that keeps packets to pods here"
 	case remakeRoute:
 		return "route to service kubernetes"
 	case remakeLink:
@@ -104,6 +108,7 @@ func mend(w wanted, s seen) []repair {
 	need(remakeBridge, bridge)
 	need(remakeForward, s.forwarding)
 	need(remakeLoopback, !w.loopback || s.loopback && bridge)
+	need(remakeInside, s.inside)
 	need(remakeRoute, s.route)
 	for _, p := range w.pods {
 		switch l, there := s.links[vethName(p.Attachment)]; {

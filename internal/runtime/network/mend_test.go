@@ -16,7 +16,7 @@ func TestMend(t *testing.T) {
 	w := wanted{loopback: true, pods: []wantedPod{{Pod: Pod{Attachment: web}, ports: []hostPort{port, other}}}}
 	whole := func() seen {
 		return seen{
-			rules: true, bridge: 7, forwarding: true, loopback: true, route: true,
+			rules: true, bridge: 7, forwarding: true, loopback: true, inside: true, route: true,
 			links: map[string]seenLink{vethName(web): {7, true}, "wvstranger": {0, false}},
 			ports: map[hostPort]Attachment{port: web, other: web},
 		}
@@ -39,8 +39,9 @@ func TestMend(t *testing.T) {
 		{"a device's place", func(s *seen) { s.links[vethName(web)] = seenLink{0, true} }, "[place on the bridge of sandbox web012345678]"},
 		{"a device that is down", func(s *seen) { s.links[vethName(web)] = seenLink{7, false} }, "[place on the bridge of sandbox web012345678]"},
 		{"forwarding", func(s *seen) { s.forwarding = false }, "[forwarding]"},
+		{"the route of last resort", func(s *seen) { s.inside = false }, "[route that keeps packets to pods here]"},
 		{"the route", func(s *seen) { s.route = false }, "[route to service kubernetes]"},
-		{"everything", func(s *seen) { *s = seen{} }, "[firewall table bridge forwarding way from the bridge to loopback route to service kubernetes " +
+		{"everything", func(s *seen) { *s = seen{} }, "[firewall table bridge forwarding way from the bridge to loopback route that keeps packets to pods here route to service kubernetes " +
 			"network device of sandbox web012345678 host ports [8080/tcp 8081/tcp] of sandbox web012345678]"},
 	} {
 		s := whole()
@@ -49,7 +50,7 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s lost:\n got %s\nwant %s", tc.what, got, tc.want)
 		}
 	}
-	if got := mend(wanted{}, seen{rules: true, bridge: 7, forwarding: true, route: true}); len(got) != 0 {
+	if got := mend(wanted{}, seen{rules: true, bridge: 7, forwarding: true, inside: true, route: true}); len(got) != 0 {
 		t.Errorf("without pods and without a way to loopback that is needed: %v", got)
 	}
 }

@@ -99,7 +99,7 @@ func Carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 			return nil, err
 		}
 	}
-	return ownRoutes, errors.Join(forgetRoute(c.Bridge), routeHere(c, s.API.Addr()))
+	return ownRoutes, errors.Join(forgetRoutes(c.Bridge, toServices), routeHere(c, s.API.Addr()))
 }
 
 // services replaces the rules about services.
@@ -174,24 +174,6 @@ func routeHere(c Config, service netip.Addr) error {
 		return fmt.Errorf("route to service address %s: %w", service, err)
 	}
 	return nil
-}
-
-// forgetRoute removes the route to a service's address that the network with this bridge has.
-func forgetRoute(bridge string) error {
-	var errs []error
-	routes, err := dump(func() ([]netlink.Route, error) {
-		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: routeMark}, netlink.RT_FILTER_PROTOCOL)
-	})
-	errs = append(errs, err)
-	for _, r := range routes {
-		if r.Priority != routeMetric(bridge) {
-			continue
-		}
-		if err := netlink.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
-			errs = append(errs, fmt.Errorf("remove the route to service address %s: %w", r.Dst, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // toService matches TCP to an address and port.

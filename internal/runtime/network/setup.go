@@ -40,6 +40,9 @@ func Setup(c Config) error {
 	if err := ensureBridge(c); err != nil {
 		return err
 	}
+	if err := keepInside(c); err != nil {
+		return err
+	}
 	return forward(c)
 }
 
@@ -53,7 +56,7 @@ func Teardown(c Config) error {
 		errs = append(errs, t.remove())
 		t.close()
 	}
-	errs = append(errs, forgetRoute(c.Bridge))
+	errs = append(errs, forgetRoutes(c.Bridge, func(netlink.Route) bool { return true }))
 	link, err := netlink.LinkByName(c.Bridge)
 	if err == nil && link.Type() == "bridge" {
 		ports, err := bridgePorts(link.Attrs().Index)
