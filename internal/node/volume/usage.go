@@ -41,6 +41,10 @@ func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	if err != nil {
 		return nil, err
 	}
+	mounted, err := mountedBelow(parent)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]Used{}
 	var errs []error
 	for _, e := range entries {
@@ -48,10 +52,10 @@ func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 		if e.Name()[0] == '.' { // half made
 			continue
 		}
-		if mounted, err := isOwnFilesystem(at); err != nil || mounted {
+		if mounted[at] {
 			continue
 		}
-		w := walk{seen: map[uint64]bool{}}
+		w := walk{seen: map[uint64]bool{}, mounted: mounted}
 		w.count(at, mostSteps)
 		if w.failed != nil {
 			errs = append(errs, fmt.Errorf("measuring emptyDir %s: %w", e.Name(), w.failed))
@@ -61,17 +65,38 @@ func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	return out, errors.Join(errs...)
 }
 
+// mountedBelow tells what is a mount point below a folder, without a look at any of them.
+func mountedBelow(dir string) (map[string]bool, error) {
+	list, err := mountsBelow(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]bool, len(list))
+	for _, at := range list {
+		out[at] = true
+	}
+	return out, nil
+}
+
 // walk adds up what lies below a folder on its filesystem.
 type walk struct {
 	used   Used
 	device uint64
-	seen   map[uint64]bool // inodes that have several links
-	failed error           // the first fault: a program in a pod may make as many as it likes
+	// mounted are paths that are not looked at: a filesystem that does not answer may be there.
+	mounted map[string]bool
+	seen    map[uint64]bool // inodes that have several links
+	failed  error           // the first fault: a program in a pod may make as many as it likes
 }
 
 // count goes through a folder. Its faults end nothing.
 func (w *walk) count(root string, steps int) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if w.mounted[path] {
+			if err == nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		var info fs.FileInfo
 		if err == nil {
 			info, err = d.Info()
