@@ -47,7 +47,6 @@ func withoutTest() []string {
 		A17
 		A18
 		A19
-		A25
 		A31
 		A32
 		A37
