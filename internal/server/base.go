@@ -95,6 +95,9 @@ func storeRefusal(err error) error {
 		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
 	case errors.Is(err, store.ErrDiskFull):
 		return &Refusal{Code: ExitDiskFull, What: err.Error(), Do: "free some space there and start the server again; pods keep running in the meantime"}
+	case errors.Is(err, store.ErrDiskFailed):
+		return &Refusal{Code: ExitStore, What: err.Error(), Do: "nothing that was acknowledged is lost; see what the kernel says of the disk (dmesg), " +
+			"repair or replace it, and start the server again; pods keep running in the meantime"}
 	}
 	return err
 }

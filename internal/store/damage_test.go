@@ -13,12 +13,19 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/store/inspect"
+	"github.com/wherryproject/wherry/test/simulate/disk"
 )
 
 // childWord makes the test program read a database file instead of running tests.
 const childWord = "look-at-database"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == disk.ChildWord {
+		if err := disk.Child(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		if err := inspect.Child(os.Stdout, os.Args[2]); err != nil {
 			os.Exit(1)

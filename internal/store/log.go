@@ -90,9 +90,10 @@ type verdict struct {
 	dead chan struct{} // closed once err is set
 	err  error
 	tell func(error)
+	then func() // what etcd's goroutine does next; nil: it waits for the end
 }
 
-// OnWrite implements zapcore.CheckWriteHook. It does not return: etcd must not go on with what it could not do.
+// OnWrite implements zapcore.CheckWriteHook. Without then it does not return: etcd must not go on with what it could not do.
 func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	v.once.Do(func() {
 		v.err = errors.New("etcd gave up: " + e.Message)
@@ -104,5 +105,9 @@ func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 		close(v.dead)
 		v.tell(v.err)
 	})
+	if v.then != nil {
+		v.then()
+		return
+	}
 	select {}
 }

@@ -6,10 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/store/inspect"
 )
@@ -26,13 +30,72 @@ func (e *DamageError) Unwrap() error { return e.Damage }
 
 // sound refuses a store that is damaged. Etcd itself would panic, wait for ever, or go on without what it has acknowledged.
 func sound(ctx context.Context, cfg Config) error {
+	if err := forgetLog(cfg.Dir); err != nil {
+		return explain(cfg.Dir, err)
+	}
 	facts, err := inspect.LookApart(ctx, cfg.Inspector, cfg.Dir)
 	if err != nil {
 		return explain(cfg.Dir, err)
 	}
-	if d := inspect.Judge(facts); d != nil {
-		return &DamageError{cfg.Dir, d}
+	d := inspect.Judge(facts)
+	if d == nil {
+		return nil
 	}
+	if err := readable(cfg.Dir); err != nil { // the files may be whole
+		return explain(cfg.Dir, err)
+	}
+	return &DamageError{cfg.Dir, d}
+}
+
+// readable reads the store's files from end to end, and tells why the disk does not let it. What is missing is no matter of the disk's.
+func readable(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(files, inspect.DatabaseFile(dir)) {
+		f, err := os.Open(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, f)
+			f.Close()
+		}
+		if err != nil && failedDisk(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetLog has the kernel read the log from the disk again. A sync that failed leaves pages in the kernel's cache that are not on the disk
+// and are never written: who reads them takes for safe what the next loss of power takes away, and everything after it.
+func forgetLog(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := forget(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops a file from the kernel's cache. What is still to be written is written first; it could not be dropped otherwise.
+func forget(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	// Best effort: a file system without a cache has nothing to drop.
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 	return nil
 }
 

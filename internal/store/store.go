@@ -222,6 +222,9 @@ var ErrLocked = errors.New("in use by another server")
 // ErrDiskFull says that the file system of the folder has no room.
 var ErrDiskFull = errors.New("disk full")
 
+// ErrDiskFailed says that the disk of the folder did not read or write what it was asked to, or does not let itself be written to any more.
+var ErrDiskFailed = errors.New("disk failure")
+
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -255,8 +258,21 @@ func explain(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("store %s: %w: %w", dir, ErrDiskFull, err)
+	case failedDisk(err):
+		return fmt.Errorf("store %s: %w: %w", dir, ErrDiskFailed, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("store %s: %w: run it with sudo, or choose a data folder that you may write to with --data-dir", dir, err)
 	}
 	return fmt.Errorf("store %s: %w", dir, err)
+}
+
+// failedDisk tells whether an error is what the kernel says of a disk that fails, a file system that is damaged, or one that it has made
+// read-only because of that.
+func failedDisk(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EIO, syscall.EUCLEAN, syscall.EROFS, syscall.ENXIO, syscall.ENODEV} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

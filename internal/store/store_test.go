@@ -28,11 +28,16 @@ func start(t *testing.T, dir string) (*Etcd, *clientv3.Client) {
 		t.Fatal(err)
 	}
 	t.Logf("started in %v", time.Since(began))
+	return e, connect(t, e)
+}
+
+func connect(t *testing.T, e *Etcd) *clientv3.Client {
+	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, c
+	return c
 }
 
 // What was written is there after a restart, also below a folder whose path is too long for a unix socket.

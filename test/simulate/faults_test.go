@@ -63,6 +63,7 @@ func (m *misfortune) judge(of uint64, what string) (verdict, time.Duration) {
 type life struct {
 	over       atomic.Bool
 	misfortune *misfortune
+	gaveUp     atomic.Pointer[error] // why etcd ended the process, if it did
 }
 
 // ledger is etcd as one server reaches it.
@@ -91,6 +92,9 @@ func (l ledger) do(ctx context.Context, what string, write func() error) error {
 		}
 	}
 	err := write()
+	if l.life.over.Load() { // a ghost wrote it, and nobody may be told
+		return rpctypes.ErrStopped
+	}
 	if v == after && err == nil {
 		return rpctypes.ErrTimeout
 	}
@@ -102,7 +106,11 @@ func (l ledger) Get(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	if l.life.over.Load() {
 		return nil, rpctypes.ErrStopped
 	}
-	return l.KV.Get(ctx, key, opts...)
+	r, err := l.KV.Get(ctx, key, opts...)
+	if l.life.over.Load() {
+		return nil, rpctypes.ErrStopped
+	}
+	return r, err
 }
 
 // GetStream implements clientv3.KV.

@@ -24,10 +24,10 @@ func TestLostWritesAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := ownNever()
 		defer close(never)
-		w := newWorld(t, dir, 1)
+		w := newWorld(t, dir, nil, 1)
 		w.misfortune.lie = "configmaps/default/c0"
 		w.boot()
-		defer w.kill()
+		defer w.kill(processEnds)
 		l := newLoad(w, 1)
 		for range 20 {
 			l.countOnce(t.Context(), "c0")

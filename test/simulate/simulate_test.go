@@ -4,11 +4,13 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
+	"github.com/wherryproject/wherry/test/simulate/disk"
 )
 
 var (
@@ -32,6 +35,13 @@ var (
 
 // TestMain takes away a handler of the library that slows errors down by the time since the last one, which was in another world.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == disk.ChildWord {
+		if err := disk.Child(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())
 }
@@ -44,16 +54,49 @@ func TestWorlds(t *testing.T) {
 	if *seed > 0 {
 		first = *seed
 	}
+	d, err := disk.Start(os.Stderr)
+	if err != nil {
+		fmt.Println("the worlds have no faulty disks:", err)
+	} else {
+		defer func() {
+			counts, err := d.Counts()
+			if err := errors.Join(err, d.Close()); err != nil {
+				t.Error(err)
+			}
+			t.Log("operations of the disks: ", counts)
+		}()
+	}
 	for i := range uint64(n) {
 		t.Run(fmt.Sprint(first+i), func(t *testing.T) {
 			dir := t.TempDir()
+			d := diskFor(t, d, first+i, filepath.Join(dir, "data"))
 			synctest.Test(t, func(t *testing.T) {
 				never := ownNever()
-				newWorld(t, dir, first+i).run(first + i)
+				newWorld(t, dir, d, first+i).run(first + i)
 				close(never)
 			})
+			if t.Failed() {
+				t.Logf("again: go test ./test/simulate -run TestWorlds -seed %d -seeds 1 -log -v", first+i)
+			}
 		})
 	}
+}
+
+// diskFor mounts a disk for every second world. The others have an ordinary folder, nothing of which is ever synced: they are quicker.
+func diskFor(t *testing.T, d *disk.Disk, seed uint64, dir string) *disk.Disk {
+	t.Helper()
+	if d == nil || seed%2 == 1 {
+		return nil
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o700), d.Mount(dir)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
 }
 
 // ownNever gives the bubble a channel of its own for the loops of the libraries that never end: only with it time goes on.
@@ -63,8 +106,8 @@ func ownNever() chan struct{} {
 	return never
 }
 
-func newWorld(t *testing.T, dir string, seed uint64) *world {
-	w := &world{t: t, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), up: make(chan struct{}), log: slog.New(slog.DiscardHandler)}
+func newWorld(t *testing.T, dir string, d *disk.Disk, seed uint64) *world {
+	w := &world{t: t, seed: seed, dir: dir, home: filepath.Join(dir, "data"), disk: d, rng: rand.New(rand.NewPCG(seed, 1)), up: make(chan struct{}), log: slog.New(slog.DiscardHandler)}
 	if *verbose {
 		w.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -102,17 +145,25 @@ func (w *world) run(seed uint64) {
 	}
 	w.misfortune.store.Store([]uint64{0, 0, 10, 50}[w.rng.IntN(4)])
 	w.misfortune.calls.Store([]uint64{0, 0, 20, 80}[w.rng.IntN(4)])
+	if w.disk != nil {
+		clients.Go(func() { w.writeBack(ctx.Done()) })
+	}
 	for range 3 + w.rng.IntN(8) {
 		time.Sleep(time.Duration(w.rng.IntN(30_000)) * time.Millisecond)
 		w.strike()
+		if err := w.dead(); err != nil {
+			w.judge.fault("the disk works, and etcd gave up: %v", err)
+		}
 	}
 	w.misfortune.store.Store(0)
 	w.misfortune.calls.Store(0)
 	time.Sleep(3 * time.Minute)
 	cancel()
 	clients.Wait()
-	w.settle(l)
-	w.kill()
+	if !w.lost {
+		w.settle(l)
+	}
+	w.kill(processEnds)
 	for _, fault := range w.judge.faults {
 		w.t.Error(fault)
 	}
@@ -120,9 +171,13 @@ func (w *world) run(seed uint64) {
 
 // strike is one misfortune.
 func (w *world) strike() {
+	if w.disk != nil && w.rng.IntN(2) == 0 {
+		w.harm()
+		return
+	}
 	switch w.rng.IntN(6) {
 	case 0, 1, 2:
-		w.kill()
+		w.kill(processEnds)
 		time.Sleep(time.Duration(w.rng.IntN(20_000)) * time.Millisecond)
 		w.boot()
 	case 3:

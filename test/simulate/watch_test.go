@@ -15,14 +15,15 @@ import (
 // watcher is clientv3.Watcher over an etcd in this process. The library's own (v3client) cannot be used in a bubble: its contexts wait for a
 // channel of the whole program, which keeps the bubble's time from going on.
 type watcher struct {
-	kv mvcc.WatchableKV
+	kv   mvcc.WatchableKV
+	life *life
 
 	mu      sync.Mutex
 	streams map[mvcc.WatchStream]struct{}
 }
 
-func newWatcher(kv mvcc.WatchableKV) *watcher {
-	return &watcher{kv: kv, streams: map[mvcc.WatchStream]struct{}{}}
+func newWatcher(kv mvcc.WatchableKV, l *life) *watcher {
+	return &watcher{kv: kv, life: l, streams: map[mvcc.WatchStream]struct{}{}}
 }
 
 // Watch implements clientv3.Watcher.
@@ -46,7 +47,7 @@ func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOpti
 			case <-ctx.Done():
 				return
 			case r, open := <-stream.Chan():
-				if !open {
+				if !open || w.life.over.Load() { // of what a ghost does nobody learns
 					return
 				}
 				select {

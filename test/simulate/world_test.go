@@ -5,6 +5,7 @@ package simulate
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -13,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/etcdserver"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -34,12 +34,18 @@ import (
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/socketpair"
+	"github.com/wherryproject/wherry/internal/store"
+	"github.com/wherryproject/wherry/test/simulate/disk"
 )
 
 // world is a machine: its disk, its runtime, and at most one server at a time.
 type world struct {
 	t          *testing.T
-	dir        string
+	seed       uint64
+	lost       bool       // no server starts any more
+	dir        string     // of the machine, with its logs
+	home       string     // the data folder of the server
+	disk       *disk.Disk // below it; nil: an ordinary folder, and what dies is never more than a process
 	rng        *rand.Rand // of the fate alone
 	fake       *critest.Fake
 	truth      *cri.Client
@@ -56,22 +62,30 @@ type world struct {
 type server struct {
 	life   *life
 	cancel context.CancelFunc
-	etcd   *etcdserver.EtcdServer
+	etcd   *store.Inside
 	api    *api.Server
 	config *rest.Config
 	loops  errgroup.Group
 }
 
-// boot starts the server, as a machine does whose service has ended: again and again, if need be.
-func (w *world) boot() {
-	for {
+// boot starts the server, as a machine does whose service has ended: again and again, if need be. It tells whether one runs.
+func (w *world) boot() bool {
+	for range 100 {
 		err := w.start()
 		if err == nil {
-			return
+			return true
 		}
 		w.log.Info("start failed", "err", err)
+		if damage, ok := errors.AsType[*store.DamageError](err); ok {
+			w.judge.fault("nothing happened to the store that may happen to one, and it is damaged: %v", damage)
+			w.lost = true
+			return false
+		}
 		time.Sleep(time.Second)
 	}
+	w.judge.fault("the server does not start any more")
+	w.lost = true
+	return false
 }
 
 func (w *world) start() (err error) {
@@ -80,16 +94,16 @@ func (w *world) start() (err error) {
 	s.cancel = cancel
 	defer func() {
 		if err != nil {
-			w.end(s)
+			w.end(s, processEnds)
 		}
 	}()
-	if s.etcd, err = startEtcd(filepath.Join(w.dir, "etcd")); err != nil {
+	c := store.Config{Dir: filepath.Join(w.home, "etcd"), Logger: w.log, Failed: func(err error) { w.gaveUp(s, err) }}
+	if s.etcd, err = store.StartInside(ctx, c, w.disk == nil); err != nil {
 		return err
 	}
-	store := client(s.etcd)
-	store.KV = ledger{store.KV, s.life}
-	inside := &api.Inside{Etcd: store, Listener: socketpair.NewInMemory(), Loopback: socketpair.NewInMemory()}
-	if s.api, err = api.New(ctx, api.Config{DataDir: filepath.Join(w.dir, "data"), SecurePort: 6443, Inside: inside, Logger: w.log}); err != nil {
+	kv := client(s.etcd.Server, s.life)
+	inside := &api.Inside{Etcd: kv, Listener: socketpair.NewInMemory(), Loopback: socketpair.NewInMemory()}
+	if s.api, err = api.New(ctx, api.Config{DataDir: filepath.Join(w.home, "data"), SecurePort: 6443, Inside: inside, Logger: w.log}); err != nil {
 		return err
 	}
 	s.loops.Go(func() error { return s.api.Run(ctx) })
@@ -164,7 +178,7 @@ func (w *world) startAgent(ctx context.Context, s *server) error {
 	line := &wire{fake: w.fake, truth: w.truth, life: s.life, begun: w.judge.started}
 	a, err := node.New(ctx, node.Config{
 		NodeName: "n", NodeIPs: []string{"192.0.2.1"}, Client: client, CRI: line.client(),
-		DataDir: filepath.Join(w.dir, "data"), Logs: ops.LogFolders{Pods: filepath.Join(w.dir, "logs")},
+		DataDir: filepath.Join(w.home, "data"), Logs: ops.LogFolders{Pods: filepath.Join(w.dir, "logs")},
 		Listener: socketpair.NewInMemory(), Certificate: pair, ClientCAs: s.api.CA().Pool(), ClusterDomain: "cluster.local", Version: "v1",
 		Eviction: node.Eviction{StallFile: filepath.Join(w.dir, "none")}, // time would stand still while somebody waits for the kernel
 		Logger:   w.log,
@@ -178,27 +192,6 @@ func (w *world) startAgent(ctx context.Context, s *server) error {
 		return nil
 	case <-time.After(10 * time.Minute):
 		return fmt.Errorf("the agent does not become ready")
-	}
-}
-
-// kill ends the server's process at this instant.
-func (w *world) kill() {
-	w.mu.Lock()
-	s := w.server
-	w.server, w.up = nil, make(chan struct{})
-	w.mu.Unlock()
-	w.end(s)
-}
-
-// end ends a life: first what the server does to the world, then its goroutines.
-func (w *world) end(s *server) {
-	s.life.over.Store(true)
-	if s.etcd != nil {
-		s.etcd.HardStop()
-	}
-	s.cancel()
-	if err := s.loops.Wait(); err != nil {
-		w.log.Info("server ended", "err", err)
 	}
 }
 

@@ -24,7 +24,8 @@
 // # What can fail
 //
 // See [Faults]. A failing fsync does what Linux does: it says so once, a part of what was to be written is on the disk, and the rest is no longer
-// waiting to be written, though readers see it until the next mount. The next fsync succeeds.
+// waiting to be written, though readers see it as long as the kernel has it in its page cache: until posix_fadvise or the next mount.
+// The next fsync succeeds.
 //
 // Its law: a process that is killed loses nothing that it has written, and what was synced without an error survives everything.
 package disk

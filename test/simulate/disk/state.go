@@ -62,7 +62,8 @@ func (s *state) settle() {
 	}
 }
 
-// syncFails is a sync that fails: some of it is on the platter, and the rest nobody tries to write again. The journal is another matter.
+// syncFails is a sync that fails: some of it is on the platter, and the rest nobody tries to write again. The kernel's page cache still has
+// it; here is what the kernel reads when it has dropped the page. The journal is another matter.
 func (s *state) syncFails(ino uint64, rng *rand.Rand) {
 	s.commit()
 	n, p := s.cache[ino], s.platter[ino]
@@ -70,9 +71,16 @@ func (s *state) syncFails(ino uint64, rng *rand.Rand) {
 		return
 	}
 	for _, i := range slices.Sorted(maps.Keys(n.dirty)) {
-		if (i+1)*pageSize <= p.size {
-			p.take(n, i, n.dirty[i]&uint8(rng.Uint32()))
+		kept := n.dirty[i] & uint8(rng.Uint32())
+		if (i+1)*pageSize > p.size {
+			kept = 0
 		}
+		p.take(n, i, kept)
+		if p.pages[i] == nil {
+			*n.pages[i] = page{}
+			continue
+		}
+		n.take(p, i, n.dirty[i]&^kept)
 	}
 	clear(n.dirty)
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+
+	"github.com/wherryproject/wherry/internal/store"
+	"github.com/wherryproject/wherry/test/simulate/disk"
+)
+
+// ending is how a server ends.
+type ending int
+
+const (
+	processEnds ending = iota
+	powerEnds          // the machine's: what was not synced is lost, and nothing runs any more
+)
+
+// kill ends the server at this instant, if one runs.
+func (w *world) kill(how ending) {
+	w.mu.Lock()
+	s := w.server
+	w.server, w.up = nil, make(chan struct{})
+	w.mu.Unlock()
+	if s != nil {
+		w.end(s, how)
+	}
+}
+
+// end ends a life: first what the server does to the world and its disk, then its goroutines. Until those have ended they work on a ghost.
+func (w *world) end(s *server, how ending) {
+	s.life.over.Store(true)
+	if w.disk != nil {
+		var err error
+		switch {
+		case how == powerEnds:
+			err = w.disk.PowerOff(w.loss(), w.rng.Uint64())
+		case s.life.gaveUp.Load() == nil: // it has ended then, and its disk is as it was at that time
+			err = w.disk.Kill()
+		}
+		w.trust(err)
+	}
+	if s.etcd != nil {
+		s.etcd.Stop()
+	}
+	s.cancel()
+	if err := s.loops.Wait(); err != nil {
+		w.log.Info("server ended", "err", err)
+	}
+	if w.disk != nil {
+		w.trust(w.disk.Remount())
+	}
+}
+
+func (w *world) loss() disk.Loss {
+	return []disk.Loss{disk.LoseAll, disk.LoseSome, disk.LoseSome, disk.LoseTail}[w.rng.IntN(4)]
+}
+
+// trust is for what must not go wrong in the simulation itself.
+func (w *world) trust(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// gaveUp is told, by etcd's own goroutine, that etcd cannot go on. The process would end now.
+func (w *world) gaveUp(s *server, err error) {
+	s.life.over.Store(true)
+	if w.disk != nil {
+		w.trust(w.disk.Kill())
+	}
+	s.life.gaveUp.Store(&err)
+	w.log.Info("etcd gave up", "err", err)
+}
+
+// dead tells why the server has ended by itself; nil: it has not.
+func (w *world) dead() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.server == nil {
+		return nil
+	}
+	if err := w.server.life.gaveUp.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// client calls etcd directly, for as long as the server lives.
+func client(s *etcdserver.EtcdServer, l *life) *clientv3.Client {
+	c := v3client.New(s)
+	c.KV = ledger{c.KV, l}
+	c.Watcher = newWatcher(s.Watchable(), l)
+	return c
+}
+
+// harm is one misfortune of the disk.
+func (w *world) harm() {
+	switch w.rng.IntN(4) {
+	case 0, 1:
+		w.cutPower()
+	case 2:
+		file := []string{".wal", "db"}[w.rng.IntN(2)]
+		w.suffer(disk.Faults{SyncFails: file}, store.ErrDiskFailed)
+	case 3:
+		w.suffer(disk.Faults{Full: true}, store.ErrDiskFull)
+	}
+}
+
+// cutPower reboots the machine.
+func (w *world) cutPower() {
+	w.kill(powerEnds)
+	w.fake.PowerCycle()
+	time.Sleep(time.Duration(w.rng.IntN(20_000)) * time.Millisecond)
+	w.boot()
+}
+
+// suffer has the disk fail for a while. If the server ends by it, it says why, and the next one starts when the disk works again.
+func (w *world) suffer(f disk.Faults, why error) {
+	w.trust(w.disk.Fail(f, w.rng.Uint64()))
+	time.Sleep(time.Duration(1+w.rng.IntN(40_000)) * time.Millisecond)
+	w.trust(w.disk.Fail(disk.Faults{}, 0))
+	err := w.dead()
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, why) {
+		w.judge.fault("the disk did this: %v; the server says: %v", why, err)
+	}
+	w.kill(processEnds)
+	w.boot()
+}
+
+// writeBack does what the kernel does: what was written reaches the platter after a while, synced or not.
+func (w *world) writeBack(done <-chan struct{}) {
+	rng := rand.New(rand.NewPCG(w.seed, 5))
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Duration(5_000+rng.IntN(25_000)) * time.Millisecond):
+			w.trust(w.disk.Settle())
+		}
+	}
+}
