@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
 	"github.com/wherryproject/wherry/test/simulate/disk"
 )
@@ -139,5 +142,42 @@ func TestFailedSync(t *testing.T) {
 	defer c.Close()
 	if r, err := c.Get(t.Context(), "/registry/a"); err != nil || len(r.Kvs) != 1 || string(r.Kvs[0].Value) < "1" {
 		t.Errorf("what was acknowledged is %v (%v)", r, err) // the other may be there or not
+	}
+}
+
+// RS-02: a snapshot of etcd that finds no room on a full disk ends etcd once, not after every start: what then runs makes room.
+func TestSnapshotOnAFullDisk(t *testing.T) {
+	d, dir := faulty(t)
+	var failed atomic.Pointer[error]
+	run := func(most int) {
+		i, err := StartInside(t.Context(), Config{Dir: dir, Failed: func(err error) { failed.Store(&err) }}, InsideOptions{SnapshotCount: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := v3client.New(i.Server)
+		if err := d.Fail(disk.Faults{Full: true}, 1); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < most && failed.Load() == nil; n++ {
+			if _, err := c.Put(t.Context(), "/registry/a", "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		i.Stop()
+		_ = c.Close() // of what has ended
+		if err := errors.Join(d.Remount(), d.Fail(disk.Faults{Full: true}, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(100)
+	if err := failed.Swap(nil); err == nil || !errors.Is(*err, ErrDiskFull) {
+		t.Fatalf("without room for a snapshot it ended with: %v", err)
+	}
+	run(40)
+	if err := failed.Load(); err != nil {
+		t.Errorf("started on a full disk it ended again: %v", *err)
 	}
 }

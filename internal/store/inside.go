@@ -24,9 +24,15 @@ type Inside struct {
 	once sync.Once
 }
 
-// StartInside runs etcd on cfg.Dir and returns when it answers. noSync leaves out every fsync. Unlike under [Start], an etcd that gave
+// InsideOptions are what a simulation has otherwise than a server.
+type InsideOptions struct {
+	NoSync        bool   // leaves out every fsync
+	SnapshotCount uint64 // after how many changes etcd takes a snapshot and may drop older files of its log; 0: as a server does
+}
+
+// StartInside runs etcd on cfg.Dir and returns when it answers. Unlike under [Start], an etcd that gave
 // up goes on after cfg.Failed was told: the caller sees to it that nothing of what it does then reaches anybody.
-func StartInside(ctx context.Context, cfg Config, noSync bool) (*Inside, error) {
+func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
@@ -42,7 +48,7 @@ func StartInside(ctx context.Context, cfg Config, noSync bool) (*Inside, error) 
 		}
 	}}}
 	quota := cmp.Or(cfg.Quota, defaultQuota)
-	c, err := insideConfig(cfg.Dir, hardQuota(quota), e, noSync)
+	c, err := insideConfig(cfg.Dir, hardQuota(quota), e, o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +64,7 @@ func StartInside(ctx context.Context, cfg Config, noSync bool) (*Inside, error) 
 }
 
 // insideConfig is what embed makes of [configure], as far as it matters without listeners.
-func insideConfig(dir string, hard int64, e *Etcd, noSync bool) (config.ServerConfig, error) {
+func insideConfig(dir string, hard int64, e *Etcd, o InsideOptions) (config.ServerConfig, error) {
 	urls, err := types.NewURLs([]string{"http://127.0.0.1:1"}) // it insists on one, and listens nowhere
 	if err != nil {
 		return config.ServerConfig{}, fmt.Errorf("etcd: %w", err)
@@ -67,13 +73,13 @@ func insideConfig(dir string, hard int64, e *Etcd, noSync bool) (config.ServerCo
 	return config.ServerConfig{
 		Name: memberName, DataDir: dir, NewCluster: true, InitialClusterToken: "inside",
 		ClientURLs: urls, PeerURLs: urls, InitialPeerURLsMap: types.URLsMap{memberName: urls},
-		SnapshotCount: d.SnapshotCount, SnapshotCatchUpEntries: d.SnapshotCatchUpEntries, MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
+		SnapshotCount: snapshotCount(cmp.Or(o.SnapshotCount, d.SnapshotCount), freeBytes(dir)), SnapshotCatchUpEntries: d.SnapshotCatchUpEntries, MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
 		// Ticks cost time even where time costs nothing; nobody waits for an election here.
 		TickMs: 100, ElectionTicks: 10, InitialElectionTickAdvance: true,
 		QuotaBackendBytes: hard, MaxTxnOps: d.MaxTxnOps, MaxRequestBytes: d.MaxRequestBytes, MaxLearners: d.MaxLearners,
 		AuthToken: d.AuthToken, BcryptCost: 4, TokenTTL: d.AuthTokenTTL,
 		CompactHashCheckTime: d.CompactHashCheckTime, CompactionBatchLimit: d.CompactionBatchLimit, CompactionSleepInterval: d.CompactionSleepInterval,
-		BackendBatchInterval: d.BackendBatchInterval, BackendBatchLimit: d.BackendBatchLimit, UnsafeNoFsync: noSync,
+		BackendBatchInterval: d.BackendBatchInterval, BackendBatchLimit: d.BackendBatchLimit, UnsafeNoFsync: o.NoSync,
 		WatchProgressNotifyInterval: d.WatchProgressNotifyInterval, DowngradeCheckTime: d.DowngradeCheckTime,
 		WarningApplyDuration: d.WarningApplyDuration, WarningUnaryRequestDuration: d.WarningUnaryRequestDuration,
 		V2Deprecation: d.V2DeprecationEffective(), ServerFeatureGate: d.ServerFeatureGate,

@@ -125,9 +125,11 @@ func (k *keeper) look() facts {
 }
 
 // disk is how many bytes of it are free. One that does not say has room.
-func (k *keeper) disk() int64 {
+func (k *keeper) disk() int64 { return freeBytes(k.dir) }
+
+func freeBytes(dir string) int64 {
 	var fs unix.Statfs_t
-	if err := unix.Statfs(k.dir, &fs); err != nil {
+	if err := unix.Statfs(dir, &fs); err != nil {
 		return math.MaxInt64
 	}
 	return int64(fs.Bavail) * fs.Bsize

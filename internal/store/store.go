@@ -96,7 +96,9 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	}
 	e.endpoint = "unix://" + client.Path
 	quota := cmp.Or(cfg.Quota, defaultQuota)
-	if err := e.open(ctx, cfg.Dir, configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)); err != nil {
+	c := configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)
+	c.SnapshotCount = snapshotCount(c.SnapshotCount, freeBytes(cfg.Dir))
+	if err := e.open(ctx, cfg.Dir, c); err != nil {
 		return nil, err
 	}
 	e.keep(newKeeper(e.server.Server, cfg.Dir, quota, hardQuota(quota), cfg.Logger))

@@ -3,7 +3,6 @@
 package simulate
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
-	"github.com/wherryproject/wherry/internal/store"
 	"github.com/wherryproject/wherry/test/simulate/disk"
 )
 
@@ -77,6 +75,7 @@ func (w *world) gaveUp(s *server, err error) {
 		w.trust(w.disk.Kill())
 	}
 	s.life.gaveUp.Store(&err)
+	close(s.life.dead)
 	w.log.Info("etcd gave up", "err", err)
 }
 
@@ -99,43 +98,6 @@ func client(s *etcdserver.EtcdServer, l *life) *clientv3.Client {
 	c.KV = ledger{c.KV, l}
 	c.Watcher = newWatcher(s.Watchable(), l)
 	return c
-}
-
-// harm is one misfortune of the disk.
-func (w *world) harm() {
-	switch w.rng.IntN(4) {
-	case 0, 1:
-		w.cutPower()
-	case 2:
-		file := []string{".wal", "db"}[w.rng.IntN(2)]
-		w.suffer(disk.Faults{SyncFails: file}, store.ErrDiskFailed)
-	case 3:
-		w.suffer(disk.Faults{Full: true}, store.ErrDiskFull)
-	}
-}
-
-// cutPower reboots the machine.
-func (w *world) cutPower() {
-	w.kill(powerEnds)
-	w.fake.PowerCycle()
-	time.Sleep(time.Duration(w.rng.IntN(20_000)) * time.Millisecond)
-	w.boot()
-}
-
-// suffer has the disk fail for a while. If the server ends by it, it says why, and the next one starts when the disk works again.
-func (w *world) suffer(f disk.Faults, why error) {
-	w.trust(w.disk.Fail(f, w.rng.Uint64()))
-	time.Sleep(time.Duration(1+w.rng.IntN(40_000)) * time.Millisecond)
-	w.trust(w.disk.Fail(disk.Faults{}, 0))
-	err := w.dead()
-	if err == nil {
-		return
-	}
-	if !errors.Is(err, why) {
-		w.judge.fault("the disk did this: %v; the server says: %v", why, err)
-	}
-	w.kill(processEnds)
-	w.boot()
 }
 
 // writeBack does what the kernel does: what was written reaches the platter after a while, synced or not.

@@ -64,6 +64,7 @@ type life struct {
 	over       atomic.Bool
 	misfortune *misfortune
 	gaveUp     atomic.Pointer[error] // why etcd ended the process, if it did
+	dead       chan struct{}         // is closed then
 }
 
 // ledger is etcd as one server reaches it.

@@ -11,19 +11,23 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
+	"github.com/wherryproject/wherry/internal/store/inspect"
 	"github.com/wherryproject/wherry/test/simulate/disk"
 )
 
@@ -32,6 +36,9 @@ var (
 	seed    = flag.Uint64("seed", 0, "the one world to run, and the first of several")
 	verbose = flag.Bool("log", false, "show the server's log")
 )
+
+// databaseWord makes the test program read a database file instead of running tests.
+const databaseWord = "look-at-database"
 
 // TestMain takes away a handler of the library that slows errors down by the time since the last one, which was in another world.
 func TestMain(m *testing.M) {
@@ -42,7 +49,16 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == databaseWord {
+		if err := inspect.Child(os.Stdout, os.Args[2]); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	wal.SegmentSizeBytes = 256 << 10 // etcd's log begins a new file some times in every world, not after hours
 	utilruntime.ErrorHandlers = nil
+	// The library ends the process when a hook of its start fails, as one does if etcd dies meanwhile: here only the hook.
+	klog.OsExit = func(int) { runtime.Goexit() }
 	os.Exit(m.Run())
 }
 
@@ -54,17 +70,9 @@ func TestWorlds(t *testing.T) {
 	if *seed > 0 {
 		first = *seed
 	}
-	d, err := disk.Start(os.Stderr)
-	if err != nil {
-		fmt.Println("the worlds have no faulty disks:", err)
-	} else {
-		defer func() {
-			counts, err := d.Counts()
-			if err := errors.Join(err, d.Close()); err != nil {
-				t.Error(err)
-			}
-			t.Log("operations of the disks: ", counts)
-		}()
+	var d *disk.Disk
+	if n > 1 || hasDisk(first) {
+		d = startDisk(t)
 	}
 	for i := range uint64(n) {
 		t.Run(fmt.Sprint(first+i), func(t *testing.T) {
@@ -82,10 +90,32 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// diskFor mounts a disk for every second world. The others have an ordinary folder, nothing of which is ever synced: they are quicker.
+// hasDisk tells whether a world has a disk: every second does. The others have an ordinary folder, nothing of which is ever synced: they
+// are quicker.
+func hasDisk(seed uint64) bool { return seed%2 == 0 }
+
+// startDisk starts the process that serves the disks. Where that cannot be, it says why, and the worlds have none.
+func startDisk(t *testing.T) *disk.Disk {
+	t.Helper()
+	d, err := disk.Start(os.Stderr)
+	if err != nil {
+		fmt.Println("the worlds have no faulty disks:", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		counts, err := d.Counts()
+		if err := errors.Join(err, d.Close()); err != nil {
+			t.Error(err)
+		}
+		t.Log("operations of the disks: ", counts)
+	})
+	return d
+}
+
+// diskFor mounts the disk of a world, if it has one.
 func diskFor(t *testing.T, d *disk.Disk, seed uint64, dir string) *disk.Disk {
 	t.Helper()
-	if d == nil || seed%2 == 1 {
+	if d == nil || !hasDisk(seed) {
 		return nil
 	}
 	if err := errors.Join(os.Mkdir(dir, 0o700), d.Mount(dir)); err != nil {
@@ -111,6 +141,9 @@ func newWorld(t *testing.T, dir string, d *disk.Disk, seed uint64) *world {
 	if *verbose {
 		w.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
+	var err error
+	w.self, err = os.Executable()
+	w.trust(err)
 	w.fake = critest.NewFake(critest.Config{AnyImage: true, Script: act(seed)})
 	for _, m := range []string{"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "StopPodSandbox", "RemovePodSandbox"} {
 		w.fake.Delay(m, time.Duration(w.rng.IntN(1500))*time.Millisecond)
@@ -171,7 +204,7 @@ func (w *world) run(seed uint64) {
 
 // strike is one misfortune.
 func (w *world) strike() {
-	if w.disk != nil && w.rng.IntN(2) == 0 {
+	if w.disk != nil && w.rng.IntN(3) > 0 {
 		w.harm()
 		return
 	}

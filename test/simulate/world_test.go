@@ -43,6 +43,8 @@ type world struct {
 	t          *testing.T
 	seed       uint64
 	lost       bool       // no server starts any more
+	self       string     // this program
+	apart      bool       // the database is looked at by another process, as a server always does it: it may not be readable
 	dir        string     // of the machine, with its logs
 	home       string     // the data folder of the server
 	disk       *disk.Disk // below it; nil: an ordinary folder, and what dies is never more than a process
@@ -89,7 +91,7 @@ func (w *world) boot() bool {
 }
 
 func (w *world) start() (err error) {
-	s := &server{life: &life{misfortune: w.misfortune}}
+	s := &server{life: &life{misfortune: w.misfortune, dead: make(chan struct{})}}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	defer func() {
@@ -98,7 +100,10 @@ func (w *world) start() (err error) {
 		}
 	}()
 	c := store.Config{Dir: filepath.Join(w.home, "etcd"), Logger: w.log, Failed: func(err error) { w.gaveUp(s, err) }}
-	if s.etcd, err = store.StartInside(ctx, c, w.disk == nil); err != nil {
+	if w.apart {
+		c.Inspector = []string{w.self, databaseWord}
+	}
+	if s.etcd, err = store.StartInside(ctx, c, store.InsideOptions{NoSync: w.disk == nil, SnapshotCount: 200}); err != nil {
 		return err
 	}
 	kv := client(s.etcd.Server, s.life)
@@ -108,6 +113,8 @@ func (w *world) start() (err error) {
 	}
 	s.loops.Go(func() error { return s.api.Run(ctx) })
 	select {
+	case <-s.life.dead:
+		return *s.life.gaveUp.Load()
 	case <-s.api.Ready():
 	case <-time.After(2 * time.Minute):
 		return fmt.Errorf("the API server does not become ready: %s", unready(ctx, s.api))
@@ -188,6 +195,8 @@ func (w *world) startAgent(ctx context.Context, s *server) error {
 	}
 	s.loops.Go(func() error { return a.Run(ctx) })
 	select {
+	case <-s.life.dead:
+		return *s.life.gaveUp.Load()
 	case <-a.Ready():
 		return nil
 	case <-time.After(10 * time.Minute):

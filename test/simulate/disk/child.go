@@ -26,14 +26,12 @@ type request struct {
 type answer struct {
 	Err    string         `json:"err,omitempty"`
 	Counts map[string]int `json:"counts,omitempty"`
-	Ghost  bool           `json:"ghost,omitempty"` // what is mounted has been cut already
 }
 
 // child serves one disk at a time.
 type child struct {
 	dir    string
 	fs     *filesystem // nil: nothing is mounted
-	next   *state      // what the next mount shows; nil: fs has not been cut
 	counts map[string]int
 }
 
@@ -54,7 +52,6 @@ func Child(in io.Reader, out io.Writer) error {
 		if err := c.do(r); err != nil {
 			a.Err = err.Error()
 		}
-		a.Ghost = c.next != nil
 		if err := answers.Encode(a); err != nil {
 			return err
 		}
@@ -67,10 +64,10 @@ func (c *child) do(r request) error {
 		c.unmount()
 		return c.mount(r.Dir, newState())
 	case "remount":
-		if c.next == nil {
+		if c.fs == nil || c.fs.next == nil {
 			return errors.New("it has not been cut")
 		}
-		next := c.next
+		next := c.fs.next
 		c.unmount()
 		return c.mount(c.dir, next)
 	case "unmount":
@@ -98,13 +95,13 @@ func (c *child) do(r request) error {
 // cut ends what uses the disk. What has ended already can still lose its power.
 func (c *child) cut(r request) {
 	s := c.fs.s
-	if c.next != nil {
-		s = c.next
+	if c.fs.next != nil {
+		s = c.fs.next
 	}
 	if r.Power {
-		c.next = s.powerless(r.Loss, rand.New(rand.NewPCG(r.Seed, 1)))
+		c.fs.next = s.powerless(r.Loss, rand.New(rand.NewPCG(r.Seed, 1)))
 	} else {
-		c.next = s.killed()
+		c.fs.next = s.killed()
 	}
 	c.fs.trouble = trouble{}
 }
@@ -119,7 +116,7 @@ func (c *child) mount(dir string, s *state) error {
 		return fmt.Errorf("mount %s: %w", dir, err)
 	}
 	go server.Serve()
-	c.dir, c.fs, c.next = dir, fs, nil
+	c.dir, c.fs = dir, fs
 	return server.WaitMount()
 }
 
@@ -134,5 +131,5 @@ func (c *child) unmount() {
 		c.counts[op] += n
 	}
 	c.fs.mu.Unlock()
-	c.fs, c.next = nil, nil
+	c.fs = nil
 }

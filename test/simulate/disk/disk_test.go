@@ -196,7 +196,10 @@ func TestFullDisk(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, 100), 8*pageSize-50); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("beyond it: %v", err)
 	}
-	if _, err := os.Create(filepath.Join(dir, "g")); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.Mkdir(filepath.Join(dir, "g"), 0o700); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a new folder: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "h"), []byte("content"), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a new file: %v", err)
 	}
 	var fs unix.Statfs_t
@@ -266,5 +269,35 @@ func TestMapped(t *testing.T) {
 	must(t, d.Fail(Faults{ReadFails: "db"}, 1), d.Kill(), d.Remount(), d.Fail(Faults{ReadFails: "db"}, 1))
 	if got := content(path); got != "error: input/output error" {
 		t.Errorf("unreadable, it reads %q", got)
+	}
+}
+
+// The power can end in the middle of a write: what was synced until then is there, nothing is synced afterwards, and the write itself may be
+// torn (RS-07).
+func TestPowerEndsInAWrite(t *testing.T) {
+	d, dir := mounted(t)
+	path := filepath.Join(dir, "f")
+	torn := false
+	for seed := range uint64(20) {
+		must(t, d.Mount(dir))
+		writeFile(t, path, strings.Repeat("o", 4*sectorSize), true)
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		must(t, err, d.Fail(Faults{PowerEnds: 9, Loss: LoseSome}, seed))
+		_, err = f.WriteAt([]byte(strings.Repeat("1", 2*sectorSize)), 0)
+		must(t, err, f.Sync(), d.Fail(Faults{PowerEnds: 1, Loss: LoseSome}, seed))
+		_, err = f.WriteAt([]byte(strings.Repeat("2", 2*sectorSize)), 2*sectorSize)
+		must(t, err)
+		if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("without power a sync says %v", err)
+		}
+		must(t, f.Close(), d.Remount())
+		got := content(path)
+		if !strings.HasPrefix(got, strings.Repeat("1", 2*sectorSize)) {
+			t.Fatalf("what was synced before is %q", got)
+		}
+		torn = torn || strings.Contains(got, "2o") || strings.Contains(got, "o2")
+	}
+	if !torn {
+		t.Error("no write was torn in 20 losses of power")
 	}
 }

@@ -5,13 +5,12 @@ package disk
 import (
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // Faults are what is wrong with a disk from now on. The zero value is a disk that works.
 type Faults struct {
-	// Full: nothing that needs more room can be written. What is allocated already can be written over.
+	// Full: nothing that needs more room can be written but into what is freed. What is allocated already can be written over.
 	Full bool `json:"full,omitempty"`
 	// SyncFails names the file whose next fsync fails with EIO, by the end of its name (".wal"). Once.
 	SyncFails string `json:"syncFails,omitempty"`
@@ -19,12 +18,27 @@ type Faults struct {
 	ReadFails string `json:"readFails,omitempty"`
 	// SyncTakes is how long every fsync takes.
 	SyncTakes time.Duration `json:"syncTakes,omitempty"`
+	// PowerEnds is after how many more changes the power does, in the middle of a write perhaps; 0: it does not. What then goes on sees all
+	// writing and syncing fail, so that nothing is taken for safe.
+	PowerEnds int  `json:"powerEnds,omitempty"`
+	Loss      Loss `json:"loss,omitempty"` // of the end of power
 }
 
 // trouble is what becomes of one operation.
 type trouble struct {
 	Faults
-	rng *rand.Rand
+	rng   *rand.Rand
+	dark  bool  // the power has ended
+	freed int64 // pages, since the disk is full
+}
+
+// last counts a change, and tells whether it is the last before the power ends.
+func (t *trouble) last() bool {
+	if t.PowerEnds == 0 {
+		return false
+	}
+	t.PowerEnds--
+	return t.PowerEnds == 0
 }
 
 func concerns(end, name string) bool { return end != "" && strings.HasSuffix(name, end) }
@@ -38,10 +52,14 @@ func (t *trouble) sync(name string) bool {
 	return true
 }
 
-// room tells whether a page may be taken.
-func (t *trouble) room() syscall.Errno {
-	if t.Full {
-		return syscall.ENOSPC
+// take takes pages, if there are that many.
+func (t *trouble) take(pages int64) bool {
+	if !t.Full {
+		return true
 	}
-	return 0
+	if pages > t.freed {
+		return false
+	}
+	t.freed -= pages
+	return true
 }

@@ -23,6 +23,7 @@ type filesystem struct {
 
 	mu      sync.Mutex
 	s       *state
+	next    *state // what the next mount shows; nil: it has not been cut
 	trouble trouble
 	counts  map[string]int
 }
@@ -35,6 +36,24 @@ func (f *filesystem) begin(op string) func() {
 	f.mu.Lock()
 	f.counts[op]++
 	return f.mu.Unlock
+}
+
+// change begins a change, with what is to be called at its end: the power may end by it.
+func (f *filesystem) change(op string) func() {
+	unlock := f.begin(op)
+	return func() {
+		if f.trouble.last() {
+			f.darken()
+		}
+		unlock()
+	}
+}
+
+// darken ends the power, once.
+func (f *filesystem) darken() {
+	if !f.trouble.dark {
+		f.next, f.trouble.dark = f.s.powerless(f.trouble.Loss, f.trouble.rng), true
+	}
 }
 
 func (f *filesystem) attr(ino uint64, out *fuse.Attr) fuse.Status {
@@ -72,16 +91,17 @@ func (f *filesystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 }
 
 func (f *filesystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	defer f.begin("setattr")()
+	defer f.change("setattr")()
 	n := f.s.cache[in.NodeId]
 	if n == nil {
 		return fuse.ENOENT
 	}
 	if size, ok := in.GetSize(); ok && int64(size) != n.size {
-		shrinks := int64(size) < n.size
+		shrinks, before := int64(size) < n.size, n.room()
 		f.s.do(truncate(in.NodeId, int64(size)))
 		if shrinks {
 			n.since = f.s.number()
+			f.trouble.freed += before - n.room()
 		}
 	}
 	mode, uid, gid := n.mode, n.uid, n.gid
@@ -106,8 +126,10 @@ func (f *filesystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 
 // make gives a new node a name.
 func (f *filesystem) make(parent uint64, name string, n node, out *fuse.EntryOut) fuse.Status {
-	if err := f.trouble.room(); err != 0 {
-		return fuse.Status(err)
+	if n.mode&syscall.S_IFMT == syscall.S_IFDIR { // takes a block; nodes are laid out when a file system is made
+		if !f.trouble.take(1) {
+			return fuse.Status(syscall.ENOSPC)
+		}
 	}
 	if _, there := f.s.cache[parent].entries[name]; there {
 		return fuse.Status(syscall.EEXIST)
@@ -120,22 +142,22 @@ func (f *filesystem) make(parent uint64, name string, n node, out *fuse.EntryOut
 }
 
 func (f *filesystem) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
-	defer f.begin("mknod")()
+	defer f.change("mknod")()
 	return f.make(in.NodeId, name, node{mode: in.Mode, uid: in.Uid, gid: in.Gid}, out)
 }
 
 func (f *filesystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	defer f.begin("mkdir")()
+	defer f.change("mkdir")()
 	return f.make(in.NodeId, name, node{mode: syscall.S_IFDIR | in.Mode, uid: in.Uid, gid: in.Gid}, out)
 }
 
 func (f *filesystem) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
-	defer f.begin("symlink")()
+	defer f.change("symlink")()
 	return f.make(h.NodeId, name, node{mode: syscall.S_IFLNK | 0o777, uid: h.Uid, gid: h.Gid, target: target, size: int64(len(target))}, out)
 }
 
 func (f *filesystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	defer f.begin("create")()
+	defer f.change("create")()
 	return f.make(in.NodeId, name, node{mode: syscall.S_IFREG | in.Mode&0o7777, uid: in.Uid, gid: in.Gid}, &out.EntryOut)
 }
 
@@ -145,22 +167,26 @@ func (f *filesystem) Readlink(_ <-chan struct{}, h *fuse.InHeader) ([]byte, fuse
 }
 
 func (f *filesystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	defer f.begin("link")()
+	defer f.change("link")()
 	f.s.do(link(in.NodeId, name, in.Oldnodeid))
 	return f.entry(in.Oldnodeid, out)
 }
 
 func (f *filesystem) Unlink(_ <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	defer f.begin("unlink")()
-	if _, there := f.s.cache[h.NodeId].entries[name]; !there {
+	defer f.change("unlink")()
+	ino, there := f.s.cache[h.NodeId].entries[name]
+	if !there {
 		return fuse.ENOENT
 	}
 	f.s.do(unlink(h.NodeId, name))
+	if n := f.s.cache[ino]; n.links == 0 {
+		f.trouble.freed += n.room()
+	}
 	return fuse.OK
 }
 
 func (f *filesystem) Rmdir(_ <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	defer f.begin("rmdir")()
+	defer f.change("rmdir")()
 	ino, there := f.s.cache[h.NodeId].entries[name]
 	switch {
 	case !there:
@@ -173,7 +199,7 @@ func (f *filesystem) Rmdir(_ <-chan struct{}, h *fuse.InHeader, name string) fus
 }
 
 func (f *filesystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
-	defer f.begin("rename")()
+	defer f.change("rename")()
 	ino, there := f.s.cache[in.NodeId].entries[name]
 	other, taken := f.s.cache[in.Newdir].entries[newName]
 	switch {

@@ -23,11 +23,14 @@ func (f *filesystem) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.
 }
 
 func (f *filesystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	defer f.begin("write")()
+	defer f.change("write")()
+	if f.trouble.dark {
+		return 0, fuse.EIO
+	}
 	n, at := f.s.cache[in.NodeId], int64(in.Offset)
 	if f.trouble.Full { // what fits is written
 		for i := at / pageSize; i*pageSize < at+int64(len(data)); i++ {
-			if !n.has(i) {
+			if !n.has(i) && !f.trouble.take(1) {
 				data = data[:max(0, i*pageSize-at)]
 			}
 		}
@@ -46,15 +49,13 @@ func (f *filesystem) Writev(<-chan struct{}, *fuse.WriteIn, [][]byte) (uint32, f
 }
 
 func (f *filesystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
-	defer f.begin("fallocate")()
+	defer f.change("fallocate")()
 	if in.Mode&^uint32(unix.FALLOC_FL_KEEP_SIZE) != 0 {
 		return fuse.Status(syscall.EOPNOTSUPP)
 	}
 	n, end := f.s.cache[in.NodeId], int64(in.Offset+in.Length)
-	if end > n.held {
-		if err := f.trouble.room(); err != 0 {
-			return fuse.Status(err)
-		}
+	if more := (end - n.held) / pageSize; more > 0 && !f.trouble.take(more) {
+		return fuse.Status(syscall.ENOSPC)
 	}
 	f.s.do(allocate(in.NodeId, end, in.Mode&unix.FALLOC_FL_KEEP_SIZE != 0))
 	return fuse.OK
@@ -66,6 +67,10 @@ func (f *filesystem) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	f.mu.Unlock()
 	time.Sleep(wait)
 	defer f.begin("fsync")()
+	if f.trouble.dark || f.trouble.last() {
+		f.darken()
+		return fuse.EIO
+	}
 	n := f.s.cache[in.NodeId]
 	if f.trouble.sync(n.name) {
 		f.s.syncFails(in.NodeId, f.trouble.rng)
@@ -77,6 +82,10 @@ func (f *filesystem) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 
 func (f *filesystem) FsyncDir(_ <-chan struct{}, _ *fuse.FsyncIn) fuse.Status {
 	defer f.begin("fsyncdir")()
+	if f.trouble.dark || f.trouble.last() {
+		f.darken()
+		return fuse.EIO
+	}
 	f.s.commit()
 	return fuse.OK
 }
@@ -101,14 +110,15 @@ func (f *filesystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.Statf
 	defer f.begin("statfs")()
 	used := uint64(0)
 	for _, n := range f.s.cache {
-		used += uint64(max(int64(len(n.pages)), n.held/pageSize))
+		used += uint64(n.room())
 	}
 	out.Bsize, out.Frsize, out.NameLen = pageSize, pageSize, 255
 	out.Blocks = capacity / pageSize
-	if !f.trouble.Full {
-		out.Bfree = out.Blocks - used
-		out.Bavail = out.Bfree
+	out.Bfree = out.Blocks - used
+	if f.trouble.Full {
+		out.Bfree = uint64(f.trouble.freed)
 	}
+	out.Bavail = out.Bfree
 	out.Files, out.Ffree = 1<<20, 1<<20
 	return fuse.OK
 }

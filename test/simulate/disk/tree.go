@@ -166,6 +166,17 @@ func own(ino uint64, mode, uid, gid uint32) change {
 // has tells whether the page has room on the disk already.
 func (n *node) has(i int64) bool { return n.pages[i] != nil || (i+1)*pageSize <= n.held }
 
+// room is how many pages it takes.
+func (n *node) room() int64 {
+	count := max(n.held, 0) / pageSize
+	for i := range n.pages {
+		if i >= n.held/pageSize {
+			count++
+		}
+	}
+	return count
+}
+
 // read fills as much of buf as the file has from a place on.
 func (n *node) read(buf []byte, at int64) []byte {
 	if at >= n.size {

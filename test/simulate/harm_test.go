@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"errors"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/store"
+	"github.com/wherryproject/wherry/test/simulate/disk"
+)
+
+// harm is one misfortune of the disk.
+func (w *world) harm() {
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		w.kill(powerEnds)
+		w.reboot()
+	case 2, 3:
+		w.powerEndsInAWrite()
+	case 4:
+		file := []string{".wal", "db"}[w.rng.IntN(2)]
+		w.suffer(disk.Faults{SyncFails: file}, store.ErrDiskFailed)
+	case 5:
+		w.suffer(disk.Faults{SyncTakes: time.Duration(w.rng.IntN(2000)) * time.Microsecond}, nil)
+	case 6:
+		w.fill()
+	case 7:
+		w.blind()
+	}
+}
+
+// fail has the disk fail from now on.
+func (w *world) fail(f disk.Faults) { w.trust(w.disk.Fail(f, w.rng.Uint64())) }
+
+// nap is up to a time long.
+func (w *world) nap(most time.Duration) { time.Sleep(1 + time.Duration(w.rng.Int64N(int64(most)))) }
+
+// reboot starts the machine, whose power has ended.
+func (w *world) reboot() {
+	w.fake.PowerCycle()
+	w.nap(20 * time.Second)
+	w.boot()
+}
+
+// powerEndsInAWrite ends the power while somebody works: the world's time stands still meanwhile, so that nobody can choose that moment by it.
+func (w *world) powerEndsInAWrite() {
+	w.fail(disk.Faults{PowerEnds: 1 + w.rng.IntN(300), Loss: w.loss()})
+	for range 300 {
+		if w.dead() != nil {
+			w.kill(processEnds) // its disk is as it was when the power ended
+			w.reboot()
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.kill(powerEnds) // that was too long
+	w.reboot()
+}
+
+// suffer has the disk fail for a while. If the server ends by it, it says why, and the next one starts when the disk works again.
+func (w *world) suffer(f disk.Faults, why error) {
+	w.fail(f)
+	w.nap(40 * time.Second)
+	w.fail(disk.Faults{})
+	if w.ended(why) {
+		w.boot()
+	}
+}
+
+// ended tells whether the server has ended by itself, which it may for one reason only, and clears up after it.
+func (w *world) ended(why error) bool {
+	err := w.dead()
+	if err == nil {
+		return false
+	}
+	if why == nil || !errors.Is(err, why) {
+		w.judge.fault("the server ended with: %v, where only this may end it: %v", err, why)
+	}
+	w.kill(processEnds)
+	return true
+}
+
+// fill fills the disk. The server can be started while it is full (RS-02).
+func (w *world) fill() {
+	full := disk.Faults{Full: true}
+	w.fail(full)
+	w.nap(time.Minute)
+	if !w.ended(store.ErrDiskFull) {
+		if w.rng.IntN(2) == 0 {
+			w.fail(disk.Faults{})
+			return
+		}
+		w.kill(processEnds)
+	}
+	w.fail(full)
+	if err := w.start(); err != nil {
+		if !errors.Is(err, store.ErrDiskFull) { // a start needs room if etcd's log just has to begin a new file
+			w.judge.fault("the server does not start on a full disk: %v", err)
+		}
+		w.boot()
+		return
+	}
+	w.nap(time.Minute)
+	w.fail(disk.Faults{})
+	if w.ended(store.ErrDiskFull) {
+		w.boot()
+	}
+}
+
+// blind has a server start on a disk that cannot be read: it must not take its store for damaged (RS-07).
+func (w *world) blind() {
+	w.kill(processEnds)
+	w.fail(disk.Faults{ReadFails: []string{".wal", "db"}[w.rng.IntN(2)]})
+	w.apart = true
+	err := w.start()
+	w.apart = false
+	if !errors.Is(err, store.ErrDiskFailed) {
+		w.judge.fault("the disk cannot be read, and the start says: %v", err)
+	}
+	if err != nil {
+		w.boot()
+	}
+}
