@@ -77,6 +77,9 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
+		if server.AwaitRoom(ctx, opts.DataDir, log) != nil {
+			return again
+		}
 		return startAgain(manager, withoutOnce(os.Args), again) // a server that was not ready does not ask for this
 	}
 	ended(err)

@@ -3,8 +3,10 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -62,6 +64,31 @@ func enough(dir string, free int64, before bool) error {
 	return &Refusal{Code: ExitDiskFull,
 		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, need>>20),
 		Do:   "free some space or choose another --data-dir"}
+}
+
+// AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error. The disk tells nobody when room
+// comes; it is asked every second.
+func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for told := false; ; told = true {
+		free, err := freeBytes(dataDir)
+		if err != nil {
+			return folderRefusal(dataDir, err)
+		}
+		lack := enough(dataDir, free, true)
+		if lack == nil {
+			return nil
+		}
+		if !told {
+			log.Warn("waiting until there is room on the disk; pods keep running in the meantime", "err", lack)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could connect. A folder
