@@ -5,6 +5,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -36,6 +37,40 @@ func TestLostWritesAreFound(t *testing.T) {
 			t.Errorf("nothing was found, after %d was acknowledged", l.lastTold("c0"))
 		}
 	})
+}
+
+// A store that does not sync what it acknowledges is found when the power ends (RS-07).
+func TestUnsyncedWritesAreFound(t *testing.T) {
+	d := startDisk(t)
+	if d == nil {
+		t.Skip("no disk can be mounted here")
+	}
+	dir := t.TempDir()
+	d = diskFor(t, d, 2, filepath.Join(dir, "data"))
+	for _, noSync := range []bool{false, true} {
+		if err := d.Mount(filepath.Join(dir, "data")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			never := ownNever()
+			defer close(never)
+			w := newWorld(t, dir, d, 2)
+			w.noSync, w.apart = noSync, true
+			w.boot()
+			l := newLoad(w, 2)
+			for range 20 {
+				l.countOnce(t.Context(), "c0")
+			}
+			w.kill(powerEnds)
+			if w.boot() {
+				l.countOnce(t.Context(), "c0")
+			}
+			w.kill(processEnds)
+			if found := len(w.judge.faults) > 0; found != noSync || l.lastTold("c0") < 10 {
+				t.Errorf("without syncs: %v, %d acknowledged; found: %q", noSync, l.lastTold("c0"), w.judge.faults)
+			}
+		})
+	}
 }
 
 // Two containers of one name at the same time are found, and one more start of what must not start again (RS-07, PL-02).

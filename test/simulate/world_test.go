@@ -42,6 +42,7 @@ import (
 type world struct {
 	t          *testing.T
 	seed       uint64
+	noSync     bool       // the store does not sync what it acknowledges
 	lost       bool       // no server starts any more
 	self       string     // this program
 	apart      bool       // the database is looked at by another process, as a server always does it: it may not be readable
@@ -103,7 +104,7 @@ func (w *world) start() (err error) {
 	if w.apart {
 		c.Inspector = []string{w.self, databaseWord}
 	}
-	if s.etcd, err = store.StartInside(ctx, c, store.InsideOptions{NoSync: w.disk == nil, SnapshotCount: 200}); err != nil {
+	if s.etcd, err = store.StartInside(ctx, c, store.InsideOptions{NoSync: w.disk == nil || w.noSync, SnapshotCount: 200}); err != nil {
 		return err
 	}
 	kv := client(s.etcd.Server, s.life)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os/signal"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -37,6 +38,7 @@ type child struct {
 
 // Child serves a disk for the process at the other end of in and out, until in ends. Nothing stays mounted.
 func Child(in io.Reader, out io.Writer) error {
+	signal.Ignore(unix.SIGINT, unix.SIGTERM) // whoever interrupts the test means the test; its end is in's
 	c := &child{counts: map[string]int{}}
 	defer c.unmount()
 	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
