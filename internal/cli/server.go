@@ -162,7 +162,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil, "images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
 	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
-	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder")
+	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline, "give up pulling an image when its registry has sent nothing for this long")
 }

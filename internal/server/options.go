@@ -253,8 +253,8 @@ func (o Options) validateRuntime() error {
 	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
 		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)
 	}
-	if o.RuntimeEndpoint != "" && (o.BridgeName != "" || len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
-		return errors.New("--bridge-name, --pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")
+	if o.RuntimeEndpoint != "" && (len(o.PodCIDRs) > 0 || o.RegistryHostsDir != "") {
+		return errors.New("--pod-cidr and --registry-hosts-dir are for the embedded runtime; configure the runtime behind --container-runtime-endpoint itself")
 	}
 	return nil
 }

@@ -137,6 +137,9 @@ func removeCgroups(ctx context.Context, dataDir string) error {
 }
 
 func teardownNetwork(dataDir string) error {
+	if err := rememberOutside(dataDir, ""); err != nil {
+		return err
+	}
 	n, err := readNetwork(dataDir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // an external runtime's network is not ours

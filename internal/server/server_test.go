@@ -230,7 +230,7 @@ func TestOptions(t *testing.T) {
 		"etcd alone":       {func(o *Options) { o.EtcdCAFile = "/x" }, "use it with --etcd-servers"},
 		"etcd half":        {func(o *Options) { o.EtcdServers = []string{"https://e:1"}; o.EtcdCertFile = os.Args[0] }, "belong together"},
 		"missing file":     {func(o *Options) { o.TokenAuthFile = "/no/such" }, "--token-auth-file"},
-		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.BridgeName = "b" }, "are for the embedded runtime"},
+		"foreign runtime":  {func(o *Options) { o.RuntimeEndpoint = "unix:///x"; o.PodCIDRs = []string{"10.9.0.0/24"} }, "are for the embedded runtime"},
 		"half a cert":      {func(o *Options) { o.CertFile = "x" }, "--tls-cert-file and --tls-private-key-file belong together"},
 		"cgroup driver":    {func(o *Options) { o.CgroupDriver = "x" }, "--cgroup-driver"},
 		"unsafe sysctls":   {func(o *Options) { o.UnsafeSysctls = []string{"vm.swappiness"} }, "--allowed-unsafe-sysctls"},

@@ -31,19 +31,15 @@ const (
 // refuses the other services' addresses too (decision 020). Before the agent starts, since pods do with it.
 func (s *Server) startServices(ctx context.Context) error {
 	log := s.log.With("component", "services")
-	if s.parts.runtime == nil {
-		s.tellNotCarried(log)
-		return nil
-	}
-	_, wanted, err := s.parts.runtime.Network()
-	if err != nil || !wanted {
+	c, err := s.newCarrier(log)
+	if err != nil || c == nil {
 		return err
 	}
 	client, err := s.client("services")
 	if err != nil {
 		return err
 	}
-	c := &carrier{install: s.parts.runtime.Carry, client: client, url: s.parts.cluster.url}
+	c.client, c.url = client, s.parts.cluster.url
 	if c.pods, err = s.podsCgroup(ctx); err != nil {
 		return err
 	}
@@ -70,6 +66,30 @@ func (s *Server) startServices(ctx context.Context) error {
 	s.parts.carrier = c
 	s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 	return nil
+}
+
+// newCarrier is the carrier for the node's network; nil if nobody knows which that is, or there is none.
+func (s *Server) newCarrier(log *slog.Logger) (*carrier, error) {
+	bridge := s.opts.BridgeName
+	if s.parts.runtime != nil {
+		bridge = ""
+	}
+	if err := rememberOutside(s.opts.DataDir, bridge); err != nil {
+		return nil, err
+	}
+	if s.parts.runtime != nil {
+		_, wanted, err := s.parts.runtime.Network()
+		if err != nil || !wanted {
+			return nil, err
+		}
+		return &carrier{install: s.parts.runtime.Carry}, nil
+	}
+	if bridge == "" {
+		s.tellNotCarried(log)
+		return nil, nil
+	}
+	install := func(want network.Services) ([]netip.Prefix, error) { return network.CarryOutside(bridge, want) }
+	return &carrier{install: install, again: true}, nil
 }
 
 // podsCgroup makes the cgroup of all pods, by which those on the host's network are known.
@@ -99,9 +119,10 @@ func (s *Server) tellNotCarried(log *slog.Logger) {
 		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
 		return
 	}
-	log.Warn("with --container-runtime-endpoint nothing carries service addresses: programs in pods that look for the API server there, as every "+
-		"in-cluster client does, do not reach it, and packets to the service network may leave this machine; "+
-		"either route the first address of the service network to the server on this machine, or set KUBERNETES_SERVICE_HOST and _PORT in those pods to an address that it listens on",
+	log.Warn("with --container-runtime-endpoint and without --bridge-name nothing carries service addresses: programs in pods that look for the "+
+		"API server there, as every in-cluster client does, do not reach it, and packets to the service network may leave this machine; "+
+		"if that runtime's pod network has a bridge, name it with --bridge-name; "+
+		"otherwise either route the first address of the service network to the server on this machine, or set KUBERNETES_SERVICE_HOST and _PORT in those pods to an address that it listens on",
 		"service-cidr", s.opts.ServiceCIDR, "server", s.parts.cluster.url)
 }
 
@@ -122,6 +143,7 @@ type carrier struct {
 	url     string         // of the API server
 	refused netip.Prefix   // see [network.Services]
 	pods    network.Cgroup // likewise
+	again   bool           // nobody watches the rules: they are installed again at each look
 
 	now  network.Services // as installed
 	own  []netip.Prefix   // of the machine's networks, those within refused
@@ -139,7 +161,7 @@ func (c *carrier) carry(ctx context.Context) error {
 		return err
 	}
 	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused}
-	if c.now == want {
+	if c.now == want && !c.again {
 		c.told = ""
 		return nil
 	}

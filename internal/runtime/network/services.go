@@ -70,6 +70,11 @@ func Carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 	if err := errors.Join(c.Validate(), s.validate()); err != nil {
 		return nil, err
 	}
+	return carry(c, s)
+}
+
+// carry is Carry of what is valid.
+func carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 	routes, err := otherRoutes(c.Bridge)
 	if err != nil {
 		return nil, err
