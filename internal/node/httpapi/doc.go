@@ -10,6 +10,6 @@
 // server, which speaks only SPDY and the old WebSocket protocols.
 //
 // Its law: it decides nothing about pods and keeps nothing. Nobody gets in without a client certificate that the given CA
-// signed, and nobody past the authoriser; what starts a process or opens a port always counts as "create", also when the
-// request is a GET, as WebSocket's are. Messages are in the kubelet's words where kubectl users know them.
+// signed, and every request is authorised; what starts a process or opens a port always counts as "create", even when the
+// request is a GET, as WebSocket requests are. Messages are in the kubelet's words where kubectl users know them.
 package httpapi

@@ -7,8 +7,8 @@
 //
 // Read writes a log out as kubectl logs wants it, Rotator keeps logs small.
 //
-// Laws: bytes of a container's output are never changed, only lines are put together from their pieces; a reader that
+// Laws: the bytes of a container's output are never changed, lines are only put together from their pieces; a reader that
 // follows neither loses nor repeats a line when the log is rotated, however often, and ends only after the last byte of a
-// container that is gone; what is no log entry (a line torn by a crash) is left out. Following costs nothing while nothing is
+// container that is gone; anything that is not a log entry (a line torn by a crash) is left out. Following costs nothing while nothing is
 // written: inotify says when to look.
 package logs

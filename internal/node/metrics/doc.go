@@ -6,6 +6,6 @@
 // [Metrics] is one agent's registry. It is told what happens ([Metrics.Trace], [Metrics.Told], …) and keeps, per pod, the few
 // times that a histogram needs. What runs now is not counted but looked up when somebody asks.
 //
-// The law: labels are bounded. Only the counts of probes name a pod, and all that a pod has goes with it ([Metrics.Gone]); no
+// The law: labels are bounded. Only the counts of probes name a pod, and all of a pod's series go when it does ([Metrics.Gone]); no
 // series is about one attempt of a container. Nothing here blocks or fails.
 package metrics

@@ -5,6 +5,6 @@
 //
 // The configs that the runtime is given are made by pure functions of the pod ([SandboxConfig], [ContainerConfig]).
 //
-// The law: nothing here decides whether or when. Every operation is idempotent and may be cut off at any line; done again
+// The law: nothing here decides whether or when. Every operation is idempotent and may be cut off at any line; run again,
 // it completes what was begun. Errors are for the user: they become the message of a container's status.
 package ops
