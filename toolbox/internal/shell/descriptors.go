@@ -26,6 +26,7 @@ type descriptors struct {
 	mu    sync.Mutex
 	open  map[int]*os.File
 	saved map[int][]*os.File // those that a command's own redirections hide
+	marks []map[int]int      // how many of each were hidden when a command began that may end without giving them back
 }
 
 // inherited takes over what this process was started with. What Go's runtime opened for itself is closed in programs.
@@ -68,14 +69,19 @@ func (d *descriptors) handOver() {
 	}
 }
 
-// do is the call that a redirection was made of: set, push or pop, a number, and what to open.
+// do is the call that a redirection was made of: set, push or pop, a number, and what to open; or mark or unwind, which stand around a
+// command.
 func (d *descriptors) do(hc interp.HandlerContext, args []string) int {
 	n, err := strconv.Atoi(args[1])
 	if err != nil || n > 255 {
 		fmt.Fprintf(hc.Stderr, "sh: descriptor %s: at most 255 is known here\n", args[1])
 		return 1
 	}
-	if args[0] == "pop" {
+	switch args[0] {
+	case "mark", "unwind":
+		d.mark(args[0] == "unwind")
+		return hc.LastExitStatus
+	case "pop":
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if hidden := d.saved[n]; len(hidden) > 0 {
@@ -99,6 +105,32 @@ func (d *descriptors) do(hc interp.HandlerContext, args []string) int {
 	return 0
 }
 
+// mark notes what is hidden now; with back it gives back what was hidden since the last mark.
+func (d *descriptors) mark(back bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !back {
+		now := map[int]int{}
+		for n, hidden := range d.saved {
+			now[n] = len(hidden)
+		}
+		d.marks = append(d.marks, now)
+		return
+	}
+	if len(d.marks) == 0 {
+		return
+	}
+	then := d.marks[len(d.marks)-1]
+	d.marks = d.marks[:len(d.marks)-1]
+	for n, hidden := range d.saved {
+		for len(hidden) > then[n] {
+			d.put(n, hidden[len(hidden)-1])
+			hidden = hidden[:len(hidden)-1]
+		}
+		d.saved[n] = hidden
+	}
+}
+
 // unwind gives back what redirections hide whose commands will not: Ctrl-C has ended the line they were in.
 func (d *descriptors) unwind() {
 	d.mu.Lock()
@@ -109,6 +141,7 @@ func (d *descriptors) unwind() {
 		}
 		delete(d.saved, n)
 	}
+	d.marks = nil
 }
 
 func (d *descriptors) put(n int, f *os.File) {

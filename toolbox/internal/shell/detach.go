@@ -30,7 +30,7 @@ const detached = "&"
 // detach starts a process for a command with &: this program anew, with a script that makes it what a fork would have
 // been. What it prints is empty unless the shell is to fail.
 func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []string) []string {
-	source, options, params := args[0], args[1], args[2:]
+	source, options, pipefail, params := args[0], args[1], args[2], args[3:]
 	script, err := os.CreateTemp("", "")
 	if fd, e := unix.MemfdCreate("script", unix.MFD_CLOEXEC); e == nil {
 		if err == nil {
@@ -43,7 +43,7 @@ func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []s
 		return []string{"false"}
 	}
 	defer script.Close()
-	_, err = fmt.Fprintf(script, "%s%s%s\n", options, "\x00", s.preamble(hc)+"\x00"+source)
+	_, err = fmt.Fprintf(script, "%s%s%s\n", options, "\x00", s.preamble(hc)+pipefail+"\x00"+source)
 	if err == nil {
 		_, err = script.Seek(0, io.SeekStart)
 	}
@@ -136,9 +136,6 @@ func (s *session) preamble(hc interp.HandlerContext) string {
 	}
 	for name, body := range s.runner.Funcs {
 		fmt.Fprintf(&b, "%s() %s\n", name, text(body))
-	}
-	if s.pipefail.Load() {
-		b.WriteString("set -o pipefail\n")
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -44,6 +45,10 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 	case "status": // one given, or that of the command before it
 		if code = hc.LastExitStatus; len(args) > 0 {
 			code, _ = strconv.Atoi(args[0]) // written by the shell itself
+		}
+	case "copy":
+		if _, err := io.Copy(hc.Stdout, hc.Stdin); err != nil {
+			code = 1
 		}
 	case "become":
 		return s.become(ctx, hc, args)

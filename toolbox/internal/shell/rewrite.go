@@ -29,7 +29,8 @@ func stand(n *syntax.ParamExp) string {
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
 //
 //   - a command with & becomes a call that starts a process for it, so that $! is a process id;
-//   - descriptors from 3 on become calls that open and close them, and files under /dev/fd, which open knows.
+//   - descriptors from 3 on become calls that open and close them, and files under /dev/fd, which open knows;
+//   - a substitution whose output becomes such a descriptor, as in $(COMMAND 3>&1 1>&2 2>&3), gets a pipe to write to, for there it is no file.
 func parse(source, name string) (*syntax.File, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
 	if err == nil {
@@ -56,6 +57,10 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 func rewrite(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if duplicatesOutput(n.Stmts) {
+				throughPipe(n)
+			}
 		case *syntax.Stmt:
 			if n.Background {
 				detach(n)
@@ -71,14 +76,69 @@ func rewrite(n syntax.Node) {
 	})
 }
 
+// duplicatesOutput tells whether commands of a substitution make a high descriptor of its output, or of one that only they know the number of.
+func duplicatesOutput(list []*syntax.Stmt) (found bool) {
+	for _, st := range list {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.CmdSubst:
+				return false // has an output of its own
+			case *syntax.Stmt:
+				return !onlyFiles(n) // what exec opens stays open, and a pipe that does has no end
+			case *syntax.Redirect:
+				if n.N != nil && high(n.N.Value) && n.Op == syntax.DplOut && (n.Word.Lit() == "1" || n.Word.Lit() == "") {
+					found = true
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// piped is a substitution that goes through a pipe, for the command in it. It ends with that command's exit code, as pipefail does it, which
+// the command itself sees only if it was set before. However the command ends, descriptors that hold the pipe open do too.
+const piped = `[[ -o pipefail ]] && _pipefail=1 || _pipefail=
+set -o pipefail
+{ [[ -n $_pipefail ]] || set +o pipefail; ` + inner + `descriptor mark 3; (COMMAND) && ` + inner + `descriptor unwind 3 || ` + inner + `descriptor unwind 3; } | ` + inner + `copy`
+
+// throughPipe gives the commands of a substitution a pipe for their output.
+func throughPipe(n *syntax.CmdSubst) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(piped), "")
+	if err != nil {
+		return // it is written above
+	}
+	last := file.Stmts[len(file.Stmts)-1].Cmd.(*syntax.BinaryCmd)
+	syntax.Walk(last.X, func(inside syntax.Node) bool {
+		if sub, ok := inside.(*syntax.Subshell); ok {
+			sub.Stmts = n.Stmts
+			return false
+		}
+		return true
+	})
+	n.Stmts = file.Stmts
+}
+
 // detach makes a call of a statement with &: its source, the options and the parameters are the call's arguments.
 func detach(st *syntax.Stmt) {
 	inside := *st
 	inside.Background = false
 	params := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{param("@")}}}}
 	options := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{param("-")}}}}
-	st.Cmd = &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "detach"), quoted(text(&inside)), options, params}}
+	st.Cmd = &syntax.CallExpr{Args: []*syntax.Word{literal(inner + "detach"), quoted(text(&inside)), options, pipefail(), params}}
 	st.Background, st.Negated, st.Redirs = false, false, nil
+}
+
+// pipefail is a word that is the command to set that option if it is set: $- does not have it.
+func pipefail() *syntax.Word {
+	const source = `"$([[ -o pipefail ]] && echo set -o pipefail)"`
+	var w *syntax.Word
+	for word, err := range syntax.NewParser().WordsSeq(strings.NewReader(source)) {
+		if err == nil {
+			w = word
+		}
+	}
+	return w
 }
 
 func param(name string) *syntax.ParamExp { return &syntax.ParamExp{Param: &syntax.Lit{Value: name}} }
@@ -112,8 +172,8 @@ func describeFiles(st *syntax.Stmt) {
 			redirect(r)
 			continue
 		}
-		if call, ok := st.Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 && len(call.Args) == 1 && call.Args[0].Lit() == "exec" {
-			permanent(st, call)
+		if onlyFiles(st) {
+			permanent(st, st.Cmd.(*syntax.CallExpr))
 			return
 		}
 		// { open 3 FILE && { COMMAND; close 3; } }, with what stands before it around and what stands behind it inside
@@ -123,6 +183,12 @@ func describeFiles(st *syntax.Stmt) {
 		st.Redirs = st.Redirs[:i:i]
 		return
 	}
+}
+
+// onlyFiles tells whether a statement is exec without a program.
+func onlyFiles(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	return ok && len(call.Assigns) == 0 && len(call.Args) == 1 && call.Args[0].Lit() == "exec"
 }
 
 // permanent rewrites exec with redirections only, which are the shell's own from then on.

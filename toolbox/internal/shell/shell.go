@@ -44,7 +44,6 @@ type session struct {
 	traps    *traps
 	files    *descriptors
 	sourcing atomic.Bool // the next file that is opened is a script for source
-	pipefail atomic.Bool // as the shell was last told; $- does not have it
 	known    func(string) bool
 	err      io.Writer
 
@@ -122,7 +121,6 @@ func sh(c *applet.Call, known func(string) bool) error {
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
-	s.pipefail.Store(slices.Contains(*option, "pipefail"))
 	defer s.guard()()
 	switch {
 	case *command || len(c.Args) > 0:
@@ -254,12 +252,6 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case "eval":
 		if source, err := rewritten(strings.Join(args[1:], " ")); err == nil {
 			return []string{"eval", source}, nil
-		}
-	case "set":
-		for i, a := range args[1:] {
-			if sign := a[:min(len(a), 1)]; (sign == "-" || sign == "+") && strings.HasSuffix(a, "o") && i+2 < len(args) && args[i+2] == "pipefail" {
-				s.pipefail.Store(sign == "-")
-			}
 		}
 	case "source", ".":
 		s.sourcing.Store(len(args) > 1)
