@@ -3,9 +3,11 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"testing"
 
@@ -22,7 +24,7 @@ type outside struct {
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
-	o := &outside{address: "198.51.100.2:8000", gateway: "198.51.100.1"}
+	o := &outside{}
 	// The namespace lives as long as this thread and the listener in it do.
 	type made struct {
 		l   net.Listener
@@ -49,8 +51,16 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// build makes the namespace on the calling thread, and the cable.
+// build makes the namespace on the calling thread, and the cable. Its names and addresses are chosen at random, because another run of
+// the tests may have one too, and the kernel takes its time to remove those of the run before. The addresses are for tests (RFC 2544).
 func (o *outside) build() (net.Listener, error) {
+	var id [4]byte
+	_, _ = rand.Read(id[:])
+	near, far := fmt.Sprintf("who%x", id), fmt.Sprintf("whi%x", id)
+	net4 := netip.AddrFrom4([4]byte{198, 18 | id[0]&1, id[1], id[2] &^ 3})
+	gateway := net4.Next()
+	there := gateway.Next()
+	o.gateway, o.address = gateway.String(), netip.AddrPortFrom(there, 8000).String()
 	home, err := netns.Get()
 	if err != nil {
 		return nil, err
@@ -59,20 +69,20 @@ func (o *outside) build() (net.Listener, error) {
 	if _, err := netns.New(); err != nil { // and enters it
 		return nil, err
 	}
-	cable := netlink.NewVeth(netlink.LinkAttrs{Name: "whout0"})
-	cable.PeerName, cable.PeerNamespace = "whout1", netlink.NsFd(home)
+	cable := netlink.NewVeth(netlink.LinkAttrs{Name: near})
+	cable.PeerName, cable.PeerNamespace = far, netlink.NsFd(home)
 	if err := netlink.LinkAdd(cable); err != nil {
 		return nil, err
 	}
-	if err := up(nil, "whout0", "198.51.100.2/30"); err != nil {
+	if err := up(nil, near, there.String()+"/30"); err != nil {
 		return nil, err
 	}
-	there, err := netlink.NewHandleAt(home)
+	here, err := netlink.NewHandleAt(home)
 	if err != nil {
 		return nil, err
 	}
-	defer there.Close()
-	if err := up(there, "whout1", "198.51.100.1/30"); err != nil {
+	defer here.Close()
+	if err := up(here, far, o.gateway+"/30"); err != nil {
 		return nil, err
 	}
 	return net.Listen("tcp", o.address)
