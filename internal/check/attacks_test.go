@@ -54,7 +54,5 @@ func withoutTest() []string {
 
 
 
-		C1
-		C29
 `)
 }

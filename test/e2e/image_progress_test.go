@@ -37,7 +37,7 @@ func TestPullProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := reg.Push(srv, images.ToolRef, name+":1")
-			release := reg.Hold()
+			_, release := reg.Hold()
 			cmd := exec.Command(srv.World.Wherry, args(ref)...)
 			cmd.Env = append(os.Environ(), "KUBECONFIG=", "WHERRY_DATA_DIR="+srv.DataDir)
 			console := s.With(t).onTerminal(&Cmd{Cmd: cmd, t: t, line: "wherry " + name, cancel: func() { _ = cmd.Process.Kill() }}, pty.Winsize{Rows: 24, Cols: 120})

@@ -32,6 +32,7 @@ type Registry struct {
 	password string
 	down     bool
 	held     <-chan struct{} // blobs are not given out before it is closed; nil: at once
+	waiting  func()          // called when somebody waits for a blob that is held
 	requests []string
 }
 
@@ -63,7 +64,7 @@ func (s *Server) TrustRegistry(t testing.TB, host string) {
 
 func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Handler) {
 	r.mu.Lock()
-	user, password, down, held := r.user, r.password, r.down, r.held
+	user, password, down, held, waiting := r.user, r.password, r.down, r.held, r.waiting
 	r.requests = append(r.requests, q.Method+" "+q.URL.Path)
 	r.mu.Unlock()
 	if down {
@@ -76,6 +77,7 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Ha
 		return
 	}
 	if held != nil && q.Method == http.MethodGet && strings.Contains(q.URL.Path, "/blobs/") {
+		waiting()
 		select {
 		case <-held:
 		case <-q.Context().Done():
@@ -85,15 +87,15 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request, content http.Ha
 	content.ServeHTTP(w, q)
 }
 
-// Hold keeps blobs back until release is called.
-func (r *Registry) Hold() (release func()) {
-	held := make(chan struct{})
+// Hold keeps blobs back until release is called; asked is closed when somebody waits for one.
+func (r *Registry) Hold() (asked <-chan struct{}, release func()) {
+	held, waited := make(chan struct{}), make(chan struct{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held = held
+	r.held, r.waiting = held, sync.OnceFunc(func() { close(waited) })
 	release = sync.OnceFunc(func() { close(held) })
 	r.t.Cleanup(release) // before the server is closed, which waits for its requests
-	return release
+	return waited, release
 }
 
 // Push puts one of the tests' images into the registry and gives its name there. It is an image of its own by a label: a runtime
