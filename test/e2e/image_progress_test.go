@@ -72,7 +72,7 @@ func TestPullProgressElsewhere(t *testing.T) {
 	}
 	for _, main := range []bool{false, true} { // the short program begins, unless there may be a proxy on the way
 		ref := reg.Push(srv, images.ToolRef, fmt.Sprint("elsewhere:", main))
-		release := reg.Hold()
+		_, release := reg.Hold()
 		cmd := exec.Command(srv.World.Wherry, "exec", "--kubeconfig", elsewhere, "-n", s.Namespace, "web", "-m", ref, "--", "/tool", "exit", "3")
 		if cmd.Env = os.Environ(); main {
 			cmd.Env = append(cmd.Env, "HTTP_PROXY=http://proxy.invalid")
