@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -64,8 +65,10 @@ func (s *Server) startEtcd(ctx context.Context) (err error) {
 			return storeRefusal(err)
 		}
 	}
+	_, unmarked := os.Stat(storeMark(s.opts.DataDir))
 	s.parts.etcd, err = store.Start(ctx, store.Config{
 		Dir: dir, Logger: s.log, Quota: s.opts.EtcdQuota, Failed: s.storeFailed, Inspector: s.opts.Inspector,
+		Had: unmarked == nil,
 	})
 	if damage, ok := errors.AsType[*store.DamageError](err); ok {
 		return damaged(s.opts.DataDir, s.snapshotFolder(), damage)

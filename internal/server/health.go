@@ -64,10 +64,13 @@ func Check(ctx context.Context, dataDir string, inspector []string, now time.Tim
 func checkStore(ctx context.Context, dataDir string, inspector []string, running bool, kept []backup.Kept) Finding {
 	const subject = "store"
 	dir := filepath.Join(dataDir, "etcd")
-	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
+	_, unmarked := os.Stat(storeMark(dataDir))
+	missing := func() Finding {
 		pods, _ := record.List(filepath.Join(dataDir, "pods"))
-		_, marked := os.Stat(storeMark(dataDir))
-		return judgeMissing(dir, len(pods), marked == nil, wayBack(dataDir, "", kept))
+		return judgeMissing(dir, len(pods), unmarked == nil, wayBack(dataDir, "", kept))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
+		return missing()
 	}
 	if running {
 		return Finding{Fine, subject, "in use by the running server; its files are looked at when it starts", "for a check of its contents: wherry backup, which verifies what it writes"}
@@ -75,6 +78,9 @@ func checkStore(ctx context.Context, dataDir string, inspector []string, running
 	facts, err := inspect.LookApart(ctx, inspector, dir)
 	if err != nil {
 		return Finding{Fault, subject, err.Error(), ""}
+	}
+	if inspect.Unborn(facts) && unmarked != nil { // a first start was killed; the next one makes it anew
+		return missing()
 	}
 	if d := inspect.Judge(facts); d != nil {
 		return Finding{Fault, subject, d.Error(), wayBack(dataDir, d.Usable, kept)}

@@ -12,6 +12,12 @@ import (
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/wherryproject/wherry/internal/store/inspect"
 	"github.com/wherryproject/wherry/test/simulate/disk"
 )
@@ -157,6 +163,52 @@ func TestNoDamage(t *testing.T) {
 	got, err := c.Get(t.Context(), "k")
 	if err != nil || len(got.Kvs) != 1 {
 		t.Errorf("after a kill: %v, %v", got, err)
+	}
+}
+
+// RS-07: a first start that was killed when etcd had made its log, and had not written anything into it, is no damage either. Etcd would wait
+// for the members that the log does not name, for ever. So is one whose files were being removed for that reason when it was killed.
+func TestKilledWhileItWasMade(t *testing.T) {
+	whole := written(t)
+	metadata, err := proto.Marshal(&etcdserverpb.Metadata{NodeID: new(uint64(7)), ClusterID: new(uint64(8))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, database := range []bool{true, false} {
+		dir := filepath.Join(t.TempDir(), "etcd")
+		logs := filepath.Join(dir, "member", "wal")
+		if err := os.MkdirAll(filepath.Dir(inspect.DatabaseFile(dir)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if database {
+			db, err := bolt.Open(inspect.DatabaseFile(dir), 0o600, nil)
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := wal.Create(zap.NewNop(), logs, metadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var damage *DamageError
+		if _, err := Start(t.Context(), Config{Dir: dir, Inspector: inspector(t), Had: true}); !errors.As(err, &damage) {
+			t.Errorf("where there was a store: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+		e, err := Start(ctx, Config{Dir: dir, Inspector: inspector(t)})
+		cancel()
+		if err != nil {
+			t.Fatalf("with a database: %v: %v", database, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if inspect.Unborn(inspect.Look(whole)) {
+		t.Error("a store with objects would be removed")
 	}
 }
 

@@ -28,7 +28,8 @@ func (e *DamageError) Error() string { return "the store is damaged: " + e.Damag
 
 func (e *DamageError) Unwrap() error { return e.Damage }
 
-// sound refuses a store that is damaged. Etcd itself would panic, wait for ever, or go on without what it has acknowledged.
+// sound refuses a store that is damaged, with which etcd itself would panic, wait for ever, or go on without what it has acknowledged; one that
+// was killed while it was made is made anew.
 func sound(ctx context.Context, cfg Config) error {
 	if err := forgetLog(cfg.Dir); err != nil {
 		return explain(cfg.Dir, err)
@@ -36,6 +37,12 @@ func sound(ctx context.Context, cfg Config) error {
 	facts, err := inspect.LookApart(ctx, cfg.Inspector, cfg.Dir)
 	if err != nil {
 		return explain(cfg.Dir, err)
+	}
+	if inspect.Unborn(facts) && !cfg.Had {
+		if err := unmake(cfg.Dir); err != nil {
+			return explain(cfg.Dir, err)
+		}
+		return nil
 	}
 	d := inspect.Judge(facts)
 	if d == nil {
@@ -97,6 +104,11 @@ func forget(path string) error {
 	// Best effort: a file system without a cache has nothing to drop.
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 	return nil
+}
+
+// unmake removes the files of a store that never held anything. The log goes first: a database without one is that of a first start.
+func unmake(dir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, "member", "wal")), os.RemoveAll(filepath.Join(dir, "member")))
 }
 
 // open starts etcd and returns when it answers, when it gives up, or when ctx ends, whatever etcd is doing.

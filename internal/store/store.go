@@ -41,6 +41,9 @@ type Config struct {
 	// Inspector is the command that reads a database file in a process of its own (inspect.Child); empty: it is read in this one, which
 	// a damaged one may end.
 	Inspector []string
+	// Had says that the folder has had a store that answered: files that hold nothing are damage then, and not those of a first start that
+	// was killed.
+	Had bool
 	// Quota is how many bytes objects and their history may take before users can create no more; 0: 6 GiB.
 	Quota int64
 	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store does not

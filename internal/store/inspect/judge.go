@@ -32,6 +32,8 @@ func Judge(f Facts) *Damage {
 	db := DatabaseFile(f.Dir)
 	unwritten := !f.DB.Exists || f.DB.Size == 0
 	switch {
+	case Unborn(f):
+		return &Damage{File: logDir(f.Dir), What: "holds no entry, and the database nothing", Lost: "all objects"}
 	case f.DB.Err != "":
 		return &Damage{File: db, What: "is damaged: " + f.DB.Err, Lost: "the objects in it"}
 	case f.Log.Files == 0 && (unwritten || f.DB.Applied == 0):
@@ -45,6 +47,14 @@ func Judge(f Facts) *Damage {
 		return &Damage{File: file, What: what, Lost: moments, Usable: db}
 	}
 	return nil
+}
+
+// Unborn tells whether a store has files but never held anything: its first start was killed after etcd had made its log, and before the
+// log's first entry, which names the only member. Etcd takes such a log for that of a cluster, waits for its members, and so for ever.
+func Unborn(f Facts) bool {
+	l, d := f.Log, f.DB
+	return l.Files > 0 && l.Empty == "" && l.Err == "" && l.Snapshot == 0 && l.Last == 0 && l.Commit == 0 &&
+		!d.Busy && d.Err == "" && d.Applied == 0 && d.Keys == 0
 }
 
 // badLog says what is wrong with the log, beside a database that is whole.
