@@ -62,6 +62,21 @@ type Server struct {
 
 // NewServer makes a data folder and starts a server on it, with the images imported. The caller ends it with Purge.
 func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, error) {
+	s, err := UnstartedServer(w, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(ctx); err != nil {
+		return nil, errors.Join(err, s.Purge(ctx))
+	}
+	if err := s.importImages(ctx); err != nil {
+		return nil, errors.Join(err, s.Purge(ctx))
+	}
+	return s, nil
+}
+
+// UnstartedServer is a server whose data folder does not exist yet: its first start, which has no images, is the caller's, and so is Purge.
+func UnstartedServer(w *World, opts ServerOptions) (*Server, error) {
 	dir, err := os.MkdirTemp("", serverPrefix)
 	if err != nil {
 		return nil, err
@@ -81,12 +96,6 @@ func NewServer(ctx context.Context, w *World, opts ServerOptions) (*Server, erro
 		s.opts.NoImages, s.opts.Args = true, append(opts.Runtime.Flags(), opts.Args...)
 	}
 	s.Kubeconfig = filepath.Join(s.DataDir, "kubeconfig")
-	if err := s.Start(ctx); err != nil {
-		return nil, errors.Join(err, s.Purge(ctx))
-	}
-	if err := s.importImages(ctx); err != nil {
-		return nil, errors.Join(err, s.Purge(ctx))
-	}
 	return s, nil
 }
 
@@ -231,6 +240,9 @@ func (s *Server) Wherry(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Env = append(append(os.Environ(), "HOME="+s.home, "WHERRY_DATA_DIR="+s.DataDir), s.opts.Env...)
 	return cmd
 }
+
+// Setenv replaces the further environment that the server has from its next start on.
+func (s *Server) Setenv(env ...string) { s.opts.Env = env }
 
 // PID is the server process'.
 func (s *Server) PID() int { return s.cmd.Process.Pid }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failpoints
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// fault is one thing that can go wrong at one place.
+type fault struct {
+	place, what string
+	skip        int // passes of a process before it
+}
+
+func (f fault) String() string { return f.place + "=" + f.what }
+
+// term is the fault as gofail reads it.
+func (f fault) term() string {
+	if f.skip == 0 {
+		return fmt.Sprintf("%s=1*return(%q)", f.place, f.what)
+	}
+	return fmt.Sprintf("%s=%d*off->1*return(%q)", f.place, f.skip, f.what)
+}
+
+// deadly tells whether the server dies of it.
+func (f fault) deadly() bool { return f.what != "error" && f.what != "lost" }
+
+// readOnly are calls of the runtime that change nothing: there is no death in the midst of them.
+var readOnly = regexp.MustCompile(`^cri\.(List|.*Status$|.*Stats$|ImageFsInfo|Version|RuntimeConfig|GetContainerEvents)`)
+
+// faultsAt are all faults that a place can have.
+func faultsAt(place string) []string {
+	switch {
+	case readOnly.MatchString(place):
+		return []string{"error"}
+	case strings.HasPrefix(place, "cri."):
+		return []string{"before", "die", "error", "lost"}
+	case strings.HasPrefix(place, "etcd/"), strings.HasPrefix(place, "bbolt."):
+		return []string{"die"} // a store whose disk fails has to give up
+	case strings.Contains(place, "os.WriteFile"):
+		return []string{"torn", "die", "error"}
+	}
+	return []string{"die", "error"}
+}
+
+// ledger is the folder in which the failpoints keep what happened.
+type ledger string
+
+func newLedger(dir string) (ledger, error) {
+	return ledger(dir), os.MkdirAll(filepath.Join(dir, "done"), 0o755)
+}
+
+// passed counts the passes of each place since record.
+func (l ledger) passed() (map[string]int, error) {
+	text, err := os.ReadFile(filepath.Join(string(l), "passed"))
+	out := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		out[strings.TrimSpace(line)]++
+	}
+	return out, err
+}
+
+// record begins to record passes.
+func (l ledger) record() error { return os.WriteFile(filepath.Join(string(l), "passed"), nil, 0o644) }
+
+// stop ends recording.
+func (l ledger) stop() error { return os.Remove(filepath.Join(string(l), "passed")) }
+
+// done are the faults that have happened.
+func (l ledger) done() (map[string]bool, error) {
+	entries, err := os.ReadDir(filepath.Join(string(l), "done"))
+	out := map[string]bool{}
+	for _, e := range entries {
+		out[strings.ReplaceAll(e.Name(), "|", "/")] = true
+	}
+	return out, err
+}
+
+// draw makes the faults of one kind, deadly or not, in an order of fate's.
+func draw(passed map[string]int, deadly bool, only *regexp.Regexp, random *rand.Rand) []fault {
+	var out []fault
+	for _, place := range slices.Sorted(maps.Keys(passed)) {
+		for _, what := range faultsAt(place) {
+			f := fault{place, what, 0}
+			if n := min(passed[place], 4); n > 1 {
+				f.skip = random.IntN(n)
+			}
+			if f.deadly() == deadly && only.MatchString(f.String()) {
+				out = append(out, f)
+			}
+		}
+	}
+	random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
