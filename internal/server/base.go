@@ -26,8 +26,13 @@ func (s *Server) startFolder(context.Context) (err error) {
 	if free, err := freeBytes(s.opts.DataDir); err == nil {
 		s.parts.reserve.measured(free) // on a full disk not even the lock can be written
 	}
-	s.parts.lock, err = lockFolder(s.opts.DataDir)
-	return err
+	if s.parts.lock, err = lockFolder(s.opts.DataDir); err != nil {
+		return err
+	}
+	if err := sweepUnfinished(s.opts.DataDir); err != nil {
+		s.log.Warn("files that a killed server had begun to write could not be removed", "err", err)
+	}
+	return nil
 }
 
 func (s *Server) stopFolder(context.Context) error {
