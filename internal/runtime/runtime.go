@@ -179,6 +179,9 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := load.load(run, criPlugin); err != nil {
 		return err
 	}
+	if err := sweepSnapshots(run, r.daemon, r.dirs.root, r.config.Snapshotter); err != nil {
+		r.log.Warn("unrecorded snapshots could not be removed", "err", err)
+	}
 	if r.client, err = r.daemon.client(run); err != nil {
 		return fmt.Errorf("containerd client: %w", err)
 	}
