@@ -114,8 +114,8 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	return false, nil
 }
 
-// endPatience is how long a node may take to say that a debug container has ended, after its streams have.
-const endPatience = time.Second
+// endPatience is how long a node, which may be busy, has to say that a debug container has ended, after its streams have.
+const endPatience = 5 * time.Second
 
 // ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether the client is still
 // there or not.

@@ -49,10 +49,9 @@ func TestTerminationMessage(t *testing.T) {
 func TestActiveDeadline(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	deadline := int64(2)
-	pod := NewPod("late", Tool("sleep"))
-	pod.Spec.ActiveDeadlineSeconds = &deadline
-	s.Create(pod)
+	s.Create(NewPod("late", Tool("sleep")))
+	s.WaitReady("late") // a deadline from the start on could pass before the container runs
+	s.Kubectl("patch", "pod", "late", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":1}}`)
 	p := s.WaitPhase("late", corev1.PodFailed)
 	if p.Status.Reason != "DeadlineExceeded" || !strings.Contains(p.Status.Message, "longer than") {
 		t.Errorf("reason %q, message %q", p.Status.Reason, p.Status.Message)
