@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -155,8 +156,14 @@ func unopened(dir string, err error) error {
 	if errors.As(err, &machine) {
 		return explain(dir, err)
 	}
+	if strings.Contains(err.Error(), "failed to repair WAL") && freeBytes(dir) < repairBytes {
+		return fmt.Errorf("store %s: %w: the last write to its log was cut off, and etcd mends that only with room for a copy of the log's last file: %w", dir, ErrDiskFull, err)
+	}
 	return &DamageError{dir, &inspect.Damage{File: dir, What: "cannot be opened: " + err.Error()}}
 }
+
+// repairBytes is the size of a file of etcd's log.
+const repairBytes = 64 << 20
 
 // endPatience is how long an etcd may take to end that was never ready. One whose log is damaged waits for itself.
 const endPatience = 3 * time.Second

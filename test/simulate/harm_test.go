@@ -62,7 +62,13 @@ func (w *world) powerEndsInAWrite() {
 func (w *world) suffer(f disk.Faults, why error) {
 	w.fail(f)
 	w.nap(40 * time.Second)
+	w.heal(why)
+}
+
+// heal has the disk work again, and the server run.
+func (w *world) heal(why error) {
 	w.fail(disk.Faults{})
+	time.Sleep(time.Second) // what has just failed ends the server yet
 	if w.ended(why) {
 		w.boot()
 	}
@@ -81,14 +87,32 @@ func (w *world) ended(why error) bool {
 	return true
 }
 
+// again starts a server again that ended as its disk had been full, as it does itself. That may be long after: when etcd could not lay out
+// the next file of its log ahead of time, it hears of it when it needs the file.
+func (w *world) again() {
+	if w.wasFull && errors.Is(w.dead(), store.ErrDiskFull) {
+		w.kill(processEnds)
+		w.boot()
+	}
+}
+
+// calm is a time without misfortune.
+func (w *world) calm(d time.Duration) {
+	for ; d > 0; d -= time.Second {
+		time.Sleep(time.Second)
+		w.again()
+	}
+}
+
 // fill fills the disk. The server can be started while it is full (RS-02).
 func (w *world) fill() {
 	full := disk.Faults{Full: true}
+	w.wasFull = true
 	w.fail(full)
 	w.nap(time.Minute)
 	if !w.ended(store.ErrDiskFull) {
 		if w.rng.IntN(2) == 0 {
-			w.fail(disk.Faults{})
+			w.heal(store.ErrDiskFull)
 			return
 		}
 		w.kill(processEnds)
@@ -98,14 +122,12 @@ func (w *world) fill() {
 		if !errors.Is(err, store.ErrDiskFull) { // a start needs room if etcd's log just has to begin a new file
 			w.judge.fault("the server does not start on a full disk: %v", err)
 		}
+		w.fail(disk.Faults{})
 		w.boot()
 		return
 	}
 	w.nap(time.Minute)
-	w.fail(disk.Faults{})
-	if w.ended(store.ErrDiskFull) {
-		w.boot()
-	}
+	w.heal(store.ErrDiskFull)
 }
 
 // blind has a server start on a disk that cannot be read: it must not take its store for damaged (RS-07).

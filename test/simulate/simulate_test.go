@@ -184,13 +184,14 @@ func (w *world) run(seed uint64) {
 	for range 3 + w.rng.IntN(8) {
 		time.Sleep(time.Duration(w.rng.IntN(30_000)) * time.Millisecond)
 		w.strike()
+		w.again()
 		if err := w.dead(); err != nil {
 			w.judge.fault("the disk works, and etcd gave up: %v", err)
 		}
 	}
 	w.misfortune.store.Store(0)
 	w.misfortune.calls.Store(0)
-	time.Sleep(3 * time.Minute)
+	w.calm(3 * time.Minute)
 	cancel()
 	clients.Wait()
 	if !w.lost {
@@ -231,12 +232,12 @@ func (w *world) strike() {
 // settle looks whether everything that was asked for has come to its end, deletes all pods, and looks what is left.
 func (w *world) settle(l *load) {
 	ctx := context.Background()
+	w.calm(10 * time.Minute) // longer than the longest back-off
 	client, err := w.client(ctx)
 	if err != nil {
 		w.judge.fault("no client: %v", err)
 		return
 	}
-	time.Sleep(10 * time.Minute) // longer than the longest back-off
 	for _, pod := range l.present(ctx, client) {
 		if l.pods[pod.Name] {
 			w.judge.fault("pod %s is still there %v after its deletion was acknowledged", pod.Name, time.Since(w.judge.begin))
@@ -248,7 +249,11 @@ func (w *world) settle(l *load) {
 	if err := client.CoreV1().Pods(space).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		w.judge.fault("the calm world does not delete its pods: %v", err)
 	}
-	time.Sleep(5 * time.Minute)
+	w.calm(5 * time.Minute)
+	if client, err = w.client(ctx); err != nil {
+		w.judge.fault("no client: %v", err)
+		return
+	}
 	left, err := client.CoreV1().Pods(space).List(ctx, metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
 		w.judge.fault("%d pods are left after their deletion (%v)", len(left.Items), err)

@@ -55,6 +55,7 @@ type world struct {
 	misfortune *misfortune
 	judge      *judge
 	log        *slog.Logger
+	wasFull    bool // the disk was, at some time
 
 	mu     sync.Mutex
 	server *server // nil: none runs
