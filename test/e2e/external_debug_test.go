@@ -20,6 +20,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/test/images"
 )
 
@@ -103,6 +104,9 @@ func TestExternalDebugShell(t *testing.T) {
 	if code := c.code(); code != 0 {
 		t.Errorf("DC-07 leaving ended with %d; it showed\n%s", code, c.Text())
 	}
+	k.Wait("web", "show that its debug container runs", func(p *corev1.Pod) bool { // this runtime is asked for it once a second
+		return podspec.DebugStateOf(p, "debug").Phase == podspec.DebugRunning
+	})
 	first := k.shell(pty.Winsize{Rows: 20, Cols: 80}, "debug", "-c", "debug", "web")
 	first.Await("sum-42")
 	second := k.shell(pty.Winsize{Rows: 20, Cols: 80}, "debug", "-c", "debug", "web")
