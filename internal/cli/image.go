@@ -99,6 +99,9 @@ func newImageExport(t Terminal) *cobra.Command {
 			}
 			return client().Export(cmd.Context(), t.Out, refs)
 		}
+		if err := replaceable(file); err != nil {
+			return err
+		}
 		// Under another name until it is whole, so that an error leaves no half archive.
 		tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 		if err != nil {

@@ -124,8 +124,11 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 	if slices.Contains(f.groups, user.SystemPrivilegedGroup) {
 		fmt.Fprintln(t.Err, "warning: members of system:masters may do anything, whatever the roles say")
 	}
-	if f.file == "" {
+	if f.file == "" || f.file == "-" {
 		_, err := t.Out.Write(text)
+		return err
+	}
+	if err := replaceable(f.file); err != nil {
 		return err
 	}
 	uid, gid := sudoer()

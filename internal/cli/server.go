@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -56,6 +57,9 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
 
 // serve runs a server until SIGTERM or Ctrl-C.
 func serve(t Terminal, opts server.Options, logs *logFlags) error {
+	if err := replaceable(opts.WriteKubeconfig); err != nil {
+		return &Exit{exitUsage, fmt.Errorf("--write-kubeconfig: %w", err)}
+	}
 	log, err := logs.logger(t.Err)
 	if err != nil {
 		return err

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"os"
+)
+
+// replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone from the machine.
+func replaceable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case file == "" || err != nil || info.Mode().IsRegular():
+		return nil // what is wrong with the folder, its making a file there tells
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: name a file in it", file)
+	}
+	return fmt.Errorf("%s is not a regular file and stays as it is: name another", file)
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
+)
+
+// A command that writes a file in one step never puts one in the place of a pipe, a device or a folder.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		pipe: "is not a regular file", link: "is not a regular file", dir: "is a directory", file: "", "": "", filepath.Join(dir, "new"): "", os.DevNull: "is not a regular file",
+	} {
+		err := replaceable(name)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if _, _, err := backUp(t.Context(), nil, pipe, hostapi.BackupParts{}); err == nil {
+		t.Error("a backup is written to a pipe's place")
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("the pipe is now %v, %v", info, err)
+	}
+	if err := serve(Terminal{}, server.Options{WriteKubeconfig: pipe}, &logFlags{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("server: %v", err)
+	}
+	export := newImageExport(Terminal{})
+	export.SetArgs([]string{"-f", pipe, "example/app:1"})
+	export.SilenceErrors, export.SilenceUsage = true, true
+	if err := export.Execute(); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("export: %v", err)
+	}
+}
