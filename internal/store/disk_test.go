@@ -181,3 +181,44 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 		t.Errorf("started on a full disk it ended again: %v", *err)
 	}
 }
+
+// RS-02: a log whose last write was cut off, and which a full disk leaves no room to mend, is not damaged: the disk is full.
+func TestNoRoomToMend(t *testing.T) {
+	d, dir := faulty(t)
+	e, c := start(t, dir)
+	if _, err := c.Put(t.Context(), "/registry/a", "1"); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	if err := errors.Join(cutEnd(logs[0], 1), d.Fail(disk.Faults{Full: true}, 1)); err != nil {
+		t.Fatal(err)
+	}
+	// It goes on after it gave up, on a disk that is not there for others any more: there its log can be mended.
+	_, err = StartInside(t.Context(), Config{Dir: dir, Failed: func(error) {
+		if err := d.Kill(); err != nil {
+			t.Error(err)
+		}
+	}}, InsideOptions{})
+	if !errors.Is(err, ErrDiskFull) {
+		t.Errorf("without room to mend: %v", err)
+	}
+	if err := d.Remount(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Fail(disk.Faults{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	e, c = start(t, dir)
+	defer e.Close()
+	defer c.Close()
+	if r, err := c.Get(t.Context(), "/registry/a"); err != nil || len(r.Kvs) != 1 {
+		t.Errorf("with room again: %v (%v)", r, err)
+	}
+}

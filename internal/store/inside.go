@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
@@ -42,7 +43,13 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	if err := sound(ctx, cfg); err != nil {
 		return nil, err
 	}
+	var unable atomic.Pointer[error] // why it gave up in its start, if it did
+	var started atomic.Bool
 	e := &Etcd{log: newCore(cfg.Logger), verdict: &verdict{dead: make(chan struct{}), then: func() {}, tell: func(err error) {
+		if !started.Load() {
+			why := unopened(cfg.Dir, err)
+			unable.Store(&why)
+		}
 		if cfg.Failed != nil {
 			cfg.Failed(explain(cfg.Dir, err))
 		}
@@ -53,6 +60,13 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 		return nil, err
 	}
 	server, err := etcdserver.NewServer(c)
+	started.Store(true)
+	if why := unable.Load(); why != nil { // a server's etcd ends there: what this one did afterwards never was
+		if err == nil {
+			server.Cleanup()
+		}
+		return nil, *why
+	}
 	if err != nil {
 		return nil, unopened(cfg.Dir, err)
 	}
