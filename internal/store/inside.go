@@ -63,7 +63,8 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	started.Store(true)
 	if why := unable.Load(); why != nil { // a server's etcd ends there: what this one did afterwards never was
 		if err == nil {
-			server.Cleanup()
+			server.Start() // only what was started can be stopped
+			server.HardStop()
 		}
 		return nil, *why
 	}
