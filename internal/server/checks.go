@@ -40,7 +40,7 @@ func (s *Server) checkFree() error {
 	if err != nil {
 		return folderRefusal(dir, err)
 	}
-	_, err = os.Stat(filepath.Join(dir, "version"))
+	_, err = os.Stat(filepath.Join(dir, stampName))
 	return enough(dir, free, err == nil)
 }
 

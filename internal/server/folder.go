@@ -16,6 +16,9 @@ import (
 	"github.com/wherryproject/wherry/internal/filelock"
 )
 
+// stampName is the file in a data folder that says whose folder it is, and which program wrote it last.
+const stampName = "version"
+
 // format is the version of the data folder's layout. Raise it when an older program can no longer use the folder.
 const format = 1
 
@@ -116,7 +119,7 @@ type stamp struct {
 
 // checkVersion refuses a folder that a newer program has written, and stamps it with this one's.
 func checkVersion(dir string, now stamp) error {
-	path := filepath.Join(dir, "version")
+	path := filepath.Join(dir, stampName)
 	old, err := readStamp(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -42,7 +42,7 @@ func Check(ctx context.Context, dataDir string, inspector []string, now time.Tim
 	if err := checkRoot(os.Geteuid(), "only root may look at a server's data folder"); err != nil {
 		return nil, err
 	}
-	written, err := readStamp(filepath.Join(dataDir, "version"))
+	written, err := readStamp(filepath.Join(dataDir, stampName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir"}
 	}

@@ -46,7 +46,32 @@ func Purge(ctx context.Context, dataDir string) error {
 	if err := removeLogs(dataDir); err != nil {
 		return err
 	}
-	return removeFolder(dataDir)
+	return removeDataFolder(dataDir)
+}
+
+// removeDataFolder removes a data folder. The file that says whose it is goes last: a purge that was cut off can be repeated.
+func removeDataFolder(path string) error {
+	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == stampName {
+			continue
+		}
+		if err := deeptree.Remove(dir, name); err != nil {
+			return err
+		}
+	}
+	return removeFolder(path)
 }
 
 // removeFolder removes a folder in which containers' programs may have nested others deeper than a path can be long.
@@ -90,7 +115,7 @@ func beforePurge(err error) error {
 
 // ours guards against a mistyped folder: only one with our version file is removed.
 func ours(dataDir string) bool {
-	_, err := readStamp(filepath.Join(dataDir, "version"))
+	_, err := readStamp(filepath.Join(dataDir, stampName))
 	return err == nil
 }
 

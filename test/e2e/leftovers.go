@@ -30,10 +30,12 @@ type footprint struct {
 	veths   []string // on the bridge
 }
 
+// footprint reads what the server has made. After a purge that was cut off it is what was there before.
 func (s *Server) footprint() (footprint, error) {
 	f := footprint{dataDir: s.DataDir}
 	text, err := os.ReadFile(filepath.Join(s.DataDir, "network.json"))
 	if errors.Is(err, os.ErrNotExist) {
+		f.bridge, f.veths = s.made.bridge, s.made.veths
 		return f, nil
 	}
 	if err != nil {
@@ -46,6 +48,7 @@ func (s *Server) footprint() (footprint, error) {
 		return f, err
 	}
 	f.veths, err = portsOf(f.bridge)
+	s.made = f
 	return f, err
 }
 

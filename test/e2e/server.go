@@ -58,6 +58,7 @@ type Server struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
 	err  error         // how it ended; read after done
+	made footprint     // when it was last looked for
 }
 
 // NewServer makes a data folder and starts a server on it, with the images imported. The caller ends it with Purge.
