@@ -267,6 +267,8 @@ func localTarget(to, base string) (folder, name string, err error) {
 		return to, ".", nil // all of a folder, or what matches
 	case err == nil && info.IsDir():
 		return to, base, nil
+	case replaceable(to) != nil:
+		return "", "", replaceable(to)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", "", err
 	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):

@@ -5,10 +5,14 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 )
 
 // replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone from the machine.
 func replaceable(file string) error {
+	if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "/proc/") { // /dev/stdout, also where that is a file now
+		return fmt.Errorf("%s is not a regular file and stays as it is: use - for standard output", file)
+	}
 	info, err := os.Stat(file)
 	switch {
 	case file == "" || err != nil || info.Mode().IsRegular():

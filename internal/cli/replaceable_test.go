@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,8 +28,18 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	stdout := filepath.Join(dir, "stdout") // as /dev/stdout is, of a command whose output goes to a file
+	if err := os.Symlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd()), stdout); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
 		pipe: "is not a regular file", link: "is not a regular file", dir: "is a directory", file: "", "": "", filepath.Join(dir, "new"): "", os.DevNull: "is not a regular file",
+		stdout: "use - for standard output",
 	} {
 		err := replaceable(name)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -49,5 +60,10 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	export.SilenceErrors, export.SilenceUsage = true, true
 	if err := export.Execute(); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("export: %v", err)
+	}
+	for _, name := range []string{pipe, link, os.DevNull, stdout} {
+		if folder, _, err := localTarget(name, "base"); err == nil {
+			t.Errorf("cp: %s is replaced in %s", name, folder)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,6 +109,16 @@ func TestSingleFile(t *testing.T) {
 	}
 	if _, err := Unpack(pack(), dir, "c", never(t)); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("over a folder: %v", err)
+	}
+	pipe := filepath.Join(dir, "d")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(pack(), dir, "d", never(t)); err == nil || !strings.Contains(err.Error(), "is a device, pipe or socket") {
+		t.Errorf("over a pipe: %v", err)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("the pipe is now %v, %v", info, err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are the user's
 // own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped. An existing file is replaced when the new
-// one is whole; an existing folder is added to. It returns how many entries were made.
+// one is whole; an existing folder is added to; a device, pipe or socket that is in the way is an error. It returns how many entries were made.
 func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -120,16 +120,30 @@ func (u *unpacker) replace(to string) error {
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return fmt.Errorf("%s is a folder: refusing to replace it with a file", path.Join(u.root.Name(), to))
+	if err := u.replaceable(to, info); err != nil {
+		return err
 	}
 	return u.root.Remove(to)
 }
 
+// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other or a device.
+func (u *unpacker) replaceable(to string, there fs.FileInfo) error {
+	full := path.Join(u.root.Name(), to)
+	switch {
+	case there.IsDir():
+		return fmt.Errorf("%s is a folder: refusing to replace it with a file", full)
+	case there.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0:
+		return fmt.Errorf("%s is a device, pipe or socket: refusing to replace it with a file", full)
+	}
+	return nil
+}
+
 // file writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
 func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
-	if info, err := u.root.Lstat(to); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder: refusing to replace it with a file", path.Join(u.root.Name(), to))
+	if info, err := u.root.Lstat(to); err == nil {
+		if err := u.replaceable(to, info); err != nil {
+			return err
+		}
 	}
 	part := path.Join(path.Dir(to), partPrefix+rand.Text())
 	if err := u.write(part, mode, h, content); err != nil {

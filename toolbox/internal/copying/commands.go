@@ -88,7 +88,7 @@ func unpack(c *applet.Call) error {
 		return err
 	}
 	defer u.Close()
-	u.Owners = !*mine
+	u.Owners, u.Careful = !*mine, true
 	in := bufio.NewReaderSize(c.In, 256<<10)
 	archive := tar.NewReader(in)
 	for {

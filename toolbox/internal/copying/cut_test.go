@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,24 @@ func TestUnpackOntoMountedFile(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	if got := picture(t, filepath.Dir(at)); strings.Contains(got, partPrefix) {
+		t.Errorf("it left\n%s", got)
+	}
+}
+
+// IX-04: a copy does not put a file in the place of a device, pipe or socket, which the container's programs may need.
+func TestUnpackOntoPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, err := call(t, "cp-unpack", archive(t, "pipe", []byte("new")), "--root", dir, "/"); err == nil && errs == "" {
+		t.Error("it is well")
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("the pipe is now %v, %v", info, err)
+	}
+	if got := picture(t, dir); strings.Contains(got, partPrefix) {
 		t.Errorf("it left\n%s", got)
 	}
 }

@@ -20,7 +20,8 @@ import (
 
 // Unpacker puts what a tar archive holds into a folder.
 type Unpacker struct {
-	Owners bool // give files the owners that the archive names, as far as one may
+	Careful bool // devices, pipes and sockets stay: files and links do not take their places
+	Owners  bool // give files the owners that the archive names, as far as one may
 
 	root   *root
 	dir    string          // in the root
@@ -101,6 +102,11 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 		return u.makeDir(fd, base, name, h)
 	case tar.TypeReg, tar.TypeGNUSparse:
 		return u.makeFile(fd, base, h, content)
+	}
+	if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
+		if err := u.replaceable(fd, base); err != nil {
+			return err
+		}
 	}
 	if err := unix.Unlinkat(fd, base, 0); err != nil && err != unix.ENOENT {
 		return err
@@ -208,14 +214,28 @@ func (u *Unpacker) settle(name string) error {
 // Finish sets what can only be set at the end. Call it after the last entry.
 func (u *Unpacker) Finish() error { return u.settle("") }
 
+// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other or a device.
+func (u *Unpacker) replaceable(dir int, base string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil // nothing is there, or whoever makes the file is told what is wrong
+	}
+	switch kind := st.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFDIR:
+		return unix.EISDIR
+	case u.Careful && kind != unix.S_IFREG && kind != unix.S_IFLNK:
+		return errors.New("a device, pipe or socket is there, and stays")
+	}
+	return nil
+}
+
 // partPrefix begins the names of files that are not whole yet.
 const partPrefix = ".wherry-cp-"
 
 // makeFile writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
 func (u *Unpacker) makeFile(dir int, base string, h *tar.Header, content io.Reader) (err error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return unix.EISDIR
+	if err := u.replaceable(dir, base); err != nil {
+		return err
 	}
 	part := partPrefix + rand.Text()
 	f, err := openIn(dir, part, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
