@@ -173,6 +173,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.register(ctx); err != nil {
 		return err
 	}
+	if a.execs != nil {
+		loops.Go(func() { a.execs.Run(ctx) })
+	}
 	loops.Go(func() { a.history.Run(ctx) })
 	loops.Go(func() { a.heartbeat(ctx) })
 	loops.Go(func() { a.fresh.run(ctx) })

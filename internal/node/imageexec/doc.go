@@ -4,8 +4,8 @@
 //
 // [Execs.Prepare] does everything that can still fail with an ordinary HTTP response, and returns a [Session]: the image is there, the
 // containers' files are put together below one folder, a container is created. [Session.Run] starts it, joins its streams, waits for
-// its end and gives its exit code; [Session.Close] takes everything away again, and so does [Execs.Sweep] after a server that could
-// not. The decisions on the way are in files of their own, as pure functions: which attempt of each container is shown (choose.go),
+// its end and gives its exit code; [Session.Close] takes everything away again, [Execs.Run] what could not be taken away then, and
+// [Execs.Sweep] what a former server left. The decisions on the way are in files of their own, as pure functions: which attempt of each container is shown (choose.go),
 // where and as whom the command runs (place.go, config.go), what is written down as evidence (evidence.go).
 //
 // The command sees each container of the pod as /c/<name>: its root filesystem with its volumes in their places, and

@@ -68,11 +68,14 @@ type Execs struct {
 	held map[string]int   // how many sessions show a container, by its id
 	// writers are the sessions that have the layers of ended containers mounted to write to, by the container's id.
 	writers map[string]string
+
+	leftover []*Session    // that could not be removed at their ends
+	left     chan struct{} // has something when leftover has
 }
 
 // New makes Execs. Nothing is touched before Sweep.
 func New(c Config) *Execs {
-	return &Execs{Config: c, live: map[string]owner{}, held: map[string]int{}, writers: map[string]string{}}
+	return &Execs{Config: c, live: map[string]owner{}, held: map[string]int{}, writers: map[string]string{}, left: make(chan struct{}, 1)}
 }
 
 // Holds tells whether a session shows the files of a container, which are not to go from under it.

@@ -217,7 +217,7 @@ func innermost(text string) string {
 }
 
 // Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once, and at any
-// time; each call returns when all is done. What could not be taken away is left to the next Sweep, and logged.
+// time; each call returns when all is done. What could not be taken away is left to Run, and logged.
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		s.changing.Lock()
@@ -227,7 +227,8 @@ func (s *Session) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
 		if err := s.remove(ctx); err != nil {
-			s.e.Logger.Warn("an image exec was not completely removed; the next start will do it", "session", s.id, "err", err)
+			s.e.Logger.Warn("an image exec was not completely removed; it will be tried again", "session", s.id, "err", err)
+			s.e.leave(s)
 		}
 		s.e.mu.Lock()
 		delete(s.e.live, s.id)
