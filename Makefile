@@ -150,8 +150,8 @@ bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (roo
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
-fuzz: helpers ## Run each fuzz target for FUZZTIME (default 30s), several at a time
-	@FUZZTIME=$(FUZZTIME) tools/fuzz.sh
+fuzz: helpers ## Run each fuzz target for FUZZTIME (default 30s), FUZZJOBS at a time (default 4 a processor)
+	go run ./tools/fuzz -time $(FUZZTIME) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 ##@ Check
 
