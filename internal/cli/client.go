@@ -39,19 +39,22 @@ type client struct {
 
 // connect makes a client and settles the namespace.
 func (f *clientFlags) connect() (*client, error) {
-	if err := checkKubeconfig(f.Kubeconfig, os.Getenv("KUBECONFIG")); err != nil {
+	variable := f.Variable(os.Getenv)
+	if err := checkKubeconfig(f.Kubeconfig, variable); err != nil {
 		return nil, err
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
 	var from source
-	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && variable == "" {
 		if file, err := os.Open(local); err == nil {
 			file.Close()
 			rules.ExplicitPath = local
 			from.dataDir = f.DataDir
 		} else if errors.Is(err, os.ErrPermission) {
 			return nil, onlyRoot(local)
+		} else if f.DataDirGiven() {
+			return nil, neverStarted(f.DataDir)
 		}
 	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
@@ -74,7 +77,7 @@ func (f *clientFlags) connect() (*client, error) {
 		return nil, err
 	}
 	made := &client{config: config, Interface: c}
-	if slices.Contains([]string{rules.ExplicitPath, os.Getenv("KUBECONFIG")}, server.Kubeconfig(f.DataDir)) {
+	if slices.Contains([]string{rules.ExplicitPath, variable}, server.Kubeconfig(f.DataDir)) {
 		made.socket = server.Socket(f.DataDir)
 	}
 	return made, nil

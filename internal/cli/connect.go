@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,16 +27,17 @@ import (
 // patience is how long a server that is starting is waited for.
 const patience = 60 * time.Second
 
-// connect finds the server for a run: the one that --kubeconfig or KUBECONFIG names, else this machine's, else one brought up
-// for the run.
+// connect finds the server for a run: the one that --kubeconfig, --data-dir or KUBECONFIG names, in this order, else this machine's, else
+// one brought up for the run.
 func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
-	if err := checkKubeconfig(f.kubeconfig, os.Getenv("KUBECONFIG")); err != nil {
+	variable := os.Getenv("KUBECONFIG")
+	if f.dataDirGiven {
+		variable = ""
+	}
+	if err := checkKubeconfig(f.kubeconfig, variable); err != nil {
 		return nil, err
 	}
-	path := f.kubeconfig
-	if path == "" {
-		path = os.Getenv("KUBECONFIG")
-	}
+	path := cmp.Or(f.kubeconfig, variable)
 	dir, err := filepath.Abs(f.dataDir)
 	if err != nil {
 		return nil, err

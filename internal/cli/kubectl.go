@@ -31,7 +31,8 @@ func newKubectl(t Terminal) *cobra.Command {
 		Long: `The complete, unmodified kubectl, with no need to install it.
 
 Without --kubeconfig and KUBECONFIG it connects to this machine's server, with the kubeconfig in the server's data folder
-(/var/lib/wherry, $WHERRY_DATA_DIR, or --data-dir, the only flag that is not kubectl's own).`,
+(/var/lib/wherry, or $WHERRY_DATA_DIR). --data-dir, the only flag that is not kubectl's own, names another data folder, and counts for
+more than KUBECONFIG.`,
 		Example: `  wherry kubectl get pods -o wide
   wherry kubectl exec -it web -- sh
   wherry kubectl apply -f pod.yaml`,
@@ -52,8 +53,8 @@ func silent(code int) error {
 
 // kubectl runs kubectl with its arguments. What kubectl prints by itself is its own affair. It ends the process by itself on most errors, as kubectl does.
 func kubectl(t Terminal, args []string) int {
-	dataDir, args := cutDataDir(args)
-	from, err := chooseKubeconfig(dataDir, args)
+	dataDir, given, args := cutDataDir(args)
+	from, err := chooseKubeconfig(dataDir, given, args)
 	if err != nil {
 		fmt.Fprintln(t.Err, "error:", err)
 		return exitFailure
@@ -85,34 +86,35 @@ func (s source) quietKubectl(errs io.Writer) {
 	})
 }
 
-// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments. What comes after -- is for others.
-func cutDataDir(args []string) (dir string, rest []string) {
+// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments, and tells whether it was given. What comes after -- is for others.
+func cutDataDir(args []string) (dir string, given bool, rest []string) {
 	dir = ask.DataDir()
 	for i := 0; i < len(args); i++ {
-		value, given := strings.CutPrefix(args[i], "--data-dir=")
+		value, here := strings.CutPrefix(args[i], "--data-dir=")
 		switch {
 		case args[i] == "--":
-			return dir, append(rest, args[i:]...)
-		case given:
-			dir = value
+			return dir, given, append(rest, args[i:]...)
+		case here:
+			dir, given = value, true
 		case args[i] == "--data-dir" && i+1 < len(args):
 			i++
-			dir = args[i]
+			dir, given = args[i], true
 		default:
 			rest = append(rest, args[i])
 		}
 	}
-	return dir, rest
+	return dir, given, rest
 }
 
-// chooseKubeconfig points kubectl at this machine's server when the user points nowhere.
-func chooseKubeconfig(dataDir string, args []string) (source, error) {
+// chooseKubeconfig points kubectl at this machine's server when the user points nowhere, or names its data folder: a flag counts for more
+// than a variable.
+func chooseKubeconfig(dataDir string, given bool, args []string) (source, error) {
 	if slices.ContainsFunc(args, func(a string) bool {
 		return a == "--kubeconfig" || strings.HasPrefix(a, "--kubeconfig=") || a == "--server" || strings.HasPrefix(a, "--server=") || a == "-s"
 	}) {
 		return source{}, nil
 	}
-	if variable := os.Getenv("KUBECONFIG"); variable != "" {
+	if variable := os.Getenv("KUBECONFIG"); variable != "" && !given {
 		if !needsServer(args) {
 			return source{}, nil // kubectl config makes the file
 		}
@@ -127,7 +129,7 @@ func chooseKubeconfig(dataDir string, args []string) (source, error) {
 	case errors.Is(err, os.ErrPermission) && needsServer(args):
 		return source{}, onlyRoot(path)
 	}
-	if home, err := os.UserHomeDir(); err == nil {
+	if home, err := os.UserHomeDir(); err == nil && !given {
 		if _, err := os.Stat(filepath.Join(home, ".kube", "config")); err == nil {
 			return source{}, nil
 		}
@@ -140,8 +142,8 @@ func chooseKubeconfig(dataDir string, args []string) (source, error) {
 
 // completeKubectl asks kubectl itself what may come next.
 func completeKubectl(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	dataDir, args := cutDataDir(args)
-	if _, err := chooseKubeconfig(dataDir, args); err != nil {
+	dataDir, given, args := cutDataDir(args)
+	if _, err := chooseKubeconfig(dataDir, given, args); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	os.Args = []string{"kubectl"} // it looks there for plug-ins

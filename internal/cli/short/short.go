@@ -120,7 +120,7 @@ func flags() *pflag.FlagSet {
 func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 	path := where.Kubeconfig
 	if path == "" {
-		path = w.getenv("KUBECONFIG")
+		path = where.Variable(w.getenv)
 	}
 	if path == "" {
 		path = datadir.Kubeconfig(where.DataDir)

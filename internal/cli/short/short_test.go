@@ -83,6 +83,7 @@ func TestPlan(t *testing.T) {
 		"wherry debug -- ls":                            "",
 		"wherry debug web --context none":               "",
 		"wherry debug web --kubeconfig /none":           "",
+		"wherry debug web --data-dir /none":             "", // not by way of KUBECONFIG: that may be another server
 		"wherry exec web":                               "",
 		"wherry exec web --writable -- true":            "",
 		"wherry exec -t web -- true":                    "",
