@@ -67,6 +67,7 @@ func TestWrongUse(t *testing.T) {
 		{"run -v data:/x busybox", 2, "-v ./data:/x"},
 		{"run -f - -f -", 125, "standard input can only be read once"},
 		{"run -f x --nope", 2, "unknown flag: --nope\n       see wherry run --help"},
+		{"backup", 2, "name a file with -o"},
 		{"run -f /no/such", 125, "/no/such: no such file"},
 		{"run -f " + bad, 125, bad + ":4: spec.containers[0].imagee: unknown field"},
 		{"run -f " + bad + " -f " + bad, 125, "\n       " + bad},
@@ -204,11 +205,11 @@ func TestEveryCommandHelps(t *testing.T) {
 
 func TestKubectlFindsTheServer(t *testing.T) {
 	dir := alone(t)
-	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "start one with sudo wherry server --data-dir "+dir) {
+	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "start one with sudo wherry server --data-dir "+dir) {
 		t.Errorf("without a server: %v", err)
 	}
 	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"}, {"get", "pods", "--server=https://x"}} {
-		if from, err := chooseKubeconfig(dir, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.dataDir != "" {
+		if from, err := chooseKubeconfig(dir, false, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.dataDir != "" {
 			t.Errorf("%v: %v, KUBECONFIG %q", args, err, os.Getenv("KUBECONFIG"))
 		}
 	}
@@ -218,15 +219,49 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if from, err := chooseKubeconfig(dir, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
+	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 	t.Setenv("KUBECONFIG", "/no/such")
-	if _, err := chooseKubeconfig(dir, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG is set to /no/such, which does not exist" {
+	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG is set to /no/such, which does not exist" {
 		t.Errorf("the user's own, mistyped: %v", err)
 	}
-	if _, err := chooseKubeconfig(dir, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
+	if _, err := chooseKubeconfig(dir, false, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
 		t.Errorf("the user's own, to be made: %v", err)
+	}
+	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
+		t.Errorf("--data-dir and a KUBECONFIG: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
+	}
+}
+
+// The flag --data-dir says which server is meant, whatever KUBECONFIG says: who works with two servers must not reach the wrong one.
+func TestDataDirBeforeKubeconfig(t *testing.T) {
+	dir := alone(t)
+	other := filepath.Join(t.TempDir(), "other.yaml")
+	kubeconfigOf(t, other, "127.0.0.1:1")
+	t.Setenv("KUBECONFIG", other)
+	for _, args := range []string{"debug ls", "debug web -- ls", "exec web -- ls", "cp web:/x .", "timeline web", "token list", "run --detach -f " + manifestFile(t, pod)} {
+		words := strings.Fields(args)
+		_, _, errs := call(t, "", append([]string{words[0], "--data-dir", dir}, words[1:]...)...)
+		if !strings.Contains(errs, dir) || strings.Contains(errs, "127.0.0.1:1") {
+			t.Errorf("%s: %q, want word of %s", args, errs, dir)
+		}
+	}
+}
+
+// Results that could not be written are told, whichever command has them: what is lost must not look like success.
+func TestOutputIsNotLost(t *testing.T) {
+	alone(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no device that is always full: %v", err)
+	}
+	defer full.Close()
+	for _, args := range []string{"version", "version -o json", "help", "completion bash"} {
+		var errs bytes.Buffer
+		if code := run(Terminal{Out: full, Err: &errs}, strings.Fields(args)); code != 1 || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("%s: exit code %d, %q", args, code, errs.String())
+		}
 	}
 }
 
@@ -254,9 +289,9 @@ func TestKubectlDataDir(t *testing.T) {
 		"exec web -- server --data-dir /x":        "/usual: exec web -- server --data-dir /x",
 		"run web --image i -- --data-dir=/x -- y": "/usual: run web --image i -- --data-dir=/x -- y",
 	} {
-		dir, rest := cutDataDir(strings.Fields(typed))
-		if got := dir + ": " + strings.Join(rest, " "); got != want {
-			t.Errorf("%q: %q, want %q", typed, got, want)
+		dir, given, rest := cutDataDir(strings.Fields(typed))
+		if got := dir + ": " + strings.Join(rest, " "); got != want || given != (dir == "/x") {
+			t.Errorf("%q: %q, given %t, want %q", typed, got, given, want)
 		}
 	}
 }

@@ -78,6 +78,9 @@ func importFile(cmd *cobra.Command, t Terminal, c *hostapi.Client, name string) 
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("is a folder: name an archive, for example one made by docker save")
+	}
 	return c.Import(cmd.Context(), f)
 }
 

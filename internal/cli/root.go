@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -76,6 +77,11 @@ func run(t Terminal, args []string) int {
 	t = t.plain()
 	defer plain.Flush(t.Err)
 	defer plain.Flush(t.Out)
+	var out *plain.Watched
+	if t.Out != nil && !plain.IsTerminal(t.Out) {
+		out = plain.Watch(t.Out)
+		t.Out = out
+	}
 	root := New(t)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -84,7 +90,20 @@ func run(t Terminal, args []string) int {
 		}
 		return wrongFlag(cmd, err)
 	})
-	return codeOf(t.Err, root.ExecuteContext(context.Background()))
+	err := root.ExecuteContext(context.Background())
+	if err == nil && out != nil {
+		err = unwritten(out.Err())
+	}
+	return codeOf(t.Err, err)
+}
+
+// unwritten is the error of a command that has done its work, and whose results could not be written. That nobody reads on is none: it is
+// how head ends.
+func unwritten(err error) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return fmt.Errorf("the output is not complete: %w", err)
 }
 
 // codeOf prints an error once and returns the exit code that stands for it.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
@@ -34,6 +35,8 @@ type runFlags struct {
 	prefix     bool
 	oneOff     podrun.OneOff // its image is empty where a manifest is run
 	logs       logFlags
+
+	dataDirGiven bool // by its flag: it counts for more than KUBECONFIG
 }
 
 func newRun(t Terminal) *cobra.Command {
@@ -73,6 +76,7 @@ command line.`,
 		if fl.Changed("prefix") {
 			f.options.Prefix = &f.prefix
 		}
+		f.dataDirGiven = fl.Changed("data-dir")
 		return f.run(cmd.Context(), t)
 	}
 	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run: a file, a folder, a URL, or - for standard input; may be given more than once")
@@ -84,7 +88,7 @@ command line.`,
 	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "do not show progress, only the containers' output and problems")
 	fl.BoolVar(&f.prefix, "prefix", false, "start each line of output with the container's name; default: if several containers write")
 	fl.StringVarP(&f.output, "output", "o", "", "print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
-	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: $KUBECONFIG, else this machine's server")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
 	addOneOffFlags(fl, &f.oneOff)
 	f.logs = logFlags{level: "info", format: "text"}
@@ -114,6 +118,9 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	}
 	if serr := server.close(); err == nil {
 		err = serr
+	}
+	if out, ok := t.Out.(*plain.Watched); ok && err == nil && result.Code == 0 {
+		err = unwritten(out.Err())
 	}
 	if err == nil && result.Code == 0 {
 		return nil

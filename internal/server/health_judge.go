@@ -59,7 +59,7 @@ func judgeSnapshot(newest *backup.Kept, err error, now time.Time) Finding {
 	case age > staleSnapshot:
 		return Finding{Warning, subject, fmt.Sprintf("the newest is %s old: %s", duration.HumanDuration(age), newest.Path), "see the server's log for why there is none since; sudo wherry backup makes one now"}
 	}
-	return Finding{Fine, subject, fmt.Sprintf("the newest is whole and %s old: %s", age, newest.Path), ""}
+	return Finding{Fine, subject, fmt.Sprintf("the newest is whole and %s old: %s", duration.HumanDuration(age), newest.Path), ""}
 }
 
 // judgeCertificates judges certificates by their ends. (Pure.)

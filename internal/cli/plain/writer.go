@@ -83,9 +83,44 @@ func IsTerminal(stream any) bool {
 
 // File is the file that a stream is, also below a Writer.
 func File(stream any) (*os.File, bool) {
-	if w, ok := stream.(*Writer); ok {
+	switch w := stream.(type) {
+	case *Writer:
+		stream = w.to
+	case *Watched:
 		stream = w.to
 	}
 	file, ok := stream.(*os.File)
 	return file, ok
+}
+
+// Watched hands everything on to another writer, and keeps the first error of that one: what was not written is known at the end, whoever
+// wrote it.
+type Watched struct {
+	to io.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+// Watch returns a Watched for to.
+func Watch(to io.Writer) *Watched { return &Watched{to: to} }
+
+// Write implements io.Writer.
+func (w *Watched) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.err == nil {
+			w.err = err
+		}
+	}
+	return n, err
+}
+
+// Err is the first error of writing; nil if there was none.
+func (w *Watched) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
