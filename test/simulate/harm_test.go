@@ -80,17 +80,20 @@ func (w *world) ended(why error) bool {
 	if err == nil {
 		return false
 	}
-	if why == nil || !errors.Is(err, why) {
+	if (why == nil || !errors.Is(err, why)) && !w.heardLate(err) {
 		w.judge.fault("the server ended with: %v, where only this may end it: %v", err, why)
 	}
 	w.kill(processEnds)
 	return true
 }
 
-// again starts a server again that ended as its disk had been full, as it does itself. That may be long after: when etcd could not lay out
-// the next file of its log ahead of time, it hears of it when it needs the file.
+// heardLate tells whether the server ended as its disk had been full. That may be long after: when etcd could not lay out the next file of
+// its log ahead of time, it hears of it when it needs the file.
+func (w *world) heardLate(err error) bool { return w.wasFull && errors.Is(err, store.ErrDiskFull) }
+
+// again starts a server again that has ended so, as it does itself.
 func (w *world) again() {
-	if w.wasFull && errors.Is(w.dead(), store.ErrDiskFull) {
+	if w.heardLate(w.dead()) {
 		w.kill(processEnds)
 		w.boot()
 	}
