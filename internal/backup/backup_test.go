@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -11,8 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // sample writes a backup of a store, keys and a volume with all that volumes have.
@@ -174,4 +179,56 @@ func TestDue(t *testing.T) {
 	if got := Due(nil, day, now); !got.Equal(now) {
 		t.Errorf("none yet: %v", got)
 	}
+}
+
+// RS-14: a pod that changes its volume while it is written cannot have what lies outside put into the backup, from where a restore would bring
+// it into the volume; nor hold the backup up with a pipe.
+func TestChangedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	volume, outside := filepath.Join(dir, "v"), filepath.Join(dir, "outside")
+	for _, d := range []string{filepath.Join(volume, "a"), filepath.Join(volume, "b"), outside} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const secret = "what the pod may not read"
+	if err := errors.Join(os.WriteFile(filepath.Join(outside, "f"), []byte(secret), 0o600), os.WriteFile(filepath.Join(volume, "a", "f"), nil, 0o600),
+		os.WriteFile(filepath.Join(volume, "b", "f"), nil, 0o600), os.Symlink(outside, filepath.Join(volume, "c")),
+		os.Symlink(filepath.Join(outside, "f"), filepath.Join(volume, "b", "g")), syscall.Mkfifo(filepath.Join(volume, "b", "h"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	exchange := func(one, other string) error {
+		return unix.Renameat2(unix.AT_FDCWD, filepath.Join(volume, one), unix.AT_FDCWD, filepath.Join(volume, other), unix.RENAME_EXCHANGE)
+	}
+	done := make(chan struct{})
+	var pod sync.WaitGroup
+	for _, pair := range [][2]string{{"a", "c"}, {"b/f", "b/g"}, {"b/f", "b/h"}} {
+		pod.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := exchange(pair[0], pair[1]); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 2000 {
+		var out bytes.Buffer
+		w := &Writer{tar: tar.NewWriter(&out)}
+		if err := w.AddTree("v", volume); err != nil {
+			t.Error(err)
+			break
+		}
+		if strings.Contains(out.String(), secret) {
+			t.Error("the backup has what lies outside of the volume")
+			break
+		}
+	}
+	close(done)
+	pod.Wait()
 }

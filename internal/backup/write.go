@@ -9,12 +9,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -100,6 +102,10 @@ func (w *Writer) Add(name, from string) error {
 		return err
 	}
 	defer f.Close()
+	return w.content(name, f)
+}
+
+func (w *Writer) content(name string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -112,61 +118,118 @@ func (w *Writer) Add(name, from string) error {
 	return w.file(h, f)
 }
 
-// AddTree writes a folder with all in it under a name of the archive, with owners and modes. What is mounted there belongs to
-// somebody else and is left out, as are sockets and devices. Files that vanish meanwhile are left out too.
+// AddTree writes a folder, or a file, with all in it under a name of the archive, with owners and modes. What is mounted there belongs to
+// somebody else and is left out, as are sockets and devices, and what lies deeper than a path can say (maxPath). Files that vanish meanwhile
+// are left out too.
+//
+// Whoever writes in the folder meanwhile cannot lead this out of it: no link is followed out of it, and what was a file a moment ago and is
+// a pipe now is left out. What a pod was not allowed to read would be in its volume after a restore otherwise.
 func (w *Writer) AddTree(name, from string) error {
-	root, err := os.Lstat(from)
+	root, err := os.OpenRoot(filepath.Dir(from))
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(from, func(p string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return gone(err)
-		}
-		info, err := os.Lstat(p)
-		if err != nil {
-			return gone(err)
-		}
-		if device(info) != device(root) {
-			if info.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		rel, err := filepath.Rel(from, p)
+	defer root.Close()
+	info, err := root.Lstat(filepath.Base(from))
+	if err != nil {
+		return err
+	}
+	if info.IsDir() { // links in it must not lead even beside it
+		inner, err := root.OpenRoot(filepath.Base(from))
 		if err != nil {
 			return err
 		}
-		return gone(w.node(path.Join(name, filepath.ToSlash(rel)), p, info))
-	})
+		defer inner.Close()
+		return (&tree{w, inner, device(info)}).add(name, ".")
+	}
+	return (&tree{w, root, device(info)}).add(name, filepath.Base(from))
 }
 
-func (w *Writer) node(name, from string, info fs.FileInfo) error {
+// maxPath is how long a path in a tree may be, as for the kernel: each step into a folder is taken anew for each file in it.
+const maxPath = 4096
+
+// tree is a folder on its way into a backup.
+type tree struct {
+	*Writer
+	root   *os.Root
+	device uint64
+}
+
+// add writes what is at a path, whatever it is now.
+func (t *tree) add(name, p string) error {
+	info, err := t.root.Lstat(p)
 	switch {
+	case err != nil:
+		return gone(err)
+	case device(info) != t.device || len(p) > maxPath:
+		return nil
 	case info.Mode().IsRegular():
-		return w.Add(name, from)
-	case info.IsDir(), info.Mode()&fs.ModeSymlink != 0:
-		to := ""
-		if !info.IsDir() {
-			var err error
-			if to, err = os.Readlink(from); err != nil {
-				return err
-			}
-		}
-		h, err := tar.FileInfoHeader(info, to)
+		return t.regular(name, p)
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := t.root.Readlink(p)
 		if err != nil {
-			return err
+			return gone(err)
 		}
-		h.Name, h.Format = name, tar.FormatPAX
-		return w.tar.WriteHeader(h)
+		return t.header(name, to, info)
+	case info.IsDir():
+		return errors.Join(t.header(name, "", info), t.folder(name, p))
 	}
 	return nil
 }
 
-// gone drops the error of a file that is no longer there.
+func (t *tree) header(name, to string, info fs.FileInfo) error {
+	h, err := tar.FileInfoHeader(info, to)
+	if err != nil {
+		return err
+	}
+	h.Name, h.Format = name, tar.FormatPAX
+	return t.tar.WriteHeader(h)
+}
+
+// regular writes a file that was a regular one a moment ago. A pipe that has taken its place holds up nobody.
+func (t *tree) regular(name, p string) error {
+	f, err := t.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return gone(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || device(info) != t.device {
+		return err
+	}
+	return t.content(name, f)
+}
+
+func (t *tree) folder(name, p string) error {
+	d, err := t.root.OpenFile(p, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return gone(err)
+	}
+	names, err := d.Readdirnames(-1)
+	if err := errors.Join(err, d.Close()); err != nil {
+		return gone(err)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		if err := t.add(path.Join(name, n), filepath.Join(p, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone drops the error of a file that is no longer there, or is no longer what it was.
 func gone(err error) error {
-	if os.IsNotExist(err) {
-		return nil
+	for _, e := range []error{fs.ErrNotExist, syscall.ELOOP, syscall.ENOTDIR, syscall.ENXIO, syscall.EINVAL} {
+		if errors.Is(err, e) {
+			return nil
+		}
+	}
+	// A way that leads out of the folder now: [os.Root]'s own error, which has no name.
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		if _, machine := errors.AsType[syscall.Errno](at.Err); !machine {
+			return nil
+		}
 	}
 	return err
 }
