@@ -105,12 +105,11 @@ func (d dirs) prepare(bootID string) error {
 			return fmt.Errorf("state of lost containers: %w", err)
 		}
 	}
-	if err == nil && strings.TrimSpace(string(old)) != bootID {
+	marked := err == nil && strings.TrimSpace(string(old)) == bootID
+	if err == nil && !marked {
 		// containerd clears the working folders of tasks that are gone, but only where it finds what is in run.
-		for _, dir := range []string{d.tasks(), d.run} {
-			if err := os.RemoveAll(dir); err != nil {
-				return fmt.Errorf("runtime state of the previous boot: %w", err)
-			}
+		if err := errors.Join(os.RemoveAll(d.tasks()), emptyBut(d.run, mark)); err != nil {
+			return fmt.Errorf("runtime state of the previous boot: %w", err)
 		}
 	}
 	if err := os.MkdirAll(d.run, 0o711); err != nil { // as lock says
@@ -126,7 +125,33 @@ func (d dirs) prepare(bootID string) error {
 			return fmt.Errorf("short link to %s: %w", d.run, err)
 		}
 	}
-	return os.WriteFile(mark, []byte(bootID+"\n"), 0o600)
+	if marked {
+		return nil
+	}
+	return writeMark(mark, bootID)
+}
+
+// emptyBut removes what is in a folder, but for one file. The mark of the previous boot stays until nothing else of that boot is there, so
+// that a start which is cut off is made up for by the next.
+func emptyBut(dir, file string) error {
+	entries, err := os.ReadDir(dir)
+	errs := []error{err}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); path != file {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeMark writes which boot run is of, once for each boot, and in one step: half a mark would be taken for that of another boot, and
+// the state of running containers be thrown away.
+func writeMark(mark, bootID string) error {
+	next := mark + ".new"
+	if err := os.WriteFile(next, []byte(bootID+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, mark)
 }
 
 func (d dirs) makeLink() error {

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
 )
 
 func TestConfig(t *testing.T) {
@@ -82,6 +84,62 @@ func TestPrepareThrowsAwayFormerBoot(t *testing.T) {
 		if _, err := os.Stat(lasting); err != nil {
 			t.Errorf("boot %s: lasting state: %v", step.boot, err)
 		}
+	}
+}
+
+// RS-07: which boot the runtime's state is of is not written again while containers of that boot may run. A server that is killed while
+// it writes, or finds the disk full, would leave half of it, and the next start would take all state for that of another boot.
+func TestPrepareWritesMarkOnce(t *testing.T) {
+	d := dirsOf(filepath.Join(t.TempDir(), "d"))
+	d.link = ""
+	mark := filepath.Join(d.run, "boot-id")
+	if err := errors.Join(os.MkdirAll(d.run, 0o711), os.WriteFile(mark+".new", []byte("o"), 0o600)); err != nil { // of a start that was cut off
+		t.Fatal(err)
+	}
+	if err := d.prepare("one"); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Unix(1, 0)
+	if err := os.Chtimes(mark, before, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.prepare("one"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(mark); err != nil || !info.ModTime().Equal(before) {
+		t.Errorf("the mark was written again: %v, %v", info.ModTime(), err)
+	}
+}
+
+// RS-07: a start that is cut off, or fails, while it throws away a former boot's state is made up for by the next one.
+func TestPrepareIsRepeated(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("what is in the way is a mount point; it needs root")
+	}
+	d := dirsOf(filepath.Join(t.TempDir(), "d"))
+	d.link = ""
+	if err := d.prepare("one"); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(d.run, "state")
+	if err := os.Mkdir(state, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", state, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("no file system can be mounted here: %v", err)
+	}
+	err := d.prepare("two")
+	if uerr := unix.Unmount(state, unix.MNT_DETACH); uerr != nil {
+		t.Fatal(uerr)
+	}
+	if err == nil {
+		t.Fatal("a state that cannot be removed was passed over")
+	}
+	if err := d.prepare("two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(state); err == nil {
+		t.Error("the former boot's state is kept")
 	}
 }
 
