@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,12 +29,11 @@ const binary = "../../bin/.failpoints/wherry"
 func TestFailpoints(t *testing.T) {
 	world := newWorld(t)
 	seed, long, only := settings(t)
-	random := rand.New(rand.NewPCG(seed, 0))
 	begin := time.Now()
 	t.Run("first start", func(t *testing.T) {
 		tr := newTrial(t)
 		passed := tr.rehearseStart(world)
-		tr.faults = draw(passed, true, only, random)
+		tr.faults = draw(passed, true, only, seed)
 		t.Logf("%d places, %d deaths", len(passed), len(tr.faults))
 		tr.beBorn(world, begin.Add(long/6))
 	})
@@ -48,13 +46,17 @@ func TestFailpoints(t *testing.T) {
 		t.Cleanup(tr.close)
 		passed := tr.rehearse()
 		tell(t, passed)
-		tr.faults = draw(passed, true, only, random)
+		tr.faults = draw(passed, true, only, seed)
 		t.Logf("%d places, %d deaths", len(passed), len(tr.faults))
+		other := tr.bystand()
 		tr.suffer(begin.Add(long * 3 / 4))
+		other.unmoved()
 		tr.strict = false
-		tr.faults = draw(passed, false, only, random)
+		tr.faults = draw(passed, false, only, seed)
 		t.Logf("%d failures", len(tr.faults))
 		tr.suffer(begin.Add(long))
+		other.unmoved()
+		other.leave()
 	})
 }
 

@@ -58,9 +58,33 @@ func (tr *trial) live() {
 	l.do("copy", l.copied)
 	l.do("host port", l.reached)
 	l.do("ready still", l.ready)
+	l.leave()
+	l.judge()
+}
+
+// leave deletes the pod.
+func (l *life) leave() {
 	l.do("delete", l.deleted)
 	l.do("gone", l.gone)
 	l.do("nothing left", l.nothingLeft)
+}
+
+// bystand brings up a pod that is there through all lives.
+func (tr *trial) bystand() *life {
+	l := &life{trial: tr, name: "bystander", stage: tr.srv.NewStage(tr.t)}
+	l.want = l.shape()
+	for i := range l.want.Spec.Containers {
+		l.want.Spec.Containers[i].Ports = nil // the host port is for those that come and go
+	}
+	l.do("create the bystander", l.create)
+	l.do("the bystander is ready", l.ready)
+	return l
+}
+
+// unmoved checks that a bystander has noticed nothing: it is ready, and as long as only the server died, each container was started once.
+func (l *life) unmoved() {
+	l.faults = nil
+	l.do("the bystander is ready still", l.ready)
 	l.judge()
 }
 

@@ -3,8 +3,9 @@
 package failpoints
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -83,20 +84,49 @@ func (l ledger) done() (map[string]bool, error) {
 	return out, err
 }
 
-// draw makes the faults of one kind, deadly or not, in an order of fate's.
-func draw(passed map[string]int, deadly bool, only *regexp.Regexp, random *rand.Rand) []fault {
+// draw makes the faults of one kind, deadly or not, in an order of fate's: that of a seed is the same in every run, for all places that
+// both of them pass. What has once found something comes first.
+func draw(passed map[string]int, deadly bool, only *regexp.Regexp, seed uint64) []fault {
 	var out []fault
-	for _, place := range slices.Sorted(maps.Keys(passed)) {
+	rank := map[fault]uint64{}
+	for place := range passed {
 		for _, what := range faultsAt(place) {
 			f := fault{place, what, 0}
+			random := fate(seed, f.String())
 			if n := min(passed[place], 4); n > 1 {
 				f.skip = random.IntN(n)
 			}
 			if f.deadly() == deadly && only.MatchString(f.String()) {
 				out = append(out, f)
+				rank[f] = random.Uint64()
 			}
 		}
 	}
-	random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	slices.SortFunc(out, func(a, b fault) int {
+		return cmp.Or(cmp.Compare(found(a), found(b)), cmp.Compare(rank[a], rank[b]), cmp.Compare(a.String(), b.String()))
+	})
 	return out
+}
+
+// fate is what a seed has in store for a fault.
+func fate(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // a hash takes everything
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// found is 0 for faults that have once found something, and 1 for all others.
+func found(f fault) int {
+	if slices.Contains(findings(), f.String()) {
+		return 0
+	}
+	return 1
+}
+
+// findings are the faults that have once found something: every run begins with them.
+func findings() []string {
+	return []string{
+		"runtime.unmount:unix.Unmount=die",             // a purge was not repeated
+		"node/imageexec.removeTree:unix.Unmount=error", // the pod's volumes stayed mounted until the next start
+	}
 }
