@@ -28,8 +28,9 @@ import (
 // External is a containerd that somebody else runs, behind a socket that serves its own API beside the CRI: what the embedded one
 // gives to debugging, as far as it can be had from outside. It changes nothing in that containerd's settings.
 //
-// It sees to three kinds of calls of the CRI ([External.Intercept]): the start of a debug container, whose output it keeps as the
-// embedded one does; reopening such a container's log; and the question for the toolbox image, which it brings if need be.
+// It sees to some calls of the CRI ([External.Intercept]): the start of a debug container, whose output it keeps as the embedded one does;
+// reopening such a container's log; the question for the toolbox image, which it brings if need be; and status and removal of a container
+// that runs although the CRI takes it for ended.
 type External struct {
 	engine
 	log     *slog.Logger
@@ -146,6 +147,12 @@ func (e *External) Intercept(ctx context.Context, method string, req, reply any,
 			return err
 		}
 		return e.taps.ReopenLog(r.GetContainerId())
+	case *criapi.RemoveContainerRequest:
+		return e.remove(ctx, r.GetContainerId(), call)
+	case *criapi.ContainerStatusRequest:
+		if status, ok := reply.(*criapi.ContainerStatusResponse); ok {
+			return e.status(ctx, r.GetContainerId(), status, call)
+		}
 	case *criapi.ImageStatusRequest:
 		if status, ok := reply.(*criapi.ImageStatusResponse); ok && podspec.IsToolbox(r.GetImage().GetImage()) {
 			return e.toolbox.status(ctx, e.client, status, call)

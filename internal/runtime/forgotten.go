@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"golang.org/x/sys/unix"
+	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/cri"
+)
+
+// startFailed is containerd's word for a container that could not be started.
+const startFailed = "StartError"
+
+// endTime bounds how long the end of a process that the CRI knows nothing of is waited for.
+const endTime = 10 * time.Second
+
+// remove removes a container. containerd 1.6, asked to start one by somebody who is killed meanwhile, may say that it could not be started
+// although it runs; then it does not remove it either, ever. So what runs of one that cannot be removed is ended.
+func (e *External) remove(ctx context.Context, id string, call func() error) error {
+	err := call()
+	if err == nil || cri.NotFound(err) || cri.Unavailable(err) || cri.Cancelled(err) {
+		return err
+	}
+	ended, endErr := e.end(ctx, id)
+	switch {
+	case endErr != nil:
+		return fmt.Errorf("%w; its process, if it has one, could not be ended through containerd's own API: %s", err, cri.Message(endErr))
+	case !ended:
+		return err
+	}
+	e.log.Info("ended a container's process of which the container runtime's CRI knew nothing", "container", id, "why", cri.Message(err))
+	return call()
+}
+
+// status asks for a container's status. One that could not be started does not run when that is reported, so that it is safe to start
+// another in its place (RS-07).
+func (e *External) status(ctx context.Context, id string, reply *criapi.ContainerStatusResponse, call func() error) error {
+	if err := call(); err != nil {
+		return err
+	}
+	s := reply.GetStatus()
+	if s.GetState() != criapi.ContainerState_CONTAINER_EXITED || s.GetReason() != startFailed {
+		return nil
+	}
+	ended, err := e.end(ctx, id)
+	if err != nil {
+		return fmt.Errorf("container %s could not be started, but whether it runs is not known: %s", id, cri.Message(err))
+	}
+	if ended {
+		e.log.Info("ended a container's process: the container runtime's CRI says that it could not be started", "container", id)
+	}
+	return nil
+}
+
+// end kills what runs in a container and removes its task, and tells whether there was one. What the CRI knows does not matter.
+func (e *External) end(ctx context.Context, id string) (bool, error) {
+	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(ctx, Namespace), endTime)
+	defer cancel()
+	return endTask(ctx, e.client.TaskService(), id)
+}
+
+// endTask is end, for a context with containerd's namespace.
+func endTask(ctx context.Context, c tasks.TasksClient, id string) (bool, error) {
+	if _, err := c.Get(ctx, &tasks.GetRequest{ContainerID: id}); cri.NotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	_, err := c.Kill(ctx, &tasks.KillRequest{ContainerID: id, Signal: uint32(unix.SIGKILL), All: true})
+	if err != nil && !cri.NotFound(err) { // its process has ended: the task is there still
+		return true, err
+	}
+	if _, err := c.Wait(ctx, &tasks.WaitRequest{ContainerID: id}); err != nil && !cri.NotFound(err) {
+		return true, err
+	}
+	if _, err := c.Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id}); err != nil && !cri.NotFound(err) {
+		return true, err
+	}
+	return true, nil
+}
