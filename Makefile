@@ -109,6 +109,7 @@ test-unit: helpers ## Unit and simulation tests
 	go test $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
 	go test -p 1 $(SERVERS:%=./%)
 	cd toolbox && go test ./...
+	cd test/agree && go test ./...
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
@@ -162,6 +163,7 @@ lint: vet fmt-check staticcheck ## All static checks
 vet: helpers ## go vet
 	go vet ./...
 	cd toolbox && go vet ./...
+	cd test/agree && go vet ./...
 
 .PHONY: fmt-check
 fmt-check: ## gofmt would change nothing
@@ -191,6 +193,7 @@ verify: bin/wherry ## Generated files are those that generate would make
 
 .PHONY: deps
 deps: bin/wherry ## Write docs/dependencies.txt: what the binary holds and how large it is
+	cd test/agree && go mod tidy
 	go run ./tools/deps -o docs/dependencies.txt -binary bin/wherry
 
 ##@ Help

@@ -11,9 +11,11 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-func goMod(t *testing.T) *modfile.File {
+func goMod(t *testing.T) *modfile.File { return modFile(t, "go.mod") }
+
+func modFile(t *testing.T, name string) *modfile.File {
 	t.Helper()
-	path := filepath.Join(root, "go.mod")
+	path := filepath.Join(root, name)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +45,27 @@ func TestKubernetesModulesAreOfOneVersion(t *testing.T) {
 	for _, r := range m.Require {
 		if strings.HasPrefix(r.Mod.Path, "k8s.io/") && !ownVersions[r.Mod.Path] && r.Mod.Version != want {
 			t.Errorf("%s is at %s, k8s.io/api at %s: hold them together", r.Mod.Path, r.Mod.Version, want)
+		}
+	}
+}
+
+// What our rules are compared with is the release whose modules we use.
+func TestRulesAreComparedWithTheSameVersion(t *testing.T) {
+	want := ""
+	for _, r := range goMod(t).Require {
+		if r.Mod.Path == "k8s.io/api" {
+			want = r.Mod.Version
+		}
+	}
+	m := modFile(t, "test/agree/go.mod")
+	for _, r := range m.Require {
+		if r.Mod.Path == "k8s.io/kubernetes" && strings.TrimPrefix(r.Mod.Version, "v1") != strings.TrimPrefix(want, "v0") {
+			t.Errorf("test/agree compares with Kubernetes %s; the k8s.io modules are at %s", r.Mod.Version, want)
+		}
+	}
+	for _, r := range m.Replace {
+		if strings.HasPrefix(r.Old.Path, "k8s.io/") && r.New.Version != want {
+			t.Errorf("test/agree/go.mod replaces %s by %s; the k8s.io modules are at %s", r.Old.Path, r.New.Version, want)
 		}
 	}
 }
