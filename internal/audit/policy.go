@@ -129,7 +129,7 @@ func child(n *yaml.Node, name string) (key, value *yaml.Node) {
 			}
 		}
 	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i < len(n.Content) {
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.Content) {
 			return n.Content[i], n.Content[i]
 		}
 	}

@@ -99,6 +99,9 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 			return fmt.Errorf("%s is not a docker config, and was left as it is: %w", l.Path, err)
 		}
 	}
+	if config == nil { // the file is the word null
+		config = map[string]json.RawMessage{}
+	}
 	if auths == nil { // "auths": null
 		auths = map[string]json.RawMessage{}
 	}

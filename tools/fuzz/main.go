@@ -47,6 +47,7 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	if err := f.prepare(ctx); err != nil {
 		return err
 	}
+	defer func() { _ = os.RemoveAll(f.temporary) }() // those that were killed leave something
 	reports := f.together(ctx, packages)
 	var failed []string
 	for _, r := range reports {

@@ -26,7 +26,9 @@ type fuzzer struct {
 
 	corpus string // folder of the inputs that widen the coverage, absolute; "" is Go's own
 	built  time.Time
-	lines  sync.Mutex // held while something is printed
+
+	temporary string     // folder for the targets' files
+	lines     sync.Mutex // held while something is printed
 }
 
 // report is what came of a target.
@@ -65,7 +67,14 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 	if err := os.RemoveAll(f.binaries); err != nil {
 		return err
 	}
-	return os.MkdirAll(f.binaries, 0o755)
+	if err := os.MkdirAll(f.binaries, 0o755); err != nil {
+		return err
+	}
+	const memory = "/dev/shm" // most of a target's time would go by with waiting for a disk
+	if f.temporary, err = os.MkdirTemp(memory, "fuzz-"); err != nil {
+		f.temporary, err = os.MkdirTemp("", "fuzz-")
+	}
+	return err
 }
 
 // together runs the targets of packages, several at a time, each as soon as it is built.
@@ -165,6 +174,7 @@ func (f *fuzzer) execute(ctx context.Context, r report, limit time.Duration, arg
 	defer cancel()
 	cmd := exec.CommandContext(within, r.binary, args...)
 	cmd.Dir = r.target.folder
+	cmd.Env = append(os.Environ(), "TMPDIR="+f.temporary)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -159,12 +161,17 @@ func fingerprint(bridge string) (string, error) {
 	return out.String(), nil
 }
 
+// attributes reads the attributes of a message. The library goes beyond the end of those whose last one is not filled up to a whole word.
+func attributes(b []byte) ([]syscall.NetlinkRouteAttr, error) {
+	return nl.ParseRouteAttr(append(slices.Clip(b), make([]byte, -len(b)&3)...))
+}
+
 // ofTable says whether a message of nftables is about our table, or something in it.
 func ofTable(m []byte, bridge string) bool {
 	if len(m) < nl.SizeofNfgenmsg {
 		return false
 	}
-	attrs, err := nl.ParseRouteAttr(m[nl.SizeofNfgenmsg:])
+	attrs, err := attributes(m[nl.SizeofNfgenmsg:])
 	if err != nil {
 		return false
 	}

@@ -70,7 +70,7 @@ func mattersRoute(m syscall.NetlinkMessage, bridge string) bool {
 		if len(m.Data) < unix.SizeofIfInfomsg {
 			return false
 		}
-		attrs, err := nl.ParseRouteAttr(m.Data[unix.SizeofIfInfomsg:])
+		attrs, err := attributes(m.Data[unix.SizeofIfInfomsg:])
 		if err != nil {
 			return true
 		}
