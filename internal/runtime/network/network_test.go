@@ -377,16 +377,12 @@ func TestSetupRefuses(t *testing.T) {
 		{"a device that is no bridge", Config{"lo", []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, t.TempDir()}, "not a bridge"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			defer func() {
-				tab, err := openTable(tc.c.Bridge)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer tab.close()
-				_ = tab.remove()
-			}()
 			if err := Setup(tc.c); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if rules, err := fingerprint(tc.c.Bridge); err != nil || rules != "" {
+				t.Errorf("rules are left: %q, %v", rules, err)
+				_ = Teardown(tc.c)
 			}
 		})
 	}

@@ -13,6 +13,12 @@ func CarryOutside(bridge string, s Services) (ownRoutes []netip.Prefix, err erro
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
+	switch link, err := existing(bridge); {
+	case err != nil:
+		return nil, err
+	case link != nil && link.Type() != "bridge" && link.Type() != "openvswitch":
+		return nil, notABridge(link) // rules on the machine's own device would cut it off
+	}
 	if s.API.IsValid() && s.Server.Addr().IsLoopback() {
 		// Before what route_localnet opens: what else listens on loopback stays out of the pods' reach.
 		t, err := openTable(bridge)
