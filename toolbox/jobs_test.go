@@ -61,7 +61,7 @@ func TestShellScripts(t *testing.T) {
 		"by a variable":              {`exec 7>f; fd=7; echo x >&$fd; cat f; echo both >&g; cat g; echo over >|g; cat g`, "x\nboth\nover\n", 0},
 
 		"read -t":              {`(sleep 60 & echo $! >p; wait) 2>/dev/null | { read -t 0.05 x; echo $?; until test -s p; do :; done; kill $(cat p); }`, "142\n", 0},
-		"read -n, -N, -d":      {`read -n 2 a <<<abcd; echo $a; read -d : a b <<<'1 2 3:4'; echo "$a|$b"; printf 'x\ny' >f; read -N 3 a <f; echo "$a"; printf 'a\000b\000' >g; while read -d '' w; do echo $w; done <g`, "ab\n1|2 3\nx\ny\na\nb\n", 0},
+		"read -n, -N, -d":      {`read -n 2 a <<<abcd; echo $a; read -d : a b <<<'1 2 3:4'; echo "$a|$b"; printf 'x\ny' >f; read -N 3 a <f; echo "$a"; printf 'a\000b\000' >g; while read -d '' w; do echo $w; done <g`, "ab\n1\\|2 3\nx\ny\na\nb\n", 0},
 		"read at the end":      {`read -t 60 a </dev/null; echo $?; read -t 60 a <<<' yes '; echo "$?$a"; read -t 0 </dev/null; echo $?; read -q`, "1\n0yes\n0\nread: unknown flag -q: .*\n", 2},
 		"history is a command": {`history; echo $?`, "0\n", 0},
 	} {
@@ -70,7 +70,7 @@ func TestShellScripts(t *testing.T) {
 			cmd := command(t, dir, "sh", "-c", c.line)
 			cmd.Stdin = strings.NewReader("in\n")
 			out, _ := cmd.CombinedOutput()
-			if !regexp.MustCompile(`(?s)^`+c.want+`$`).Match(out) || cmd.ProcessState.ExitCode() != c.code {
+			if !whole(c.want).Match(out) || cmd.ProcessState.ExitCode() != c.code {
 				t.Errorf("%s\n got %q, code %d\nwant %q, code %d", c.line, out, cmd.ProcessState.ExitCode(), c.want, c.code)
 			}
 		})
@@ -170,3 +170,6 @@ func (k *talk) busy() {
 		}
 	}
 }
+
+// whole matches all of an output.
+func whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:` + pattern + `)$`) }

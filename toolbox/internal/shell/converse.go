@@ -89,7 +89,7 @@ func (s *session) ask(ed *editor) (string, error) {
 
 // line runs what was typed; ended says that the shell is to end.
 func (s *session) line(text string, ed *editor) (last error, ended bool) {
-	file, err := parse(text, "sh")
+	file, err := s.rewriter.parse(text, "sh")
 	if err != nil {
 		fmt.Fprintln(s.err, err)
 		s.setStatus(2)
@@ -119,7 +119,6 @@ func (s *session) line(text string, ed *editor) (last error, ended bool) {
 
 // cut is the status of a line that Ctrl-C or Ctrl-Z ended.
 func (s *session) cut() error {
-	s.files.unwind()
 	status := uint8(130)
 	if s.jobs.suspended() {
 		status = 128 + uint8(unix.SIGTSTP)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
@@ -21,46 +20,39 @@ import (
 // descriptorDir is where the shell's descriptors are files.
 const descriptorDir = "/dev/fd/"
 
-// descriptors are the shell's files from 3 on; the interpreter knows the first three only.
-type descriptors struct {
-	mu    sync.Mutex
-	open  map[int]*os.File
-	saved map[int][]*os.File // those that a command's own redirections hide
-	marks []map[int]int      // how many of each were hidden when a command began that may end without giving them back
-}
-
 // inherited takes over what this process was started with. What Go's runtime opened for itself is closed in programs.
 func inherited() *descriptors {
-	d := &descriptors{open: map[int]*os.File{}, saved: map[int][]*os.File{}}
+	d := newDescriptors()
 	for n := 3; n < 16; n++ {
 		if flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
 			unix.CloseOnExec(n)
-			d.open[n] = os.NewFile(uintptr(n), descriptorDir+strconv.Itoa(n))
+			d.tables[""].open[n] = os.NewFile(uintptr(n), descriptorDir+strconv.Itoa(n))
 		}
 	}
 	return d
 }
 
 // extra is what programs get.
-func (d *descriptors) extra() []*os.File {
+func (d *descriptors) extra(hc interp.HandlerContext) []*os.File {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	open := d.of(hc).open
 	last := 2
-	for n := range d.open {
+	for n := range open {
 		last = max(last, n)
 	}
 	out := make([]*os.File, last-2)
-	for n, f := range d.open {
+	for n, f := range open {
 		out[n-3] = f
 	}
 	return out
 }
 
 // handOver makes this process's own descriptors those of the shell, for a program that replaces it.
-func (d *descriptors) handOver() {
+func (d *descriptors) handOver(hc interp.HandlerContext) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for n, f := range d.open {
+	for n, f := range d.of(hc).open {
 		if int(f.Fd()) != n {
 			_ = unix.Dup3(int(f.Fd()), n, 0)
 		} else {
@@ -69,96 +61,35 @@ func (d *descriptors) handOver() {
 	}
 }
 
-// do is the call that a redirection was made of: set, push or pop, a number, and what to open; or mark or unwind, which stand around a
-// command.
-func (d *descriptors) do(hc interp.HandlerContext, args []string) int {
-	n, err := strconv.Atoi(args[1])
-	if err != nil || n > 255 {
-		fmt.Fprintf(hc.Stderr, "sh: descriptor %s: at most 255 is known here\n", args[1])
-		return 1
-	}
-	switch args[0] {
-	case "mark", "unwind":
-		d.mark(args[0] == "unwind")
-		return hc.LastExitStatus
-	case "pop":
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if hidden := d.saved[n]; len(hidden) > 0 {
-			d.put(n, hidden[len(hidden)-1])
-			d.saved[n] = hidden[:len(hidden)-1]
-		}
-		return hc.LastExitStatus
-	}
-	file, err := d.file(hc, args[2], args[3])
-	if err != nil {
+// set is the call that a redirection of exec was made of: a number, the operator and what to open.
+func (d *descriptors) set(ctx context.Context, args []string) int {
+	hc := interp.HandlerCtx(ctx)
+	n, file, err := d.opened(ctx, args[0], args[1], args[2])
+	if ctx.Err() != nil {
+		return 130
+	} else if err != nil {
 		fmt.Fprintf(hc.Stderr, "sh: %v\n", err)
 		return 1
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if args[0] == "push" {
-		d.saved[n] = append(d.saved[n], d.open[n])
-		delete(d.open, n)
-	}
-	d.put(n, file)
+	d.of(hc).put(n, file)
 	return 0
 }
 
-// mark notes what is hidden now; with back it gives back what was hidden since the last mark.
-func (d *descriptors) mark(back bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !back {
-		now := map[int]int{}
-		for n, hidden := range d.saved {
-			now[n] = len(hidden)
-		}
-		d.marks = append(d.marks, now)
-		return
+// opened is the number and the file of a redirection.
+func (d *descriptors) opened(ctx context.Context, number, op, word string) (int, *os.File, error) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n > 255 {
+		return 0, nil, fmt.Errorf("descriptor %s: at most 255 is known here", number)
 	}
-	if len(d.marks) == 0 {
-		return
-	}
-	then := d.marks[len(d.marks)-1]
-	d.marks = d.marks[:len(d.marks)-1]
-	for n, hidden := range d.saved {
-		for len(hidden) > then[n] {
-			d.put(n, hidden[len(hidden)-1])
-			hidden = hidden[:len(hidden)-1]
-		}
-		d.saved[n] = hidden
-	}
-}
-
-// unwind gives back what redirections hide whose commands will not: Ctrl-C has ended the line they were in.
-func (d *descriptors) unwind() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for n, hidden := range d.saved {
-		for i := len(hidden) - 1; i >= 0; i-- {
-			d.put(n, hidden[i])
-		}
-		delete(d.saved, n)
-	}
-	d.marks = nil
-}
-
-func (d *descriptors) put(n int, f *os.File) {
-	if old := d.open[n]; old != nil {
-		old.Close()
-	}
-	if delete(d.open, n); f != nil {
-		d.open[n] = f
-	}
+	file, err := d.file(ctx, op, word)
+	return n, file, err
 }
 
 // file opens what a redirection names; nil is a closed one.
-func (d *descriptors) file(hc interp.HandlerContext, op, word string) (*os.File, error) {
-	path := word
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(hc.Dir, path)
-	}
+func (d *descriptors) file(ctx context.Context, op, word string) (*os.File, error) {
+	hc := interp.HandlerCtx(ctx)
 	switch op {
 	case "<&", ">&":
 		if word == "-" {
@@ -166,13 +97,13 @@ func (d *descriptors) file(hc interp.HandlerContext, op, word string) (*os.File,
 		}
 		return d.duplicate(hc, word)
 	case "<":
-		return os.Open(path)
+		return openFile(ctx, word, os.O_RDONLY, 0)
 	case ">", ">|":
-		return os.Create(path)
+		return openFile(ctx, word, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	case ">>":
-		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+		return openFile(ctx, word, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	case "<>":
-		return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		return openFile(ctx, word, os.O_RDWR|os.O_CREATE, 0o666)
 	case "<<<":
 		fd, err := unix.MemfdCreate("here", unix.MFD_CLOEXEC)
 		if err != nil {
@@ -197,17 +128,22 @@ func (d *descriptors) duplicate(hc interp.HandlerContext, word string) (*os.File
 	case 0:
 		f, _ = hc.Stdin.(*os.File)
 	case 1:
-		f, _ = hc.Stdout.(*os.File)
+		f = fileOf(hc.Stdout)
 	case 2:
-		f, _ = hc.Stderr.(*os.File)
+		f = fileOf(hc.Stderr)
 	default:
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		f = d.open[n]
+		f = d.of(hc).open[n]
 	}
 	if f == nil {
 		return nil, fmt.Errorf("descriptor %d is not open", n)
 	}
+	return again(f)
+}
+
+// again opens a file's descriptor a second time.
+func again(f *os.File) (*os.File, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -224,6 +160,9 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 	if flag == os.O_RDONLY && s.sourcing.CompareAndSwap(true, false) {
 		return s.sourced(ctx, path)
 	}
+	if strings.Contains(path, mark) {
+		return s.files.begin(ctx, path)
+	}
 	if word, ok := strings.CutPrefix(path, descriptorDir); ok {
 		f, err := s.files.duplicate(interp.HandlerCtx(ctx), word)
 		if err != nil {
@@ -231,7 +170,48 @@ func (s *session) opener(ctx context.Context, path string, flag int, perm os.Fil
 		}
 		return f, nil
 	}
-	return interp.DefaultOpenHandler()(ctx, path, flag, perm)
+	f, err := openFile(ctx, path, flag, perm)
+	if err != nil {
+		return nil, err // and no nil of the file's type
+	}
+	return f, nil
+}
+
+// openFile opens a file as the interpreter does, but gives up with the line that it is for: a named pipe waits for its other side.
+func openFile(ctx context.Context, path string, flag int, perm os.FileMode) (*os.File, error) {
+	full := path
+	if full == "" {
+		return nil, &os.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(interp.HandlerCtx(ctx).Dir, full)
+	}
+	info, err := os.Stat(full)
+	if err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return os.OpenFile(full, flag, perm)
+	}
+	type result struct {
+		f   *os.File
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := os.OpenFile(full, flag, perm)
+		opened <- result{f, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.f, r.err
+	case <-ctx.Done():
+	}
+	// Whoever opens both sides lets everybody else in, who finds nobody then.
+	if both, err := os.OpenFile(full, os.O_RDWR|unix.O_NONBLOCK, 0); err == nil {
+		defer both.Close()
+		if r := <-opened; r.err == nil {
+			r.f.Close()
+		}
+	}
+	return nil, ctx.Err()
 }
 
 // sourced is a script that source reads, rewritten.
@@ -243,7 +223,7 @@ func (s *session) sourced(ctx context.Context, path string) (io.ReadWriteCloser,
 	if err != nil {
 		return nil, err
 	}
-	if source, err := rewritten(string(data)); err == nil {
+	if source, err := s.rewriter.rewritten(string(data)); err == nil {
 		data = []byte(source) // otherwise the interpreter says what is wrong with it
 	}
 	return script{strings.NewReader(string(data))}, nil

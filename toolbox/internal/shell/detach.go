@@ -52,8 +52,8 @@ func (s *session) detach(ctx context.Context, hc interp.HandlerContext, args []s
 		return []string{"false"}
 	}
 	short := oneLine(source)
-	extra := s.files.extra()
-	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr, ExtraFiles: append(extra, script)}
+	extra := s.files.extra(hc)
+	cmd := &exec.Cmd{Path: self, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: plain(hc.Stdout), Stderr: plain(hc.Stderr), ExtraFiles: append(extra, script)}
 	cmd.Args = append([]string{"sh", detached, short, strconv.Itoa(3 + len(extra))}, params...)
 	if s.jobs.tty == nil {
 		cmd.Stdin = nil // a script's input is the script's
@@ -113,7 +113,7 @@ func oneLine(source string) string {
 func (s *session) preamble(hc interp.HandlerContext) string {
 	var b strings.Builder
 	for name, v := range hc.Env.Each {
-		if v.Exported && v.Kind == expand.String || !v.IsSet() || !syntax.ValidName(name) || slices.Contains([]string{"UID", "EUID", "GID", "PWD"}, name) {
+		if v.Exported && v.Kind == expand.String || !v.IsSet() || !syntax.ValidName(name) || slices.Contains([]string{"UID", "EUID", "GID", "PWD", tableName}, name) {
 			continue
 		}
 		switch v.Kind {
@@ -160,19 +160,19 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 	if group, err := unix.Getpgid(os.Getppid()); err == nil && group == unix.Getpgrp() {
 		signal.Ignore(unix.SIGINT, unix.SIGQUIT) // Ctrl-C is not for what runs beside, and without job control it would get it
 	}
-	file, err := parse(parts[2], "sh")
+	file, err := s.rewriter.parse(parts[2], "sh")
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
 	if call := alone(file); call != nil {
 		call.Args = append([]*syntax.Word{literal(inner + "alone")}, call.Args...)
 	}
-	before, err := parse(parts[1], "sh")
+	before, err := s.rewriter.parse(parts[1], "sh")
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
 	if options := strings.Trim(parts[0], "is"); options != "" { // interactive and standard input are not handed on
-		set, err := parse("set -"+options, "sh")
+		set, err := s.rewriter.parse("set -"+options, "sh")
 		if err != nil {
 			return applet.Fail(2, "%w", err)
 		}
@@ -213,7 +213,7 @@ func (s *session) become(ctx context.Context, hc interp.HandlerContext, args []s
 		return s.missing(hc, args[0])
 	}
 	var files [3]int
-	for i, stream := range []any{hc.Stdin, hc.Stdout, hc.Stderr} {
+	for i, stream := range []any{hc.Stdin, plain(hc.Stdout), plain(hc.Stderr)} {
 		f, ok := stream.(*os.File)
 		fd := -1
 		if ok && f != nil {
@@ -236,6 +236,6 @@ func (s *session) become(ctx context.Context, hc interp.HandlerContext, args []s
 			return s.unstartable(ctx, hc, path, args, err)
 		}
 	}
-	s.files.handOver()
+	s.files.handOver(hc)
 	return s.unstartable(ctx, hc, path, args, syscall.Exec(path, args, environment(hc.Env)))
 }

@@ -31,8 +31,9 @@ func (s *session) exec(ctx context.Context, args []string) error {
 	if !ok {
 		return s.missing(hc, args[0])
 	}
-	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr}
-	cmd.ExtraFiles = s.files.extra()
+	cmd := &exec.Cmd{Path: path, Args: args, Env: environment(hc.Env), Dir: hc.Dir, Stdin: hc.Stdin}
+	cmd.Stdout, cmd.Stderr = plain(hc.Stdout), plain(hc.Stderr)
+	cmd.ExtraFiles = s.files.extra(hc)
 	_, p, err := s.jobs.start(ctx, cmd, "")
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err

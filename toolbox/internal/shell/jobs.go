@@ -122,6 +122,19 @@ func (j *jobs) interrupt() {
 	}
 }
 
+// strike ends the line, a program of which died of Ctrl-C. What the line started about then may have come too late to be sent it.
+func (j *jobs) strike(b *job) {
+	if j.cancel == nil {
+		return
+	}
+	j.cancel()
+	for _, p := range b.procs {
+		if p.state == running && time.Since(j.running[p.pid]) < time.Second {
+			_ = unix.Kill(p.pid, unix.SIGINT)
+		}
+	}
+}
+
 // stop ends the line that is run: a program of it died of Ctrl-C.
 func (j *jobs) stop() {
 	j.mu.Lock()
@@ -265,6 +278,9 @@ func (j *jobs) settle(b *job, p *process) {
 			_ = unix.Kill(p.pid, unix.SIGCONT)
 			return
 		}
+	}
+	if p.state == ended && p.status.Signaled() && p.status.Signal() == unix.SIGINT {
+		j.strike(b)
 	}
 	now := b.state()
 	if now == running {

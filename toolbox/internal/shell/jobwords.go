@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -41,14 +40,10 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 	case "history":
 		code = s.showHistory(hc, args)
 	case "descriptor":
-		code = s.files.do(hc, args)
+		code = s.files.set(ctx, args)
 	case "status": // one given, or that of the command before it
 		if code = hc.LastExitStatus; len(args) > 0 {
 			code, _ = strconv.Atoi(args[0]) // written by the shell itself
-		}
-	case "copy":
-		if _, err := io.Copy(hc.Stdout, hc.Stdin); err != nil {
-			code = 1
 		}
 	case "become":
 		return s.become(ctx, hc, args)

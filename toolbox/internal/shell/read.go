@@ -3,10 +3,12 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +100,7 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 		fmt.Fprintf(hc.Stderr, "read: %v\n", err)
 		return []string{"eval", inner + "status 2"}
 	}
-	if !special {
+	if !special && s.interactive == nil { // which Ctrl-C does not end while it waits for a terminal
 		return append([]string{"read"}, args...)
 	}
 	in, _ := hc.Stdin.(*os.File)
@@ -127,7 +129,7 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 	if r.whole {
 		r.pass = append(r.pass, "-r")
 	}
-	return []string{"eval", fmt.Sprintf("read %s %s <<< %s; "+inner+"status %d", strings.Join(r.pass, " "), quote(r.names), quote([]string{data}), code)}
+	return []string{"eval", fmt.Sprintf("builtin read %s %s <<< %s; "+inner+"status %d", strings.Join(r.pass, " "), quote(r.names), quote([]string{data}), code)}
 }
 
 // line reads until there is enough. Code 1 is the end of the input, 142 that of the time.
@@ -161,12 +163,24 @@ func (r *reading) line(ctx context.Context, in *os.File) (string, int) {
 			return string(data), 1
 		}
 		if b[0] == r.end && !r.whole {
+			if r.goesOn(data) {
+				data = data[:len(data)-1]
+				continue
+			}
 			return string(data), 0
 		}
 		if data = append(data, b[0]); len(data) == r.count {
 			return string(data), 0
 		}
 	}
+}
+
+// goesOn tells whether a line is continued by the next one: a backslash stands before its end.
+func (r *reading) goesOn(line []byte) bool {
+	if r.end != '\n' || slices.Contains(r.pass, "-r") {
+		return false
+	}
+	return (len(line)-len(bytes.TrimRight(line, `\`)))%2 == 1
 }
 
 // modes makes a terminal give single bytes, or not show them, where that is asked for.

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,22 +27,28 @@ func stand(n *syntax.ParamExp) string {
 	return map[string]string{"!": lastBackground, "$": shellID, "0": shellName}[n.Param.Value]
 }
 
+// rewriter prepares programs for the interpreter.
+type rewriter struct {
+	scoped bool // some program used descriptors from 3 on: subshells get tables of their own
+	last   int  // the number of the pipeline that was rewritten last
+}
+
 // parse reads source and rewrites what the interpreter does in another way than a shell with processes:
 //
 //   - a command with & becomes a call that starts a process for it, so that $! is a process id;
-//   - descriptors from 3 on become calls that open and close them, and files under /dev/fd, which open knows;
-//   - a substitution whose output becomes such a descriptor, as in $(COMMAND 3>&1 1>&2 2>&3), gets a pipe to write to, for there it is no file.
-func parse(source, name string) (*syntax.File, error) {
+//   - redirections of descriptors from 3 on become ones that [session.opener] knows by a mark, and files under /dev/fd;
+//   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end.
+func (w *rewriter) parse(source, name string) (*syntax.File, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
 	if err == nil {
-		rewrite(file)
+		w.rewrite(file)
 	}
 	return file, err
 }
 
 // rewritten is source for those of the interpreter's commands that read it themselves.
-func rewritten(source string) (string, error) {
-	file, err := parse(source, "")
+func (w *rewriter) rewritten(source string) (string, error) {
+	file, err := w.parse(source, "")
 	if err != nil {
 		return "", err
 	}
@@ -54,19 +61,21 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 	return b.String()
 }
 
-func rewrite(n syntax.Node) {
+func (w *rewriter) rewrite(n syntax.Node) {
+	w.scoped = w.scoped || opensHigh(n)
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			if duplicatesOutput(n.Stmts) {
-				throughPipe(n)
-			}
+			n.Stmts = w.apart(n.Stmts)
+		case *syntax.ProcSubst:
+			n.Stmts = w.apart(n.Stmts)
 		case *syntax.Stmt:
 			if n.Background {
 				detach(n)
 				return true
 			}
 			describeFiles(n)
+			w.divide(n)
 		case *syntax.ParamExp:
 			if name := stand(n); name != "" {
 				n.Param.Value, n.Short = name, false
@@ -74,49 +83,6 @@ func rewrite(n syntax.Node) {
 		}
 		return true
 	})
-}
-
-// duplicatesOutput tells whether commands of a substitution make a high descriptor of its output, or of one that only they know the number of.
-func duplicatesOutput(list []*syntax.Stmt) (found bool) {
-	for _, st := range list {
-		syntax.Walk(st, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.CmdSubst:
-				return false // has an output of its own
-			case *syntax.Stmt:
-				return !onlyFiles(n) // what exec opens stays open, and a pipe that does has no end
-			case *syntax.Redirect:
-				if n.N != nil && high(n.N.Value) && n.Op == syntax.DplOut && (n.Word.Lit() == "1" || n.Word.Lit() == "") {
-					found = true
-				}
-			}
-			return true
-		})
-	}
-	return found
-}
-
-// piped is a substitution that goes through a pipe, for the command in it. It ends with that command's exit code, as pipefail does it, which
-// the command itself sees only if it was set before. However the command ends, descriptors that hold the pipe open do too.
-const piped = `[[ -o pipefail ]] && _pipefail=1 || _pipefail=
-set -o pipefail
-{ [[ -n $_pipefail ]] || set +o pipefail; ` + inner + `descriptor mark 3; (COMMAND) && ` + inner + `descriptor unwind 3 || ` + inner + `descriptor unwind 3; } | ` + inner + `copy`
-
-// throughPipe gives the commands of a substitution a pipe for their output.
-func throughPipe(n *syntax.CmdSubst) {
-	file, err := syntax.NewParser().Parse(strings.NewReader(piped), "")
-	if err != nil {
-		return // it is written above
-	}
-	last := file.Stmts[len(file.Stmts)-1].Cmd.(*syntax.BinaryCmd)
-	syntax.Walk(last.X, func(inside syntax.Node) bool {
-		if sub, ok := inside.(*syntax.Subshell); ok {
-			sub.Stmts = n.Stmts
-			return false
-		}
-		return true
-	})
-	n.Stmts = file.Stmts
 }
 
 // detach makes a call of a statement with &: its source, the options and the parameters are the call's arguments.
@@ -167,23 +133,24 @@ func high(text string) bool {
 
 // describeFiles rewrites a statement's redirections of descriptors from 3 on, in their order.
 func describeFiles(st *syntax.Stmt) {
-	for i, r := range st.Redirs {
-		if r.N == nil || !high(r.N.Value) || r.Hdoc != nil {
+	if slices.ContainsFunc(st.Redirs, isHigh) && onlyFiles(st) {
+		permanent(st, st.Cmd.(*syntax.CallExpr))
+		return
+	}
+	for _, r := range st.Redirs {
+		if !isHigh(r) {
 			redirect(r)
 			continue
 		}
-		if onlyFiles(st) {
-			permanent(st, st.Cmd.(*syntax.CallExpr))
-			return
-		}
-		// { open 3 FILE && { COMMAND; close 3; } }, with what stands before it around and what stands behind it inside
-		within := &syntax.Stmt{Cmd: st.Cmd, Redirs: st.Redirs[i+1:]}
-		block := &syntax.Block{Stmts: []*syntax.Stmt{within, descriptorCall("pop", r)}}
-		st.Cmd = &syntax.Block{Stmts: []*syntax.Stmt{{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: descriptorCall("push", r), Y: &syntax.Stmt{Cmd: block}}}}}
-		st.Redirs = st.Redirs[:i:i]
-		return
+		// What is opened stands first, for the sake of ~, and may be more than one part.
+		how := &syntax.SglQuoted{Value: marked("push", r.N.Value, r.Op.String())}
+		r.Word = &syntax.Word{Parts: append(slices.Clone(r.Word.Parts), how)}
+		r.N, r.Op = nil, syntax.AppOut
 	}
 }
+
+// isHigh tells whether a redirection is of a descriptor that the interpreter does not know.
+func isHigh(r *syntax.Redirect) bool { return r.N != nil && high(r.N.Value) && r.Hdoc == nil }
 
 // onlyFiles tells whether a statement is exec without a program.
 func onlyFiles(st *syntax.Stmt) bool {
@@ -195,8 +162,8 @@ func onlyFiles(st *syntax.Stmt) bool {
 func permanent(st *syntax.Stmt, call *syntax.CallExpr) {
 	var list []*syntax.Stmt
 	for _, r := range st.Redirs {
-		if r.N != nil && high(r.N.Value) && r.Hdoc == nil {
-			list = append(list, descriptorCall("set", r))
+		if isHigh(r) {
+			list = append(list, descriptorCall(r))
 			continue
 		}
 		redirect(r)
@@ -205,11 +172,8 @@ func permanent(st *syntax.Stmt, call *syntax.CallExpr) {
 	st.Cmd, st.Redirs = &syntax.Block{Stmts: list}, nil
 }
 
-func descriptorCall(verb string, r *syntax.Redirect) *syntax.Stmt {
-	args := []*syntax.Word{literal(inner + "descriptor"), literal(verb), literal(r.N.Value)}
-	if verb != "pop" {
-		args = append(args, quoted(r.Op.String()), r.Word)
-	}
+func descriptorCall(r *syntax.Redirect) *syntax.Stmt {
+	args := []*syntax.Word{literal(inner + "descriptor"), literal(r.N.Value), quoted(r.Op.String()), r.Word}
 	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: args}}
 }
 

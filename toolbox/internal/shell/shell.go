@@ -43,6 +43,7 @@ type session struct {
 	jobs     *jobs
 	traps    *traps
 	files    *descriptors
+	rewriter rewriter
 	sourcing atomic.Bool // the next file that is opened is a script for source
 	known    func(string) bool
 	err      io.Writer
@@ -156,7 +157,7 @@ func quote(args []string) string {
 
 // script runs a whole program.
 func (s *session) script(source, name string) error {
-	file, err := parse(source, name)
+	file, err := s.rewriter.parse(source, name)
 	if err != nil {
 		return applet.Fail(2, "%w", err)
 	}
@@ -187,7 +188,7 @@ func (s *session) stream() error {
 			return applet.Fail(2, "%w", err)
 		}
 		for _, stmt := range stmts {
-			rewrite(stmt)
+			s.rewriter.rewrite(stmt)
 			last = s.runner.Run(context.Background(), stmt)
 			if s.runner.Exited() {
 				return exit(last)
@@ -240,6 +241,10 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		return append([]string{inner + args[0]}, args[1:]...), nil
 	case inner + "detach":
 		return s.detach(ctx, hc, args[1:]), nil
+	case inner + "return":
+		return append([]string{"exit"}, args[1:]...), nil
+	case inner + "enter":
+		return []string{"eval", enter(hc)}, nil
 	case inner + "alone":
 		if _, ok := s.runner.Funcs[args[1]]; ok || interp.IsBuiltin(args[1]) {
 			return s.call(ctx, args[1:])
@@ -250,7 +255,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case "read":
 		return s.read(ctx, hc, args[1:]), nil
 	case "eval":
-		if source, err := rewritten(strings.Join(args[1:], " ")); err == nil {
+		if source, err := s.rewriter.rewritten(strings.Join(args[1:], " ")); err == nil {
 			return []string{"eval", source}, nil
 		}
 	case "source", ".":

@@ -98,7 +98,7 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 	if _, err := strconv.Atoi(action); err == nil || len(args) == 1 {
 		action, names = "-", args
 	}
-	if source, err := rewritten(action); err == nil && action != "-" {
+	if source, err := s.rewriter.rewritten(action); err == nil && action != "-" {
 		action = source
 	}
 	theirs := []string{"trap", action}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"slices"
+	"strconv"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// opensHigh tells whether a program opens descriptors from 3 on, or may run another one that does.
+func opensHigh(n syntax.Node) (found bool) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Redirect:
+			found = found || isHigh(n)
+		case *syntax.CallExpr:
+			found = found || len(n.Args) > 1 && slices.Contains([]string{"eval", "source", "."}, n.Args[0].Lit())
+		}
+		return !found
+	})
+	return found
+}
+
+// divide makes a subshell, and the parts of a pipeline, what they are in other shells: exit and return end no more than that part, and
+// its descriptors are its own. The interpreter runs a pipeline's last part in the shell itself, which is of use for read only.
+func (w *rewriter) divide(st *syntax.Stmt) {
+	switch cmd := st.Cmd.(type) {
+	case *syntax.Subshell:
+		exitFor(cmd.Stmts)
+	case *syntax.BinaryCmd:
+		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
+			exitFor([]*syntax.Stmt{cmd.X})
+			if leaves(cmd.Y) {
+				cmd.Y = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.Y}}}
+			}
+		}
+	}
+	if !w.scoped {
+		return
+	}
+	switch cmd := st.Cmd.(type) {
+	case *syntax.Subshell:
+		if !hasEntered(cmd.Stmts) {
+			cmd.Stmts = append([]*syntax.Stmt{entering()}, cmd.Stmts...)
+			st.Redirs = append(st.Redirs, scope("own", ""))
+		}
+	case *syntax.BinaryCmd:
+		if (cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll) && !isScope(cmd.X) {
+			w.last++
+			number := strconv.Itoa(w.last)
+			cmd.X = within("own", number, []*syntax.Stmt{entering(), cmd.X})
+			cmd.Y = within("keep", number, []*syntax.Stmt{cmd.Y})
+		}
+	}
+}
+
+// leaves tells whether a part of a pipeline may end what it is a part of.
+func leaves(st *syntax.Stmt) (found bool) {
+	if _, ok := st.Cmd.(*syntax.Subshell); ok {
+		return false
+	}
+	calls([]*syntax.Stmt{st}, func(name *syntax.Word) { found = found || name.Lit() == "exit" || name.Lit() == "return" })
+	return found
+}
+
+// exitFor makes of return in a subshell what it means there, but for the functions in it: the interpreter knows it in functions only.
+func exitFor(list []*syntax.Stmt) {
+	calls(list, func(name *syntax.Word) {
+		if name.Lit() == "return" {
+			name.Parts = []syntax.WordPart{&syntax.Lit{Value: inner + "return"}}
+		}
+	})
+}
+
+// calls looks at the names of all commands, but for those in functions.
+func calls(list []*syntax.Stmt, see func(name *syntax.Word)) {
+	for _, st := range list {
+		syntax.Walk(st, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FuncDecl:
+				return false
+			case *syntax.CallExpr:
+				if len(n.Args) > 0 {
+					see(n.Args[0])
+				}
+			}
+			return true
+		})
+	}
+}
+
+// apart gives the commands of a substitution descriptors of their own.
+func (w *rewriter) apart(list []*syntax.Stmt) []*syntax.Stmt {
+	exitFor(list)
+	if !w.scoped || len(list) == 0 {
+		return list
+	}
+	if len(list) == 1 && (list[0].Cmd == nil || isScope(list[0])) {
+		return list // $(<FILE), which the interpreter reads itself, or rewritten before
+	}
+	return []*syntax.Stmt{within("own", "", append([]*syntax.Stmt{entering()}, list...))}
+}
+
+func within(verb, number string, list []*syntax.Stmt) *syntax.Stmt {
+	return &syntax.Stmt{Cmd: &syntax.Block{Stmts: list}, Redirs: []*syntax.Redirect{scope(verb, number)}}
+}
+
+func scope(verb, number string) *syntax.Redirect {
+	return &syntax.Redirect{Op: syntax.AppOut, Word: &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: marked(verb, number, "")}}}}
+}
+
+// entering is the call by which a subshell learns of its table, written so that $? may be anything with set -e.
+func entering() *syntax.Stmt {
+	call := func(name string) *syntax.Stmt {
+		return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: []*syntax.Word{literal(name)}}}
+	}
+	return &syntax.Stmt{Cmd: &syntax.BinaryCmd{Op: syntax.AndStmt, X: call(inner + "enter"), Y: call(":")}}
+}
+
+// hasEntered tells whether a subshell's commands were rewritten before, as functions are that go along into the background.
+func hasEntered(list []*syntax.Stmt) bool {
+	and, ok := list[0].Cmd.(*syntax.BinaryCmd)
+	if !ok {
+		return false
+	}
+	call, ok := and.X.Cmd.(*syntax.CallExpr)
+	return ok && len(call.Args) == 1 && call.Args[0].Lit() == inner+"enter"
+}
+
+func isScope(st *syntax.Stmt) bool {
+	block, ok := st.Cmd.(*syntax.Block)
+	return ok && len(block.Stmts) > 0 && hasEntered(block.Stmts)
+}
