@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -321,7 +322,7 @@ func touch(c *applet.Call) error {
 // ParseTime reads a point in time, in this machine's zone unless it names one.
 func ParseTime(text string) (time.Time, error) {
 	if sec, ok := strings.CutPrefix(text, "@"); ok {
-		if n, err := strconv.ParseFloat(sec, 64); err == nil {
+		if n, err := strconv.ParseFloat(sec, 64); err == nil && math.Abs(n) < math.MaxInt64/1e9 {
 			return time.Unix(0, int64(n*1e9)), nil
 		}
 	}
@@ -372,21 +373,14 @@ func ParseSize(text string) (int64, error) {
 	if err != nil || n < 0 {
 		return 0, fmt.Errorf("size %q is not as 100, 4K, 2M", text)
 	}
-	switch strings.ToUpper(text[len(digits):]) {
-	case "":
-		return n, nil
-	case "B":
-		return n * 512, nil
-	case "K":
-		return n << 10, nil
-	case "M":
-		return n << 20, nil
-	case "G":
-		return n << 30, nil
-	case "T":
-		return n << 40, nil
+	shift, ok := map[string]int{"": 0, "B": 9, "K": 10, "M": 20, "G": 30, "T": 40}[strings.ToUpper(text[len(digits):])]
+	if !ok {
+		return 0, fmt.Errorf("size %q is not as 100, 4K, 2M", text)
 	}
-	return 0, fmt.Errorf("size %q is not as 100, 4K, 2M", text)
+	if n > math.MaxInt64>>shift {
+		return 0, fmt.Errorf("size %q is too large", text)
+	}
+	return n << shift, nil
 }
 
 func syncDisks(c *applet.Call) error {

@@ -30,6 +30,9 @@ type reading struct {
 	silent  bool
 }
 
+// forever is longer than anybody waits.
+const forever = 100 * 365 * 24 * time.Hour
+
 // parseRead reads the flags. special says that the interpreter's own read does not do.
 func parseRead(args []string) (r reading, special bool, err error) {
 	r = reading{timeout: -1, end: '\n'}
@@ -71,10 +74,10 @@ func (r *reading) set(letter, value string) error {
 	switch letter {
 	case "t":
 		seconds, err := strconv.ParseFloat(value, 64)
-		if err != nil || seconds < 0 {
+		if err != nil || !(seconds >= 0) { // nor nan
 			return fmt.Errorf("-t %s is not a number of seconds", value)
 		}
-		r.timeout = time.Duration(seconds * float64(time.Second))
+		r.timeout = time.Duration(min(seconds, forever.Seconds()) * float64(time.Second))
 	case "n", "N":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {

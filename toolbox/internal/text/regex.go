@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // compile makes a POSIX regular expression, basic or extended, one of Go's with POSIX' leftmost-longest matches.
@@ -58,7 +59,9 @@ func translate(pattern string, extended bool) (string, error) {
 				b.WriteByte('\\')
 				b.WriteByte(next)
 			default:
-				b.WriteString(regexp.QuoteMeta(string(rune(next))))
+				_, size := utf8.DecodeRuneInString(pattern[i:])
+				b.WriteString(regexp.QuoteMeta(pattern[i : i+size]))
+				i += size - 1
 			}
 		case ch == '*' && was && !extended:
 			b.WriteString(`\*`)

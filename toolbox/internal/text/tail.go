@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +136,9 @@ func parseCount(text string) (int64, error) {
 	for _, ch := range text {
 		if ch < '0' || ch > '9' {
 			return 0, errors.New("the count is not a whole number: " + text)
+		}
+		if n > (math.MaxInt64-9)/10 {
+			return 0, errors.New("the count is too large: " + text)
 		}
 		n = n*10 + int64(ch-'0')
 	}
