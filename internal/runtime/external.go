@@ -30,7 +30,7 @@ import (
 //
 // It sees to some calls of the CRI ([External.Intercept]): the start of a debug container, whose output it keeps as the embedded one does;
 // reopening such a container's log; the question for the toolbox image, which it brings if need be; and status and removal of a container
-// that runs although the CRI takes it for ended.
+// that runs although the CRI takes it for ended, alone or with its sandbox.
 type External struct {
 	engine
 	log     *slog.Logger
@@ -149,6 +149,8 @@ func (e *External) Intercept(ctx context.Context, method string, req, reply any,
 		return e.taps.ReopenLog(r.GetContainerId())
 	case *criapi.RemoveContainerRequest:
 		return e.remove(ctx, r.GetContainerId(), call)
+	case *criapi.RemovePodSandboxRequest:
+		return e.removeSandbox(ctx, r.GetPodSandboxId(), call)
 	case *criapi.ContainerStatusRequest:
 		if status, ok := reply.(*criapi.ContainerStatusResponse); ok {
 			return e.status(ctx, r.GetContainerId(), status, call)

@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,18 +25,44 @@ const endTime = 10 * time.Second
 // remove removes a container. containerd 1.6, asked to start one by somebody who is killed meanwhile, may say that it could not be started
 // although it runs; then it does not remove it either, ever. So what runs of one that cannot be removed is ended.
 func (e *External) remove(ctx context.Context, id string, call func() error) error {
+	return e.removeAfter(ctx, call, func() ([]string, error) { return []string{id}, nil })
+}
+
+// removeSandbox is remove, for all containers that are in a sandbox: the CRI removes them with it.
+func (e *External) removeSandbox(ctx context.Context, id string, call func() error) error {
+	return e.removeAfter(ctx, call, func() ([]string, error) {
+		list, err := e.cri.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
+		var ids []string
+		for _, c := range list.GetContainers() {
+			ids = append(ids, c.GetId())
+		}
+		return ids, err
+	})
+}
+
+// removeAfter makes a call that removes containers; if it fails, it ends what runs in them, whatever the CRI knows of that, and makes it
+// once more.
+func (e *External) removeAfter(ctx context.Context, call func() error, which func() ([]string, error)) error {
 	err := call()
 	if err == nil || cri.NotFound(err) || cri.Unavailable(err) || cri.Cancelled(err) {
 		return err
 	}
-	ended, endErr := e.end(ctx, id)
+	ids, failed := which()
+	some := false
+	for _, id := range ids {
+		ended, endErr := e.end(ctx, id)
+		failed = errors.Join(failed, endErr)
+		if ended && endErr == nil {
+			some = true
+			e.log.Info("ended a container's process of which the container runtime's CRI knew nothing", "container", id, "why", cri.Message(err))
+		}
+	}
 	switch {
-	case endErr != nil:
-		return fmt.Errorf("%w; its process, if it has one, could not be ended through containerd's own API: %s", err, cri.Message(endErr))
-	case !ended:
+	case failed != nil:
+		return fmt.Errorf("%w; its processes, if it has any, could not be ended through containerd's own API: %s", err, cri.Message(failed))
+	case !some:
 		return err
 	}
-	e.log.Info("ended a container's process of which the container runtime's CRI knew nothing", "container", id, "why", cri.Message(err))
 	return call()
 }
 

@@ -5,6 +5,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -60,6 +61,13 @@ func (o *oneTask) Delete(context.Context, *tasks.DeleteTaskRequest, ...grpc.Call
 	return &tasks.DeleteResponse{}, err
 }
 
+// oneContainer is a CRI that has a container c in its sandboxes.
+type oneContainer struct{ criapi.RuntimeServiceClient }
+
+func (oneContainer) ListContainers(context.Context, *criapi.ListContainersRequest, ...grpc.CallOption) (*criapi.ListContainersResponse, error) {
+	return &criapi.ListContainersResponse{Containers: []*criapi.Container{{Id: "c"}}}, nil
+}
+
 // on is an External on a containerd that has this task.
 func on(t *testing.T, task *oneTask) *External {
 	t.Helper()
@@ -67,7 +75,7 @@ func on(t *testing.T, task *oneTask) *External {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &External{engine: engine{client: client}, log: slog.New(slog.DiscardHandler)}
+	e := &External{engine: engine{client: client, cri: oneContainer{}}, log: slog.New(slog.DiscardHandler)}
 	e.up.Store(true)
 	return e
 }
@@ -90,23 +98,25 @@ func TestRemoveForgotten(t *testing.T) {
 		"the CRI refuses for another reason":  {oneTask{}, refuses, []string{"get"}, true},
 		"the caller does not want it anymore": {oneTask{there: true}, status.Error(codes.Canceled, "context canceled"), nil, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			task := c.task
-			absent := !task.there
-			err := on(t, &task).Intercept(t.Context(), "", &criapi.RemoveContainerRequest{ContainerId: "c"}, &criapi.RemoveContainerResponse{}, nil,
-				func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-					if task.there || absent {
-						return c.says
-					}
-					return nil
-				})
-			if (err != nil) != c.fails || !slices.Equal(task.calls, c.calls) {
-				t.Errorf("%v, after %v; want %v", err, task.calls, c.calls)
-			}
-			if c.fails && status.Code(errors.Unwrap(err)) != status.Code(c.says) && status.Code(err) != status.Code(c.says) {
-				t.Errorf("the CRI's code is lost: %v", err)
-			}
-		})
+		for _, req := range []any{&criapi.RemoveContainerRequest{ContainerId: "c"}, &criapi.RemovePodSandboxRequest{PodSandboxId: "s"}} {
+			t.Run(fmt.Sprintf("%s %T", name, req), func(t *testing.T) {
+				task := c.task
+				absent := !task.there
+				err := on(t, &task).Intercept(t.Context(), "", req, nil, nil,
+					func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+						if task.there || absent {
+							return c.says
+						}
+						return nil
+					})
+				if (err != nil) != c.fails || !slices.Equal(task.calls, c.calls) {
+					t.Errorf("%v, after %v; want %v", err, task.calls, c.calls)
+				}
+				if c.fails && status.Code(errors.Unwrap(err)) != status.Code(c.says) && status.Code(err) != status.Code(c.says) {
+					t.Errorf("the CRI's code is lost: %v", err)
+				}
+			})
+		}
 	}
 }
 
