@@ -61,6 +61,15 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 type charging struct {
 	now quota.Item
 	old *quota.Item
+	why string // it takes something, where that is not plain
+}
+
+// refusal is why it does not fit.
+func (i charging) refusal(err error) error {
+	if i.why == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", i.why, err)
 }
 
 // of is what is used of a quota with it, or why it does not fit.
@@ -88,7 +97,7 @@ func (q *quotas) charge(ctx context.Context, a admission.Attributes, item chargi
 			return err
 		}
 		if charged, err = chargeAll(matching(all), item); err != nil {
-			return admission.NewForbidden(a, err)
+			return admission.NewForbidden(a, item.refusal(err))
 		}
 	}
 	if a.IsDryRun() {

@@ -32,6 +32,7 @@ type debugger struct {
 	authorizer            authorizer.UnconditionalAuthorizer
 	admission             admission.Interface
 	gates                 *features.Gates
+	quotas                *quotas
 	log                   *slog.Logger
 
 	background sync.WaitGroup // writes beside a request
@@ -47,7 +48,7 @@ func (s *Server) newDebugger() *debugger {
 		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
 		node:    s.stores.node,
 		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission), gates: s.cfg.Features,
-		log: s.log,
+		quotas: s.quotas, log: s.log,
 	}
 }
 

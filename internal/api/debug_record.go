@@ -141,9 +141,18 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 	return finished
 }
 
-// ImageExec implements connect.Debugging: record and condition are stored before the command can start.
-func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (func(connect.End), error) {
+// ImageExec implements connect.Debugging: quotas are charged, and record and condition stored, before the command can start.
+func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (finish func(connect.End), err error) {
 	noteImageExec(ctx, run)
+	leave, err := d.quotas.visit(ctx, d.attributes(ctx, pod, pod), pod)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
 	tainted := make(chan error, 1)
 	go func() { tainted <- d.taint(ctx, pod, imageTaint(userName(ctx), run.Container)) }()
 	began := metav1.Now()
@@ -163,6 +172,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 		return d.tell(ctx, pod, "", debugrun.EventImageExec, fmt.Sprintf("%s runs %s with image %s in the pod", userName(ctx), shown(run.Command), run.Image))
 	})
 	return func(end connect.End) {
+		leave()
 		d.beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
 			return d.finish(ctx, kept, end, time.Now())
 		})

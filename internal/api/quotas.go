@@ -16,6 +16,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -40,13 +41,14 @@ type quotas struct {
 	ruled  *ruled
 	queue  workqueue.TypedRateLimitingInterface[string] // namespaces to count
 
-	mu    sync.Mutex
-	turns map[string]chan struct{} // by namespace, each with room for the one whose turn it is
+	mu     sync.Mutex
+	turns  map[string]chan struct{} // by namespace, each with room for the one whose turn it is
+	visits map[types.UID]int64      // of pods that have ended: their image execs
 }
 
 func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
 	q := &quotas{
-		stores: st, log: log, turns: map[string]chan struct{}{},
+		stores: st, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
 		status: st["resourcequotas"].with(schemes, resourceQuotaStatusRules()),
 		ruled:  newRuled(st["resourcequotas"]),
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -224,7 +226,7 @@ func (q *quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 			return nil, fmt.Errorf("count the %s of namespace %s: %w", r.kind.plural, namespace, err)
 		}
 		if err := meta.EachListItem(list, func(obj runtime.Object) error {
-			items = append(items, quota.Item{Resource: r.kind.resource(), Object: obj})
+			items = append(items, q.item(r.kind, obj))
 			return nil
 		}); err != nil {
 			return nil, err

@@ -5,6 +5,8 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -429,4 +431,52 @@ func TestQuotaOfBytes(t *testing.T) {
 	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("after the others were deleted: %v", err)
 	}
+}
+
+// RS-05 (ATTACK A34): an image exec in a pod that has ended takes what the pod took while it ran, as long as it lasts; in one that runs it
+// takes nothing.
+func TestQuotaOfImageExecs(t *testing.T) {
+	c, n := client(t), newDebugNode(t)
+	ns := namespace(t, c)
+	big := func(name string) *corev1.Pod {
+		p := pod(name)
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+		return p
+	}
+	ended := n.pod(t, ns, big("ended"))
+	n.status(t, ended, func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
+	n.pod(t, ns, big("runs"))
+	newQuota(t, c, ns, hard("pods", "2", "limits.memory", "128Mi"))
+	waitUsed(t, c, ns, "pods", "1", "limits.memory", "64Mi")
+
+	inside, over := make(chan string, 10), make(chan struct{})
+	var visitors sync.WaitGroup
+	leave := sync.OnceFunc(func() {
+		close(over)
+		visitors.Wait()
+	})
+	t.Cleanup(leave)
+	n.answer("imageExec", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "" { // a question whether the node can do it
+			return
+		}
+		inside <- r.URL.Path
+		<-over
+	})
+	visit := func(pod string) {
+		visitors.Go(func() { _, _ = execInto(t, adminConfig(t), "spdy", ns, pod, "stdout=true&image=tools:1") })
+		<-inside
+	}
+	visit("runs")
+	visit("ended")
+	waitUsed(t, c, ns, "pods", "2", "limits.memory", "128Mi")
+	_, err := execInto(t, adminConfig(t), "websocket", ns, "ended", "stdout=true&image=tools:1")
+	if s := statusOf(t, err); s.Code != 403 || !strings.Contains(s.Message, "takes what the pod took while it ran: exceeded quota: q, requested: limits.memory=64Mi,pods=1, used: limits.memory=128Mi,pods=2") {
+		t.Errorf("one too many: %+v", s)
+	}
+	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), big("late"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a pod beside them: %v", err)
+	}
+	leave()
+	waitUsed(t, c, ns, "pods", "1", "limits.memory", "64Mi")
 }

@@ -28,6 +28,9 @@ const StoredBytes corev1.ResourceName = "wherry.dev/stored-bytes"
 type Item struct {
 	Resource schema.GroupResource
 	Object   runtime.Object
+	// Visits is how many image execs there are in a pod. In one that has ended each has a sandbox of its own, with the pod's limits; in
+	// one that runs they take nothing that the pod does not have.
+	Visits int64
 }
 
 // IsCount says whether an entry of a quota is about the number of objects of some resource: count/RESOURCE.GROUP.
@@ -73,18 +76,23 @@ func Usage(i Item) corev1.ResourceList {
 	}
 	switch obj := i.Object.(type) {
 	case *corev1.Pod:
+		sandboxes := int64(1)
 		if ended(obj) {
+			sandboxes = i.Visits
+		}
+		if sandboxes == 0 {
 			return used
 		}
-		used[corev1.ResourcePods] = one
+		used[corev1.ResourcePods] = times(one, sandboxes)
 		for name, q := range podspec.EffectiveRequests(obj) {
+			q = times(q, sandboxes)
 			used[requestsPrefix+name] = q
 			if isCompute(name) {
 				used[name] = q
 			}
 		}
 		for name, q := range podspec.EffectiveLimits(obj) {
-			used[limitsPrefix+name] = q
+			used[limitsPrefix+name] = times(q, sandboxes)
 		}
 	case *corev1.Service:
 		used[corev1.ResourceServices] = one
@@ -101,6 +109,12 @@ func Usage(i Item) corev1.ResourceList {
 		}
 	}
 	return used
+}
+
+func times(q resource.Quantity, n int64) resource.Quantity {
+	q = q.DeepCopy()
+	q.Mul(n) // where that is too much for 64 bits, it goes on with more
+	return q
 }
 
 // size is how many bytes an object takes in the store: all kinds of Kubernetes are stored as protocol buffers.

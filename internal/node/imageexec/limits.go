@@ -12,7 +12,7 @@ import (
 )
 
 // Limits bound how many image execs there are at the same time (RS-05). Each holds memory for what it shows, a container, and in a pod
-// that has ended a sandbox, which no ResourceQuota counts. Zero is no limit.
+// that has ended a sandbox. Zero is no limit.
 type Limits struct{ Pod, Namespace, Node int }
 
 // owner is whose a session is.
