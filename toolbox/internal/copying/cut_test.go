@@ -159,3 +159,40 @@ func TestPackPattern(t *testing.T) {
 		}
 	}
 }
+
+// IX-04: so does the copy of a file with holes: what is missing of the archive is no hole.
+func TestUnpackHolesCutOff(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	f, err := os.Create(filepath.Join(from, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(bytes.Repeat([]byte("new!"), 1<<16), 8<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := packed(t, from, "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole) > 1<<20 {
+		t.Skip("this file system has no holes")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := call(t, "cp-unpack", whole[:len(whole)/2], "--root", dir, "/"); err == nil {
+		t.Error("an archive that ends in the middle is well")
+	}
+	if got := picture(t, dir); !strings.Contains(got, "old") || strings.Contains(got, partPrefix) {
+		t.Errorf("it left\n%.300s", got)
+	}
+	if _, _, err := call(t, "cp-unpack", whole, "--root", dir, "/"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "file")); err != nil || info.Size() != 8<<20+4<<16 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
