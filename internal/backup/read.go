@@ -124,7 +124,7 @@ func (r *reader) next() error {
 
 func (r *reader) file(h *tar.Header) (err error) {
 	sum := sha256.New()
-	to := io.Writer(sum)
+	var to *os.File
 	if r.into != nil {
 		if err := r.into.MkdirAll(filepath.Dir(h.Name), 0o700); err != nil {
 			return err
@@ -139,13 +139,26 @@ func (r *reader) file(h *tar.Header) (err error) {
 				err = r.into.Chtimes(h.Name, time.Time{}, h.ModTime)
 			}
 		}()
-		to = io.MultiWriter(sum, f)
+		to = f
 	}
-	if _, err := io.Copy(to, r.tar); err != nil {
+	if err := contentOf(h, io.TeeReader(r.tar, sum), to); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrBroken, h.Name, err)
 	}
 	r.sums[sumLine(hex.EncodeToString(sum.Sum(nil)), h.Name)] = true
 	return nil
+}
+
+// contentOf reads the content of an entry, and writes it to a file; nil: it is only looked at.
+func contentOf(h *tar.Header, from io.Reader, to *os.File) error {
+	if h.PAXRecords[sparseSize] != "" {
+		return spread(h, from, to)
+	}
+	all := io.Discard
+	if to != nil {
+		all = to
+	}
+	_, err := io.Copy(all, from)
+	return err
 }
 
 // modeOf is what a file's mode was, without its kind.

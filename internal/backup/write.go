@@ -22,8 +22,9 @@ import (
 	"time"
 )
 
-// Format is the version of the layout that Writer writes. A reader refuses a higher one.
-const Format = 1
+// Format is the highest version of the layout that Writer writes and a reader reads. Only backups with volumes have it: since version 2,
+// files with large holes are stored without them. Everything else is of version 1.
+const Format = 2
 
 // Names in the archive.
 const (
@@ -51,13 +52,17 @@ type Writer struct {
 	zip  *gzip.Writer
 	tar  *tar.Writer
 	sums bytes.Buffer
+
+	holes bool // files may be stored without their holes
 }
 
 // NewWriter begins a backup. Format is filled in.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	zip := gzip.NewWriter(to)
 	w := &Writer{zip: zip, tar: tar.NewWriter(zip)}
-	h.Format = Format
+	if h.Format = 1; h.Volumes {
+		h.Format, w.holes = Format, true
+	}
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
 		return nil, err
@@ -115,6 +120,19 @@ func (w *Writer) content(name string, f *os.File) error {
 		return err
 	}
 	h.Name = name
+	if !w.holes || name == StoreName {
+		return w.file(h, f)
+	}
+	parts, stored, err := extents(f, h.Size)
+	if err != nil {
+		return err
+	}
+	if h.Size-stored >= minHoles {
+		return w.sparse(h, f, parts, stored)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
 	return w.file(h, f)
 }
 

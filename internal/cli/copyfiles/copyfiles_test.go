@@ -243,3 +243,34 @@ func TestCutOff(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
+
+// ATTACK B19: what is nothing but zeros takes no room: a container's file may be terabytes of holes.
+func TestZerosTakeNoRoom(t *testing.T) {
+	dir := t.TempDir()
+	const size = 64<<20 + 5
+	content := make([]byte, size)
+	copy(content[1<<20+1:], "text")
+	copy(content[size-3:], "end")
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: size, Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(&b, dir, "a", never(t)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "a"))
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "a"))
+	if err != nil || info.Sys().(*syscall.Stat_t).Blocks > 2048 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}

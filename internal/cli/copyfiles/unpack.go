@@ -4,6 +4,7 @@ package copyfiles
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -165,11 +167,35 @@ func (u *unpacker) write(to string, mode fs.FileMode, h *tar.Header, content io.
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
+	err = withHoles(f, content, h.Size)
 	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
 		return err
 	}
 	return u.root.Chtimes(to, h.ModTime, h.ModTime)
+}
+
+// withHoles writes a file and leaves holes where there are nothing but zeros. A container's file may be terabytes of holes, which took no
+// room there and would fill the disk here.
+func withHoles(f *os.File, content io.Reader, size int64) error {
+	buffer := make([]byte, 256<<10)
+	var zeros [4096]byte
+	for at := int64(0); ; {
+		n, err := io.ReadFull(content, buffer)
+		for part := range slices.Chunk(buffer[:n], len(zeros)) {
+			if !bytes.Equal(part, zeros[:len(part)]) {
+				if _, err := f.WriteAt(part, at); err != nil {
+					return err
+				}
+			}
+			at += int64(len(part))
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && at == size: // of the last piece, not of the archive
+			return f.Truncate(size)
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // finish gives the folders their modes and times, the innermost first.
