@@ -65,6 +65,9 @@ func (d dirs) tasks() string { return filepath.Join(d.root, taskPlugin) }
 // shimAddress is the name by which shims tell data folders apart. Nothing listens there.
 func (d dirs) shimAddress() string { return filepath.Join(d.run, "containerd.sock") }
 
+// workMounts is where containerd mounts what it works on.
+func (d dirs) workMounts() string { return filepath.Join(d.root, "tmpmounts") }
+
 // ErrInUse is returned when another process runs a container runtime on the data folder.
 var ErrInUse = errors.New("a container runtime is already using this data folder: stop that wherry first, or use another --data-dir")
 

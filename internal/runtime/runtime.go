@@ -127,6 +127,9 @@ func (r *Runtime) prepare(ctx context.Context) error {
 	if err := share(r.dirs.data); err != nil {
 		return err
 	}
+	if err := workMountsIn(r.dirs.workMounts()); err != nil {
+		return err
+	}
 	if err := errors.Join(sweepBundles(r.dirs), sweepRecords(r.dirs)); err != nil {
 		return fmt.Errorf("half-deleted containers: %w", err)
 	}
