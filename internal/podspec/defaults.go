@@ -96,9 +96,6 @@ func defaultContainer(c *corev1.Container) {
 			}
 		}
 	}
-	if c.SecurityContext != nil {
-		orPointTo(&c.SecurityContext.ProcMount, corev1.DefaultProcMount)
-	}
 }
 
 // pullPolicyFor is Always for an image that names the tag latest or neither tag nor digest, else

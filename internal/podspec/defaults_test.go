@@ -65,7 +65,7 @@ spec:
     ports: [{containerPort: 80, hostPort: 80, protocol: TCP}]
     env: [{name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}, {name: B, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k, optional: false}}}]
     resources: {limits: {cpu: "1", memory: 1Mi}, requests: {cpu: 1m, memory: 1Mi}}
-    securityContext: {procMount: Default}
+    securityContext: {}
     livenessProbe: {httpGet: {port: 80, path: /, scheme: HTTP}, timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3}
     readinessProbe: {grpc: {port: 80, service: ""}, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 3}
     lifecycle: {preStop: {httpGet: {port: 80, path: /, scheme: HTTP}}}

@@ -66,7 +66,7 @@ func validateEnvSource(e *corev1.EnvVar, s *scope, c *corev1.Container, path *fi
 }
 
 func validateKeyRef(name, key string, path *field.Path) errs {
-	all := required(path.Child("name"), name)
+	all := dnsSubdomain(path.Child("name"), name)
 	if key == "" {
 		return append(all, field.Required(path.Child("key"), ""))
 	}
@@ -98,16 +98,16 @@ func validateEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (all errs
 			all = append(all, valid(at.Child("prefix"), from.Prefix, validation.IsRelaxedEnvVarName(from.Prefix))...)
 		}
 		if from.ConfigMapRef != nil {
-			all = append(all, required(at.Child("configMapRef").Child("name"), from.ConfigMapRef.Name)...)
+			all = append(all, dnsSubdomain(at.Child("configMapRef").Child("name"), from.ConfigMapRef.Name)...)
 		}
 		if from.SecretRef != nil {
-			all = append(all, required(at.Child("secretRef").Child("name"), from.SecretRef.Name)...)
+			all = append(all, dnsSubdomain(at.Child("secretRef").Child("name"), from.SecretRef.Name)...)
 		}
 		switch {
 		case from.ConfigMapRef == nil && from.SecretRef == nil:
-			all = append(all, field.Invalid(at, "", "must specify one of: `configMapRef` or `secretRef`"))
+			all = append(all, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
 		case from.ConfigMapRef != nil && from.SecretRef != nil:
-			all = append(all, field.Invalid(at, "", "may not have more than one field specified at a time"))
+			all = append(all, field.Invalid(path, "", "may not have more than one field specified at a time"))
 		}
 	}
 	return all

@@ -73,7 +73,7 @@ func (s *scope) dns() errs {
 	}
 	all = append(all, dnsSearches(config.Searches, path.Child("searches"))...)
 	for i, option := range config.Options { // their values are the resolver's business
-		all = append(all, required(path.Child("options").Index(i).Child("name"), option.Name)...)
+		all = append(all, required(path.Child("options").Index(i), option.Name)...)
 	}
 	return all
 }

@@ -150,13 +150,12 @@ func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
 // resizePolicy: what a change of CPU or memory does to the container.
 func (s *scope) resizePolicy(list []corev1.ContainerResizePolicy, path *field.Path) (all errs) {
 	names := seen{}
-	for i, p := range list {
-		at := path.Index(i)
-		all = append(all, oneOf(at.Child("resourceName"), p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
-		all = append(all, names.unique(at, string(p.ResourceName))...)
-		all = append(all, oneOf(at.Child("restartPolicy"), p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
-		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy == corev1.RestartContainer {
-			all = append(all, field.Invalid(at.Child("restartPolicy"), p.RestartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
+	for i, p := range list { // of which entry is Kubernetes' to say, and it does so only of duplicates
+		all = append(all, oneOf(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
+		all = append(all, names.unique(path.Index(i), string(p.ResourceName))...)
+		all = append(all, oneOf(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
+		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired {
+			all = append(all, field.Invalid(path, p.RestartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
 		}
 	}
 	return all

@@ -51,6 +51,7 @@ func TestUnsupported(t *testing.T) {
 		{v0 + ".persistentVolumeClaim", volumeOf(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})},
 		{v0 + ".ephemeral", volumeOf(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}})},
+		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},
 		{v0 + ".emptyDir.mode", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}})},
 		{"spec.volumes[1].configMap.defaultUser", func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.DefaultUser = new(int64(1)) }},
 		{"spec.volumes[1].configMap.items[0].user", func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.Items[0].User = new(int64(1)) }},

@@ -3,6 +3,7 @@
 package podspec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,8 +23,12 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 	}
 	if e := v.EmptyDir; e != nil {
 		at := path.Child("emptyDir")
-		if strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePages)) {
+		switch {
+		case e.Medium == corev1.StorageMediumDefault, e.Medium == corev1.StorageMediumMemory:
+		case strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePages)):
 			all = append(all, notYet(at.Child("medium"), "this node does not mount huge pages; use Memory or leave medium out"))
+		default:
+			all = append(all, notYet(at.Child("medium"), fmt.Sprintf("this node has no medium %q; use Memory or leave medium out", e.Medium)))
 		}
 		if e.Mode != nil {
 			all = append(all, notYet(at.Child("mode"), "the folder's mode is always 0777; change it in an init container"))

@@ -25,6 +25,7 @@ const updatable = "pod updates may not change fields other than `spec.containers
 func ValidateUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 	all := validateMetaUpdate(newPod, oldPod)
 	spec := field.NewPath("spec")
+	all = append(all, newFaults(newPod, oldPod)...)
 	if n, o := len(newPod.Spec.Containers), len(oldPod.Spec.Containers); n != o {
 		return append(all, field.Forbidden(spec.Child("containers"), "pod updates may not add or remove containers"))
 	}
@@ -38,7 +39,6 @@ func ValidateUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 	all = append(all, deadlineUpdate(newPod.Spec.ActiveDeadlineSeconds, oldPod.Spec.ActiveDeadlineSeconds, spec.Child("activeDeadlineSeconds"))...)
 	all = append(all, tolerationsUpdate(newPod.Spec.Tolerations, oldPod.Spec.Tolerations, spec.Child("tolerations"))...)
 	all = append(all, gatesUpdate(newPod, oldPod, spec)...)
-	all = append(all, newFaults(newPod, oldPod)...)
 
 	rest := newPod.Spec.DeepCopy()
 	takeUpdatable(rest, &oldPod.Spec)

@@ -85,8 +85,10 @@ func TestValidateContainers(t *testing.T) {
 		{"env file volume kind", envFrom(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "conf", Path: "a", Key: "b"}}), c0 + ".env[1].valueFrom.fileKeyRef.volumeName", invalidErr, "emptyDir"},
 		{"env file path", envFrom(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "scratch", Path: "../a", Key: "b"}}), c0 + ".env[1].valueFrom.fileKeyRef.path", invalidErr, "must not contain '..'"},
 		{"env file key", envFrom(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "scratch", Path: "a", Key: strings.Repeat("k", 129)}}), c0 + ".env[1].valueFrom.fileKeyRef.key", tooLongErr, "128"},
-		{"envFrom nothing", func(p *corev1.Pod) { mainOf(p).EnvFrom[0] = corev1.EnvFromSource{} }, c0 + ".envFrom[0]", invalidErr, "must specify one of: `configMapRef` or `secretRef`"},
-		{"envFrom both", func(p *corev1.Pod) { mainOf(p).EnvFrom[0].SecretRef = &corev1.SecretEnvSource{} }, c0 + ".envFrom[0]", invalidErr, "more than one field"},
+		{"envFrom nothing", func(p *corev1.Pod) { mainOf(p).EnvFrom[0] = corev1.EnvFromSource{} }, c0 + ".envFrom", invalidErr, "must specify one of: `configMapRef` or `secretRef`"},
+		{"envFrom both", func(p *corev1.Pod) { mainOf(p).EnvFrom[0].SecretRef = &corev1.SecretEnvSource{} }, c0 + ".envFrom", invalidErr, "more than one field"},
+		{"env configMap name with a space", envFrom(corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "a b"}, Key: "a"}}), c0 + ".env[1].valueFrom.configMapKeyRef.name", invalidErr, "RFC 1123"},
+		{"envFrom configMap name in capitals", func(p *corev1.Pod) { mainOf(p).EnvFrom[0].ConfigMapRef.Name = "A" }, c0 + ".envFrom[0].configMapRef.name", invalidErr, "RFC 1123"},
 		{"envFrom secret name", func(p *corev1.Pod) {
 			mainOf(p).EnvFrom[0] = corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{}}
 		}, c0 + ".envFrom[0].secretRef.name", requiredErr, ""},
@@ -109,12 +111,12 @@ func TestValidateContainers(t *testing.T) {
 		{"claim unknown", func(p *corev1.Pod) { mainOf(p).Resources.Claims = []corev1.ResourceClaim{{Name: "x"}} }, c0 + ".resources.claims[0].name", notFoundErr, ""},
 		{"claim unnamed", func(p *corev1.Pod) { mainOf(p).Resources.Claims = []corev1.ResourceClaim{{}} }, c0 + ".resources.claims[0].name", requiredErr, ""},
 		{"claims alike", func(p *corev1.Pod) { mainOf(p).Resources.Claims = []corev1.ResourceClaim{{Name: "x"}, {Name: "x"}} }, c0 + ".resources.claims[1]", duplicateErr, ""},
-		{"resize name", resize("disk", "NotRequired"), c0 + ".resizePolicy[0].resourceName", notSupportedErr, "cpu"},
-		{"resize policy", resize("cpu", "Maybe"), c0 + ".resizePolicy[0].restartPolicy", notSupportedErr, "RestartContainer"},
+		{"resize name", resize("disk", "NotRequired"), c0 + ".resizePolicy", notSupportedErr, "cpu"},
+		{"resize policy", resize("cpu", "Maybe"), c0 + ".resizePolicy", notSupportedErr, "RestartContainer"},
 		{"resize restart in Never pod", func(p *corev1.Pod) {
 			p.Spec.RestartPolicy = "Never"
 			resize("cpu", "RestartContainer")(p)
-		}, c0 + ".resizePolicy[0].restartPolicy", invalidErr, "must be 'NotRequired'"},
+		}, c0 + ".resizePolicy", invalidErr, "must be 'NotRequired'"},
 		{"resize twice", func(p *corev1.Pod) {
 			r := corev1.ContainerResizePolicy{ResourceName: "cpu", RestartPolicy: "NotRequired"}
 			mainOf(p).ResizePolicy = []corev1.ContainerResizePolicy{r, r}

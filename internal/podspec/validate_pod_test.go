@@ -77,7 +77,7 @@ func TestValidateSpec(t *testing.T) {
 		{"hostNetwork port", func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "spec.containers[0].ports[0].hostPort", invalidErr, "must match `containerPort`"},
 		{"readiness gate", func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "a b"}} }, "spec.readinessGates[0].conditionType", invalidErr, ""},
 		{"os empty", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{} }, "spec.os.name", requiredErr, ""},
-		{"os unknown", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "plan9"} }, "spec.os.name", notSupportedErr, `"linux", "windows"`},
+		{"os unknown", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "plan9"} }, "spec.os", notSupportedErr, `"linux", "windows"`},
 		{"windows options on linux pod", func(p *corev1.Pod) {
 			p.Spec.OS = &corev1.PodOS{Name: "linux"}
 			p.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
@@ -117,7 +117,7 @@ func TestValidateSpec(t *testing.T) {
 		{"searches too long", func(p *corev1.Pod) {
 			p.Spec.DNSConfig = &corev1.PodDNSConfig{Searches: []string{strings.Repeat("a", 2049)}}
 		}, "spec.dnsConfig.searches", invalidErr, "2048 characters"},
-		{"dns option", func(p *corev1.Pod) { p.Spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{}}} }, "spec.dnsConfig.options[0].name", requiredErr, ""},
+		{"dns option", func(p *corev1.Pod) { p.Spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{}}} }, "spec.dnsConfig.options[0]", requiredErr, ""},
 		{"overhead negative", func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{"cpu": quantity("-1")} }, "spec.overhead[cpu]", invalidErr, "greater than or equal to 0"},
 		{"pod resource name", func(p *corev1.Pod) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"ephemeral-storage": quantity("1")}}

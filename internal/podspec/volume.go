@@ -3,7 +3,8 @@
 package podspec
 
 import (
-	"strings"
+	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -31,19 +32,18 @@ type source struct {
 }
 
 func volumeSource(v *corev1.Volume, path *field.Path) (all errs) {
-	n := 0
-	for _, s := range volumeSources(v) {
-		if !s.set {
-			continue
-		}
-		n++
-		if n > 1 {
+	given := slices.DeleteFunc(volumeSources(v), func(s source) bool { return !s.set })
+	slices.SortFunc(given, func(a, b source) int {
+		return cmp.Compare(slices.Index(sourceOrder(), a.name), slices.Index(sourceOrder(), b.name))
+	})
+	for i, s := range given {
+		if i > 0 {
 			all = append(all, field.Forbidden(path.Child(s.name), "may not specify more than 1 volume type"))
 			continue
 		}
 		all = append(all, s.check(path.Child(s.name))...)
 	}
-	if n == 0 {
+	if len(given) == 0 {
 		all = append(all, field.Required(path, "must specify a volume type"))
 	}
 	return all
@@ -71,15 +71,15 @@ func volumeSources(v *corev1.Volume) []source {
 	return append(local, formerSources(v)...)
 }
 
+// sourceOrder is the order in which Kubernetes looks for kinds of volume: of two in one volume it takes the first and refuses the other.
+func sourceOrder() []string {
+	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs", "flocker",
+		"persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume",
+		"photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"}
+}
+
+// emptyDir: what a medium is called is the node's to know, and volumeGaps says what this one does not.
 func emptyDir(s *corev1.EmptyDirVolumeSource, path *field.Path) (all errs) {
-	switch m := s.Medium; {
-	case m == corev1.StorageMediumDefault, m == corev1.StorageMediumMemory, m == corev1.StorageMediumHugePages,
-		strings.HasPrefix(string(m), string(corev1.StorageMediumHugePagesPrefix)):
-	default:
-		all = append(all, field.NotSupported(path.Child("medium"), m, []corev1.StorageMedium{
-			corev1.StorageMediumDefault, corev1.StorageMediumMemory, corev1.StorageMediumHugePages, corev1.StorageMediumHugePagesPrefix + "<size>",
-		}))
-	}
 	if s.SizeLimit != nil && s.SizeLimit.Sign() < 0 {
 		all = append(all, field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
 	}
@@ -124,7 +124,7 @@ func (s *scope) mounts(ref ContainerRef) (all errs) {
 		}
 		mounted[m.MountPath] = true
 		all = append(all, subPaths(m, at)...)
-		all = append(all, s.propagation(m, c, at)...)
+		all = append(all, s.propagation(m, ref)...)
 		all = append(all, s.bindOptions(m, at.Child("bindMountOptions"))...)
 	}
 	return append(all, s.devices(ref, mounted)...)
@@ -138,17 +138,19 @@ func subPaths(m *corev1.VolumeMount, path *field.Path) errs {
 	return append(all, descending(path.Child("subPathExpr"), m.SubPathExpr)...)
 }
 
-func (s *scope) propagation(m *corev1.VolumeMount, c *corev1.Container, path *field.Path) errs {
-	all := oneOfIfSet(path.Child("mountPropagation"), m.MountPropagation,
+func (s *scope) propagation(m *corev1.VolumeMount, ref ContainerRef) errs {
+	c := ref.Container
+	list := ref.Path.Child("volumeMounts") // the mount is not part of the path: Kubernetes names the field of the list
+	all := oneOfIfSet(list.Child("mountPropagation"), m.MountPropagation,
 		corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	privileged := c.SecurityContext != nil && isTrue(c.SecurityContext.Privileged)
 	if p := m.MountPropagation; p != nil && *p == corev1.MountPropagationBidirectional && !privileged {
-		all = append(all, field.Forbidden(path.Child("mountPropagation"), "Bidirectional mount propagation is available only to privileged containers"))
+		all = append(all, field.Forbidden(list.Child("mountPropagation"), "Bidirectional mount propagation is available only to privileged containers"))
 	}
 	if m.RecursiveReadOnly == nil {
 		return all
 	}
-	at, mode := path.Child("recursiveReadOnly"), *m.RecursiveReadOnly
+	at, mode := list.Child("recursiveReadOnly"), *m.RecursiveReadOnly
 	all = append(all, oneOfIfSet(at, m.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled)...)
 	if mode == corev1.RecursiveReadOnlyDisabled {
 		return all

@@ -14,7 +14,10 @@ func (s *scope) operatingSystem() errs {
 	if s.spec.OS == nil {
 		return nil
 	}
-	all := oneOf(s.path.Child("os").Child("name"), s.spec.OS.Name, corev1.Linux, corev1.Windows)
+	all := required(s.path.Child("os").Child("name"), string(s.spec.OS.Name))
+	if s.spec.OS.Name != "" {
+		all = append(all, oneOf(s.path.Child("os"), s.spec.OS.Name, corev1.Linux, corev1.Windows)...)
+	}
 	switch s.spec.OS.Name {
 	case corev1.Linux:
 		all = append(all, s.noWindowsOptions()...)
@@ -87,8 +90,7 @@ func (s *scope) noLinuxOptions() (all errs) {
 			{"allowPrivilegeEscalation", sc.AllowPrivilegeEscalation != nil},
 			{"runAsUser", sc.RunAsUser != nil},
 			{"runAsGroup", sc.RunAsGroup != nil},
-			// procMount is left out: the default is written into every security context.
-			{"procMount", sc.ProcMount != nil && *sc.ProcMount != corev1.DefaultProcMount},
+			{"procMount", sc.ProcMount != nil},
 		})
 	}
 	return all
