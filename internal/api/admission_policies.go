@@ -3,6 +3,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -22,6 +23,19 @@ type AdmissionOptions struct {
 	// DefaultPodSecurity is the Pod Security level that namespaces without one are held to, all but kube-system: privileged, baseline or
 	// restricted; default: what ConfigFile says, else privileged, as in Kubernetes.
 	DefaultPodSecurity string
+}
+
+// Validate checks the options and the file they name. Its errors name the flags.
+func (o AdmissionOptions) Validate() error {
+	config, err := readAdmissionConfig(o.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("--admission-control-config-file: %w", err)
+	}
+	security, err := config.podSecurity()
+	if err != nil {
+		return fmt.Errorf("--admission-control-config-file %s: %w", o.ConfigFile, err)
+	}
+	return setDefaultLevel(security, o.DefaultPodSecurity, len(config[podSecurityPlugin]) > 0)
 }
 
 // policies are the plug-ins of admission that go by classes, labels and image policies.

@@ -15,6 +15,7 @@ import (
 	pluginlog "k8s.io/apiserver/plugin/pkg/audit/log"
 	"k8s.io/apiserver/plugin/pkg/audit/truncate"
 	"k8s.io/apiserver/plugin/pkg/audit/webhook"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Values of LogOptions.Path that are no file.
@@ -92,7 +93,7 @@ func Defaults() Options {
 // DefaultPath is the log of a data folder.
 func DefaultPath(dataDir string) string { return filepath.Join(dataDir, "audit", "audit.log") }
 
-// Validate checks what can be checked without touching a file. Its errors name the flags.
+// Validate checks the options, and the files that others wrote. Its errors name the flags.
 func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -114,6 +115,16 @@ func (o Options) Validate() error {
 	if o.Webhook.InitialBackoff <= 0 {
 		fail("--audit-webhook-initial-backoff: must be more than zero")
 	}
+	if o.PolicyFile != "" {
+		if _, err := readPolicy(o.PolicyFile); err != nil {
+			fail("--audit-policy-file: %w", err)
+		}
+	}
+	if o.Webhook.ConfigFile != "" {
+		if _, err := clientcmd.LoadFromFile(o.Webhook.ConfigFile); err != nil {
+			fail("--audit-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
+		}
+	}
 	errs = append(errs, o.Log.validate("log"), o.Webhook.validate("webhook"))
 	return errors.Join(errs...)
 }
@@ -125,6 +136,21 @@ func (s Sending) validate(name string) error {
 	}
 	if !slices.Contains(Modes(), s.Mode) {
 		fail("mode", "%q is not one of %s", s.Mode, strings.Join(Modes(), ", "))
+	}
+	for _, n := range []struct {
+		flag  string
+		value float64
+	}{
+		{"batch-buffer-size", float64(s.Batch.BufferSize)}, {"batch-max-size", float64(s.Batch.MaxBatchSize)},
+		{"batch-throttle-qps", float64(s.Batch.ThrottleQPS)}, {"batch-throttle-burst", float64(s.Batch.ThrottleBurst)},
+		{"truncate-max-event-size", float64(s.Limits.MaxEventSize)}, {"truncate-max-batch-size", float64(s.Limits.MaxBatchSize)},
+	} {
+		if n.value < 0 {
+			fail(n.flag, "must not be less than zero")
+		}
+	}
+	if s.Batch.MaxBatchWait < 0 {
+		fail("batch-max-wait", "must not be less than zero")
 	}
 	if s.Mode == Batch {
 		if s.Batch.BufferSize <= 0 {

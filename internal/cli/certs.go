@@ -66,8 +66,7 @@ Exit codes: 1 failure, 2 incorrect usage.`,
 		},
 	}
 	dataDirFlag(cmd, &dir)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	outputFlag(cmd, &output)
 	cmd.AddCommand(newCertsRotate(t))
 	return cmd
 }

@@ -69,7 +69,7 @@ func podName(text string) string {
 }
 
 func outputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "", "json or yaml")
+	cmd.Flags().VarP(format{output}, "output", "o", "json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -53,7 +53,7 @@ The images built into wherry (the toolbox, and the first process of each pod) ar
 		return f.print(t.Out, images)
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.output, "output", "o", "", "json or yaml")
+	outputFlag(cmd, &f.output)
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only names, or the ID of an image that has none")
 	fl.BoolVarP(&f.all, "all", "a", false, "also list the images built into wherry")
 	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")

@@ -94,6 +94,7 @@ func newImageInspect(t Terminal) *cobra.Command {
 		}
 		return printAs(t, output, images)
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "json", "json or yaml")
+	output = "json"
+	outputFlag(cmd, &output)
 	return cmd
 }

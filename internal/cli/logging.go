@@ -38,6 +38,9 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	if f.verbosity >= 2 && level > slog.LevelDebug {
 		level = slog.LevelDebug
 	}
+	if f.verbosity < 0 {
+		return nil, &Exit{exitUsage, fmt.Errorf("--v %d: use 0 or more", f.verbosity)}
+	}
 	opts := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler
 	switch f.format {

@@ -209,8 +209,7 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			return printTokens(t, items, time.Now())
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	outputFlag(cmd, &output)
 	return cmd
 }
 

@@ -50,7 +50,7 @@ func newVersion(t Terminal) *cobra.Command {
 			}
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	outputFlag(cmd, &output)
 	return cmd
 }
 
@@ -76,6 +76,29 @@ func versionsNow() versions {
 	}
 	return v
 }
+
+// format is a flag's value: json or yaml, which is said before anything else is done.
+type format struct{ name *string }
+
+// String implements pflag.Value.
+func (f format) String() string {
+	if f.name == nil {
+		return ""
+	}
+	return *f.name
+}
+
+// Set implements pflag.Value.
+func (f format) Set(text string) error {
+	if lower := strings.ToLower(text); lower != "json" && lower != "yaml" {
+		return fmt.Errorf("-o %s: use json or yaml", text)
+	}
+	*f.name = text
+	return nil
+}
+
+// Type implements pflag.Value.
+func (format) Type() string { return "string" }
 
 // printAs prints v as json or yaml.
 func printAs(t Terminal, format string, v any) error {

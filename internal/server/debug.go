@@ -68,5 +68,14 @@ func (o Options) validateDebug() error {
 	if o.PodMaxPIDs < -1 {
 		err4 = fmt.Errorf("--pod-max-pids: %d is not a number of processes; -1 means no limit", o.PodMaxPIDs)
 	}
-	return errors.Join(err1, err2, err3, err4)
+	var err5 error
+	for _, limit := range []struct {
+		flag string
+		most int
+	}{{"max-image-execs-per-pod", o.ImageExecs.Pod}, {"max-image-execs-per-namespace", o.ImageExecs.Namespace}, {"max-image-execs", o.ImageExecs.Node}} {
+		if limit.most < 0 {
+			err5 = errors.Join(err5, fmt.Errorf("--%s: %d is not a number of image execs; 0 means no limit", limit.flag, limit.most))
+		}
+	}
+	return errors.Join(err1, err2, err3, err4, err5)
 }

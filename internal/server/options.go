@@ -205,7 +205,15 @@ func (o Options) validate() error {
 	if _, err := o.kubeconfigAccess(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
+	if msgs := validation.IsDNS1123Subdomain(strings.TrimSuffix(o.ClusterDomain, ".")); o.ClusterDomain != "" && len(msgs) > 0 {
+		fail("--cluster-domain: %q: %s", o.ClusterDomain, strings.Join(msgs, "; "))
+	}
+	for _, name := range o.ExtraSANs {
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name), "*."))) > 0 {
+			fail("--tls-san: %q is neither a host name nor an IP address", name)
+		}
+	}
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 
@@ -244,11 +252,14 @@ func (o Options) validateEtcd() error {
 }
 
 func (o Options) validateRuntime() error {
-	if len(o.BridgeName) > 15 || strings.ContainsAny(o.BridgeName, "/ \t:") {
-		return fmt.Errorf("--bridge-name: %q is not an interface name (at most 15 characters, no / : or space)", o.BridgeName)
+	if len(o.BridgeName) > 15 || strings.ContainsAny(o.BridgeName, "/ \t:%") || strings.HasPrefix(o.BridgeName, "-") {
+		return fmt.Errorf("--bridge-name: %q is not an interface name (at most 15 characters, no / : %% or space, no - in front)", o.BridgeName)
 	}
 	if o.PullProgressDeadline != 0 && o.PullProgressDeadline < time.Second {
 		return fmt.Errorf("--image-pull-progress-deadline: must be a second or more, not %s", o.PullProgressDeadline)
+	}
+	if o.RuntimeEndpoint != "" && !strings.HasPrefix(o.RuntimeEndpoint, "unix://") && !filepath.IsAbs(o.RuntimeEndpoint) {
+		return fmt.Errorf("--container-runtime-endpoint: %q is not a socket, for example unix:///run/containerd/containerd.sock", o.RuntimeEndpoint)
 	}
 	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
 		return fmt.Errorf("--cgroup-driver: %q is neither cgroupfs nor systemd", o.CgroupDriver)
