@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/klog/v2"
 )
 
 // run is what the tests of this process share. Only TestMain writes it; tests use shared, own and world.
@@ -35,6 +38,14 @@ func runAll(m *testing.M) (code int, err error) {
 		run.skip = "end-to-end tests make containers; they need root"
 		return m.Run(), nil
 	}
+	// What client-go says of connections that end as a test wants it is of interest only when something fails.
+	said := newStream(nil, "klog")
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(said, nil)))
+	defer func() {
+		if code != 0 || err != nil {
+			fmt.Fprint(os.Stderr, said.Text())
+		}
+	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if run.world, err = NewWorld(ctx); err != nil {

@@ -135,7 +135,7 @@ func (f *fuzzer) build(ctx context.Context, folder string) (string, error) {
 func (f *fuzzer) fuzz(ctx context.Context, r report) report {
 	var ended error
 	r.output, ended = f.execute(ctx, r, f.long+overtime, "-test.run=^$", "-test.fuzz=^"+r.target.name+"$", "-test.fuzztime="+f.long.String(),
-		"-test.fuzzminimizetime=10s", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(f.corpus, r.target.folder))
+		"-test.fuzzminimizetime=3s", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(f.corpus, r.target.folder))
 	r.finding = judge(r.output, ended)
 	return r
 }
