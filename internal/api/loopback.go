@@ -24,6 +24,13 @@ type loopback struct {
 	done     chan struct{}
 }
 
+// idleInside is how long a connection within the process is kept for the next request. One costs two descriptors and buffers at both ends;
+// a new one costs almost nothing.
+const idleInside = 15 * time.Second
+
+// idleMost is how many are kept.
+const idleMost = 100
+
 func newLoopback(inside *Inside) (*loopback, error) {
 	token, err := randomToken()
 	if err != nil {
@@ -33,6 +40,7 @@ func newLoopback(inside *Inside) (*loopback, error) {
 	if inside != nil {
 		l.listener = inside.Loopback
 	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.Dial(ctx) }
 	l.config = &rest.Config{
 		Host:        "http://wherry.internal",
 		BearerToken: token,
@@ -42,8 +50,9 @@ func newLoopback(inside *Inside) (*loopback, error) {
 		},
 		DisableCompression: true,
 		QPS:                -1, // in-process clients are not throttled
-		Dial:               func(ctx context.Context, _, _ string) (net.Conn, error) { return l.listener.Dial(ctx) },
 		UserAgent:          "wherry",
+		// client-go's own would keep them for 90 s, some for each component, after the busiest moment.
+		Transport: &http.Transport{DialContext: dial, IdleConnTimeout: idleInside, MaxIdleConnsPerHost: idleMost, DisableCompression: true},
 	}
 	return l, nil
 }

@@ -119,13 +119,20 @@ func rage(t *testing.T, world *e2e.World, k kind, seed uint64, long time.Duratio
 		s.create(i)
 	}
 	s.blow(time.Now().Add(long))
-	s.aside.Wait()
-	s.calm()
+	begun := time.Now()
+	step := func(name string, do func()) {
+		began := time.Now()
+		do()
+		t.Logf("%s: %s took %s", k.name, name, time.Since(began).Round(100*time.Millisecond))
+	}
+	step("what goes on beside", s.aside.Wait)
+	step("calming down", s.calm)
 	s.judge()
-	s.ledger.close()
+	step("the ledger", s.ledger.close)
 	t.Logf("%s: after %d pods: %v; %s", k.name, len(s.all), s.did, s.ledger)
-	s.leave()
-	s.flat()
+	step("leaving", s.leave)
+	step("becoming flat", s.flat)
+	t.Logf("%s: settled in %s", k.name, time.Since(begun).Round(100*time.Millisecond))
 }
 
 // create puts a new pod into a slot.

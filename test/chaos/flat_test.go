@@ -118,11 +118,11 @@ func port(address string) string {
 }
 
 // spareDescriptors is how many more a server may have than a fresh one: of clients that have just come. The connections of its own parts,
-// two descriptors each, are given back after 90 s of idling, which is why flat is patient: a storm leaves some twenty of them.
+// two descriptors each, are given back after 15 s of idling, which is why flat waits at all: a storm leaves some thirty of them.
 const spareDescriptors = 12
 
 // patience is how long a server may take to give all back.
-const patience = 150 * time.Second
+const patience = 60 * time.Second
 
 // spareHeap is how many times a fresh server's live memory it may have: caches of images and objects are filled by then.
 const spareHeap = 3
@@ -130,6 +130,7 @@ const spareHeap = 3
 // flat holds the server's descriptors and memory against those of a fresh one (RS-01).
 func (s *storm) flat() {
 	now := s.measure()
+	s.t.Logf("at first: %v", now)
 	for until := time.Now().Add(patience); time.Now().Before(until); { // nothing tells
 		if now.count() <= s.fresh.count()+spareDescriptors && now.heap <= spareHeap*s.fresh.heap {
 			break
