@@ -63,9 +63,10 @@ func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
 	return q
 }
 
-// isCounted: what the server writes by itself is not held to quotas.
+// isCounted: what the server writes by itself is not held to quotas. Leases are counted: anybody who may edit can have large ones, and
+// nothing else bounds them.
 func isCounted(k *kind) bool {
-	return k.namespaced && k.plural != "events" && k.plural != "leases" && k.plural != debugrun.Resource
+	return k.namespaced && k.plural != "events" && k.plural != debugrun.Resource
 }
 
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -431,6 +432,25 @@ func TestQuotaOfBytes(t *testing.T) {
 	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("after the others were deleted: %v", err)
 	}
+}
+
+// RS-03, ATTACK B20: leases count too: nothing else bounds what a user keeps in them. A node's go through.
+func TestQuotaOfLeases(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	newQuota(t, c, ns, hard("wherry.dev/stored-bytes", "100Ki", "count/leases.coordination.k8s.io", "1"))
+	large := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "large", Annotations: map[string]string{"a": strings.Repeat("x", 200_000)}}}
+	if _, err := c.CoordinationV1().Leases(ns).Create(t.Context(), large, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a lease of 200 kB: %v", err)
+	}
+	small := func(name string) error {
+		_, err := c.CoordinationV1().Leases(ns).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	if err := small("one"); err != nil {
+		t.Error(err)
+	}
+	refusedFor(t, small("two"), "exceeded quota: q, requested: count/leases.coordination.k8s.io=1, used: count/leases.coordination.k8s.io=1")
 }
 
 // RS-05 (ATTACK A34): an image exec in a pod that has ended takes what the pod took while it ran, as long as it lasts; in one that runs it
