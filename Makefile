@@ -125,7 +125,7 @@ simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST
 	@SEEDS=$(SEEDS) FIRST=$(FIRST) tools/simulate.sh
 
 .PHONY: test-e2e
-test-e2e: build $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
+test-e2e: build bin/.failpoints/wherry $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
 	@tools/setup.sh containerd busybox
 	@tools/release-before.sh
 	@tools/e2e.sh
@@ -138,7 +138,7 @@ chaos: build ## Let everything die under 30 pods for CHAOS (default 20m), divide
 	CHAOS=$(CHAOS) CHAOS_KINDS=$(KINDS) go test -count=1 -timeout 24h -v ./test/chaos
 
 .PHONY: failpoints
-failpoints: bin/.failpoints/wherry ## Let a server die, and fail, at every place where it changes something (FAILPOINTS=40s: a portion of them; root)
+failpoints: bin/.failpoints/wherry ## Let a server die, and fail, at every place where it changes something (FAILPOINTS=40s FAILPOINTS_SEED=1: a portion; root)
 	FAILPOINTS=$(or $(FAILPOINTS),all) go test -count=1 -timeout 1h -v ./test/failpoints
 
 .PHONY: bin/.failpoints/wherry

@@ -89,7 +89,7 @@ func newTrial(t *testing.T) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &trial{t: t, ledger: ledger, had: map[string]bool{}, armed: 12, strict: true}
+	return &trial{t: t, ledger: ledger, hostPort: int32(e2e.FreePort(t)), had: map[string]bool{}, armed: 12, strict: true}
 }
 
 // tell lists the places, if it is asked to.

@@ -27,7 +27,6 @@ import (
 const (
 	namespace = "failpoints"
 	secret    = "words"
-	hostPort  = 17399
 )
 
 // life is that of one pod.
@@ -92,7 +91,7 @@ func (l *life) unmoved() {
 func (l *life) shape() *corev1.Pod {
 	main := e2e.Serving(l.stage.Act("main", "-serve", "tcp:7000"),
 		&corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 20, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: e2e.Port(7000)}}})
-	main.Ports = []corev1.ContainerPort{{ContainerPort: 7000, HostPort: hostPort}}
+	main.Ports = []corev1.ContainerPort{{ContainerPort: 7000, HostPort: l.hostPort}}
 	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: "room", MountPath: "/room", SubPath: "part"},
 		corev1.VolumeMount{Name: "memory", MountPath: "/memory"}, corev1.VolumeMount{Name: secret, MountPath: "/words"})
 	p := e2e.WithInit(l.stage.Pod(l.name, main), l.stage.Act("init", "-for", "20ms"),
@@ -171,7 +170,7 @@ func (l *life) copied(ctx context.Context) error {
 }
 
 func (l *life) reached(ctx context.Context) error {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", l.srv.NodeIP, hostPort))
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", l.srv.NodeIP, l.hostPort))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type trial struct {
 	srv    *e2e.Server
 	ledger ledger
 
+	hostPort int32 // on which the pods of all lives serve
+
 	faults []fault         // that are still to happen
 	armed  int             // how many of them at a time
 	had    map[string]bool // those that have happened
