@@ -23,6 +23,7 @@ LDFLAGS    := -s -w \
 PREFIX     ?= /usr/local
 
 # Packages whose tests run real servers and containers. They take their turns: a linker beside them takes the time that their clients wait.
+# Tests that may run in parallel wait for a server more than they compute.
 SERVERS := internal/api internal/cri/critest internal/node/httpapi internal/runtime internal/server internal/store
 
 # Packages with goroutines of their own whose race builds are small.
@@ -107,7 +108,7 @@ test: build test-unit test-race test-simulate test-e2e ## Run every test (root f
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
 	go test $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
-	go test -p 1 $(SERVERS:%=./%)
+	go test -p 1 -parallel 8 $(SERVERS:%=./%)
 	cd toolbox && go test ./...
 	cd test/agree && go test ./...
 

@@ -100,6 +100,7 @@ func TestMutatingPoliciesFailClosed(t *testing.T) {
 		{"object that is not valid", addLabel("a b", "c"), "", "metadata.labels: Invalid value"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
+			t.Parallel() // as the validating ones
 			ns := namespace(t, c)
 			policy := mutatingPolicy("", rule("configmaps", admissionv1.Create), tc.mutation)
 			if tc.failure != "" {

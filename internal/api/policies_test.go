@@ -151,6 +151,7 @@ func TestPoliciesFailClosed(t *testing.T) {
 		{"unknown kind and Ignore", "false", &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "None"}, ref("a", admissionv1.AllowAction), "", admissionv1.Ignore, ""},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
+			t.Parallel() // a policy takes effect when the library looks again, once a second
 			ns := namespace(t, c)
 			for _, name := range []string{"yes", "no"} {
 				cm := configMap(name)
