@@ -44,8 +44,8 @@ the last filesystem of each, including volumes, is under /c/NAME; its environmen
 
 It runs as root by default; in a pod that must not run as root, as the user of its target container; with --user, as that user.
 
-Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to it, and never creates one. With an image or a command,
--c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
+Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to it, and never creates one. If it is still starting, the
+command waits. With an image or a command, -c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
 With node/NAME instead of a pod, the shell is on the node itself, with the node's files under /host.
 
 The exit code is the command's; 125 if the session failed, 126 or 127 if the command could not be run or was not found, 1 if the server
@@ -127,6 +127,11 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 			return err
 		}
 		switch choice.Way {
+		case poddebug.Await:
+			if err := f.awaitStart(ctx, t, c, pod, choice.Name); err != nil {
+				return err
+			}
+			continue
 		case poddebug.Attach:
 			return f.attach(ctx, t, c, pod, choice.Name)
 		case poddebug.Visit:

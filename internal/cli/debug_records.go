@@ -65,6 +65,27 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name, request stri
 	return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), nil
 }
 
+// awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for (DC-07).
+func (f *debugFlags) awaitStart(ctx context.Context, t Terminal, c *client, p *corev1.Pod, name string) error {
+	f.say(t, "waiting for debug container %s in pod %s to start", name, p.Name)
+	said := podspec.DebugStateOf(p, name).Reason
+	_, err := watchtools.Until(ctx, p.ResourceVersion, watchOf(c, p.Namespace, p.Name), func(e watch.Event) (bool, error) {
+		now, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return false, nil
+		}
+		if e.Type == watch.Deleted || now.UID != p.UID {
+			return false, fmt.Errorf("debug container %s has not started: pod %s was deleted", name, p.Name)
+		}
+		if why := podspec.DebugStateOf(now, name).Reason; why != said && poddebug.Starting(now, name) {
+			said = why
+			f.say(t, "  %s", why)
+		}
+		return !poddebug.Starting(now, name), nil
+	})
+	return err
+}
+
 func replaced(pod, name string) error {
 	return fmt.Errorf("cannot tell how this session ended: debug container %s of pod %s has been started again since; see wherry debug history %s", name, pod, pod)
 }

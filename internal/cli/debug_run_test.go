@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -27,6 +28,8 @@ type debugServer struct {
 	pod  *corev1.Pod
 	log  string
 	exec func(w http.ResponseWriter, r *http.Request)
+	// next is what a watch of the pod tells, after which it goes on for ever; every state is also what a later request finds.
+	next []*corev1.Pod
 }
 
 // kubeconfig serves it until the test ends.
@@ -37,9 +40,18 @@ func (d *debugServer) kubeconfig(t *testing.T) string {
 		case "/api/v1/namespaces/default/pods/web":
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(d.pod)
+		case "/api/v1/namespaces/default/pods":
+			w.Header().Set("Content-Type", "application/json")
+			for _, p := range d.next {
+				d.pod = p
+				data, _ := json.Marshal(p)
+				_ = json.NewEncoder(w).Encode(metav1.WatchEvent{Type: "MODIFIED", Object: runtime.RawExtension{Raw: data}})
+			}
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
 		case "/api/v1/namespaces/default/pods/web/log":
 			_, _ = io.WriteString(w, d.log)
-		case "/api/v1/namespaces/default/pods/web/exec":
+		case "/api/v1/namespaces/default/pods/web/exec", "/api/v1/namespaces/default/pods/web/attach":
 			d.exec(w, r)
 		default:
 			http.NotFound(w, r)

@@ -22,6 +22,8 @@ const (
 	Attach
 	// Visit runs a command beside the pod's containers, dead or alive, with their files below /c.
 	Visit
+	// Await waits for one that is about to start, to attach to it then.
+	Await
 )
 
 // Wish is what the user said.
@@ -40,7 +42,7 @@ func (w Wish) makes() bool {
 	return w.Name == "" || w.Image != "" || w.Target != "" || w.Command || w.Made
 }
 
-// Choice is the way, and for Add and Attach the container's name.
+// Choice is the way, and for all but Visit the container's name.
 type Choice struct {
 	Way  Way
 	Name string
@@ -54,6 +56,9 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 		}
 		return Choice{Attach, w.Name}, nil
 	}
+	if !w.makes() && Starting(pod, w.Name) {
+		return Choice{Await, w.Name}, nil
+	}
 	if !w.makes() {
 		return Choice{}, notThere(pod, w.Name)
 	}
@@ -64,6 +69,22 @@ func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 		return Choice{Add, w.Name}, nil
 	}
 	return Choice{Add, freeName(pod)}, nil
+}
+
+// Starting tells whether a debug container has not started yet, and nothing is known that keeps it from it (DC-07).
+func Starting(pod *corev1.Pod, name string) bool {
+	return podspec.DebugStateOf(pod, name).Phase == podspec.DebugPending && over(pod) == ""
+}
+
+// over says why nothing starts in a pod any more; it is empty if something may.
+func over(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "the pod is being deleted"
+	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+		return "the pod has ended"
+	}
+	return ""
 }
 
 // freeName is the first of debug, debug-2, … that nobody has, or whose container has ended (DC-01, DC-06).
@@ -89,8 +110,11 @@ func notThere(pod *corev1.Pod, name string) error {
 		return fmt.Errorf("debug container %s of pod %s has ended (exit code %d): what it printed is in kubectl logs %s -c %s; %s",
 			name, pod.Name, state.Terminated.ExitCode, pod.Name, name, make)
 	case podspec.DebugPending, podspec.DebugFailing:
-		return fmt.Errorf("debug container %s of pod %s has not started%s: wait for it, or stop it with wherry debug stop %s %s",
-			name, pod.Name, inBrackets(state.Reason), pod.Name, name)
+		if why := over(pod); why != "" {
+			return fmt.Errorf("debug container %s of pod %s has not started and never will: %s", name, pod.Name, why)
+		}
+		return fmt.Errorf("debug container %s of pod %s cannot start: %s; to give it up: wherry debug stop %s %s",
+			name, pod.Name, because(state), pod.Name, name)
 	}
 	if ref, ok := podspec.FindContainer(&pod.Spec, name); ok {
 		return fmt.Errorf("%s is a container of pod %s and not a debug container: to see its processes, wherry debug --target %s %s", ref.Container.Name, pod.Name, name, pod.Name)
@@ -108,9 +132,10 @@ func notThere(pod *corev1.Pod, name string) error {
 	return fmt.Errorf("pod %s has no debug container %s (%s); %s", pod.Name, name, there, make)
 }
 
-func inBrackets(text string) string {
-	if text == "" {
-		return ""
+// because is what keeps a debug container from starting.
+func because(state podspec.DebugState) string {
+	if state.Message == "" {
+		return state.Reason
 	}
-	return " (" + text + ")"
+	return state.Reason + ": " + strings.TrimSuffix(state.Message, ".")
 }
