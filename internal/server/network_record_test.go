@@ -5,10 +5,14 @@ package server
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
@@ -51,5 +55,55 @@ func TestNetworkRecord(t *testing.T) {
 	put(networkFile(dir), `{"bridge":"wherry1","cidrs":["10.8.8.0/24"]}`)
 	if n, err := readNetwork(dir); err != nil || n.Bridge != "wherry1" {
 		t.Errorf("the record itself: %v, %v", n, err)
+	}
+}
+
+// RS-09: a data folder that is given another bridge leaves the one it had, so that the pod CIDR can go along; while pods are attached to that
+// one, the start is refused with what to do, and the bridge stays.
+func TestAnotherBridge(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("network devices need root")
+	}
+	dir := t.TempDir()
+	subnet := netip.MustParsePrefix("10.201.35.0/24")
+	former := network.Config{Bridge: "ws-former", CIDRs: []netip.Prefix{subnet}, StateDir: filepath.Join(dir, "leases")}
+	if err := network.Setup(former); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = network.Teardown(former) })
+	if err := os.WriteFile(networkFile(dir), []byte(`{"bridge":"ws-former","cidrs":["10.201.35.0/24"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := func() error {
+		opts := Defaults()
+		opts.DataDir, opts.BridgeName, opts.PodCIDRs, opts.CgroupDriver = dir, "ws-next", []string{subnet.String()}, "cgroupfs"
+		_, err := (&Server{opts: opts, log: slog.New(slog.DiscardHandler)}).runtimeConfig()
+		return err
+	}
+	bridge, err := netlink.LinkByName(former.Bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MasterIndex = "ws-pod0", bridge.Attrs().Index
+	pod := &netlink.Veth{LinkAttrs: attrs, PeerName: "ws-pod1"}
+	if err := netlink.LinkAdd(pod); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = netlink.LinkDel(pod) })
+	if err := next(); err == nil || !strings.Contains(err.Error(), "--bridge-name ws-former") {
+		t.Errorf("with a pod: %v", err)
+	}
+	if n, err := readNetwork(dir); err != nil || n.Bridge != "ws-former" {
+		t.Errorf("the record after the refusal: %v, %v", n, err)
+	}
+	if err := netlink.LinkDel(pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := next(); err != nil {
+		t.Errorf("without pods: %v", err)
+	}
+	if _, err := netlink.LinkByName(former.Bridge); err == nil {
+		t.Error("the former bridge is still there")
 	}
 }

@@ -59,6 +59,9 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 		return c, err
 	}
 	c.CgroupDriver = groups.Name()
+	if err := leaveFormerBridge(o.DataDir, o.BridgeName); err != nil {
+		return c, err
+	}
 	bridge, subnet, err := network.Choose(o.DataDir, subnetBefore(o.DataDir, c.BridgeName))
 	if err != nil && len(c.PodCIDRs) == 0 {
 		return c, &Refusal{Code: 1, What: "no free pod network was found", Do: "choose one with --pod-cidr", Err: err}
@@ -77,6 +80,30 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 		return c, folderRefusal(o.DataDir, err)
 	}
 	return c, nil
+}
+
+// leaveFormerBridge removes the bridge that a data folder had at its last start if it is to have another one now; bridge is empty for the
+// one by default. Pods cannot move.
+func leaveFormerBridge(dataDir, bridge string) error {
+	n, err := readNetwork(dataDir)
+	if err != nil {
+		return nil // no former one is known
+	}
+	if bridge == "" {
+		if bridge, _, err = network.Derive(dataDir, nil); err != nil {
+			return err
+		}
+	}
+	c, wanted, err := runtime.Config{DataDir: dataDir, BridgeName: n.Bridge, PodCIDRs: n.CIDRs}.Network()
+	if err != nil || !wanted || n.Bridge == bridge {
+		return nil // what is wrong with the record is said when the new network is made
+	}
+	err = network.Leave(c)
+	if errors.Is(err, network.ErrAttached) {
+		return &Refusal{Code: 1, What: fmt.Sprintf("pods of this data folder are still attached to its former bridge, %s", n.Bridge),
+			Do: fmt.Sprintf("start with --bridge-name %s, and delete the pods before you change the bridge", n.Bridge)}
+	}
+	return err
 }
 
 // podNetwork is what the data folder remembers of its network.
