@@ -36,11 +36,16 @@ func (f fault) deadly() bool { return f.what != "error" && f.what != "lost" }
 // readOnly are calls of the runtime that change nothing: there is no death in the midst of them.
 var readOnly = regexp.MustCompile(`^cri\.(List|.*Status$|.*Stats$|ImageFsInfo|Version|RuntimeConfig|GetContainerEvents)`)
 
+// leftToStart are places where containerd removes a task's folder: it does not try again what fails there, but its next start does.
+var leftToStart = regexp.MustCompile(`^containerd/core/runtime/v2\.(Bundle\.Delete|atomicDelete):`)
+
 // faultsAt are all faults that a place can have.
 func faultsAt(place string) []string {
 	switch {
 	case readOnly.MatchString(place):
 		return []string{"error"}
+	case leftToStart.MatchString(place):
+		return []string{"die"}
 	case strings.HasPrefix(place, "cri."):
 		return []string{"before", "die", "error", "lost"}
 	case strings.HasPrefix(place, "etcd/"), strings.HasPrefix(place, "bbolt."):
@@ -126,6 +131,7 @@ func found(f fault) int {
 // findings are the faults that have once found something: every run begins with them.
 func findings() []string {
 	return []string{
+		"runtime.writeMark:os.WriteFile=torn",          // the state of running containers was thrown away
 		"runtime.unmount:unix.Unmount=die",             // a purge was not repeated
 		"node/imageexec.removeTree:unix.Unmount=error", // the pod's volumes stayed mounted until the next start
 	}
