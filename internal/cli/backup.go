@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/backup"
+	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
@@ -54,9 +57,11 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 			}
 			return client().Backup(cmd.Context(), t.Out, what)
 		}
-		h, size, err := backUp(cmd.Context(), client(), file, what)
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		h, size, err := backUp(ctx, client(), file, what)
 		if err != nil {
-			return err
+			return calledOffBy(ctx, err)
 		}
 		fmt.Fprintf(t.Err, "%s: %s, %s\n", file, contents(h), fileSize(size))
 		return nil
@@ -92,10 +97,18 @@ func backUp(ctx context.Context, c *hostapi.Client, file string, what hostapi.Ba
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return h, 0, err
 	}
-	if h, err = backup.Verify(f); err != nil {
+	if h, err = backup.Verify(&calledOff{ctx, f}); err != nil {
 		return h, 0, fmt.Errorf("the backup that was written %w", err)
 	}
 	return h, size, os.Rename(f.Name(), file)
+}
+
+// calledOffBy says that the user called off what makes a file, which is therefore not there.
+func calledOffBy(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return &Exit{session.ExitInterrupted, errors.New("interrupted: nothing was written")}
 }
 
 // contents says what is in a backup.

@@ -123,11 +123,13 @@ func freeOr0(port int) int {
 }
 
 func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
-	if errors.Is(err, os.ErrPermission) {
+	if f, err := os.Open(kubeconfig); err == nil {
+		f.Close()
+	} else if errors.Is(err, os.ErrPermission) { // client-go puts it into a text
 		return nil, nil, onlyRoot(kubeconfig)
 	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -110,14 +112,17 @@ func newImageExport(t Terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = client().Export(cmd.Context(), tmp, refs)
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		err = client().Export(ctx, tmp, refs)
 		if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
 			err = os.Rename(tmp.Name(), file)
 		}
 		if err != nil {
 			os.Remove(tmp.Name())
+			return calledOffBy(ctx, err)
 		}
-		return err
+		return nil
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file to write to; default: standard output")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "the same as --file, as in docker")
