@@ -122,28 +122,33 @@ func TestAuditOfDebugging(t *testing.T) {
 			t.Errorf("user %+v, impersonated %+v", e.User, e.ImpersonatedUser)
 		}
 	})
+	t.Run("DC-03", func(t *testing.T) {
+		for _, way := range []string{"websocket", "spdy"} {
+			t.Run("exec++ by "+way, func(t *testing.T) {
+				t.Parallel() // the server waits a while for the end of what a client has left
+				name := "d-" + way
+				if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=tools:2&ephemeralContainerTarget=main&command=sh&command=-i"); err != nil {
+					t.Fatal(err)
+				}
+				mine := func(stage auditv1.Stage) func(*auditv1.Event) bool {
+					return func(e *auditv1.Event) bool {
+						return e.Stage == stage && e.ObjectRef.Subresource == "exec" && e.Annotations["debug.wherry.dev/container"] == name
+					}
+				}
+				begin, _ := onRecord(t, log, ns, mine(auditv1.StageResponseStarted))
+				end, _ := onRecord(t, log, ns, mine(auditv1.StageResponseComplete))
+				for _, e := range []*auditv1.Event{begin, end} {
+					if e.ResponseStatus.Code != http.StatusSwitchingProtocols || e.User.Username != me || e.ObjectRef.Name != "web" {
+						t.Errorf("%+v", e)
+					}
+					wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`, "target", "main",
+						"added", `[{"name":"`+name+`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
+				}
+				wantNotes(t, end, "end", "left: the container is still running")
+			})
+		}
+	})
 	for _, way := range []string{"websocket", "spdy"} {
-		t.Run("DC-03 exec++ by "+way, func(t *testing.T) {
-			name := "d-" + way
-			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=tools:2&ephemeralContainerTarget=main&command=sh&command=-i"); err != nil {
-				t.Fatal(err)
-			}
-			mine := func(stage auditv1.Stage) func(*auditv1.Event) bool {
-				return func(e *auditv1.Event) bool {
-					return e.Stage == stage && e.ObjectRef.Subresource == "exec" && e.Annotations["debug.wherry.dev/container"] == name
-				}
-			}
-			begin, _ := onRecord(t, log, ns, mine(auditv1.StageResponseStarted))
-			end, _ := onRecord(t, log, ns, mine(auditv1.StageResponseComplete))
-			for _, e := range []*auditv1.Event{begin, end} {
-				if e.ResponseStatus.Code != http.StatusSwitchingProtocols || e.User.Username != me || e.ObjectRef.Name != "web" {
-					t.Errorf("%+v", e)
-				}
-				wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`, "target", "main",
-					"added", `[{"name":"`+name+`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
-			}
-			wantNotes(t, end, "end", "left: the container is still running")
-		})
 		t.Run("DC-03 how it ended, by "+way, func(t *testing.T) {
 			name := "f-" + way
 			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=flash:1"); err != nil {
