@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -76,6 +78,9 @@ func (r *kindREST) within(ctx context.Context, namespace string) context.Context
 
 // get reads one object straight from the store.
 func get[T any](ctx context.Context, r *kindREST, namespace, name string) (*T, error) {
+	if len(path.IsValidPathSegmentName(name)) > 0 { // nothing can be called so; the store would say that the request is bad
+		return nil, apierrors.NewNotFound(r.kind.resource(), name)
+	}
 	obj, err := r.Get(r.within(ctx, namespace), name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err

@@ -7,11 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/validation"
@@ -36,7 +34,14 @@ func secretFields(obj runtime.Object) fields.Set {
 }
 
 func serviceAccountRules() rules {
+	names := func(s *corev1.ServiceAccount) { // of a secret only the name is kept: it is in the account's own namespace
+		for i := range s.Secrets {
+			s.Secrets[i] = corev1.ObjectReference{Name: s.Secrets[i].Name}
+		}
+	}
 	return typed[*corev1.ServiceAccount]{
+		prepareCreate:  names,
+		prepareUpdate:  func(s, _ *corev1.ServiceAccount) { names(s) },
 		validate:       validation.ValidateServiceAccount,
 		validateUpdate: validation.ValidateServiceAccountUpdate,
 		warn:           serviceAccountWarnings,
@@ -45,9 +50,8 @@ func serviceAccountRules() rules {
 
 func endpointsRules() rules {
 	return typed[*corev1.Endpoints]{
-		validate: func(e *corev1.Endpoints) field.ErrorList {
-			return apivalidation.ValidateObjectMeta(&e.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-		},
+		validate:       validation.ValidateEndpoints,
+		validateUpdate: validation.ValidateEndpointsUpdate,
 		createOnUpdate: true,
 	}.rules()
 }
@@ -97,9 +101,17 @@ func endpointSliceRules() rules {
 
 func leaseRules() rules {
 	return typed[*coordinationv1.Lease]{
+		prepareCreate:  func(l *coordinationv1.Lease) { dropElection(&l.Spec) },
+		prepareUpdate:  func(l, _ *coordinationv1.Lease) { dropElection(&l.Spec) },
 		validate:       validation.ValidateLease,
 		validateUpdate: validation.ValidateLeaseUpdate,
 		createOnUpdate: true,
 		mustHaveRV:     true,
 	}.rules()
+}
+
+// dropElection takes away what only a coordinator of leader elections would heed: there is none, and Kubernetes, where it is off by
+// default, does not keep it either.
+func dropElection(s *coordinationv1.LeaseSpec) {
+	s.Strategy, s.PreferredHolder = nil, nil
 }

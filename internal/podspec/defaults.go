@@ -48,10 +48,10 @@ func SetDefaultsSpec(spec *corev1.PodSpec) {
 	// serviceAccount is the old name of serviceAccountName; both are always written, the new one wins.
 	orElse(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
-	roundAll(spec.Overhead)
+	RoundAmounts(spec.Overhead)
 	if spec.Resources != nil {
-		roundAll(spec.Resources.Limits)
-		roundAll(spec.Resources.Requests)
+		RoundAmounts(spec.Resources.Limits)
+		RoundAmounts(spec.Resources.Requests)
 	}
 	for i := range spec.Volumes {
 		defaultVolume(&spec.Volumes[i])
@@ -84,8 +84,8 @@ func defaultContainer(c *corev1.Container) {
 	for i := range c.Env {
 		defaultEnvSource(c.Env[i].ValueFrom)
 	}
-	roundAll(c.Resources.Limits)
-	roundAll(c.Resources.Requests)
+	RoundAmounts(c.Resources.Limits)
+	RoundAmounts(c.Resources.Requests)
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 		defaultProbe(probe)
 	}
@@ -206,8 +206,8 @@ func defaultHostPorts(containers []corev1.Container) {
 	}
 }
 
-// roundAll rounds amounts up to whole thousandths: finer ones cannot be stored.
-func roundAll(list corev1.ResourceList) {
+// RoundAmounts rounds amounts up to whole thousandths: finer ones cannot be stored.
+func RoundAmounts(list corev1.ResourceList) {
 	for name, q := range list {
 		rounded := q.DeepCopy()
 		rounded.RoundUp(resource.Milli)

@@ -35,8 +35,8 @@ func defaultVolume(v *corev1.Volume) {
 	}
 	if s := v.Ephemeral; s != nil && s.VolumeClaimTemplate != nil {
 		orPointTo(&s.VolumeClaimTemplate.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-		roundAll(s.VolumeClaimTemplate.Spec.Resources.Limits)
-		roundAll(s.VolumeClaimTemplate.Spec.Resources.Requests)
+		RoundAmounts(s.VolumeClaimTemplate.Spec.Resources.Limits)
+		RoundAmounts(s.VolumeClaimTemplate.Spec.Resources.Requests)
 	}
 	defaultRemoteVolume(v)
 }

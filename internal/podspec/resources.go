@@ -94,7 +94,7 @@ func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 		}
 		return errs{field.Invalid(path, string(name), "must be a standard resource for containers")}
 	}
-	if !isNative(name) && !isExtended(name) {
+	if !isNative(name) && !IsExtended(name) {
 		return errs{field.Invalid(path, string(name), "doesn't follow extended resource name standard")}
 	}
 	return nil
@@ -105,8 +105,8 @@ func isNative(name corev1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// isExtended: a vendor's resource, counted in whole pieces.
-func isExtended(name corev1.ResourceName) bool {
+// IsExtended: a vendor's resource, counted in whole pieces.
+func IsExtended(name corev1.ResourceName) bool {
 	if isNative(name) || strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) {
 		return false
 	}
@@ -121,7 +121,7 @@ func amount(path *field.Path, name corev1.ResourceName, q resource.Quantity) err
 	if q.Sign() < 0 {
 		return errs{field.Invalid(path, q.String(), "must be greater than or equal to 0")}
 	}
-	if isExtended(name) && !isWhole(q) {
+	if IsExtended(name) && !isWhole(q) {
 		return errs{field.Invalid(path, q.String(), "must be an integer")}
 	}
 	if !isHugePages(name) {

@@ -69,6 +69,12 @@ func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field
 	if e.Hints == nil {
 		return all
 	}
+	for i, zone := range e.Hints.ForZones {
+		all = append(all, valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name, validation.IsValidLabelValue(zone.Name))...)
+	}
+	for i, node := range e.Hints.ForNodes {
+		all = append(all, valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
+	}
 	if n := len(e.Hints.ForZones); n > maxEndpointHints {
 		all = append(all, field.TooMany(path.Child("hints", "forZones"), n, maxEndpointHints))
 	}
@@ -118,9 +124,6 @@ func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
 			all = append(all, field.Required(at.Child("protocol"), ""))
 		}
 		all = append(all, oneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
-		if p.Port != nil {
-			all = append(all, valid(at.Child("port"), *p.Port, validation.IsValidPortNum(int(*p.Port)))...)
-		}
 		if p.AppProtocol != nil {
 			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,11 +17,14 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// SetDefaultsLimitRange lets a container's default be the maximum, and its default request the default, else
+// SetDefaultsLimitRange rounds amounts to what can be stored, and lets a container's default be the maximum, and its default request the default, else
 // the minimum.
 func SetDefaultsLimitRange(l *corev1.LimitRange) {
 	for i := range l.Spec.Limits {
 		item := &l.Spec.Limits[i]
+		for _, list := range []corev1.ResourceList{item.Max, item.Min, item.Default, item.DefaultRequest, item.MaxLimitRequestRatio} {
+			podspec.RoundAmounts(list)
+		}
 		if item.Type != corev1.LimitTypeContainer {
 			continue
 		}
@@ -50,9 +54,7 @@ func ValidateLimitRange(l *corev1.LimitRange) field.ErrorList {
 	types := map[corev1.LimitType]bool{}
 	for i := range l.Spec.Limits {
 		item, at := &l.Spec.Limits[i], field.NewPath("spec", "limits").Index(i)
-		if item.Type == "" {
-			all = append(all, field.Required(at.Child("type"), ""))
-		}
+		all = append(all, limitType(at.Child("type"), item.Type)...)
 		if types[item.Type] {
 			all = append(all, field.Duplicate(at.Child("type"), item.Type))
 		}
@@ -60,6 +62,18 @@ func ValidateLimitRange(l *corev1.LimitRange) field.ErrorList {
 		all = append(all, limitItem(item, at)...)
 	}
 	return all
+}
+
+// limitType: qualified; without a domain it must be one that Kubernetes knows.
+func limitType(path *field.Path, kind corev1.LimitType) errs {
+	if all := valid(path, kind, validation.IsQualifiedName(string(kind))); len(all) > 0 || strings.Contains(string(kind), "/") {
+		return all
+	}
+	switch kind {
+	case corev1.LimitTypePod, corev1.LimitTypeContainer, corev1.LimitTypePersistentVolumeClaim:
+		return nil
+	}
+	return errs{field.Invalid(path, kind, "must be a standard limit type or fully qualified")}
 }
 
 // ValidateLimitRangeUpdate is ValidateLimitRange for a changed one.
@@ -107,7 +121,11 @@ func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.
 		}
 		for _, high := range bounds[i+1:] {
 			if b, ok := high.list[name]; ok && a.Cmp(b) > 0 {
-				all = append(all, field.Invalid(path.Child(low.field).Key(string(name)), a.String(),
+				at := low // who is to blame: the default, where it is one
+				if low.field == "min" && high.field != "max" {
+					at = high
+				}
+				all = append(all, field.Invalid(path.Child(at.field).Key(string(name)), a.String(),
 					fmt.Sprintf("%s value %s is greater than %s value %s", low.words, a.String(), high.words, b.String())))
 			}
 		}

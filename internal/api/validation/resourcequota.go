@@ -3,35 +3,33 @@
 package validation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ValidateResourceQuota checks names, amounts and scopes.
 func ValidateResourceQuota(q *corev1.ResourceQuota) field.ErrorList {
 	all := meta(&q.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	all = append(all, quotaAmounts(q.Spec.Hard, field.NewPath("spec", "hard"))...)
-	all = append(all, quotaScopes(&q.Spec, field.NewPath("spec"))...)
-	return append(all, quotaStatus(&q.Status)...)
+	return append(all, quotaScopes(&q.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateResourceQuotaUpdate also keeps the scopes: what they selected is counted already.
+// ValidateResourceQuotaUpdate also keeps the scopes. What a selector selects may change, as in Kubernetes: it is counted anew.
 func ValidateResourceQuotaUpdate(now, was *corev1.ResourceQuota) field.ErrorList {
 	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if !sets.New(now.Spec.Scopes...).Equal(sets.New(was.Spec.Scopes...)) {
 		all = append(all, field.Invalid(field.NewPath("spec", "scopes"), now.Spec.Scopes, apivalidation.FieldImmutableErrorMsg))
-	}
-	if !equality.Semantic.DeepEqual(now.Spec.ScopeSelector, was.Spec.ScopeSelector) {
-		all = append(all, field.Invalid(field.NewPath("spec", "scopeSelector"), now.Spec.ScopeSelector, apivalidation.FieldImmutableErrorMsg))
 	}
 	return append(all, ValidateResourceQuota(now)...)
 }
@@ -53,7 +51,7 @@ func quotaAmounts(list corev1.ResourceList, path *field.Path) (all errs) {
 		if q.Sign() < 0 {
 			all = append(all, field.Invalid(at, q.String(), "must be greater than or equal to 0"))
 		}
-		if isCounted(name) && !isWhole(q) {
+		if (isCounted(name) || podspec.IsExtended(name)) && !isWhole(q) {
 			all = append(all, field.Invalid(at, q.String(), "must be an integer"))
 		}
 	}
@@ -100,51 +98,70 @@ func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
 		corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity,
 		corev1.ResourceQuotaScopeVolumeAttributesClass,
 	}
-	chosen := sets.New[corev1.ResourceQuotaScope]()
+	at := path.Child("scopes")
 	for _, scope := range s.Scopes {
 		if !slices.Contains(known, scope) {
-			all = append(all, field.Invalid(path.Child("scopes"), s.Scopes, "unsupported scope"))
-		}
-		chosen.Insert(scope)
-	}
-	for _, pair := range [][]corev1.ResourceQuotaScope{
-		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
-		{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
-	} {
-		if chosen.HasAll(pair...) {
-			all = append(all, field.Invalid(path.Child("scopes"), s.Scopes, "conflicting scopes"))
+			all = append(all, field.Invalid(at, s.Scopes, "unsupported scope"))
 		}
 	}
+	all = append(all, scopesTogether(s.Scopes, s.Hard, at)...)
 	if s.ScopeSelector == nil {
-		return append(all, scopedNames(s, chosen, path)...)
+		return all
 	}
-	for i, e := range s.ScopeSelector.MatchExpressions {
-		at := path.Child("scopeSelector", "matchExpressions").Index(i)
+	at = path.Child("scopeSelector", "matchExpressions") // Kubernetes does not say which of them
+	var selected []corev1.ResourceQuotaScope
+	for _, e := range s.ScopeSelector.MatchExpressions {
 		if !slices.Contains(known, e.ScopeName) {
 			all = append(all, field.Invalid(at.Child("scopeName"), e.ScopeName, "unsupported scope"))
 		}
 		all = append(all, scopeOperator(&e, at)...)
-		chosen.Insert(e.ScopeName)
+		selected = append(selected, e.ScopeName)
 	}
-	return append(all, scopedNames(s, chosen, path)...)
+	return append(all, scopesTogether(selected, s.Hard, at)...)
 }
 
-// scopedNames: a scope is about pods, so that of what Kubernetes counts only what pods take can be limited in it; of best-effort
-// ones only their number.
-func scopedNames(s *corev1.ResourceQuotaSpec, chosen sets.Set[corev1.ResourceQuotaScope], path *field.Path) (all errs) {
-	if len(chosen) == 0 || chosen.Has(corev1.ResourceQuotaScopeVolumeAttributesClass) {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Hard)) {
-		if strings.Contains(string(name), "/") || name == corev1.ResourcePods {
-			continue
+// scopesTogether: no two may exclude one another, and each must be about something of which the amounts are limited.
+func scopesTogether(scopes []corev1.ResourceQuotaScope, hard corev1.ResourceList, path *field.Path) (all errs) {
+	for _, pair := range [][]corev1.ResourceQuotaScope{
+		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
+		{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
+	} {
+		if slices.Contains(scopes, pair[0]) && slices.Contains(scopes, pair[1]) {
+			all = append(all, field.Invalid(path, scopes, "conflicting scopes"))
 		}
-		if bare := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits."); bare == "storage" || isCounted(name) ||
-			chosen.Has(corev1.ResourceQuotaScopeBestEffort) {
-			all = append(all, field.Invalid(path.Child("scopes"), sets.List(chosen), "unsupported scope applied to resource "+string(name)))
+	}
+	for _, scope := range scopes {
+		for _, name := range slices.Sorted(maps.Keys(hard)) {
+			if isStandard(string(name)) && !inScope(scope, name) {
+				all = append(all, field.Invalid(path, scopes, fmt.Sprintf("unsupported scope applied to resource %s", name)))
+			}
 		}
 	}
 	return all
+}
+
+// inScope: most scopes are about pods, and what pods take; best-effort ones take nothing; one is about claims.
+func inScope(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
+	switch scope {
+	case corev1.ResourceQuotaScopeVolumeAttributesClass:
+		return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage
+	case corev1.ResourceQuotaScopeBestEffort:
+		return name == corev1.ResourcePods
+	case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeNotBestEffort,
+		corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+		bare := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits.")
+		return name == corev1.ResourcePods || bare == "cpu" || bare == "memory"
+	}
+	return true // has its own error
+}
+
+// isStandard: cpu, memory and the like, also as requests and limits, and the kinds that were counted before any could be. Not hugepages.
+func isStandard(name string) bool {
+	if strings.HasPrefix(name, "count/") {
+		return false
+	}
+	bare := strings.TrimPrefix(strings.TrimPrefix(name, "requests."), "limits.")
+	return bare == "cpu" || bare == "memory" || bare == "ephemeral-storage" || name == "requests.storage" || isCounted(corev1.ResourceName(name))
 }
 
 func scopeOperator(e *corev1.ScopedResourceSelectorRequirement, path *field.Path) (all errs) {

@@ -106,7 +106,9 @@ func TestEndpointSlice(t *testing.T) {
 		{"hints", first(func(e *discoveryv1.Endpoint) {
 			e.Hints = &discoveryv1.EndpointHints{ForZones: make([]discoveryv1.ForZone, 9)}
 		}), "endpoints[0].hints.forZones", "8"},
-		{"port", func(s *es) { s.Ports[0].Port = new(int32(0)) }, "ports[0].port", "1 and 65535"},
+		{"a zone's name", first(func(e *discoveryv1.Endpoint) {
+			e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a b"}}}
+		}), "endpoints[0].hints.forZones[0].name", ""},
 		{"port name", func(s *es) { s.Ports[0].Name = new("a b") }, "ports[0].name", ""},
 		{"port names alike", func(s *es) { s.Ports = append(s.Ports, s.Ports[0]) }, "ports[1].name", "Duplicate"},
 		{"port protocol", func(s *es) { s.Ports[0].Protocol = new(corev1.Protocol("x")) }, "ports[0].protocol", "UDP"},
