@@ -101,7 +101,7 @@ run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the
 
 ##@ Test
 
-# How long the storm of test/chaos takes and which kinds of storms there are, is what CHAOS and CHAOS_KINDS say in the environment (40s, embedded).
+# How long the storm of test/chaos takes and which kinds of storms there are, is what CHAOS and CHAOS_KINDS say in the environment (40s, embedded,external).
 .PHONY: test
 test: build test-unit test-race test-simulate test-e2e ## Run every test (root for those with containers)
 

@@ -75,7 +75,7 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wanted := []string{"embedded"}
+	wanted := []string{"embedded", "external"}
 	if text := os.Getenv("CHAOS_KINDS"); text != "" {
 		wanted = strings.Split(text, ",")
 	}

@@ -12,5 +12,5 @@
 // When a storm is over, what must always hold is checked: the pods that are wanted are what they should be, completed init containers ran
 // once in each sandbox and in order, no container ever had two instances at once, every write that was acknowledged is there, deleting
 // everything leaves nothing on the node, and the server holds no more descriptors and memory than a fresh one. It runs for $CHAOS (40s;
-// `make chaos`: 20m), divided among $CHAOS_KINDS (embedded; `make chaos`: all), from $CHAOS_SEED.
+// `make chaos`: 20m), divided among $CHAOS_KINDS (embedded,external; `make chaos`: all), from $CHAOS_SEED.
 package chaos
