@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -99,5 +100,30 @@ func TestEventAPIsShareStorage(t *testing.T) {
 	defer w.Stop()
 	if e, ok := next(t, w).Object.(*eventsv1.Event); !ok || e.Name != "old" {
 		t.Errorf("watch gave %v", e)
+	}
+}
+
+// RS-03, ATTACK B21: an event of a user's is small, whichever API it is written by, and cannot grow: no quota counts events.
+func TestEventsAreSmall(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	event := func(name string, n int) *corev1.Event {
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Annotations: map[string]string{"a": strings.Repeat("x", n)}},
+			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "p"}}
+	}
+	if _, err := c.CoreV1().Events(ns).Create(t.Context(), event("large", 20_000), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("one of 20 kB: %v", err)
+	}
+	if _, err := c.EventsV1().Events(ns).Create(t.Context(), &eventsv1.Event{ObjectMeta: event("new", 20_000).ObjectMeta, EventTime: metav1.NowMicro(),
+		ReportingController: "x.example/y", ReportingInstance: "i", Action: "a", Reason: "r", Type: "Normal", Regarding: corev1.ObjectReference{Namespace: ns, Name: "p"}}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("one of 20 kB by events.k8s.io: %v", err)
+	}
+	small, err := c.CoreV1().Events(ns).Create(t.Context(), event("small", 2000), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small.Message = strings.Repeat("x", 20_000)
+	if _, err := c.CoreV1().Events(ns).Update(t.Context(), small, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("one that grows: %v", err)
 	}
 }

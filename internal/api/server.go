@@ -277,6 +277,7 @@ func (s *Server) plugins() []admission.Interface {
 		policyParams{s.stores, s.dynamic, s.authorizing},
 		s.dynamic.validatingPolicies(),
 		s.dynamic.validatingWebhooks(),
+		eventSize{},
 		quotaAdmission{s.quotas},
 	}
 }

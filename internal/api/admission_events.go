@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// maxEventBytes is how large an event of a user's may be. What Kubernetes' own parts write stays below a tenth of that.
+const maxEventBytes = 16 << 10
+
+// eventSize keeps events small (RS-03). No quota counts them, since they expire by themselves, but within their hour a user could fill
+// the store for everybody with messages of a megabyte.
+type eventSize struct{}
+
+var _ admission.ValidationInterface = eventSize{}
+
+// Handles implements admission.Interface.
+func (eventSize) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
+
+// Validate implements admission.ValidationInterface.
+func (eventSize) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().Resource != "events" || fromInside(ctx) {
+		return nil
+	}
+	e, ok := a.GetObject().(interface{ Size() int })
+	if !ok || e.Size() <= maxEventBytes {
+		return nil
+	}
+	return admission.NewForbidden(a, fmt.Errorf("the event has %d bytes, and may have %d: shorten its message and annotations", e.Size(), maxEventBytes))
+}
