@@ -61,12 +61,7 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 }
 
 func taintOf(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == debugrun.Tainted {
-			return c
-		}
-	}
-	return nil
+	return podspec.Condition(&pod.Status, debugrun.Tainted)
 }
 
 // taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored beside

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // resolveTime is how long looking for a service's pod may take; the library's interface has no context.
@@ -79,15 +81,7 @@ func (r serviceResolver) pod(ctx context.Context, svc *corev1.Service, port core
 }
 
 func servesTraffic(p *corev1.Pod) bool {
-	if p.Status.PodIP == "" || p.DeletionTimestamp != nil {
-		return false
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return p.Status.PodIP != "" && p.DeletionTimestamp == nil && podspec.IsTrue(&p.Status, corev1.PodReady)
 }
 
 func portOf(svc *corev1.Service, port int32) (corev1.ServicePort, bool) {

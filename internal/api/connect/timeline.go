@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -169,10 +170,8 @@ func (e ending) Close() error {
 }
 
 func whyUnbound(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Message
-		}
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil {
+		return c.Message
 	}
 	return ""
 }

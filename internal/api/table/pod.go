@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 func podPrinter() Printer {
@@ -59,7 +61,7 @@ func readinessGates(pod *corev1.Pod) string {
 	}
 	open := 0
 	for _, gate := range pod.Spec.ReadinessGates {
-		if conditionTrue(pod, gate.ConditionType) {
+		if podspec.IsTrue(&pod.Status, gate.ConditionType) {
 			open++
 		}
 	}

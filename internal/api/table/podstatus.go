@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // nodeLost is the status reason of a pod whose node no longer answers.
@@ -45,14 +47,14 @@ func (p podSummary) restartText(now time.Time) string {
 // reason the pod as a whole was given, its phase.
 func summarise(pod *corev1.Pod) podSummary {
 	sum := podSummary{status: orElse(pod.Status.Reason, string(pod.Status.Phase)), total: len(pod.Spec.Containers)}
-	if c := condition(pod, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
 		sum.status = corev1.PodReasonSchedulingGated
 	}
 	sidecars := sidecarNames(pod)
 	sum.total += len(sidecars)
 
 	blocked, ofSidecars := sum.passInits(pod, sidecars)
-	if !blocked || conditionTrue(pod, corev1.PodInitialized) {
+	if !blocked || podspec.IsTrue(&pod.Status, corev1.PodInitialized) {
 		// Restarts of init containers are of no interest once they are done; those of sidecars are.
 		sum.restarts = ofSidecars
 		sum.passMains(pod)
@@ -120,7 +122,7 @@ func (p *podSummary) passMains(pod *corev1.Pod) {
 	// One container has done its work while another is still at it: the pod is not "Completed".
 	if running && p.status == "Completed" {
 		p.status = "NotReady"
-		if conditionTrue(pod, corev1.PodReady) {
+		if podspec.IsTrue(&pod.Status, corev1.PodReady) {
 			p.status = "Running"
 		}
 	}
@@ -153,23 +155,9 @@ func sidecarNames(pod *corev1.Pod) map[string]bool {
 	names := map[string]bool{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		if ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+		if podspec.IsSidecar(c) {
 			names[c.Name] = true
 		}
 	}
 	return names
-}
-
-func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == t {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-func conditionTrue(pod *corev1.Pod, t corev1.PodConditionType) bool {
-	c := condition(pod, t)
-	return c != nil && c.Status == corev1.ConditionTrue
 }

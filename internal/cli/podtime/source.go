@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -189,10 +190,8 @@ func (s Source) find(ctx context.Context, namespace, name string) (string, error
 		return pod.Spec.NodeName, nil
 	}
 	u := &Unbound{Pod: namespace + "/" + name}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			u.Why = c.Message
-		}
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil {
+		u.Why = c.Message
 	}
 	return "", u
 }

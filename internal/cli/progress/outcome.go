@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Outcome says whether the pod has ended and, if so, the exit code that stands for it: 0 when it succeeded, else that of
@@ -110,7 +112,7 @@ func Stuck(pod *corev1.Pod) (Trouble, bool) {
 	if cause := obstacle(pod); cause != "" && !strings.Contains(cause, passing) {
 		return Trouble{Reason: "cannot start", Message: cause}, true
 	}
-	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return Trouble{Reason: c.Reason, Message: c.Message}, true
 	}
 	return Trouble{}, false

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Line is one thing that happened.
@@ -31,14 +33,14 @@ func Diff(old, new *corev1.Pod) []Line {
 	if cause := obstacle(new); cause != "" && cause != obstacle(old) {
 		add(Line{Text: "cannot start yet: " + cause, Trouble: true, Cause: true})
 	}
-	if !isTrue(old, corev1.PodReadyToStartContainers) && isTrue(new, corev1.PodReadyToStartContainers) {
+	if !podspec.IsTrue(&old.Status, corev1.PodReadyToStartContainers) && podspec.IsTrue(&new.Status, corev1.PodReadyToStartContainers) {
 		add(Line{Text: "sandbox is up" + address(new)})
 	}
 	before := statuses(old)
 	for _, s := range ordered(new) {
 		container(before[s.Name], s, add)
 	}
-	if !isTrue(old, corev1.PodReady) && isTrue(new, corev1.PodReady) {
+	if !podspec.IsTrue(&old.Status, corev1.PodReady) && podspec.IsTrue(&new.Status, corev1.PodReady) {
 		add(Line{Text: "ready" + address(new)})
 	}
 	if old.Status.Reason != new.Status.Reason && new.Status.Reason != "" {
@@ -55,11 +57,11 @@ func scheduled(old, new *corev1.Pod, add func(Line)) {
 		add(Line{Text: "scheduled to node " + new.Spec.NodeName})
 		return
 	}
-	c := condition(new, corev1.PodScheduled)
+	c := podspec.Condition(&new.Status, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return
 	}
-	if was := condition(old, corev1.PodScheduled); was == nil || was.Message != c.Message {
+	if was := podspec.Condition(&old.Status, corev1.PodScheduled); was == nil || was.Message != c.Message {
 		add(Line{Text: "waiting for a node: " + c.Message, Trouble: true, Cause: true})
 	}
 }
@@ -184,19 +186,5 @@ func statuses(pod *corev1.Pod) map[string]corev1.ContainerStatus {
 	return out
 }
 
-func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == kind {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-func isTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
-	c := condition(pod, kind)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
 // Ready reports whether the pod's Ready condition is true.
-func Ready(pod *corev1.Pod) bool { return isTrue(pod, corev1.PodReady) }
+func Ready(pod *corev1.Pod) bool { return podspec.IsTrue(&pod.Status, corev1.PodReady) }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 const (
@@ -103,10 +104,8 @@ func (r *run) refuse(ctx context.Context, pod *corev1.Pod, why string) {
 // refusalPatch sets PodScheduled=False; the uid keeps it from a namesake.
 func refusalPatch(pod *corev1.Pod, why string, now metav1.Time) ([]byte, error) {
 	since := now
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			since = c.LastTransitionTime
-		}
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		since = c.LastTransitionTime
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // state is what the scheduler knows. It belongs to one goroutine.
@@ -120,12 +121,11 @@ func (s *state) wait(pod *corev1.Pod) {
 
 // refusalIn is the refusal that the pod's status already tells, from before a restart.
 func refusalIn(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return c.Message
-		}
+	c := podspec.Condition(&pod.Status, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable {
+		return ""
 	}
-	return ""
+	return c.Message
 }
 
 // place counts a pod on a node. If that makes it need less than it did, others may fit now.

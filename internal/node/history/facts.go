@@ -11,6 +11,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -282,14 +283,7 @@ func readiness(ready bool) timeline.What {
 	return timeline.Unready
 }
 
-func isReady(s *corev1.PodStatus) bool {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == corev1.PodReady {
-			return s.Conditions[i].Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func isReady(s *corev1.PodStatus) bool { return podspec.IsTrue(s, corev1.PodReady) }
 
 func statusOf(list []corev1.ContainerStatus, name string) corev1.ContainerStatus {
 	for i := range list {
