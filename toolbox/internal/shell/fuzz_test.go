@@ -18,7 +18,7 @@ func FuzzRewritten(f *testing.F) {
 		if strings.Contains(source, "\x00") {
 			return
 		}
-		out, err := rewritten(source)
+		out, err := new(rewriter).rewritten(source)
 		if err != nil {
 			return
 		}
