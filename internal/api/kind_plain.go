@@ -68,7 +68,7 @@ func resourceQuotaRules() rules {
 	return typed[*corev1.ResourceQuota]{
 		prepareCreate:  func(q *corev1.ResourceQuota) { q.Status = corev1.ResourceQuotaStatus{} },
 		validate:       validation.ValidateResourceQuota,
-		prepareUpdate:  func(q, old *corev1.ResourceQuota) { q.Status = old.Status },
+		prepareUpdate:  keepCount,
 		validateUpdate: validation.ValidateResourceQuotaUpdate,
 		warn:           quotaWarnings,
 		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
@@ -114,4 +114,12 @@ func leaseRules() rules {
 // default, does not keep it either.
 func dropElection(s *coordinationv1.LeaseSpec) {
 	s.Strategy, s.PreferredHolder = nil, nil
+}
+
+// keepCount keeps what was counted, unless it was counted of other objects: then a count is due, as for a new quota.
+func keepCount(q, old *corev1.ResourceQuota) {
+	q.Status = old.Status
+	if !equality.Semantic.DeepEqual(q.Spec.ScopeSelector, old.Spec.ScopeSelector) {
+		q.Status = corev1.ResourceQuotaStatus{}
+	}
 }
