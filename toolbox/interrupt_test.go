@@ -96,7 +96,6 @@ func TestCtrlZBeside(t *testing.T) {
 		`for i in 1 2 3; do cat; done; echo never`,
 		`f() { cat; echo never; }; f; echo never`,
 		`(cat; echo never) || echo never`,
-		`while cat | cat; do echo never; done 3</dev/null`,
 	} {
 		k.send(line + "\r")
 		k.busy()
