@@ -27,8 +27,11 @@ func (s *session) converse() error {
 	s.interactive = signals
 	go func() {
 		for got := range signals {
-			if got == unix.SIGINT {
+			switch got {
+			case unix.SIGINT:
 				s.jobs.interrupt()
+			case unix.SIGTSTP:
+				s.jobs.suspend()
 			}
 		}
 	}()

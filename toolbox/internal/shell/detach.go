@@ -160,6 +160,7 @@ func detachedShell(c *applet.Call, known func(string) bool) error {
 	if group, err := unix.Getpgid(os.Getppid()); err == nil && group == unix.Getpgrp() {
 		signal.Ignore(unix.SIGINT, unix.SIGQUIT) // Ctrl-C is not for what runs beside, and without job control it would get it
 	}
+	s.stopInOrder()
 	file, err := s.rewriter.parse(parts[2], "sh")
 	if err != nil {
 		return applet.Fail(2, "%w", err)

@@ -57,30 +57,38 @@ func (s *session) guard() (leave func()) {
 // stat is what /proc says of a process.
 type stat struct {
 	pid, parent int
+	state       string // as ps shows it
 	start       uint64 // in ticks since the machine's
 }
 
 func stats() (out []stat) {
-	list, err := filepath.Glob("/proc/[0-9]*/stat")
+	list, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil
 	}
-	for _, name := range list {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
+	for _, dir := range list {
+		if s, ok := readStat(dir); ok {
+			out = append(out, s)
 		}
-		var s stat
-		_, _ = fmt.Sscan(string(text), &s.pid)
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // names may have blanks
-		if len(fields) < 20 {
-			continue
-		}
-		_, _ = fmt.Sscan(fields[1], &s.parent)
-		_, _ = fmt.Sscan(fields[19], &s.start)
-		out = append(out, s)
 	}
 	return out
+}
+
+// readStat reads what a folder of /proc says; false: the process has ended.
+func readStat(dir string) (s stat, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return stat{}, false
+	}
+	_, _ = fmt.Sscan(string(text), &s.pid)
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // names may have blanks
+	if len(fields) < 20 {
+		return stat{}, false
+	}
+	s.state = fields[0]
+	_, _ = fmt.Sscan(fields[1], &s.parent)
+	_, _ = fmt.Sscan(fields[19], &s.start)
+	return s, true
 }
 
 // first reports whether this is the first process of its container, and not one that came later by exec. Processes of a

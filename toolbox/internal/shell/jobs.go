@@ -122,15 +122,29 @@ func (j *jobs) interrupt() {
 	}
 }
 
+// suspend is Ctrl-Z that came before the terminal was the job's that had just been started: it is meant for that one.
+func (j *jobs) suspend() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.tty != nil && j.front != nil && j.front.group != 0 {
+		_ = unix.Kill(-j.front.group, unix.SIGTSTP) // it may have ended just now
+	}
+}
+
 // strike ends the line, a program of which died of Ctrl-C. What the line started about then may have come too late to be sent it.
 func (j *jobs) strike(b *job) {
 	if j.cancel == nil {
 		return
 	}
 	j.cancel()
+	j.catchUp(b, unix.SIGINT)
+}
+
+// catchUp sends a job's programs that were started just now what the terminal sent the others.
+func (j *jobs) catchUp(b *job, sig unix.Signal) {
 	for _, p := range b.procs {
 		if p.state == running && time.Since(j.running[p.pid]) < time.Second {
-			_ = unix.Kill(p.pid, unix.SIGINT)
+			_ = unix.Kill(p.pid, sig)
 		}
 	}
 }
@@ -161,11 +175,14 @@ func (j *jobs) start(ctx context.Context, cmd *exec.Cmd, text string) (*job, *pr
 	if j.tty != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: b.group}
 	}
-	if err := cmd.Start(); err != nil {
+	if err := j.launch(cmd); err != nil {
 		return nil, nil, err
 	}
 	p := &process{pid: cmd.Process.Pid}
 	j.running[p.pid] = time.Now()
+	if slices.ContainsFunc(b.procs, func(o *process) bool { return o.state == stopped && o.status.StopSignal() == unix.SIGTSTP }) {
+		_ = unix.Kill(p.pid, unix.SIGTSTP) // the others were stopped before this one was there
+	}
 	if b.procs = append(b.procs, p); j.tty != nil && b.group == 0 {
 		b.group = p.pid
 	}
@@ -281,6 +298,9 @@ func (j *jobs) settle(b *job, p *process) {
 	}
 	if p.state == ended && p.status.Signaled() && p.status.Signal() == unix.SIGINT {
 		j.strike(b)
+	}
+	if p.state == stopped && p.status.StopSignal() == unix.SIGTSTP {
+		j.catchUp(b, unix.SIGTSTP)
 	}
 	now := b.state()
 	if now == running {

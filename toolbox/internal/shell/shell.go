@@ -49,6 +49,7 @@ type session struct {
 	err      io.Writer
 
 	interactive chan os.Signal // the signals of a shell on a terminal; nil otherwise
+	asked       chan os.Signal // SIGTSTP of a shell without job control (stopInOrder); nil otherwise
 	ending      chan os.Signal // SIGTERM and SIGHUP, where the shell takes what it leaves with it
 	past        *[]string      // what was typed
 	warned      bool           // of stopped jobs
@@ -125,10 +126,12 @@ func sh(c *applet.Call, known func(string) bool) error {
 	defer s.guard()()
 	switch {
 	case *command || len(c.Args) > 0:
+		s.stopInOrder()
 		return s.script(source, name)
 	case *interactive || terminal.Is(os.Stdin) && terminal.Is(os.Stderr):
 		return s.converse()
 	}
+	s.stopInOrder()
 	return s.stream()
 }
 

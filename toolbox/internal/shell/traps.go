@@ -139,6 +139,9 @@ func (s *session) setTrap(sig syscall.Signal, action string) {
 		if s.ending != nil && (sig == unix.SIGTERM || sig == unix.SIGHUP) {
 			signal.Notify(s.ending, sig)
 		}
+		if s.asked != nil && sig == unix.SIGTSTP {
+			signal.Notify(s.asked, sig)
+		}
 		if s.interactive != nil && slices.Contains(shellSignals(), os.Signal(sig)) {
 			signal.Notify(s.interactive, sig)
 		}
