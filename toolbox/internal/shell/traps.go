@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,13 +25,14 @@ type traps struct {
 	mu      sync.Mutex
 	code    map[syscall.Signal]string // rewritten; empty to ignore the signal
 	pending []syscall.Signal
-	came    chan os.Signal
-	wake    func() // ends a wait
-	begun   bool   // signals are collected
+	came    chan os.Signal // read with mu held only, so that what has come is always either here or pending
+	bell    chan os.Signal // says that something came
+	wake    func()         // ends a wait
+	begun   bool           // signals are collected
 }
 
 func newTraps(wake func()) *traps {
-	return &traps{code: map[syscall.Signal]string{}, came: make(chan os.Signal, 16), wake: wake}
+	return &traps{code: map[syscall.Signal]string{}, came: make(chan os.Signal, 16), bell: make(chan os.Signal, 1), wake: wake}
 }
 
 // first is the signal whose trap is to run next, or 0.
@@ -58,10 +60,15 @@ func (t *traps) expects(sig syscall.Signal) bool {
 	return t.code[sig] != "" && !slices.Contains(t.pending, sig)
 }
 
-// take is the code to be run now, for all signals that came.
+// take is the code to be run now, for all signals that came: also for one that a program sent, as its last deed, which has just ended.
 func (t *traps) take() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.code) == 0 {
+		return ""
+	}
+	t.deliver()
+	t.gather()
 	var b strings.Builder
 	for _, sig := range t.pending {
 		b.WriteString(t.code[sig] + "\n")
@@ -70,13 +77,62 @@ func (t *traps) take() string {
 	return b.String()
 }
 
+// maxUnderWay is how often a signal on its way is looked for again: it is there at once, unless it is blocked.
+const maxUnderWay = 1000
+
+// deliver returns when the signals that the kernel has for this process are in the channels.
+func (t *traps) deliver() {
+	for range maxUnderWay {
+		if !t.underWay() {
+			break
+		}
+		runtime.Gosched()
+	}
+	any := make(chan os.Signal, 1)
+	signal.Notify(any, unix.SIGWINCH)
+	signal.Stop(any) // it returns once all that came before is handed on
+}
+
+// underWay tells whether the kernel has a signal with a trap that no thread has taken yet.
+func (t *traps) underWay() bool {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), "\nShdPnd:")
+	word, _, _ := strings.Cut(rest, "\n")
+	set, err := strconv.ParseUint(strings.TrimSpace(word), 16, 64)
+	if err != nil {
+		return false
+	}
+	for sig := range t.code {
+		if set&(1<<(sig-1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// gather notes what has come. The caller holds mu.
+func (t *traps) gather() {
+	for {
+		select {
+		case sig := <-t.came:
+			if number, ok := sig.(syscall.Signal); ok && t.code[number] != "" && !slices.Contains(t.pending, number) {
+				t.pending = append(t.pending, number)
+			}
+		default:
+			return
+		}
+	}
+}
+
 // collect notes signals as they come.
 func (t *traps) collect() {
-	for sig := range t.came {
+	for range t.bell { // perhaps before it is in the other channel
 		t.mu.Lock()
-		if number, ok := sig.(syscall.Signal); ok && t.code[number] != "" && !slices.Contains(t.pending, number) {
-			t.pending = append(t.pending, number)
-		}
+		t.deliver()
+		t.gather()
 		t.mu.Unlock()
 		t.wake()
 	}
@@ -151,6 +207,7 @@ func (s *session) setTrap(sig syscall.Signal, action string) {
 	default:
 		t.code[sig] = action
 		signal.Notify(t.came, sig)
+		signal.Notify(t.bell, sig)
 	}
 }
 
