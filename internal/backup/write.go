@@ -190,7 +190,10 @@ func (t *tree) add(name, p string) error {
 		}
 		return t.header(name, to, info)
 	case info.IsDir():
-		return errors.Join(t.header(name, "", info), t.folder(name, p))
+		if err := t.header(name, "", info); err != nil {
+			return err
+		}
+		return t.folder(name, p)
 	}
 	return nil
 }

@@ -37,9 +37,9 @@ metadata: {name: bidi}
 spec:
   containers:
   - name: main
-    command: [sh, -c, "mkdir -p /work/bound && mount -o bind /hoard /work/bound && mount -o bind /hoard /work/bound && IDLE"]
+    command: [sh, -c, "mkdir -p /bound && mount -o bind /hoard /bound && mount -o bind /hoard /bound && IDLE"]
     securityContext: {privileged: true}
-    readinessProbe: {exec: {command: [test, -e, /work/bound/secret]}, periodSeconds: 1}
+    readinessProbe: {exec: {command: [test, -e, /bound/secret]}, periodSeconds: 1}
     volumeMounts:
     - {name: hoard, mountPath: /hoard, mountPropagation: Bidirectional}
     - {name: work, mountPath: /work, mountPropagation: Bidirectional}

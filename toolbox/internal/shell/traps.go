@@ -88,9 +88,14 @@ func (t *traps) deliver() {
 		}
 		runtime.Gosched()
 	}
-	any := make(chan os.Signal, 1)
-	signal.Notify(any, unix.SIGWINCH)
-	signal.Stop(any) // it returns once all that came before is handed on
+	for sig, code := range t.code {
+		if code != "" { // it is caught already: nothing changes but that Stop returns once all that came before is handed on
+			more := make(chan os.Signal, 1)
+			signal.Notify(more, sig)
+			signal.Stop(more)
+			return
+		}
+	}
 }
 
 // underWay tells whether the kernel has a signal with a trap that no thread has taken yet.
