@@ -22,7 +22,7 @@ const slowStart = 20 * time.Millisecond
 // launch starts a program. Until it runs, the thread that starts it is held up (vfork): if Ctrl-Z stops it before, it and the shell would wait
 // for one another for ever. It is continued then, and stopped once it is the program. The caller holds mu.
 func (j *jobs) launch(cmd *exec.Cmd) error {
-	over, freed := make(chan struct{}), false
+	over, freed := make(chan struct{}), map[int]bool{}
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		for {
@@ -33,7 +33,7 @@ func (j *jobs) launch(cmd *exec.Cmd) error {
 			}
 			for _, pid := range stoppedChildren() {
 				if _, ours := j.running[pid]; !ours {
-					freed = true
+					freed[pid] = true
 					_ = unix.Kill(pid, unix.SIGCONT)
 				}
 			}
@@ -42,7 +42,7 @@ func (j *jobs) launch(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	close(over)
 	looking.Wait()
-	if err == nil && freed {
+	if err == nil && freed[cmd.Process.Pid] {
 		_ = unix.Kill(cmd.Process.Pid, unix.SIGTSTP)
 	}
 	return err
