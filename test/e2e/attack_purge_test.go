@@ -37,13 +37,13 @@ metadata: {name: bidi}
 spec:
   containers:
   - name: main
-    command: [sh, -c, "mkdir -p /bound && mount -o bind /hoard /bound && mount -o bind /hoard /bound && IDLE"]
+    command: [sh, -c, "mkdir -p /own/bound && mount -o bind /hoard /own/bound && mount -o bind /hoard /own/bound && IDLE"]
     securityContext: {privileged: true}
-    readinessProbe: {exec: {command: [test, -e, /bound/secret]}, periodSeconds: 1}
+    readinessProbe: {exec: {command: [test, -e, /own/bound/secret]}, periodSeconds: 1}
     volumeMounts:
     - {name: hoard, mountPath: /hoard, mountPropagation: Bidirectional}
-    - {name: work, mountPath: /work, mountPropagation: Bidirectional}
-  volumes: [{name: hoard, hostPath: {path: %s}}, {name: work, emptyDir: {}}]
+    - {name: own, mountPath: /own, mountPropagation: Bidirectional}
+  volumes: [{name: hoard, hostPath: {path: %s}}, {name: own, emptyDir: {}}]
 `, h.dir))
 	of := filepath.Join(srv.DataDir, "pods", string(pod.UID))
 	for _, in := range []string{of, filepath.Join(srv.DataDir, "pods"), filepath.Join(srv.DataDir, "log"), srv.DataDir} {
