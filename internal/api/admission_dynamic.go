@@ -18,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -28,6 +27,8 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
 // dynamic are the plug-ins of admission whose rules are objects: webhooks and policies (EC-21). They are the library's; what is
@@ -166,15 +167,7 @@ type onDemand struct {
 
 // hear has the plug-in made for the next request after this server has stored a rule.
 func (p *onDemand) hear() {
-	before := p.rules.AfterCreate
-	p.rules.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
-		if before != nil {
-			before(obj, options)
-		}
-		if len(options.DryRun) == 0 {
-			p.active.Store(true)
-		}
-	}
+	p.rules.onWrite.Add(onwrite.Calls{Created: func(runtime.Object) { p.active.Store(true) }})
 }
 
 // has says whether there is, or was, a rule.

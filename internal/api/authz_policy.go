@@ -9,12 +9,11 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/rbac"
 )
 
@@ -41,33 +40,10 @@ func newPolicy(st stores) *policy {
 	return p
 }
 
-// hear takes in what is written through a kind's storage, after what hears of it already.
+// hear takes in what is written through a kind's storage.
 func (p *policy) hear(r *kindREST) {
-	created, updated, deleted := r.AfterCreate, r.AfterUpdate, r.AfterDelete
-	r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
-		if created != nil {
-			created(obj, options)
-		}
-		if options == nil || !dryrun.IsDryRun(options.DryRun) {
-			p.put(r.kind.name, obj)
-		}
-	}
-	r.AfterUpdate = func(obj runtime.Object, options *metav1.UpdateOptions) {
-		if updated != nil {
-			updated(obj, options)
-		}
-		if options == nil || !dryrun.IsDryRun(options.DryRun) {
-			p.put(r.kind.name, obj)
-		}
-	}
-	r.AfterDelete = func(obj runtime.Object, options *metav1.DeleteOptions) {
-		if deleted != nil {
-			deleted(obj, options)
-		}
-		if options == nil || !dryrun.IsDryRun(options.DryRun) {
-			p.drop(r.kind.name, obj)
-		}
-	}
+	put := func(obj runtime.Object) { p.put(r.kind.name, obj) }
+	r.onWrite.Add(onwrite.Calls{Created: put, Updated: put, Deleted: func(obj runtime.Object) { p.drop(r.kind.name, obj) }})
 }
 
 // run follows the store until ctx is done.

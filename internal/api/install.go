@@ -180,7 +180,7 @@ func (s *Server) install() error {
 // addCore serves what the core group has besides plain kinds.
 func (s *Server) addCore(all served) {
 	st, core := s.stores, corev1.SchemeGroupVersion
-	s.addresses.attach(st["services"].Store)
+	s.addresses.attach(st["services"].onWrite)
 	all.add(core, "namespaces", newNamespaceREST(st["namespaces"]))
 	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())})
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)

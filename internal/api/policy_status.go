@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
 // policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the kinds it is
@@ -38,15 +40,7 @@ type policyChecks struct {
 func newPolicyChecks(d *dynamic, r *kindREST, schemes *schemes, log *slog.Logger) *policyChecks {
 	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount))}
-	before := r.AfterCreate
-	r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
-		if before != nil {
-			before(obj, options)
-		}
-		if len(options.DryRun) == 0 {
-			c.run()
-		}
-	}
+	r.onWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
 	return c
 }
 

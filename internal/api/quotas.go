@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/quota"
 )
 
@@ -71,21 +72,17 @@ func isCounted(k *kind) bool {
 
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
 func (q *quotas) follow(r *kindREST) {
-	r.AfterDelete = func(obj runtime.Object, _ *metav1.DeleteOptions) { q.changed(obj) }
+	calls := onwrite.Calls{Deleted: q.changed}
 	switch r.kind.plural {
 	case "resourcequotas":
-		created := r.AfterCreate // of ruled
-		r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
-			created(obj, options)
-			q.changed(obj)
-		}
-		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) {
+		calls.Created = q.changed
+		calls.Updated = func(obj runtime.Object) {
 			if !quota.Settled(obj.(*corev1.ResourceQuota)) {
 				q.changed(obj)
 			}
 		}
 	case "pods":
-		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) {
+		calls.Updated = func(obj runtime.Object) {
 			pod := obj.(*corev1.Pod)
 			ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 			if ended || pod.Spec.ActiveDeadlineSeconds != nil { // which an update may set, and changes the scope
@@ -93,8 +90,9 @@ func (q *quotas) follow(r *kindREST) {
 			}
 		}
 	case "services":
-		r.AfterUpdate = func(obj runtime.Object, _ *metav1.UpdateOptions) { q.changed(obj) }
+		calls.Updated = q.changed
 	}
+	r.onWrite.Add(calls)
 }
 
 func (q *quotas) changed(obj runtime.Object) {

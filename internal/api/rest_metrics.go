@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/table"
 	"github.com/wherryproject/wherry/internal/api/usage"
 )
@@ -26,15 +27,11 @@ import (
 func (s *Server) addMetrics(all served) {
 	use := newNodeUsage(s.kubelets.Locate)
 	nodes := s.stores["nodes"]
-	deleted := nodes.AfterDelete
-	nodes.AfterDelete = func(obj runtime.Object, options *metav1.DeleteOptions) {
-		if deleted != nil {
-			deleted(obj, options)
-		}
+	nodes.onWrite.Add(onwrite.Calls{Deleted: func(obj runtime.Object) {
 		if node, ok := obj.(*corev1.Node); ok {
 			use.forget(node.Name)
 		}
-	}
+	}})
 	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use}})
 	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"), nodes, use}})
 }

@@ -9,8 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
 // ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
@@ -33,21 +34,11 @@ func newRuled(r *kindREST) *ruled {
 // newRuledBy is newRuled where only some objects of the kind rule: those that counts says.
 func newRuledBy(r *kindREST, counts func(runtime.Object) bool) *ruled {
 	set := &ruled{rest: r, counts: counts, names: map[string]bool{}}
-	created, updated := r.AfterCreate, r.AfterUpdate
-	r.AfterCreate = func(obj runtime.Object, options *metav1.CreateOptions) {
-		if created != nil {
-			created(obj, options)
-		}
-		set.note(obj)
+	calls := onwrite.Calls{Created: set.note}
+	if counts != nil { // what did not rule may do so when it has changed
+		calls.Updated = set.note
 	}
-	r.AfterUpdate = func(obj runtime.Object, options *metav1.UpdateOptions) {
-		if updated != nil {
-			updated(obj, options)
-		}
-		if counts != nil { // what did not rule may do so when it has changed
-			set.note(obj)
-		}
-	}
+	r.onWrite.Add(calls)
 	return set
 }
 

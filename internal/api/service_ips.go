@@ -3,7 +3,6 @@
 package api
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -12,12 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
 // addresses hands out the cluster IPs of services. What is taken is rebuilt from the stored services at start; the server is the
@@ -99,31 +97,24 @@ func (a *addresses) load(services []corev1.Service) {
 }
 
 // attach makes a service store allocate and free addresses.
-func (a *addresses) attach(store *registry.Store) {
-	store.BeginCreate = func(_ context.Context, obj runtime.Object, options *metav1.CreateOptions) (registry.FinishFunc, error) {
-		return a.assign(obj.(*corev1.Service), dryrun.IsDryRun(options.DryRun))
-	}
-	store.BeginUpdate = func(_ context.Context, obj, old runtime.Object, options *metav1.UpdateOptions) (registry.FinishFunc, error) {
-		s, before := obj.(*corev1.Service), old.(*corev1.Service)
-		dry := dryrun.IsDryRun(options.DryRun)
-		if !hasAddress(before) && hasAddress(s) {
-			return a.assign(s, dry)
-		}
-		return func(_ context.Context, ok bool) {
-			if ok && !dry && hasAddress(before) && !hasAddress(s) {
-				a.free(before)
+func (a *addresses) attach(services *onwrite.Hooks) {
+	services.Add(onwrite.Calls{
+		Creating: func(obj runtime.Object, dry bool) (onwrite.Finish, error) {
+			return a.assign(obj.(*corev1.Service), dry)
+		},
+		Updating: func(obj, old runtime.Object, dry bool) (onwrite.Finish, error) {
+			s, before := obj.(*corev1.Service), old.(*corev1.Service)
+			if !hasAddress(before) && hasAddress(s) {
+				return a.assign(s, dry)
 			}
-		}, nil
-	}
-	deleted := store.AfterDelete
-	store.AfterDelete = func(obj runtime.Object, options *metav1.DeleteOptions) {
-		if deleted != nil {
-			deleted(obj, options)
-		}
-		if options == nil || !dryrun.IsDryRun(options.DryRun) {
-			a.free(obj.(*corev1.Service))
-		}
-	}
+			return func(ok bool) {
+				if ok && !dry && hasAddress(before) && !hasAddress(s) {
+					a.free(before)
+				}
+			}, nil
+		},
+		Deleted: func(obj runtime.Object) { a.free(obj.(*corev1.Service)) },
+	})
 }
 
 func (a *addresses) free(s *corev1.Service) {
@@ -132,11 +123,10 @@ func (a *addresses) free(s *corev1.Service) {
 	}
 }
 
-// assign sets the service's address fields. The returned function gives the address back when the write did not happen.
-func (a *addresses) assign(s *corev1.Service, dry bool) (registry.FinishFunc, error) {
-	nothing := func(context.Context, bool) {}
+// assign sets the service's address fields. The returned function, if any, gives the address back when the write did not happen.
+func (a *addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) {
 	if !hasAddress(s) {
-		return nothing, nil
+		return nil, nil
 	}
 	if s.Spec.ClusterIP == "" && len(s.Spec.ClusterIPs) > 0 {
 		s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
@@ -153,7 +143,7 @@ func (a *addresses) assign(s *corev1.Service, dry bool) (registry.FinishFunc, er
 	}
 	if s.Spec.ClusterIP == corev1.ClusterIPNone {
 		s.Spec.ClusterIPs = []string{corev1.ClusterIPNone}
-		return nothing, nil
+		return nil, nil
 	}
 	refuse := func(msg string) error {
 		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name,
@@ -172,7 +162,7 @@ func (a *addresses) assign(s *corev1.Service, dry bool) (registry.FinishFunc, er
 		return nil, refuse("failed to allocate IP: " + err.Error())
 	}
 	s.Spec.ClusterIP, s.Spec.ClusterIPs = ip.String(), []string{ip.String()}
-	return func(_ context.Context, ok bool) {
+	return func(ok bool) {
 		if !ok || dry {
 			a.release(ip)
 		}

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -187,7 +188,7 @@ func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Ob
 	}
 	err := s.Interface.Create(ctx, key, obj, out, ttl)
 	if err == nil {
-		noteGeneratedName(ctx, obj) // here, where no kind has a hook of its own for it
+		noteGeneratedName(ctx, obj) // here rather than in onWrite: custom resources come this way too
 	}
 	return s.explain(err)
 }
@@ -213,8 +214,9 @@ func (s etcdStorage) explain(err error) error {
 // kindREST is the storage of one kind as the API sees it.
 type kindREST struct {
 	*registry.Store
-	kind   *kind
-	quotas *quotas // nil where no quota counts the kind
+	kind    *kind
+	onWrite *onwrite.Hooks
+	quotas  *quotas // nil where no quota counts the kind
 }
 
 // Create implements rest.Creater.
@@ -275,7 +277,7 @@ func (b *backend) open(k *kind) (*kindREST, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage of %s: %w", k.plural, err)
 	}
-	return &kindREST{Store: store, kind: k}, nil
+	return &kindREST{Store: store, kind: k, onWrite: onwrite.Of(store)}, nil
 }
 
 func (k *kind) attrs() storage.AttrFunc {
