@@ -30,12 +30,20 @@ func (quotaAdmission) Handles(op admission.Operation) bool {
 // Validate implements admission.ValidationInterface.
 func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	c := creationIn(ctx, a.GetNamespace())
-	if a.GetSubresource() != "" || c == nil {
+	if c == nil {
 		return nil
+	}
+	if a.GetSubresource() != "" && (a.GetOperation() != admission.Update || fromInside(ctx)) {
+		return nil // what a node reports of its pods is the case, whether there is room for it or not: it is counted, not refused
 	}
 	if a.GetResource().GroupResource() == coordinationv1.Resource("leases") && fromInside(ctx) {
 		return nil // by which nodes show that they live
 	}
+	return p.quotas.admit(ctx, a, c)
+}
+
+// admit charges what a write takes, or refuses it. The write is under way: c has its turn from here on.
+func (q *quotas) admit(ctx context.Context, a admission.Attributes, c *creation) error {
 	item := charging{now: quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}}
 	if a.GetOperation() == admission.Update {
 		item.old = &quota.Item{Resource: item.now.Resource, Object: a.GetOldObject()}
@@ -43,19 +51,19 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 			return nil
 		}
 	}
-	if has, err := p.quotas.ruled.has(ctx, a.GetNamespace()); err != nil || !has {
+	if has, err := q.ruled.has(ctx, a.GetNamespace()); err != nil || !has {
 		return err
 	}
-	if err := c.begin(ctx, p.quotas); err != nil {
+	if err := c.begin(ctx, q); err != nil {
 		return err
 	}
 	for {
-		err := p.quotas.charge(ctx, a, item, c)
+		err := q.charge(ctx, a, item, c)
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {
 			return err
 		}
 		// Somebody changed a quota meanwhile; of several, some may have been charged.
-		if _, err := p.quotas.recount(ctx, a.GetNamespace(), true); err != nil && !apierrors.IsConflict(err) {
+		if _, err := q.recount(ctx, a.GetNamespace(), true); err != nil && !apierrors.IsConflict(err) {
 			return err
 		}
 	}

@@ -169,8 +169,18 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), d.objects())
 		}
 	}
-	store := d.pods.with(d.schemes, podDebugRules(session.Name))
-	obj, _, err := store.Update(d.pods.within(ctx, request.NamespaceValue(ctx)), name, change, rest.ValidateAllObjectFunc, validate, false, &metav1.UpdateOptions{})
+	store, namespace := d.pods.with(d.schemes, podDebugRules(session.Name)), request.NamespaceValue(ctx)
+	var obj runtime.Object
+	err := d.quotas.growing(ctx, namespace, func(charge chargeFunc) (err error) {
+		fits := func(ctx context.Context, now, old runtime.Object) error {
+			if err := validate(ctx, now, old); err != nil {
+				return err
+			}
+			return charge(ctx, d.attributes(ctx, now, old))
+		}
+		obj, _, err = store.Update(d.pods.within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false, &metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -147,7 +147,7 @@ func (s *Server) install() error {
 	for name, r := range s.stores {
 		all.add(r.kind.gv, name, r)
 		if r.kind.status != nil {
-			all.add(r.kind.gv, name+"/status", subresource{r.with(s.schemes, *r.kind.status)})
+			all.add(r.kind.gv, name+"/status", r.sub(s.schemes, *r.kind.status))
 		}
 	}
 	s.addCore(all)
@@ -184,12 +184,12 @@ func (s *Server) addCore(all served) {
 	all.add(core, "namespaces", newNamespaceREST(st["namespaces"]))
 	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())})
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		all.add(core, "pods/ephemeralcontainers", ephemeralREST{subresource{st["pods"].with(s.schemes, podEphemeralRules())}, s.debugger})
+		all.add(core, "pods/ephemeralcontainers", ephemeralREST{st["pods"].sub(s.schemes, podEphemeralRules()), s.debugger})
 	}
 	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
 	all.add(core, "endpoints", endpointsREST{st["endpoints"]})
 	all.add(core, "componentstatuses", newComponentREST(s.etcdHealth))
-	all.add(core, "pods/binding", bindingREST{st["pods"].Store})
+	all.add(core, "pods/binding", bindingREST{st["pods"].Store, s.quotas})
 	all.add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	all.add(core, "serviceaccounts/token", tokenREST{s.tokens})
 }
@@ -198,7 +198,7 @@ func (s *Server) addCore(all served) {
 func (s *Server) addDebugRuns(all served) {
 	runs := s.stores[debugrun.Resource]
 	all.add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
-	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{subresource{runs.with(s.schemes, *runs.kind.status)}})
+	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.sub(s.schemes, *runs.kind.status)})
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {

@@ -30,7 +30,7 @@ func certificateKinds() []*kind {
 func (s *Server) addCertificates(all served) {
 	requests := s.stores[requestsPlural]
 	requests.CreateStrategy = asRequestor{newStrategy(s.schemes, requests.kind, requests.kind.rules)}
-	all.add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", subresource{requests.with(s.schemes, certificateApprovalRules())})
+	all.add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", requests.sub(s.schemes, certificateApprovalRules()))
 }
 
 // asRequestor writes into a new request who has made it: what the signer goes by, and nobody may say of himself.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -199,6 +200,18 @@ func (q *quotas) creating(ctx context.Context, namespace string, write func(cont
 	}
 	return err
 }
+
+// growing runs an update that does not pass through admission as what it is: before it stores an object it has charge judge how the
+// object changes. Otherwise it is as creating.
+func (q *quotas) growing(ctx context.Context, namespace string, update func(charge chargeFunc) error) error {
+	return q.creating(ctx, namespace, func(ctx context.Context) (bool, error) {
+		c := creationIn(ctx, namespace)
+		return false, update(func(ctx context.Context, a admission.Attributes) error { return q.admit(ctx, a, c) })
+	})
+}
+
+// chargeFunc charges the quotas with the difference between the old object of the attributes and the new one, or refuses it.
+type chargeFunc func(context.Context, admission.Attributes) error
 
 func (q *quotas) list(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error) {
 	r := q.stores["resourcequotas"]

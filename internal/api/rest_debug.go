@@ -49,7 +49,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		}
 	}
 	store := r.debugger.pods.with(r.debugger.schemes, rules)
-	out, created, err := store.Update(ctx, name, obj, create, update, false, options)
+	out, created, err := r.updateBy(ctx, store, name, obj, create, update, options)
 	if err != nil || len(added) == 0 || dryrun.IsDryRun(options.DryRun) {
 		return out, created, err
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
@@ -50,7 +52,10 @@ func updatePod(ctx context.Context, store *registry.Store, name string, p *stora
 }
 
 // bindingREST serves pods/binding: it gives a pending pod to a node, once.
-type bindingREST struct{ store *registry.Store }
+type bindingREST struct {
+	store  *registry.Store
+	quotas *quotas
+}
 
 var (
 	_ rest.NamedCreater                   = bindingREST{}
@@ -90,11 +95,28 @@ func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object
 	if binding.ResourceVersion != "" {
 		p.ResourceVersion = &binding.ResourceVersion
 	}
-	err := updatePod(ctx, r.store, name, p, dryrun.IsDryRun(options.DryRun), func(pod *corev1.Pod) error { return bind(pod, binding) })
+	dry := dryrun.IsDryRun(options.DryRun)
+	err := r.quotas.growing(ctx, request.NamespaceValue(ctx), func(charge chargeFunc) error {
+		return updatePod(ctx, r.store, name, p, dry, func(pod *corev1.Pod) error {
+			old := pod.DeepCopy()
+			if err := bind(pod, binding); err != nil || fromInside(ctx) {
+				return err
+			}
+			return charge(ctx, bindingAttributes(ctx, pod, old, dry)) // the binding's annotations go into the pod
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
 	return success(), nil
+}
+
+// bindingAttributes are those of the update that a binding is of its pod.
+func bindingAttributes(ctx context.Context, pod, old *corev1.Pod, dry bool) admission.Attributes {
+	user, _ := request.UserFrom(ctx)
+	v1 := corev1.SchemeGroupVersion
+	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), old.Namespace, old.Name, v1.WithResource("pods"),
+		"binding", admission.Update, updateOptions(), dry, user)
 }
 
 func validateBinding(b *corev1.Binding) (errs field.ErrorList) {

@@ -298,6 +298,11 @@ func (k *kind) attrs() storage.AttrFunc {
 	}
 }
 
+// sub is a subresource of the kind, written under its own rules.
+func (r *kindREST) sub(typer runtime.ObjectTyper, rules rules) subresource {
+	return subresource{store: r.with(typer, rules), quotas: r.quotas}
+}
+
 // with returns the same storage under other rules: how subresources write.
 func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store {
 	s := *r.Store
@@ -309,7 +314,10 @@ func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store 
 }
 
 // subresource serves GET, PUT and PATCH of a subresource that has the parent's own type, such as status.
-type subresource struct{ store *registry.Store }
+type subresource struct {
+	store  *registry.Store
+	quotas *quotas // nil where no quota counts the kind
+}
 
 var (
 	_ rest.Getter              = subresource{}
@@ -332,7 +340,20 @@ func (s subresource) Get(ctx context.Context, name string, options *metav1.GetOp
 // Update implements rest.Updater. A subresource never creates its parent.
 func (s subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.store.Update(ctx, name, obj, create, update, false, options)
+	return s.updateBy(ctx, s.store, name, obj, create, update, options)
+}
+
+// updateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of the namespace.
+func (s subresource) updateBy(ctx context.Context, store *registry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+	if s.quotas == nil {
+		return store.Update(ctx, name, info, create, update, false, options)
+	}
+	err = s.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+		obj, created, err = store.Update(ctx, name, info, create, update, false, options)
+		return created, err
+	})
+	return obj, created, err
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
