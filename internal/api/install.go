@@ -210,7 +210,7 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	}
 	nodes, plain := s.kubelets.Locate, s.proxies
 	core["pods/log"] = connect.NewLog(pods, nodes)
-	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, nodes, s.nodeNames)
+	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.stores.namespace, nodes, s.nodeNames)
 	core["pods/exec"] = connect.NewExec(pods, nodes, s.debugger)
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)

@@ -120,6 +120,15 @@ type Moment struct {
 	Text      string    `json:"text,omitempty"`
 }
 
+// Within tells whether a pod that is gone can have been of the namespace of its name that was created at a time, to the second. A pod of
+// an earlier namespace was removed before this one came to be. Of one that was created in the same second, only its removal tells.
+func (h *History) Within(created time.Time) bool {
+	if !h.Created.Equal(created) {
+		return h.Created.After(created)
+	}
+	return !slices.ContainsFunc(h.Moments, func(m Moment) bool { return m.What == Removed && m.At.Before(created.Add(time.Second)) })
+}
+
 // Merge takes a later part of the same history in.
 func (h *History) Merge(part History) {
 	if part.UID != "" {

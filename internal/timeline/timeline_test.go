@@ -299,3 +299,28 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// A pod that is gone belongs to the namespace that has its name now unless that one is younger (RS-11).
+func TestWithin(t *testing.T) {
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	removed := func(at time.Time) []Moment { return []Moment{{What: Deleted, At: made}, {What: Removed, At: at}} }
+	for _, row := range []struct {
+		name string
+		h    History
+		want bool
+	}{
+		{"created before it", History{Pod: Pod{Created: made.Add(-time.Second)}}, false},
+		{"created before it, removed after", History{Pod: Pod{Created: made.Add(-time.Second)}, Moments: removed(made.Add(time.Hour))}, false},
+		{"created after it", History{Pod: Pod{Created: made.Add(time.Second)}}, true},
+		{"created after it, the node's clock being behind", History{Pod: Pod{Created: made.Add(time.Second)}, Moments: removed(made.Add(-time.Hour))}, true},
+		{"created with it", History{Pod: Pod{Created: made}, Moments: removed(made.Add(time.Second))}, true},
+		{"created with it, still there", History{Pod: Pod{Created: made}, Moments: []Moment{{What: Seen, At: made}}}, true},
+		{"come and gone in the second it was made in", History{Pod: Pod{Created: made}, Moments: removed(made.Add(900 * time.Millisecond))}, false},
+		{"in another zone", History{Pod: Pod{Created: made.In(time.FixedZone("", 3600))}}, true},
+		{"created nobody knows when", History{}, false},
+	} {
+		if got := row.h.Within(made); got != row.want {
+			t.Errorf("%s: %t", row.name, got)
+		}
+	}
+}

@@ -104,7 +104,12 @@ func newKubelet(t *testing.T) *kubelet {
 	mux.HandleFunc("/timeline/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
 		switch r.PathValue("pod") {
 		case "plain", "former":
-			fmt.Fprintf(w, `{"name":%q,"asked":%q}`, r.PathValue("pod"), r.URL.RawQuery)
+			fmt.Fprintf(w, `{"name":%q,"created":"2026-01-02T03:04:06Z","asked":%q}`+"\n", r.PathValue("pod"), r.URL.RawQuery)
+			fmt.Fprintln(w, "and more")
+		case "foreign":
+			fmt.Fprint(w, `{"name":"foreign","created":"2026-01-02T03:04:04Z"}`)
+		case "odd":
+			fmt.Fprint(w, "no timeline")
 		case "leaving":
 			http.NotFound(w, r) // as a node of another make
 		case "many":
@@ -224,7 +229,7 @@ func newCluster(t *testing.T) *cluster {
 	mux := http.NewServeMux()
 	for sub, s := range map[string]rest.Connecter{
 		"exec": NewExec(get, kubelets.Locate, c.debugging), "attach": NewAttach(get, kubelets.Locate),
-		"timeline":    NewTimeline(get, kubelets.Locate, func(context.Context) ([]string, error) { return []string{"dead", "mute", "one"}, nil }),
+		"timeline":    NewTimeline(get, c.namespace, kubelets.Locate, func(context.Context) ([]string, error) { return []string{"dead", "mute", "one"}, nil }),
 		"portforward": NewPortForward(get, kubelets.Locate),
 	} {
 		mux.Handle("/api/v1/namespaces/default/pods/{name}/"+sub, connectHandler(scheme, s))
@@ -237,6 +242,14 @@ func newCluster(t *testing.T) *cluster {
 	c.Server = httptest.NewServer(mux)
 	t.Cleanup(c.Server.Close)
 	return c
+}
+
+// namespace is the one that the pods are in; it was made at 03:04:05.
+func (*cluster) namespace(_ context.Context, name string) (*corev1.Namespace, error) {
+	if name != "default" {
+		return nil, apierrors.NewNotFound(corev1.Resource("namespaces"), name)
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}, nil
 }
 
 func newPod(name, node string, inits []string, mains ...string) *corev1.Pod {

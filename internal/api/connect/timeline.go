@@ -3,7 +3,9 @@
 package connect
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,19 +28,24 @@ import (
 // NodeLister lists the names of all nodes.
 type NodeLister func(ctx context.Context) ([]string, error)
 
+// NamespaceGetter gets a namespace by name.
+type NamespaceGetter func(ctx context.Context, name string) (*corev1.Namespace, error)
+
 // Timeline serves pods/timeline: what the pod's node has noted of its life. Who may read the pod's status may read it, while the node's
-// own API, which has it, is open to administrators only.
+// own API, which has it, is open to administrators only. Nodes remember pods that are gone by the names of their namespaces; shown are
+// those of the namespace that has the name now, not of one that was deleted before.
 type Timeline struct {
-	pods  PodGetter
-	nodes NodeLocator
-	all   NodeLister
+	pods       PodGetter
+	namespaces NamespaceGetter
+	nodes      NodeLocator
+	all        NodeLister
 }
 
 var _ rest.Connecter = &Timeline{}
 
 // NewTimeline makes the storage of pods/timeline.
-func NewTimeline(pods PodGetter, nodes NodeLocator, all NodeLister) *Timeline {
-	return &Timeline{pods: pods, nodes: nodes, all: all}
+func NewTimeline(pods PodGetter, namespaces NamespaceGetter, nodes NodeLocator, all NodeLister) *Timeline {
+	return &Timeline{pods: pods, namespaces: namespaces, nodes: nodes, all: all}
 }
 
 // New implements rest.Storage: what admission is shown.
@@ -88,10 +95,13 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 		return t.search(ctx, namespace, name, q)
 	case err != nil:
 		return nil, err
+	case q.Has("uid") && q.Get("uid") != string(pod.UID): // an earlier pod
+		return t.search(ctx, namespace, name, q)
 	case pod.Spec.NodeName == "":
 		return nil, noTimeline(name, timeline.CauseUnbound, whyUnbound(pod), "pod %s/%s has no node yet, so nothing has happened to it", namespace, name)
 	}
 	node := pod.Spec.NodeName
+	q.Set("uid", string(pod.UID)) // until the node has heard of this one, the newest it knows is another
 	answer, err := t.ask(ctx, node, namespace, name, q)
 	if err != nil {
 		return nil, unreachable(node, err)
@@ -110,8 +120,15 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %s answered %s: %s", node, answer.Status, strings.TrimSpace(string(text))))
 }
 
-// search asks every node for a pod that is not there any more. One that does not answer is as good as one that does not remember.
+// search asks every node for a pod that is not there any more. One that does not answer is as good as one that does not remember, and so
+// is one that remembers a pod of an earlier namespace of that name: that was perhaps somebody else's.
 func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Values) (*http.Response, error) {
+	ns, err := t.namespaces(ctx, namespace)
+	if apierrors.IsNotFound(err) {
+		return nil, noTimeline(name, timeline.CauseUnknown, "", "there is no namespace %s", namespace)
+	} else if err != nil {
+		return nil, err
+	}
 	nodes, err := t.all(ctx)
 	if err != nil {
 		return nil, err
@@ -121,13 +138,33 @@ func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Val
 		if err != nil {
 			continue
 		}
-		if answer.StatusCode == http.StatusOK {
+		if answer.StatusCode == http.StatusOK && within(answer, ns.CreationTimestamp.Time) {
 			return answer, nil
 		}
 		answer.Body.Close()
 	}
 	return nil, noTimeline(name, timeline.CauseUnknown, "", "there is no pod %s in namespace %s, and no node remembers one", name, namespace)
 }
+
+// within tells whether an answer is about a pod of the namespace that was created at a time; what it reads for that can be read again.
+func within(answer *http.Response, created time.Time) bool {
+	late := time.AfterFunc(answerTime, func() { answer.Body.Close() })
+	defer late.Stop()
+	var first json.RawMessage
+	in := json.NewDecoder(io.LimitReader(answer.Body, maxTimeline))
+	var h timeline.History
+	if in.Decode(&first) != nil || json.Unmarshal(first, &h) != nil || !h.Within(created) {
+		return false
+	}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(first), in.Buffered(), answer.Body), answer.Body}
+	return true
+}
+
+// maxTimeline bounds what is read of a node's answer at once: several times what a node keeps of a pod.
+const maxTimeline = 1 << 20
 
 // answerTime bounds how long a node may take to begin its answer: one that is silent holds up those that are asked after it.
 const answerTime = 10 * time.Second

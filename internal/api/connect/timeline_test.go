@@ -13,18 +13,24 @@ import (
 )
 
 // A pod's timeline comes from its node, that of a pod that is gone from whichever node remembers it; where there is none, the answer's
-// cause says why (PL-15).
+// cause says why (PL-15). What nodes remember of a namespace that was deleted is not shown to whoever has another of that name now (RS-11,
+// ATTACK A38).
 func TestTimeline(t *testing.T) {
 	c := newCluster(t)
+	c.pods["plain"].UID = "u"
 	c.pods["homeless"].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes: too little cpu"}}
 	for _, tc := range []struct {
 		name, path string
 		code       int
 		want       []string
 	}{
-		{"from its node", "plain/timeline", 200, []string{`{"name":"plain","asked":""}`}},
+		{"from its node, its own and no earlier pod's", "plain/timeline", 200, []string{`"name":"plain"`, `"asked":"uid=u"`}},
 		{"what is asked of the node", "plain/timeline?uid=u&watch=1&path=x&other=y", 200, []string{`"asked":"uid=u&watch=1"`}},
-		{"of a pod that is gone", "former/timeline", 200, []string{`"name":"former"`}},
+		{"of a pod that is gone", "former/timeline", 200, []string{`"name":"former"`, `"asked":""`, "and more"}},
+		{"of an earlier pod of its name", "plain/timeline?uid=before&watch=1", 200, []string{`"name":"plain"`, `"asked":"uid=before&watch=1"`, "and more"}},
+		{"of a pod of an earlier namespace", "foreign/timeline", 404, []string{"there is no pod foreign in namespace default, and no node remembers one", timeline.CauseUnknown}},
+		{"of one by its uid", "foreign/timeline?uid=x", 404, []string{"no node remembers one"}},
+		{"that makes no sense", "odd/timeline", 404, []string{"no node remembers one"}},
 		{"that nobody remembers", "never/timeline", 404, []string{"there is no pod never in namespace default, and no node remembers one", timeline.CauseUnknown}},
 		{"on no node", "homeless/timeline", 404, []string{"has no node yet, so nothing has happened to it: 0/1 nodes: too little cpu", timeline.CauseUnbound}},
 		{"new to its node", "new/timeline", 404, []string{"node one has not heard of pod default/new", timeline.CauseUnknown}},
