@@ -59,6 +59,7 @@ type stat struct {
 	pid, parent int
 	state       string // as ps shows it
 	start       uint64 // in ticks since the machine's
+	stack       uint64 // where its first stack begins: at random, and anew with each program that the process becomes
 }
 
 func stats() (out []stat) {
@@ -82,12 +83,13 @@ func readStat(dir string) (s stat, ok bool) {
 	}
 	_, _ = fmt.Sscan(string(text), &s.pid)
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // names may have blanks
-	if len(fields) < 20 {
+	if len(fields) < 26 {
 		return stat{}, false
 	}
 	s.state = fields[0]
 	_, _ = fmt.Sscan(fields[1], &s.parent)
 	_, _ = fmt.Sscan(fields[19], &s.start)
+	_, _ = fmt.Sscan(fields[25], &s.stack)
 	return s, true
 }
 

@@ -57,6 +57,15 @@ func (b *job) state() state {
 	return now
 }
 
+// stands tells whether a job is stopped and stays so: nothing of it was continued or killed just now, which is known only once its watcher
+// has seen it. jobs.mu is held, so that no id is anybody else's.
+func (b *job) stands() bool {
+	return b.state() == stopped && !slices.ContainsFunc(b.procs, func(p *process) bool {
+		now, ok := readStat(fmt.Sprintf("/proc/%d", p.pid))
+		return p.state == stopped && ok && now.state != "T"
+	})
+}
+
 func (b *job) last() *process { return b.procs[len(b.procs)-1] }
 
 // jobs knows the processes the shell waits for, and what Ctrl-C means at the moment.

@@ -117,7 +117,7 @@ func (j *jobs) suspended() bool {
 func (j *jobs) stopped() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.ContainsFunc(j.list, func(b *job) bool { return b.state() == stopped })
+	return slices.ContainsFunc(j.list, func(b *job) bool { return b.stands() })
 }
 
 // find reads %1, %+, %-, %name and %?text. The lock is held.

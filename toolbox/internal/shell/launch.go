@@ -31,11 +31,9 @@ func (j *jobs) launch(cmd *exec.Cmd) error {
 				return
 			case <-time.After(slowStart): // nobody tells of it
 			}
-			for _, pid := range stoppedChildren() {
-				if _, ours := j.running[pid]; !ours {
-					freed[pid] = true
-					_ = unix.Kill(pid, unix.SIGCONT)
-				}
+			for _, pid := range stoppedInStart() {
+				freed[pid] = true
+				_ = unix.Kill(pid, unix.SIGCONT)
 			}
 		}
 	})
@@ -48,8 +46,13 @@ func (j *jobs) launch(cmd *exec.Cmd) error {
 	return err
 }
 
-// stoppedChildren are the children of this process that are stopped.
-func stoppedChildren() (pids []int) {
+// stoppedInStart are the children of this process that are stopped and have not become a program yet: they have the memory of this process
+// still. A child that is a program, or that came as an orphan, may have been stopped on purpose.
+func stoppedInStart() (pids []int) {
+	own, ok := readStat("/proc/self")
+	if !ok {
+		return nil
+	}
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
 		return nil
@@ -60,7 +63,7 @@ func stoppedChildren() (pids []int) {
 			continue // the thread has ended
 		}
 		for _, word := range strings.Fields(string(text)) {
-			if s, ok := readStat("/proc/" + word); ok && s.state == "T" {
+			if s, ok := readStat("/proc/" + word); ok && s.state == "T" && s.stack == own.stack {
 				pids = append(pids, s.pid)
 			}
 		}

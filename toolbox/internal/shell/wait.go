@@ -63,7 +63,7 @@ func (s *session) wait(ctx context.Context, hc interp.HandlerContext, args []str
 			return 130
 		case s.traps.first() != 0:
 			return 128 + int(s.traps.first())
-		case !slices.ContainsFunc(of, func(b *job) bool { return b.state() == running }):
+		case !slices.ContainsFunc(of, func(b *job) bool { return !b.stands() }):
 			return 128 + int(unix.SIGTSTP) // stopped ones would be waited for in vain
 		default:
 			j.changed.Wait()
