@@ -52,7 +52,8 @@ a path in a pod may be a pattern (*.log); several matches, like several sources,
 tar archive is written to standard output; with - as the source, one is read from standard input and unpacked into an existing folder.
 
 Modes, times and links are preserved; files are owned by you on this machine and by root in the container. Existing files are replaced
-once the copy is complete: an interrupted copy leaves them as they were. Symbolic links are not followed out of the container.`,
+once the copy is complete: an interrupted copy leaves them as they were. Symbolic links are not followed out of the container. What a
+container has from the kernel, /dev, /proc and /sys, cannot be copied from or to, and a file does not replace a device, pipe or socket.`,
 		Example: `  wherry cp web:/etc/nginx/nginx.conf .
   wherry cp web:/var/lib/data ./data -c db
   wherry cp ./fixed.conf web:/etc/app/app.conf
@@ -101,6 +102,25 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
+// ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read, or are devices; they
+// are not in the filesystem that a copy works on, where something of the same name would be hidden below them.
+func (p place) ofKernel() bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+p.path), "/"), "/")
+	return p.pod != "" && (first == "dev" || first == "proc" || first == "sys")
+}
+
+// checkKernels refuses a copy from or to a place of the kernel's, and says what does it.
+func checkKernels(from, to place) error {
+	const why = "/dev, /proc and /sys in a container belong to the kernel and cannot be copied from or to"
+	switch {
+	case from.ofKernel():
+		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.pod, from.path)
+	case to.ofKernel():
+		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod, to.path)
+	}
+	return nil
+}
+
 // all copies several sources one after the other. They go into a folder, which is refused where it is not one.
 func (f *cpFlags) all(ctx context.Context, t Terminal, sources []string, destination string) error {
 	if len(sources) > 1 && destination != "-" && !strings.HasSuffix(destination, "/") {
@@ -135,9 +155,15 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 	}
 	switch {
 	case (from.pod == "") == (to.pod == ""):
+		if from.pod != "" {
+			return &Exit{exitUsage, errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER")}
+		}
 		return &Exit{exitUsage, errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}
 	case from.pod == "":
 		remote = to
+	}
+	if err := checkKernels(from, to); err != nil {
+		return err
 	}
 	c, err := f.connect()
 	if err != nil {

@@ -89,6 +89,9 @@ func unpack(c *applet.Call) error {
 	}
 	defer u.Close()
 	u.Owners, u.Careful = !*mine, true
+	if err := u.seen(); err != nil {
+		return err
+	}
 	in := bufio.NewReaderSize(c.In, 256<<10)
 	archive := tar.NewReader(in)
 	for {

@@ -106,6 +106,46 @@ func TestUnpackOntoMountedFile(t *testing.T) {
 	}
 }
 
+// IX-04: nothing is copied to where a container has the kernel's files: it would lie hidden below them. What else the archive has arrives.
+func TestUnpackOntoKernels(t *testing.T) {
+	for _, row := range []struct{ at, name, want string }{
+		{"/dev", "null", "/dev is the kernel's"},
+		{"/dev", "", "/dev is the kernel's"}, // by which is asked whether it is a folder
+		{"/", "dev/null", "/dev is the kernel's"},
+		{"/", "dev/shm/new/file", "/dev/shm is the kernel's"},
+		{"/link", "file", "/dev/shm is the kernel's"},
+		{"/", "proc/x", "/proc is the kernel's"},
+		{"/sys", "x", "/sys is the kernel's"},
+		{"/device", "x", ""},
+		{"/var/dev", "x", ""},
+	} {
+		dir := t.TempDir()
+		for _, sub := range []string{"dev/shm", "proc", "sys", "device", "var/dev"} {
+			if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("/dev/shm", filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		content := make([]byte, 1024) // the end of an archive
+		if row.name != "" {
+			content = archive(t, row.name, []byte("new"))
+		}
+		_, errs, err := call(t, "cp-unpack", content, "--root", dir, row.at)
+		said := errs
+		if err != nil {
+			said += err.Error()
+		}
+		if row.want == "" && said != "" || !strings.Contains(said, row.want) {
+			t.Errorf("%s into %s: %q", row.name, row.at, said)
+		}
+		if got := picture(t, dir); row.want != "" && (strings.Contains(got, `"new"`) || strings.Contains(got, "shm/new")) {
+			t.Errorf("%s into %s: it left\n%s", row.name, row.at, got)
+		}
+	}
+}
+
 // IX-04: a copy does not put a file in the place of a device, pipe or socket, which the container's programs may need.
 func TestUnpackOntoPipe(t *testing.T) {
 	dir := t.TempDir()

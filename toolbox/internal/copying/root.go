@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -84,6 +85,22 @@ func (r *root) parent(path string) (fd int, base string, err error) {
 	}
 	fd, err = r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	return fd, base, err
+}
+
+// kernels tells whether a folder of the root, which another file system is put together in, is one that containers have from the kernel:
+// what lies there in their root filesystem is hidden below a mount. It returns the folder's path in the root.
+func (r *root) kernels(fd int) (path string, is bool) {
+	top, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.fd))
+	if err != nil || top == "/" { // without /proc nothing can be told; in / these are what they seem
+		return "", false
+	}
+	path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return "", false
+	}
+	path = strings.TrimPrefix(path, top)
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return path, first == "dev" || first == "proc" || first == "sys"
 }
 
 func (r *root) close() { unix.Close(r.fd) }

@@ -20,7 +20,7 @@ import (
 
 // Unpacker puts what a tar archive holds into a folder.
 type Unpacker struct {
-	Careful bool // devices, pipes and sockets stay: files and links do not take their places
+	Careful bool // devices, pipes and sockets stay: files and links do not take their places; nor is anything put where the kernel's are
 	Owners  bool // give files the owners that the archive names, as far as one may
 
 	root   *root
@@ -51,6 +51,14 @@ func NewUnpacker(rootPath, dir string) (*Unpacker, error) {
 func (u *Unpacker) Close() {
 	unix.Close(u.parentFD)
 	u.root.close()
+}
+
+// seen refuses the folder that was opened last if what is put into it would be seen by nobody.
+func (u *Unpacker) seen() error {
+	if at, hidden := u.root.kernels(u.parentFD); u.Careful && hidden {
+		return fmt.Errorf("%s is the kernel's in a running container: a file that is copied there could not be seen in it", at)
+	}
+	return nil
 }
 
 // Hopeless reports whether an error of Put will be that of every further entry as well.
@@ -94,6 +102,9 @@ func (u *Unpacker) put(h *tar.Header, content io.Reader) error {
 	}
 	fd, err := u.folder(path.Dir(name))
 	if err != nil {
+		return err
+	}
+	if err := u.seen(); err != nil {
 		return err
 	}
 	base := path.Base(name)
@@ -147,6 +158,9 @@ func (u *Unpacker) folder(name string) (int, error) {
 	if err == unix.ENOENT && name != "." {
 		above, err := u.folder(path.Dir(name))
 		if err != nil {
+			return 0, err
+		}
+		if err := u.seen(); err != nil {
 			return 0, err
 		}
 		if err := unix.Mkdirat(above, path.Base(name), 0o755); err != nil && err != unix.EEXIST {
