@@ -44,10 +44,16 @@ func readAdmissionConfig(path string) (admissionConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseAdmissionConfig(path, data, os.ReadFile)
+}
+
+// parseAdmissionConfig reads what is in the file path; read reads the files that it names.
+func parseAdmissionConfig(path string, data []byte, read func(path string) ([]byte, error)) (admissionConfig, error) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	if data, err = yaml.YAMLToJSONStrict(data); err != nil {
+	data, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	obj, err := runtime.Decode(codecs.UniversalDecoder(), data)
@@ -67,14 +73,14 @@ func readAdmissionConfig(path string) (admissionConfig, error) {
 		if _, twice := config[p.Name]; twice {
 			return nil, fmt.Errorf("%s: plug-in %s is configured twice", path, p.Name)
 		}
-		if config[p.Name], err = pluginConfig(p, filepath.Dir(path)); err != nil {
+		if config[p.Name], err = pluginConfig(p, filepath.Dir(path), read); err != nil {
 			return nil, fmt.Errorf("%s: plug-in %s: %w", path, p.Name, err)
 		}
 	}
 	return config, nil
 }
 
-func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string) ([]byte, error) {
+func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string, read func(path string) ([]byte, error)) ([]byte, error) {
 	switch {
 	case p.Configuration != nil:
 		return p.Configuration.Raw, nil
@@ -83,7 +89,7 @@ func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string) ([]by
 	case !filepath.IsAbs(p.Path):
 		p.Path = filepath.Join(folder, p.Path)
 	}
-	data, err := os.ReadFile(p.Path)
+	data, err := read(p.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -170,6 +170,11 @@ func (s *settledAuthentication) readConfig() error {
 	if err != nil {
 		return fmt.Errorf("--authentication-config: %w", err)
 	}
+	return s.parseConfig(data)
+}
+
+// parseConfig reads what is in ConfigFile.
+func (s *settledAuthentication) parseConfig(data []byte) error {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runExternalEtcd(dir))
 	}
 	flag.Parse()
-	if flag.Lookup("test.fuzz").Value.String() == "^FuzzBody$" { // needs no server, and could try but little while two of them start
+	if flag.Lookup("test.fuzz").Value.String() != "" { // no target needs a server, and could try but little while two of them start
 		os.Exit(m.Run())
 	}
 	os.Exit(runTests(m))

@@ -77,7 +77,7 @@ func (p *pager) run(fold bool) error {
 			return nil //nolint:nilerr // the terminal is gone
 		}
 		p.message = ""
-		page := p.rows - 1
+		page := max(1, p.rows-1)
 		switch k {
 		case 'q', 'Q', terminal.Ctrl('c'):
 			return nil
@@ -123,7 +123,7 @@ func (p *pager) run(fold bool) error {
 func (p *screen) ask(prompt string) (string, bool) {
 	text := []rune{}
 	for {
-		fmt.Fprintf(os.Stdout, "\x1b[%d;1H\x1b[K%s%s", p.rows, prompt, string(text))
+		fmt.Fprintf(p.out, "\x1b[%d;1H\x1b[K%s%s", p.rows, prompt, string(text))
 		k, err := p.next()
 		switch {
 		case err != nil || k == terminal.Escape || k == terminal.Ctrl('c') || k == terminal.Ctrl('g'):
@@ -192,5 +192,5 @@ func (p *pager) draw() {
 			status = "\x1b[7m" + strings.TrimSpace(p.name+" (END)") + "\x1b[m"
 		}
 	}
-	fmt.Fprintf(os.Stdout, "%s\x1b[%d;1H%s", b.String(), p.rows-strings.Count(status, "\n"), status)
+	fmt.Fprintf(p.out, "%s\x1b[%d;1H%s", b.String(), p.rows-strings.Count(status, "\n"), status)
 }

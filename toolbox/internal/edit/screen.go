@@ -4,6 +4,7 @@ package edit
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // screen is the terminal while a command has all of it.
 type screen struct {
 	in            *os.File
+	out           io.Writer
 	rows, columns int
 	restore       func()
 	keys          chan key
@@ -31,7 +33,7 @@ type key struct {
 
 // openScreen takes the terminal: standard input, or the controlling one if input is a file to show.
 func openScreen() (*screen, error) {
-	s := &screen{in: os.Stdin}
+	s := &screen{in: os.Stdin, out: os.Stdout}
 	if !terminal.Is(os.Stdin) {
 		tty, err := os.Open("/dev/tty")
 		if err != nil {
@@ -53,6 +55,7 @@ func openScreen() (*screen, error) {
 			r, err := keys.Next()
 			s.keys <- key{r, err}
 			if err != nil {
+				close(s.keys) // who was told in the middle of a command asks again
 				return
 			}
 		}
@@ -72,7 +75,10 @@ func (s *screen) close() {
 // next waits for a key; a changed size is the key terminal.None.
 func (s *screen) next() (rune, error) {
 	select {
-	case k := <-s.keys:
+	case k, more := <-s.keys:
+		if !more {
+			return 0, io.EOF
+		}
 		return k.rune, k.err
 	case <-s.resized:
 		s.measure()

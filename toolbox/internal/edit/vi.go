@@ -56,6 +56,8 @@ type vim struct {
 	feed    []rune // keys that come before typed ones
 	quit    bool
 	files   []string
+	read    func(name string) ([]byte, error)
+	store   func(name, text string) error
 }
 
 func vi(c *applet.Call) error {
@@ -71,7 +73,7 @@ func vi(c *applet.Call) error {
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	v := &vim{files: c.Args}
+	v := &vim{files: c.Args, read: os.ReadFile, store: writeFile}
 	if len(c.Args) > 0 {
 		v.name, v.files = c.Args[0], c.Args[1:]
 	}
@@ -107,7 +109,7 @@ func (v *vim) load(name string) error {
 	if name == "" {
 		return nil
 	}
-	text, err := os.ReadFile(name)
+	text, err := v.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.message = fmt.Sprintf("%q is new", name)
 		return nil
@@ -168,7 +170,7 @@ func (v *vim) save(name string, lines [][]rune) error {
 	if v.empty && len(lines) == 1 && len(lines[0]) == 0 {
 		b.Reset()
 	}
-	if err := writeFile(name, b.String()); err != nil {
+	if err := v.store(name, b.String()); err != nil {
 		return err
 	}
 	v.message = fmt.Sprintf("%q %d lines, %d bytes written", name, len(lines), b.Len())
@@ -258,16 +260,25 @@ func (v *vim) swap(from, to *[]state) {
 // set replaces a row. Rows are shared with the states of undo, so they are never changed in place.
 func (v *vim) set(row int, line []rune) { v.lines[row] = line }
 
-func (v *vim) draw() {
+func (v *vim) draw() { fmt.Fprint(v.out, v.frame()) }
+
+// gutter is how many columns the line numbers take; none where little room would be left for the text.
+func (v *vim) gutter() int {
+	const numbers = 7
+	if v.number && v.columns > 2*numbers {
+		return numbers
+	}
+	return 0
+}
+
+// frame is what the whole screen shows.
+func (v *vim) frame() string {
 	v.fix()
 	page := v.rows - 1
 	if v.at.row < v.top {
 		v.top = v.at.row
 	}
-	margin := 0
-	if v.number {
-		margin = 7
-	}
+	margin := v.gutter()
 	show := func(row int) []string { return wrap(cells(unraw(v.lines[row]), 0), v.columns-margin) }
 	height := func() int {
 		n := 0
@@ -295,9 +306,9 @@ func (v *vim) draw() {
 			if used++; used > page {
 				break
 			}
-			if v.number && i == 0 {
+			if margin > 0 && i == 0 {
 				fmt.Fprintf(&b, "%6d ", r+1)
-			} else if v.number {
+			} else if margin > 0 {
 				b.WriteString("       ")
 			}
 			b.WriteString(row + "\r\n")
@@ -317,5 +328,5 @@ func (v *vim) draw() {
 		}
 		status = fmt.Sprintf("%s%s  %d,%d of %d", v.name, mark, v.at.row+1, v.at.col+1, len(v.lines))
 	}
-	fmt.Fprintf(os.Stdout, "%s\x1b[%d;1H%s%s\x1b[?25h", b.String(), v.rows-strings.Count(status, "\n"), strings.ReplaceAll(status, "\n", "\r\n"), cursor)
+	return fmt.Sprintf("%s\x1b[%d;1H%s%s\x1b[?25h", b.String(), v.rows-strings.Count(status, "\n"), strings.ReplaceAll(status, "\n", "\r\n"), cursor)
 }

@@ -4,7 +4,6 @@ package edit
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -60,7 +59,7 @@ func (v *vim) command(text string) {
 			v.message = err.Error()
 		}
 	case "r", "read":
-		data, err := os.ReadFile(name)
+		data, err := v.read(name)
 		if err != nil {
 			v.message = err.Error()
 			return

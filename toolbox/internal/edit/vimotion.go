@@ -54,7 +54,11 @@ func (v *vim) move(k rune, n int, given bool) motion {
 		m.lines, m.to.row = true, v.top
 	case 'w', 'W', 'b', 'B', 'e', 'E':
 		for range n {
-			m.to = v.word(m.to, k)
+			next := v.word(m.to, k)
+			if next == m.to { // the text's end
+				break
+			}
+			m.to = next
 		}
 		m.inclusive = k == 'e' || k == 'E'
 	case '{', '}':
@@ -169,7 +173,7 @@ func (v *vim) paragraph(down bool, n int) place {
 	if down {
 		by = 1
 	}
-	for range n {
+	for range min(n, len(v.lines)) {
 		for row += by; row > 0 && row < len(v.lines)-1 && len(v.lines[row]) > 0; {
 			row += by
 		}
@@ -226,7 +230,7 @@ func (v *vim) seek(k rune, n int) motion {
 		by = -1
 	}
 	col := v.at.col
-	for range n {
+	for range min(n, len(v.line())+1) {
 		for col += by; col >= 0 && col < len(v.line()) && v.line()[col] != v.target; {
 			col += by
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/wherryproject/wherry/toolbox/internal/terminal"
 )
 
+// mostTimes bounds a count.
+const mostTimes = 1 << 20
+
 // normal does what a key says outside of insertion.
 func (v *vim) normal(k rune) {
 	fed := len(v.feed) > 0
@@ -18,7 +21,7 @@ func (v *vim) normal(k rune) {
 	}
 	n, given := 0, false
 	for k >= '1' && k <= '9' || k == '0' && given {
-		n, given = min(n*10+int(k-'0'), 1<<20), true
+		n, given = min(n*10+int(k-'0'), mostTimes), true
 		var err error
 		if k, err = v.key(); err != nil {
 			return
@@ -110,10 +113,15 @@ func (v *vim) change(k rune, n int, given bool) bool {
 		v.operate('c', n, given)
 	case 'r':
 		r, err := v.key()
-		if err != nil || r == terminal.Escape || v.at.col+n > len(v.line()) {
+		if err != nil || r >= terminal.Up || v.at.col+n > len(v.line()) {
 			return true
 		}
 		v.remember()
+		if r == '\r' || r == '\n' { // one line end in the place of all that it replaces
+			v.cut(v.at, place{v.at.row, v.at.col + n}, false)
+			v.text([][]rune{{}, {}})
+			return true
+		}
 		line := slices.Clone(v.line())
 		for i := range n {
 			line[v.at.col+i] = r
@@ -155,7 +163,10 @@ func (v *vim) join() {
 	if v.at.row+1 >= len(v.lines) {
 		return
 	}
-	left, right := slices.Clone(v.line()), []rune(strings.TrimLeft(string(v.lines[v.at.row+1]), " \t"))
+	left, right := slices.Clone(v.line()), v.lines[v.at.row+1]
+	for len(right) > 0 && (right[0] == ' ' || right[0] == '\t') {
+		right = right[1:]
+	}
 	v.at.col = len(left)
 	if len(left) > 0 && len(right) > 0 && left[len(left)-1] != ' ' {
 		left = append(left, ' ')
@@ -172,13 +183,13 @@ func (v *vim) operate(op rune, n int, given bool) {
 	}
 	more, again := 0, false
 	for k >= '1' && k <= '9' || k == '0' && again {
-		more, again = min(more*10+int(k-'0'), 1<<20), true
+		more, again = min(more*10+int(k-'0'), mostTimes), true
 		if k, err = v.key(); err != nil {
 			return
 		}
 	}
 	if again {
-		n, given = n*more, true
+		n, given = min(n*more, mostTimes), true
 	}
 	from, m := v.at, motion{}
 	switch {
@@ -286,53 +297,6 @@ func (v *vim) cut(from, to place, lines bool) {
 	joined := slices.Concat(v.lines[from.row][:from.col], v.lines[to.row][min(to.col, len(v.lines[to.row])):])
 	v.lines = slices.Replace(slices.Clone(v.lines), from.row, to.row+1, joined)
 	v.at = from
-}
-
-// put is p and P.
-func (v *vim) put(before bool, n int) {
-	if len(v.yank) == 0 {
-		return
-	}
-	v.remember()
-	for range n {
-		if v.whole {
-			row := v.at.row + 1
-			if before {
-				row = v.at.row
-			}
-			var rows [][]rune
-			for _, y := range v.yank {
-				rows = append(rows, slices.Clone(y))
-			}
-			v.lines = slices.Insert(slices.Clone(v.lines), row, rows...)
-			v.at = place{row, 0}
-			continue
-		}
-		if !before && len(v.line()) > 0 {
-			v.at.col++
-		}
-		before = true
-		v.text(v.yank)
-	}
-	if !v.whole {
-		v.at.col = max(0, v.at.col-1)
-	}
-}
-
-// text puts rows of text at the cursor and the cursor behind them.
-func (v *vim) text(rows [][]rune) {
-	line := v.line()
-	head, tail := slices.Clone(line[:v.at.col]), slices.Clone(line[v.at.col:])
-	last := len(rows) - 1
-	out := make([][]rune, len(rows))
-	for i := range rows {
-		out[i] = slices.Clone(rows[i])
-	}
-	out[0] = append(head, out[0]...)
-	col := len(out[last])
-	out[last] = append(out[last], tail...)
-	v.lines = slices.Replace(slices.Clone(v.lines), v.at.row, v.at.row+1, out...)
-	v.at = place{v.at.row + last, col}
 }
 
 // open makes ready for inserting at the place that i, a, I, A, o or O means.
