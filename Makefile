@@ -158,7 +158,7 @@ fuzz: helpers ## Run each fuzz target for FUZZTIME (default 30s), FUZZJOBS at a 
 ##@ Check
 
 .PHONY: lint
-lint: vet fmt-check staticcheck ## All static checks
+lint: vet fmt-check staticcheck deadcode ## All static checks
 
 .PHONY: vet
 vet: helpers ## go vet
@@ -176,6 +176,10 @@ staticcheck: ## staticcheck, pinned in tools/staticcheck/go.mod
 	cd tools/staticcheck && go build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
 	cd toolbox && ../bin/staticcheck ./...
+
+.PHONY: deadcode
+deadcode: helpers ## Functions without a caller in any of the programs, by deadcode, pinned in tools/deadcode/go.mod
+	@tools/deadcode.sh
 
 .PHONY: vulnerabilities
 vulnerabilities: ## Known vulnerabilities in what the programs call, where the database can be reached

@@ -3,8 +3,6 @@
 package api
 
 import (
-	"crypto/tls"
-
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -14,9 +12,6 @@ import (
 func (s *Server) AdminKubeconfig() ([]byte, error) {
 	return s.ca.Kubeconfig(s.URL(), adminUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
 }
-
-// KubeletClientTLS is how the server shows itself to the nodes' HTTPS APIs, and which certificates of theirs it trusts.
-func (s *Server) KubeletClientTLS() *tls.Config { return s.kubeletTLS.Clone() }
 
 // KubeletUser is who this server is towards the kubelet of this process, which need not ask it what it may do. To others it shows a
 // certificate of the same user without the group.

@@ -15,15 +15,12 @@ const (
 // Annotations on containers. The kubelet's keep its names; what only Wherry needs is under wherry.dev/.
 const (
 	AnnotationRestartCount             = "io.kubernetes.container.restartCount"
-	AnnotationHash                     = "io.kubernetes.container.hash"
 	AnnotationTerminationMessagePath   = "io.kubernetes.container.terminationMessagePath"
 	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
 	AnnotationPodGracePeriod           = "io.kubernetes.pod.terminationGracePeriod"
 
 	// AnnotationPrefix begins every annotation that is Wherry's own.
 	AnnotationPrefix = "wherry.dev/"
-	// AnnotationBackoff is the delay that was waited before this attempt, as a Go duration: the next one doubles it.
-	AnnotationBackoff = AnnotationPrefix + "backoff"
 )
 
 // ContainerType is the value of [LabelContainerType].

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"unicode/utf8"
 )
@@ -66,6 +65,3 @@ func appendDocument(docs []document, text []byte, line int) []document {
 	}
 	return append(docs, document{line: line, text: text})
 }
-
-// String shows a document in test failures.
-func (d document) String() string { return fmt.Sprintf("%s:%d %q", d.source, d.line, d.text) }

@@ -12,16 +12,6 @@ func Of(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 }
 
-// Lines is a text of several lines, without what cannot be printed.
-func Lines(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // Cut is Of, with at most that many characters; what was left out is shown by an ellipsis.
 func Cut(text string, most int) string {
 	line := []rune(Of(text))

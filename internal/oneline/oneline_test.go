@@ -4,12 +4,6 @@ package oneline
 
 import "testing"
 
-func TestLines(t *testing.T) {
-	if got, want := Lines("a\n\tb\x1b]0;title\a\r\nc"), "a\n\tb]0;title\nc"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		text string

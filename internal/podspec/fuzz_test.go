@@ -53,7 +53,7 @@ func FuzzPod(f *testing.F) {
 }
 
 func updates() []func(n, o *corev1.Pod) errs {
-	return []func(n, o *corev1.Pod) errs{ValidateUpdate, ValidateStatusUpdate, ValidateEphemeralContainersUpdate, ValidateResize}
+	return []func(n, o *corev1.Pod) errs{ValidateUpdate, ValidateStatusUpdate, ValidateEphemeralContainersUpdate}
 }
 
 // use calls everything that takes a Pod and must leave it as it is.
@@ -66,8 +66,7 @@ func use(pod *corev1.Pod) {
 	EffectiveLimits(pod)
 	BoundedLimits(pod)
 	NamespaceModes(pod)
-	for ref := range Containers(&pod.Spec) {
-		ContainerNamespaces(pod, ref)
+	for range Containers(&pod.Spec) {
 	}
 }
 

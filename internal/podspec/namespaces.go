@@ -15,16 +15,13 @@ const (
 	NamespaceContainer NamespaceMode = "CONTAINER"
 	// NamespaceNode is the machine's.
 	NamespaceNode NamespaceMode = "NODE"
-	// NamespaceTarget is that of another container of the Pod.
-	NamespaceTarget NamespaceMode = "TARGET"
 )
 
-// Namespaces are the modes of one sandbox or container.
+// Namespaces are the modes of one sandbox. A debug container that joins another one's PID namespace (PID-07) is seen to when it is created.
 type Namespaces struct {
 	Network NamespaceMode // POD or NODE
 	PID     NamespaceMode
 	IPC     NamespaceMode // POD or NODE
-	Target  string        // name of the container whose PID namespace is joined, with PID TARGET
 }
 
 // NamespaceModes returns the modes of a Pod's sandbox and of every main, init and sidecar container, which
@@ -43,16 +40,6 @@ func NamespaceModes(pod *corev1.Pod) Namespaces {
 		modes.PID = NamespaceNode
 	case isTrue(spec.ShareProcessNamespace):
 		modes.PID = NamespacePod
-	}
-	return modes
-}
-
-// ContainerNamespaces returns the modes of one container: those of its Pod, but an ephemeral container
-// with a target joins the target's PID namespace (PID-07).
-func ContainerNamespaces(pod *corev1.Pod, ref ContainerRef) Namespaces {
-	modes := NamespaceModes(pod)
-	if ref.Kind == Ephemeral && ref.Target != "" {
-		modes.PID, modes.Target = NamespaceTarget, ref.Target
 	}
 	return modes
 }

@@ -235,37 +235,6 @@ func TestValidateStatusUpdate(t *testing.T) {
 	})
 }
 
-func TestValidateResize(t *testing.T) {
-	checkChanged(t, ValidateResize, []changed{
-		{"cpu up", nil, func(p *corev1.Pod) { mainOf(p).Resources.Limits["cpu"] = quantity("2") }, "", "", ""},
-		{"memory request", nil, func(p *corev1.Pod) { mainOf(p).Resources.Requests["memory"] = quantity("1Mi") }, "", "", ""},
-		{"request over limit", nil, func(p *corev1.Pod) { mainOf(p).Resources.Requests["cpu"] = quantity("3") }, "spec.containers[0].resources.requests", invalidErr, "less than or equal to cpu limit"},
-		{"other resource", nil, func(p *corev1.Pod) { mainOf(p).Resources.Limits["ephemeral-storage"] = quantity("1Gi") }, "spec", forbiddenErr, "only cpu and memory resources are mutable"},
-		{"image", nil, func(p *corev1.Pod) { mainOf(p).Image = "x" }, "spec", forbiddenErr, "only cpu and memory resources are mutable"},
-		{"limit removed", nil, func(p *corev1.Pod) { delete(mainOf(p).Resources.Limits, "cpu") }, "spec.containers[0].resources.limits[cpu]", forbiddenErr, "resource limits cannot be removed"},
-		{"QoS class", func(p *corev1.Pod) {
-			p.Spec.InitContainers, p.Spec.Containers = nil, p.Spec.Containers[1:]
-		}, func(p *corev1.Pod) { mainOf(p).Resources.Requests = corev1.ResourceList{"cpu": quantity("1")} }, "spec", invalidErr, "Pod QOS Class may not change"},
-		{"init", nil, func(p *corev1.Pod) {
-			p.Spec.InitContainers[0].Resources.Requests = corev1.ResourceList{"cpu": quantity("1m")}
-		}, "spec", forbiddenErr, "only cpu and memory"},
-		{"sidecar", nil, func(p *corev1.Pod) {
-			p.Spec.InitContainers[1].Resources.Requests = corev1.ResourceList{"cpu": quantity("1m")}
-		}, "", "", ""},
-	})
-}
-
-func TestValidateBinding(t *testing.T) {
-	bind := func(kind, name string) field.ErrorList {
-		return ValidateBinding(&corev1.Binding{Target: corev1.ObjectReference{Kind: kind, Name: name}})
-	}
-	if got := append(bind("Node", "n"), bind("", "n")...); len(got) > 0 {
-		t.Error(got)
-	}
-	wantError(t, bind("Pod", "n"), "target.kind", notSupportedErr, "Node")
-	wantError(t, bind("Node", ""), "target.name", requiredErr, "")
-}
-
 func TestValidateTemplate(t *testing.T) {
 	pod := goodPod()
 	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}

@@ -85,15 +85,6 @@ func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerR
 	}
 }
 
-// VisitContainers calls visit for every container in the order of Containers until it returns false.
-func VisitContainers(spec *corev1.PodSpec, visit func(ContainerRef) bool) {
-	for ref := range Containers(spec) {
-		if !visit(ref) {
-			return
-		}
-	}
-}
-
 // FindContainer returns the container of that name, of whatever kind. Names are unique in a Pod (EC-06).
 func FindContainer(spec *corev1.PodSpec, name string) (ContainerRef, bool) {
 	for ref := range Containers(spec) {

@@ -60,9 +60,6 @@ func (s *Server) Options() Options { return s.opts }
 // Ready is closed when the API answers and the node is Ready.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// URL is the API's address; valid once Ready is closed.
-func (s *Server) URL() string { return s.parts.url() }
-
 // Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
 // a *Refusal when the start cannot be, an *AgainError when the program is to be executed again, and otherwise the error of the part that failed first.
 func (s *Server) Run(ctx context.Context) error {

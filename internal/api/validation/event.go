@@ -34,37 +34,6 @@ func ValidateEvent(e *corev1.Event) field.ErrorList {
 	})...)
 }
 
-// ValidateEventUpdate lets counts, series and times of an Event go on; of the new form the rest stays.
-func ValidateEventUpdate(now, was *corev1.Event) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateEvent(now)...)
-	if was.EventTime.Time.Equal(time.Time{}) {
-		return all
-	}
-	for _, f := range []struct {
-		name     string
-		now, was any
-	}{
-		{"involvedObject", now.InvolvedObject, was.InvolvedObject},
-		{"reason", now.Reason, was.Reason},
-		{"message", now.Message, was.Message},
-		{"source", now.Source, was.Source},
-		{"firstTimestamp", now.FirstTimestamp, was.FirstTimestamp},
-		{"lastTimestamp", now.LastTimestamp, was.LastTimestamp},
-		{"count", now.Count, was.Count},
-		{"type", now.Type, was.Type},
-		{"action", now.Action, was.Action},
-		{"related", now.Related, was.Related},
-		{"reportingController", now.ReportingController, was.ReportingController},
-		{"reportingInstance", now.ReportingInstance, was.ReportingInstance},
-	} {
-		all = append(all, immutable(field.NewPath(f.name), f.now, f.was)...)
-	}
-	if !now.EventTime.Time.Truncate(time.Millisecond).Equal(was.EventTime.Time.Truncate(time.Millisecond)) {
-		all = append(all, field.Invalid(field.NewPath("eventTime"), now.EventTime, apivalidation.FieldImmutableErrorMsg))
-	}
-	return all
-}
-
 // ValidateEventV1 checks an Event of events.k8s.io/v1, where the new form is a must.
 func ValidateEventV1(e *eventsv1.Event) field.ErrorList {
 	all := eventPlace(&e.ObjectMeta, e.Regarding, "regarding")

@@ -33,14 +33,6 @@ func TestEvent(t *testing.T) {
 		{"type", func(e *ev) { e.Type = "Odd" }, "type", "Warning"},
 		{"old form", func(e *ev) { e.EventTime, e.Type, e.Reason, e.Action = metav1.MicroTime{}, "", "", "" }, "", ""},
 	})
-	checkUpdate(t, good, ValidateEventUpdate, nil, []row[ev]{
-		{"series", func(e *ev) { e.Series = &corev1.EventSeries{Count: 2} }, "", ""},
-		{"reason", func(e *ev) { e.Reason = "Other" }, "reason", "immutable"},
-		{"time", func(e *ev) { e.EventTime = metav1.NewMicroTime(time.Unix(2, 0)) }, "eventTime", "immutable"},
-	})
-	checkUpdate(t, good, ValidateEventUpdate, func(e *ev) { e.EventTime = metav1.MicroTime{} }, []row[ev]{
-		{"count of the old form", func(e *ev) { e.Count, e.Message = 2, "n" }, "", ""},
-	})
 }
 
 func TestEventV1(t *testing.T) {

@@ -25,7 +25,7 @@ func TestRandomObjects(t *testing.T) {
 	random(t, SetDefaultsEndpointSlice, ValidateEndpointSlice, ValidateEndpointSliceUpdate)
 	random(t, func(*corev1.ResourceQuota) {}, ValidateResourceQuota, ValidateResourceQuotaUpdate)
 	random(t, func(*corev1.ServiceAccount) {}, ValidateServiceAccount, ValidateServiceAccountUpdate)
-	random(t, func(*corev1.Event) {}, ValidateEvent, ValidateEventUpdate)
+	random(t, func(*corev1.Event) {}, ValidateEvent, func(now, _ *corev1.Event) field.ErrorList { return ValidateEvent(now) })
 	random(t, func(*eventsv1.Event) {}, ValidateEventV1, ValidateEventV1Update)
 	random(t, func(*coordinationv1.Lease) {}, ValidateLease, ValidateLeaseUpdate)
 }

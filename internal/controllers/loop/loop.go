@@ -66,9 +66,6 @@ func Gone(obj any) any {
 // Add asks for the name to be worked on now.
 func (l *Loop) Add(name string) { l.queue.Add(name) }
 
-// AddAfter asks for the name to be worked on after a while.
-func (l *Loop) AddAfter(name string, d time.Duration) { l.queue.AddAfter(name, d) }
-
 // Run works until ctx is done. It is called once.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.queue.ShutDown()

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// ending knows whether a container has ended: from done, or by asking running.
+// ending knows whether a container has ended, by asking running.
 type ending struct {
-	done    <-chan struct{}
 	running func() bool
 
 	asked      bool
@@ -28,34 +27,26 @@ const (
 // wait returns when there may be something to read, or with true when the container has ended. What it wrote before may not
 // have been read then.
 func (e *ending) wait(ctx context.Context, w *watcher) (ended bool, err error) {
-	if e.running != nil {
-		if !e.asked {
-			e.asked, e.delay = true, askFirst
-			if !e.running() {
-				return true, nil
-			}
-		}
-		if n := w.closed.Load(); n != e.closedSeen {
-			e.closedSeen, e.delay = n, askSoon
+	if !e.asked {
+		e.asked, e.delay = true, askFirst
+		if !e.running() {
+			return true, nil
 		}
 	}
-	var ask <-chan time.Time
-	if e.running != nil {
-		timer := time.NewTimer(e.delay)
-		defer timer.Stop()
-		ask = timer.C
+	if n := w.closed.Load(); n != e.closedSeen {
+		e.closedSeen, e.delay = n, askSoon
 	}
+	ask := time.NewTimer(e.delay)
+	defer ask.Stop()
 	wake, tick := w.events()
 	select {
 	case <-ctx.Done():
 		return false, ctx.Err()
-	case <-e.done:
-		return true, nil
 	case <-wake:
 		return false, nil
 	case <-tick:
 		return false, nil
-	case <-ask:
+	case <-ask.C:
 		e.delay = min(2*e.delay, askSeldom)
 		return !e.running(), nil
 	}

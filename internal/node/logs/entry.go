@@ -17,13 +17,6 @@ const (
 	streams // how many there are
 )
 
-func (s Stream) String() string {
-	if s == Stderr {
-		return "stderr"
-	}
-	return "stdout"
-}
-
 // Entry is one line of a log file: a line of the container's output or, if not Full, a piece of one.
 type Entry struct {
 	Time   time.Time

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,24 +133,6 @@ func TestPL09Follow(t *testing.T) {
 	}
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("noticed the end after %v", took)
-	}
-}
-
-func TestPL09FollowUntilDone(t *testing.T) {
-	w := newWriter(t)
-	ended := make(chan struct{})
-	var out bytes.Buffer
-	done := make(chan error, 1)
-	go func() {
-		done <- ReadUntil(t.Context(), w.path, &corev1.PodLogOptions{Follow: true}, ended, &out, &out)
-	}()
-	w.write(1000)
-	close(ended)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(out.String(), "\n"); n != 1000 {
-		t.Errorf("%d lines, want 1000", n)
 	}
 }
 
@@ -312,15 +293,13 @@ func TestFollowWithoutInotify(t *testing.T) {
 	watcher := &watcher{names: map[string]bool{}}
 	watcher.poll()
 	defer watcher.stop()
-	f := &follower{path: w.path, out: out, end: ending{done: t.Context().Done()}, watcher: watcher}
+	f := &follower{path: w.path, out: out, end: ending{running: w.running}, watcher: watcher}
 	defer f.close()
-	done := make(chan struct{})
-	f.end.done = done
 	if err := f.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.write(3)
-	time.AfterFunc(10*time.Millisecond, func() { close(done) })
+	time.AfterFunc(10*time.Millisecond, func() { w.ended.Store(true) })
 	if err := f.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -34,12 +34,6 @@ func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running 
 	return read(ctx, path, opts, ending{running: running}, stdout, stderr)
 }
 
-// ReadUntil is Read for callers who learn of the container's end by a channel.
-func ReadUntil(ctx context.Context, path string, opts *corev1.PodLogOptions, done <-chan struct{}, stdout, stderr io.Writer) error {
-	_, err := read(ctx, path, opts, ending{done: done}, stdout, stderr)
-	return err
-}
-
 func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end ending, stdout, stderr io.Writer) (int64, error) {
 	out, lines := newOutput(opts, stdout, stderr)
 	f := &follower{path: path, out: out, end: end}

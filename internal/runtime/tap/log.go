@@ -266,8 +266,3 @@ func (l *logFile) commit(logged [2]uint64) {
 		l.ring.h.logged[s].Store(logged[s])
 	}
 }
-
-// needs is up to where the log needs the ring.
-func (l *logFile) needs() uint64 {
-	return min(l.ring.h.logged[stdout].Load(), l.ring.h.logged[stderr].Load())
-}

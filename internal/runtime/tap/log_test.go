@@ -129,6 +129,11 @@ func TestLogKilledWhileWriting(t *testing.T) {
 	}
 }
 
+// needs is up to where the log needs the ring.
+func (l *logFile) needs() uint64 {
+	return min(l.ring.h.logged[stdout].Load(), l.ring.h.logged[stderr].Load())
+}
+
 // A line whose end does not come does not keep the ring from letting go: it is logged in parts.
 func TestLogOfLineThatDoesNotEnd(t *testing.T) {
 	r, ringPath := testRing(t, 4*chunk)
