@@ -53,6 +53,9 @@ func (r *Runtime) prepareNetwork() error {
 		}
 		return nil
 	}
+	if err := r.noteNetwork(c); err != nil {
+		return err
+	}
 	r.keeper, err = network.NewKeeper(c, r.attachedPods, r.log)
 	if err != nil {
 		return err

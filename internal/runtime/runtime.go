@@ -55,6 +55,7 @@ type Runtime struct {
 	updater   imageUpdater
 	leavePath func()          // restores PATH
 	keeper    *network.Keeper // nil without a pod network
+	made      []func() error  // takes back what Start made on the machine, in the order of making
 
 	reaping  sync.Mutex          // held while lost containers are looked for
 	stubborn map[string]stubborn // by id: lost containers that could not be deleted; with reaping held
@@ -83,6 +84,9 @@ func Start(ctx context.Context, c Config) (*Runtime, error) {
 	}
 	if err != nil {
 		_ = r.Close()
+		if uerr := r.Undo(); uerr != nil {
+			r.log.Warn("what the start made on this machine could not be taken back", "err", uerr)
+		}
 		return nil, err
 	}
 	return r, nil
@@ -121,10 +125,11 @@ func (r *Runtime) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.noteLink()
 	if err := r.dirs.prepare(boot); err != nil {
 		return err
 	}
-	if err := share(r.dirs.data); err != nil {
+	if err := r.shareFolder(); err != nil {
 		return err
 	}
 	if err := workMountsIn(r.dirs.workMounts()); err != nil {

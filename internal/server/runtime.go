@@ -152,8 +152,27 @@ func (s *Server) stopRuntime(ctx context.Context) error {
 	}
 	if s.parts.runtime != nil {
 		err = errors.Join(err, s.parts.runtime.Close())
+		if s.refused.Load() {
+			err = errors.Join(err, s.parts.runtime.Undo(), undoCgroups(s.opts.DataDir))
+		}
 	}
 	return err
+}
+
+// undoCgroups removes the cgroups of a start that was refused. Those of the default data folder are not its own alone, and cgroups with pods
+// stay.
+func undoCgroups(dataDir string) error {
+	if dataDir == DefaultDataDir {
+		return nil
+	}
+	groups, err := podCgroups(dataDir, "", 0)
+	if err != nil {
+		return err
+	}
+	if pods, err := groups.List(); err != nil || len(pods) > 0 {
+		return err
+	}
+	return groups.Teardown()
 }
 
 // startSockets serves the commands of this machine, and with the embedded runtime its CRI.

@@ -34,6 +34,7 @@ type Server struct {
 	failed    chan error
 	giveUp    context.CancelCauseFunc // the start
 	storeGone atomic.Bool             // the store will not answer any more
+	refused   atomic.Bool             // the start failed: what it made on the machine is taken back
 	ready     chan struct{}
 	loginFile sync.Mutex // the file of the node's logins at registries
 }
@@ -62,6 +63,7 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
 // a *Refusal when the start cannot be, an *AgainError when the program is to be executed again, and otherwise the error of the part that failed first.
+// What a start that failed has made on the machine is taken back.
 func (s *Server) Run(ctx context.Context) error {
 	if err := checkRoot(os.Geteuid(), needsRoot); err != nil {
 		return err
@@ -80,6 +82,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer giveUp(nil)
 	s.giveUp = giveUp
 	err = g.start(starting)
+	s.refused.Store(err != nil)
 	if err == nil {
 		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))
 		if nerr := manager.tell("READY=1"); nerr != nil {

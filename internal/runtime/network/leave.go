@@ -11,6 +11,16 @@ import (
 // ErrAttached: a bridge cannot go, as pods are attached to it.
 var ErrAttached = errors.New("pods are attached to the bridge")
 
+// Exists tells whether anything of a network is there: a device of the bridge's name, whosever it is, or the table.
+func Exists(c Config) (bool, error) {
+	link, err := existing(c.Bridge)
+	if link != nil || err != nil {
+		return true, err
+	}
+	rules, err := fingerprint(c.Bridge)
+	return rules != "", err
+}
+
 // Leave removes the bridge and the rules of a network that a data folder had before it was given another bridge: the route to the old
 // bridge would be in the way of the pod CIDR. A bridge that Setup did not make for these subnets stays as it is, and so do the leases of
 // addresses. It is idempotent. The error is ErrAttached if pods still use it; nothing is changed then.
