@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
+	"strings"
 )
 
 // Applet is one command of the toolbox.
@@ -108,6 +111,14 @@ func (c *Call) Printf(format string, args ...any) { fmt.Fprintf(c.Out, format, a
 // Println writes a line to standard output.
 func (c *Call) Println(args ...any) { fmt.Fprintln(c.Out, args...) }
 
+// Line writes a line, and its end if it has one.
+func (c *Call) Line(line []byte, ended bool) {
+	_, _ = c.Out.Write(line) // a failure shows when it is flushed
+	if ended {
+		_ = c.Out.WriteByte('\n')
+	}
+}
+
 // Open opens a file to read; "-" is standard input.
 func (c *Call) Open(name string) (io.ReadCloser, error) {
 	if name == "-" {
@@ -140,10 +151,15 @@ func (c *Call) Each(names []string, f func(name string, r io.Reader) error) erro
 
 // Lines calls f for each line, without its end, of any length. f must not keep the line.
 func Lines(r io.Reader, f func(line []byte) error) error {
+	return Parts(r, '\n', func(line []byte, _ bool) error { return f(line) })
+}
+
+// Parts calls f for each part of a text, without the byte that ends it; ended is false for a last one that nothing ends. f must not keep it.
+func Parts(r io.Reader, end byte, f func(part []byte, ended bool) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	for {
-		line, err := b.ReadSlice('\n')
+		line, err := b.ReadSlice(end)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			long = append(long, line...)
 			continue
@@ -153,10 +169,11 @@ func Lines(r io.Reader, f func(line []byte) error) error {
 			line = long
 		}
 		if n := len(line); n > 0 {
-			if line[n-1] == '\n' {
+			ended := line[n-1] == end
+			if ended {
 				line = line[:n-1]
 			}
-			if e := f(line); e != nil {
+			if e := f(line, ended); e != nil {
 				return e
 			}
 		}
@@ -168,6 +185,32 @@ func Lines(r io.Reader, f func(line []byte) error) error {
 			return err
 		}
 	}
+}
+
+// Amount registers a flag with a whole number, which may have a unit behind it: b for blocks of 512 bytes, k, m and g for 1024, 1024² and 1024³.
+func (c *Call) Amount(names, meta string, value int64, help string) *int64 {
+	c.add(names, meta, help, func(s string) (err error) {
+		value, err = ParseAmount(s)
+		return err
+	})
+	return &value
+}
+
+// ParseAmount reads a whole number that may have a unit behind it (see [Call.Amount]).
+func ParseAmount(text string) (int64, error) {
+	digits := strings.TrimRight(text, "bkKmMgG")
+	unit := int64(1)
+	if suffix := strings.ToLower(text[len(digits):]); suffix != "" {
+		unit = map[string]int64{"b": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[suffix]
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || unit == 0 {
+		return 0, fmt.Errorf("%q is not a whole number", text)
+	}
+	if n > math.MaxInt64/unit || n < math.MinInt64/unit {
+		return 0, fmt.Errorf("%q is too large", text)
+	}
+	return n * unit, nil
 }
 
 // Human words a number of bytes as ls -h does: 512, 1.5K, 20M.

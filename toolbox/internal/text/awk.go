@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benhoyt/goawk/interp"
+	"github.com/benhoyt/goawk/lexer"
 	"github.com/benhoyt/goawk/parser"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
@@ -36,7 +37,7 @@ func awk(c *applet.Call) error {
 		if !ok || name == "" {
 			return applet.Usage("-v %s is not of the form NAME=VALUE", v)
 		}
-		config.Vars = append(config.Vars, name, value)
+		config.Vars = append(config.Vars, name, unescaped(value))
 	}
 	program, err := parser.ParseProgram(source, nil)
 	if err != nil {
@@ -52,6 +53,17 @@ func awk(c *applet.Call) error {
 		return applet.Exit(code)
 	}
 	return nil
+}
+
+// unescaped reads the escapes in a value, as those in a string of a program (POSIX).
+func unescaped(value string) string {
+	if !strings.Contains(value, `\`) {
+		return value
+	}
+	if text, err := lexer.Unescape(value); err == nil {
+		return text
+	}
+	return value // it ends in a backslash, or has a line break in it
 }
 
 // awkSource is the program: the files' or the first argument.

@@ -23,8 +23,9 @@ import (
 
 func sums(c *applet.Call) error {
 	check := c.Bool("c,check", "check the sums in these files")
-	quiet := c.Bool("s,status", "with -c: exit code only")
+	quiet, warn := c.Bool("s,status", "with -c: exit code only"), c.Bool("w,warn", "with -c: name the lines that are no sums")
 	c.Bool("b,binary", "does nothing")
+	c.Bool("t,text", "does nothing")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
@@ -42,32 +43,52 @@ func sums(c *applet.Call) error {
 			}
 			return err
 		}
-		return applet.Lines(r, func(line []byte) error {
-			want, file, ok := strings.Cut(string(line), " ")
-			if !ok || len(file) < 2 {
-				return fmt.Errorf("%s: this is no line of sums: %s", name, line)
-			}
-			file = file[1:]
-			f, err := c.Open(file)
-			got := ""
-			if err == nil {
-				got, err = sum(f)
-				f.Close()
-			}
-			word := "OK"
-			if err != nil {
-				c.Warn(err)
-				word = "FAILED open or read"
-			} else if !strings.EqualFold(got, want) {
-				c.Failed()
-				word = "FAILED"
-			}
-			if !*quiet {
-				c.Printf("%s: %s\n", file, word)
+		return checkSums(c, name, r, sum, *quiet, *warn)
+	})
+}
+
+// checkSums reads a list of sums and checks them. Lines that are none are passed over, but one there must be.
+func checkSums(c *applet.Call, list string, r io.Reader, sum func(io.Reader) (string, error), quiet, warn bool) error {
+	good, bad := 0, 0
+	err := applet.Lines(r, func(line []byte) error {
+		want, file, ok := strings.Cut(string(line), " ")
+		if !ok || len(file) < 2 || file[0] != ' ' && file[0] != '*' {
+			if bad++; warn {
+				c.Warn(fmt.Errorf("%s: this is no line of sums: %s", list, line))
 			}
 			return nil
-		})
+		}
+		good++
+		file = file[1:]
+		f, err := c.Open(file)
+		got := ""
+		if err == nil {
+			got, err = sum(f)
+			f.Close()
+		}
+		word := "OK"
+		if err != nil {
+			c.Warn(err)
+			word = "FAILED open or read"
+		} else if !strings.EqualFold(got, want) {
+			c.Failed()
+			word = "FAILED"
+		}
+		if !quiet {
+			c.Printf("%s: %s\n", file, word)
+		}
+		return nil
 	})
+	switch {
+	case err != nil:
+		return err
+	case good == 0:
+		return fmt.Errorf("%s: there is no line of sums in it", list)
+	case bad > 0 && !quiet:
+		_ = c.Out.Flush()
+		fmt.Fprintf(c.Err, "%s: %s: %d lines are no sums\n", c.Name, list, bad)
+	}
+	return nil
 }
 
 func base64sum(c *applet.Call) error {
@@ -121,6 +142,7 @@ func gzipper(c *applet.Call) error {
 	keep := c.Bool("k,keep", "keep the files")
 	force := c.Bool("f,force", "replace files")
 	test := c.Bool("t,test", "only check")
+	c.Bool("q,quiet", "does nothing: there are no warnings")
 	level := gzip.DefaultCompression
 	for l := 1; l <= 9; l++ {
 		c.Do(fmt.Sprint(l), map[int]string{1: "fastest", 9: "smallest"}[l], func() { level = l })
@@ -192,145 +214,4 @@ func replace(name string, decompress, keep, force bool, convert func(io.Writer) 
 		return nil
 	}
 	return os.Remove(name)
-}
-
-func hexdump(c *applet.Call) error {
-	canonical := c.Bool("C,canonical", "bytes and text side by side")
-	most := c.Int("n,length", "N", -1, "only N bytes")
-	from := c.Int("s,skip", "N", 0, "leave the first N bytes out")
-	all := c.Bool("v,no-squeezing", "show equal lines too")
-	if err := c.Parse(0, -1); err != nil {
-		return err
-	}
-	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		r, err := window(r, *from, *most)
-		if err != nil {
-			return err
-		}
-		buf := make([]byte, 16)
-		last, starred := "", false
-		for at := *from; ; {
-			n, err := io.ReadFull(r, buf)
-			part := buf[:n]
-			switch {
-			case n == 16 && string(part) == last && !*all:
-				if !starred {
-					c.Println("*")
-				}
-				starred = true
-			case n > 0:
-				last, starred = string(part), false
-				if *canonical {
-					c.Printf("%08x  %-23s  %-23s  |%s|\n", at, hexBytes(part[:min(n, 8)], 1), hexBytes(part[min(n, 8):], 1), printable(part))
-				} else {
-					c.Printf("%07x", at)
-					for i := 0; i < n; i += 2 {
-						word := uint16(part[i])
-						if i+1 < n {
-							word |= uint16(part[i+1]) << 8
-						}
-						c.Printf(" %04x", word)
-					}
-					c.Println()
-				}
-			}
-			at += n
-			if err != nil {
-				if *canonical && at > *from {
-					c.Printf("%08x\n", at)
-				} else if at > *from {
-					c.Printf("%07x\n", at)
-				}
-				return ended(err)
-			}
-		}
-	})
-}
-
-// window skips and limits.
-func window(r io.Reader, from, most int) (io.Reader, error) {
-	if _, err := io.CopyN(io.Discard, r, int64(from)); err != nil && err != io.EOF {
-		return nil, err
-	}
-	if most >= 0 {
-		r = io.LimitReader(r, int64(most))
-	}
-	return r, nil
-}
-
-func ended(err error) error {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
-}
-
-// hexBytes prints groups of bytes with blanks between.
-func hexBytes(p []byte, group int) string {
-	var b strings.Builder
-	for i, ch := range p {
-		if i > 0 && i%group == 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprintf(&b, "%02x", ch)
-	}
-	return b.String()
-}
-
-func printable(p []byte) string {
-	out := make([]byte, len(p))
-	for i, ch := range p {
-		if out[i] = '.'; ch >= 32 && ch < 127 {
-			out[i] = ch
-		}
-	}
-	return string(out)
-}
-
-func xxd(c *applet.Call) error {
-	back := c.Bool("r,revert", "make bytes of a dump")
-	plain := c.Bool("p,plain", "hex digits only")
-	most, from := c.Int("l,len", "N", -1, "only N bytes"), c.Int("s,seek", "N", 0, "leave the first N bytes out")
-	cols, group := c.Int("c,cols", "N", 16, "bytes in a line"), c.Int("g,groupsize", "N", 2, "bytes between blanks")
-	if err := c.Parse(0, 1); err != nil {
-		return err
-	}
-	if *cols < 1 || *group < 1 {
-		return applet.Usage("-c and -g want 1 or more")
-	}
-	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		if *back {
-			return applet.Lines(r, func(line []byte) error {
-				text := string(line)
-				if _, after, ok := strings.Cut(text, ": "); ok {
-					text, _, _ = strings.Cut(after, "  ")
-				}
-				data, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
-				_, _ = c.Out.Write(data)
-				return err
-			})
-		}
-		r, err := window(r, *from, *most)
-		if err != nil {
-			return err
-		}
-		if *plain && *cols == 16 {
-			*cols = 30
-		}
-		buf := make([]byte, *cols)
-		width := *cols*2 + (*cols+*group-1) / *group - 1
-		for at := *from; ; {
-			n, err := io.ReadFull(r, buf)
-			switch {
-			case n > 0 && *plain:
-				c.Println(hex.EncodeToString(buf[:n]))
-			case n > 0:
-				c.Printf("%08x: %-*s  %s\n", at, width, hexBytes(buf[:n], *group), printable(buf[:n]))
-			}
-			at += n
-			if err != nil {
-				return ended(err)
-			}
-		}
-	})
 }

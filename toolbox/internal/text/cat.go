@@ -4,56 +4,83 @@ package text
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
+// catFlags say how cat shows a text.
+type catFlags struct {
+	number, text, squeeze bool // -n, -b, -s
+	show, ends, tabs      bool // -v, -E, -T
+}
+
 func cat(c *applet.Call) error {
-	number := c.Bool("n,number", "number lines")
-	show := c.Bool("v,show-nonprinting", "show control characters as ^X")
-	all := c.Bool("A,show-all", "as -v, with $ at line ends and ^I for tabs")
+	var f catFlags
+	c.Do("n,number", "number lines", func() { f.number = true })
+	c.Do("b,number-nonblank", "number lines that are not empty", func() { f.number, f.text = true, true })
+	c.Do("s,squeeze-blank", "one empty line in place of many", func() { f.squeeze = true })
+	c.Do("v,show-nonprinting", "show control characters as ^X", func() { f.show = true })
+	c.Do("E,show-ends", "show line ends as $", func() { f.ends = true })
+	c.Do("T,show-tabs", "show tabs as ^I", func() { f.tabs = true })
+	c.Do("e", "as -vE", func() { f.show, f.ends = true, true })
+	c.Do("t", "as -vT", func() { f.show, f.tabs = true, true })
+	c.Do("A,show-all", "as -vET", func() { f.show, f.ends, f.tabs = true, true, true })
 	c.Bool("u", "unbuffered (always)")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	n := 0
+	n, inside, blank := 0, false, false // inside a line that the last file did not end
 	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		if !*number && !*show && !*all {
+		if f == (catFlags{}) {
 			_, err := io.Copy(os.Stdout, struct{ io.Reader }{r})
 			return err
 		}
-		return applet.Lines(r, func(line []byte) error {
-			if n++; *number {
+		return applet.Parts(r, '\n', func(line []byte, ended bool) error {
+			empty := len(line) == 0 && !inside
+			if empty && blank && f.squeeze {
+				return nil
+			}
+			if blank = empty; !inside && f.number && (!empty || !f.text) {
+				n++
 				c.Printf("%6d\t", n)
 			}
-			if *show || *all {
-				line = visible(line, *all)
+			line = f.visible(line)
+			if ended && f.ends {
+				line = append(line, '$')
 			}
-			_, err := fmt.Fprintf(c.Out, "%s\n", line)
-			return err
+			c.Line(line, ended)
+			inside = !ended
+			return nil
 		})
 	})
 }
 
-// visible shows control characters as ^X and bytes that are no text as M-X.
-func visible(line []byte, all bool) []byte {
+// visible shows control characters as ^X and bytes that are no text as M-X, as far as it is asked for.
+func (f catFlags) visible(line []byte) []byte {
 	var b bytes.Buffer
 	for _, ch := range line {
-		if ch >= 128 {
+		switch {
+		case ch == '\t' && f.tabs:
+			b.WriteString("^I")
+			continue
+		case ch == '\t' || !f.show:
+			b.WriteByte(ch)
+			continue
+		case ch >= 128:
 			b.WriteString("M-")
 			ch -= 128
 		}
 		switch {
-		case ch == '\t' && !all:
-			b.WriteByte(ch)
 		case ch < 32:
 			b.Write([]byte{'^', ch + 64})
 		case ch == 127:
@@ -62,26 +89,32 @@ func visible(line []byte, all bool) []byte {
 			b.WriteByte(ch)
 		}
 	}
-	if all {
-		b.WriteByte('$')
-	}
 	return b.Bytes()
 }
 
 func number(c *applet.Call) error {
-	all := c.String("b,body-numbering", "a|t", "t", "number all lines, or those with text")
+	which := c.String("b,body-numbering", "a|t|n", "t", "number all lines, those with text, or none")
+	form := c.String("n,number-format", "ln|rn|rz", "rn", "numbers on the left, on the right, with zeros")
+	width := c.Int("w,number-width", "N", 6, "characters of a number")
+	sep := c.String("s,number-separator", "TEXT", "\t", "what stands behind a number")
+	first := c.Int("v,starting-line-number", "N", 1, "the first number")
+	step := c.Int("i,line-increment", "N", 1, "from a number to the next")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	n := 0
+	format, ok := map[string]string{"ln": "%-*d", "rn": "%*d", "rz": "%0*d"}[*form]
+	if !ok || *width < 1 || *width > 1000 || !slices.Contains([]string{"a", "t", "n"}, *which) {
+		return applet.Usage("-b is a, t or n, -n is ln, rn or rz, and -w a width")
+	}
+	n := *first
 	return c.Each(c.Args, func(_ string, r io.Reader) error {
 		return applet.Lines(r, func(line []byte) error {
-			if len(line) == 0 && *all != "a" {
-				c.Println("       ")
+			if *which == "n" || *which == "t" && len(line) == 0 {
+				c.Printf("%*s%s\n", *width+len(*sep), "", line)
 				return nil
 			}
-			n++
-			c.Printf("%6d\t%s\n", n, line)
+			c.Printf(format+"%s%s\n", *width, n, *sep, line)
+			n += *step
 			return nil
 		})
 	})
@@ -92,10 +125,10 @@ func rev(c *applet.Call) error {
 		return err
 	}
 	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		return applet.Lines(r, func(line []byte) error {
+		return applet.Parts(r, '\n', func(line []byte, ended bool) error {
 			text := []rune(string(line))
 			slices.Reverse(text)
-			c.Println(string(text))
+			c.Line([]byte(string(text)), ended)
 			return nil
 		})
 	})
@@ -107,9 +140,16 @@ func tac(c *applet.Call) error {
 	}
 	return c.Each(c.Args, func(_ string, r io.Reader) error {
 		var all []string
-		err := applet.Lines(r, func(line []byte) error { all = append(all, string(line)); return nil })
+		err := applet.Parts(r, '\n', func(line []byte, ended bool) error {
+			text := string(line)
+			if ended {
+				text += "\n"
+			}
+			all = append(all, text)
+			return nil
+		})
 		for _, l := range slices.Backward(all) {
-			c.Println(l)
+			c.Printf("%s", l)
 		}
 		return err
 	})
@@ -118,16 +158,17 @@ func tac(c *applet.Call) error {
 func wc(c *applet.Call) error {
 	lines, words := c.Bool("l,lines", "lines"), c.Bool("w,words", "words")
 	size, chars := c.Bool("c,bytes", "bytes"), c.Bool("m,chars", "characters")
+	longest := c.Bool("L,max-line-length", "width of the longest line")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	if !*lines && !*words && !*size && !*chars {
+	if !*lines && !*words && !*size && !*chars && !*longest {
 		*lines, *words, *size = true, true, true
 	}
-	var total [4]int64
-	print := func(n [4]int64, name string) {
+	var total counts
+	print := func(n counts, name string) {
 		var out []string
-		for i, want := range []bool{*lines, *words, *chars, *size} {
+		for i, want := range []bool{*lines, *words, *chars, *size, *longest} {
 			if want {
 				out = append(out, fmt.Sprintf("%7d", n[i]))
 			}
@@ -144,9 +185,10 @@ func wc(c *applet.Call) error {
 	err := c.Each(c.Args, func(name string, r io.Reader) error {
 		n, err := count(r)
 		print(n, name)
-		for i := range n {
+		for i := range widest {
 			total[i] += n[i]
 		}
+		total[widest] = max(total[widest], n[widest])
 		return err
 	})
 	if len(c.Args) > 1 {
@@ -155,10 +197,14 @@ func wc(c *applet.Call) error {
 	return err
 }
 
-// count returns lines, words, characters and bytes.
-func count(r io.Reader) (n [4]int64, err error) {
+// counts are lines, words, characters, bytes and, as the last, the width of the longest line.
+type counts [widest + 1]int64
+
+const widest = 4
+
+func count(r io.Reader) (n counts, err error) {
 	buf := make([]byte, 64<<10)
-	inside := false
+	inside, width := false, int64(0)
 	for {
 		got, err := r.Read(buf)
 		n[3] += int64(got)
@@ -174,6 +220,15 @@ func count(r io.Reader) (n [4]int64, err error) {
 			if utf8.RuneStart(ch) {
 				n[2]++
 			}
+			switch {
+			case ch == '\n' || ch == '\r' || ch == '\f':
+				width = 0
+			case ch == '\t':
+				width += 8 - width%8
+			case ch >= ' ' && ch != 127 && utf8.RuneStart(ch):
+				width++
+			}
+			n[widest] = max(n[widest], width)
 		}
 		if err == io.EOF {
 			return n, nil
@@ -186,6 +241,7 @@ func count(r io.Reader) (n [4]int64, err error) {
 
 func tee(c *applet.Call) error {
 	add := c.Bool("a,append", "add to the files")
+	c.Do("i,ignore-interrupts", "go on after Ctrl-C", func() { signal.Ignore(unix.SIGINT) })
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
@@ -256,94 +312,6 @@ func seq(c *applet.Call) error {
 		}
 		if _, err := fmt.Fprintf(c.Out, "%0*s", width, word(v)); err != nil {
 			return err
-		}
-	}
-}
-
-func stringsIn(c *applet.Call) error {
-	least := c.Int("n,bytes", "N", 4, "shortest text to print")
-	offset := c.Bool("o", "print where it stands")
-	c.Bool("a,all", "the whole file (always)")
-	if err := c.Parse(0, -1); err != nil {
-		return err
-	}
-	return c.Each(c.Args, func(_ string, r io.Reader) error {
-		buf := make([]byte, 64<<10)
-		var text []byte
-		at := int64(0)
-		flush := func() {
-			if len(text) >= *least {
-				if *offset {
-					c.Printf("%7d ", at-int64(len(text)))
-				}
-				c.Printf("%s\n", text)
-			}
-			text = text[:0]
-		}
-		for {
-			n, err := r.Read(buf)
-			for _, ch := range buf[:n] {
-				if ch >= 32 && ch < 127 || ch == '\t' {
-					text = append(text, ch)
-				} else {
-					flush()
-				}
-				at++
-			}
-			if err != nil {
-				flush()
-				if err == io.EOF {
-					err = nil
-				}
-				return err
-			}
-		}
-	})
-}
-
-func cmpFiles(c *applet.Call) error {
-	quiet := c.Bool("s,silent", "say nothing")
-	if err := c.Parse(2, 2); err != nil {
-		return err
-	}
-	a, err := c.Open(c.Args[0])
-	if err != nil {
-		return applet.Fail(2, "%w", err)
-	}
-	b, err := c.Open(c.Args[1])
-	if err != nil {
-		return applet.Fail(2, "%w", err)
-	}
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
-	at, line := 0, 1
-	for {
-		n, err1 := io.ReadFull(a, x)
-		m, err2 := io.ReadFull(b, y)
-		for i := range min(n, m) {
-			if x[i] != y[i] {
-				if !*quiet {
-					c.Printf("%s %s differ: byte %d, line %d\n", c.Args[0], c.Args[1], at+i+1, line)
-				}
-				return applet.Exit(1)
-			}
-			if x[i] == '\n' {
-				line++
-			}
-		}
-		at += min(n, m)
-		if n != m {
-			if short := c.Args[map[bool]int{true: 0, false: 1}[n < m]]; !*quiet {
-				fmt.Fprintf(c.Err, "cmp: EOF on %s after byte %d\n", short, at)
-			}
-			return applet.Exit(1)
-		}
-		if err1 != nil || err2 != nil {
-			for _, e := range []error{err1, err2} {
-				if e != nil && e != io.EOF && !errors.Is(e, io.ErrUnexpectedEOF) {
-					return applet.Fail(2, "%w", e)
-				}
-			}
-			return nil
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
@@ -55,6 +56,7 @@ func cut(c *applet.Call) error {
 	only := c.Bool("s,only-delimited", "no lines without the delimiter")
 	out := c.String(",output-delimiter", "TEXT", "", "what to print between fields")
 	invert := c.Bool(",complement", "all but these")
+	c.Bool("n", "does nothing")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
@@ -65,6 +67,14 @@ func cut(c *applet.Call) error {
 	list, err := parseSpans(text)
 	if err != nil {
 		return applet.Usage("%v", err)
+	}
+	switch _, size := utf8.DecodeRuneInString(*delim); {
+	case *delim == "":
+		*delim = "\x00"
+	case size < len(*delim):
+		return applet.Usage("the delimiter %q is more than one character", *delim)
+	case *fields == "" && (*delim != "\t" || *only):
+		return applet.Usage("-d and -s are for -f")
 	}
 	if *out == "" && *fields != "" {
 		*out = *delim
@@ -79,7 +89,7 @@ func cut(c *applet.Call) error {
 				parts = strings.Split(line, sep)
 				if *octets != "" {
 					parts = make([]string, len(line))
-					for i := range line {
+					for i := range len(line) { // bytes, not characters
 						parts[i] = line[i : i+1]
 					}
 				}

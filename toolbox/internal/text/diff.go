@@ -24,6 +24,8 @@ type differ struct {
 	context                                   int
 	brief, same, recursive, absent, text      *bool
 	foldCase, foldBlanks, noBlanks, blankLine *bool
+	expand, indent                            *bool
+	labels                                    []string // in place of the files' names
 	differs                                   bool
 }
 
@@ -37,9 +39,13 @@ func diff(c *applet.Call) error {
 	d.text, d.foldCase = c.Bool("a,text", "binary files are text"), c.Bool("i,ignore-case", "upper and lower case are the same")
 	d.foldBlanks, d.noBlanks = c.Bool("b,ignore-space-change", "blanks are as good as one"), c.Bool("w,ignore-all-space", "blanks do not count")
 	d.blankLine = c.Bool("B,ignore-blank-lines", "empty lines do not count")
+	d.expand, d.indent = c.Bool("t,expand-tabs", "print blanks for tabs"), c.Bool("T,initial-tab", "print a tab before each line")
+	c.Bool("d,minimal", "does nothing: few lines are always looked for")
+	labels := c.Strings("L,label", "TEXT", "what to call the first and, if given again, the second file")
 	if err := c.Parse(2, 2); err != nil {
 		return err
 	}
+	d.labels = *labels
 	d.context = max(*context, 0)
 	a, b := c.Args[0], c.Args[1]
 	aFolder, bFolder := isFolder(a), isFolder(b)
@@ -156,10 +162,10 @@ func (d *differ) files(a, b string) error {
 		d.Printf("Binary files %s and %s differ\n", a, b)
 		return nil
 	}
-	before, after := d.lines(x), d.lines(y)
+	before, after := slices.Collect(strings.Lines(string(x))), slices.Collect(strings.Lines(string(y)))
 	groups := difflib.NewMatcher(d.keys(before), d.keys(after)).GetGroupedOpCodes(d.context)
 	groups = slices.DeleteFunc(groups, func(g []difflib.OpCode) bool {
-		return !slices.ContainsFunc(g, func(o difflib.OpCode) bool { return o.Tag != 'e' })
+		return !slices.ContainsFunc(g, func(o difflib.OpCode) bool { return o.Tag != 'e' && !d.blank(before[o.I1:o.I2], after[o.J1:o.J2]) })
 	})
 	if len(groups) == 0 {
 		return nil // but for what does not count
@@ -169,7 +175,12 @@ func (d *differ) files(a, b string) error {
 		d.Printf("Files %s and %s differ\n", a, b)
 		return nil
 	}
-	d.Printf("--- %s\n+++ %s\n", a, b)
+	for i, name := range []string{a, b} {
+		if i < len(d.labels) {
+			name = d.labels[i]
+		}
+		d.Printf("%s %s\n", []string{"---", "+++"}[i], name)
+	}
 	for _, g := range groups {
 		d.hunk(g, before, after)
 	}
@@ -182,7 +193,13 @@ func (d *differ) hunk(g []difflib.OpCode, before, after []string) {
 	d.Printf("@@ -%s +%s @@\n", hunkRange(first.I1, last.I2), hunkRange(first.J1, last.J2))
 	print := func(mark byte, lines []string) {
 		for _, l := range lines {
-			d.Printf("%c%s", mark, l)
+			if *d.expand {
+				l = expandTabs(l)
+			}
+			if d.Printf("%c", mark); *d.indent {
+				d.Printf("\t")
+			}
+			d.Printf("%s", l)
 			if !strings.HasSuffix(l, "\n") {
 				d.Printf("\n\\ No newline at end of file\n")
 			}
@@ -210,14 +227,27 @@ func hunkRange(from, to int) string {
 	}
 }
 
-// lines cuts a text, with their ends; with -B without the empty ones.
-func (d *differ) lines(text []byte) (out []string) {
-	for l := range strings.Lines(string(text)) {
-		if !*d.blankLine || strings.TrimSpace(l) != "" {
-			out = append(out, l)
+// blank tells whether a change does not count: with -B, one of empty lines only.
+func (d *differ) blank(changes ...[]string) bool {
+	text := func(l string) bool { return strings.TrimRight(l, "\n") != "" }
+	return *d.blankLine && !slices.ContainsFunc(slices.Concat(changes...), text)
+}
+
+// expandTabs puts blanks in place of tabs: to the next eighth column.
+func expandTabs(line string) string {
+	var b strings.Builder
+	at := 0
+	for _, r := range line {
+		if r != '\t' {
+			b.WriteRune(r)
+			at++
+			continue
 		}
+		n := 8 - at%8
+		b.WriteString(strings.Repeat(" ", n))
+		at += n
 	}
-	return out
+	return b.String()
 }
 
 // keys are what lines are compared by.

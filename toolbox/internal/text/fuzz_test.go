@@ -5,6 +5,8 @@ package text
 import (
 	"strings"
 	"testing"
+
+	"github.com/wherryproject/wherry/toolbox/internal/applet"
 	"unicode/utf8"
 )
 
@@ -66,7 +68,7 @@ func FuzzLists(f *testing.F) {
 				_ = k.compare(k.part(line, sep), k.part(text, sep))
 			}
 		}
-		if n, err := parseCount(text); err == nil && n < 0 {
+		if n, err := applet.ParseAmount(text); err == nil && n < 0 && text[0] != '-' {
 			t.Errorf("%q is the count %d", text, n)
 		}
 	})

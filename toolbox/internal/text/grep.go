@@ -4,10 +4,12 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,7 +27,8 @@ type grepper struct {
 	invert, only, count, list      *bool
 	without, quiet, number, silent *bool
 	text, noBinary                 *bool
-	names, color                   bool
+	names, color, follow           bool
+	end                            byte // of a line
 	before, after, most            int
 	include, exclude, excludeDir   []string
 	hit                            bool
@@ -49,7 +52,9 @@ func grep(c *applet.Call) error {
 	g.number, g.silent = c.Bool("n,line-number", "line numbers"), c.Bool("s,no-messages", "no messages about files")
 	word, whole := c.Bool("w,word-regexp", "whole words"), c.Bool("x,line-regexp", "whole lines")
 	recursive := c.Bool("r,recursive", "all files below folders")
-	c.Do("R,dereference-recursive", "as -r", func() { *recursive = true })
+	c.Do("R,dereference-recursive", "as -r, and what links point to", func() { *recursive, g.follow = true, true })
+	g.end = '\n'
+	c.Do("z,null-data", "lines end in a byte 0", func() { g.end = 0 })
 	with, never := c.Bool("H,with-filename", "file names always"), c.Bool("h,no-filename", "no file names")
 	g.text, g.noBinary = c.Bool("a,text", "binary files are text"), c.Bool("I", "leave binary files out")
 	after, before := c.Int("A,after-context", "N", -1, "N lines after"), c.Int("B,before-context", "N", -1, "N lines before")
@@ -80,10 +85,10 @@ func grep(c *applet.Call) error {
 	g.before, g.after, g.most, g.color = max(*before, *around*b2i(*before < 0)), max(*after, *around*b2i(*after < 0)), *most, *color
 	g.include, g.exclude, g.excludeDir = *include, *exclude, *excludeDir
 	g.names = (*with || len(c.Args) > 1 || *recursive) && !*never
-	if *recursive && len(c.Args) == 0 {
-		c.Args = []string{"."}
-	}
-	if len(c.Args) == 0 {
+	switch {
+	case len(c.Args) == 0 && *recursive:
+		c.Args = []string{""} // this folder, without ./ before the names
+	case len(c.Args) == 0:
 		c.Args = []string{"-"}
 	}
 	failed := false
@@ -117,7 +122,9 @@ func (g *grepper) patterns(given, files []string, extended, fixed, fold, word, w
 		if err != nil {
 			return applet.Fail(2, "%w", err)
 		}
-		given = append(given, strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")...)
+		if len(data) > 0 { // an empty file has no pattern, not an empty one
+			given = append(given, strings.TrimSuffix(string(data), "\n"))
+		}
 	}
 	if len(given) == 0 && len(files) == 0 {
 		if len(g.Args) == 0 {
@@ -159,29 +166,56 @@ func (g *grepper) path(name string, recursive bool) bool {
 	if name == "-" {
 		return g.report(g.read("(standard input)", g.In))
 	}
-	info, err := os.Stat(name)
+	info, err := os.Stat(cmp.Or(name, "."))
 	if err != nil || !info.IsDir() {
 		return g.report(g.file(name))
 	}
 	if !recursive {
 		return g.report(fmt.Errorf("%s is a folder: use -r", name))
 	}
+	return g.folder(name, map[string]bool{})
+}
+
+// folder looks into all files below a folder. above are the folders it is in, by their real names, which a link may lead back to.
+func (g *grepper) folder(name string, above map[string]bool) bool {
 	ok := true
-	_ = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+	if g.follow {
+		real, err := filepath.EvalSymlinks(cmp.Or(name, "."))
+		if err != nil || above[real] {
+			return g.report(err)
+		}
+		above = maps.Clone(above)
+		above[real] = true
+	}
+	list, err := os.ReadDir(cmp.Or(name, "."))
+	if err != nil {
+		ok = g.report(err)
+	}
+	for _, d := range list {
+		path := strings.TrimSuffix(name, "/") + "/" + d.Name()
+		if name == "" {
+			path = d.Name()
+		}
+		kind := d.Type()
+		if kind&fs.ModeSymlink != 0 && g.follow {
+			info, err := os.Stat(path)
+			if err != nil {
+				ok = g.report(err)
+				continue
+			}
+			kind = info.Mode().Type()
+		}
 		switch {
-		case err != nil:
-			ok = g.report(err) && ok
-		case d.IsDir() && path != name && globs(g.excludeDir, d.Name()):
-			return fs.SkipDir
-		case !d.Type().IsRegular(), len(g.include) > 0 && !globs(g.include, d.Name()), globs(g.exclude, d.Name()):
+		case kind.IsDir() && !globs(g.excludeDir, d.Name()):
+			ok = g.folder(path, above) && ok
+		case !kind.IsRegular(), len(g.include) > 0 && !globs(g.include, d.Name()), globs(g.exclude, d.Name()):
 		default:
 			ok = g.report(g.file(path)) && ok
 		}
 		if g.hit && *g.quiet {
-			return fs.SkipAll
+			break
 		}
-		return nil
-	})
+	}
 	return ok
 }
 
@@ -225,9 +259,9 @@ func (g *grepper) read(name string, r io.Reader) error {
 	n, hits, last, follow := 0, 0, 0, 0
 	binary := false
 	var kept []string
-	err := applet.Lines(r, func(line []byte) error {
+	err := applet.Parts(r, g.end, func(line []byte, _ bool) error {
 		n++
-		if !*g.text && !binary && bytes.IndexByte(line, 0) >= 0 {
+		if !*g.text && g.end != 0 && !binary && bytes.IndexByte(line, 0) >= 0 {
 			if binary = true; *g.noBinary {
 				return errEnough
 			}
@@ -307,7 +341,7 @@ func (g *grepper) line(name string, n int, sep byte, line []byte) {
 		return
 	}
 	g.prefix(name, n, sep)
-	g.Printf("%s\n", line)
+	g.Printf("%s%c", line, g.end)
 }
 
 func (g *grepper) found(name string, n int, line []byte) {
@@ -322,7 +356,7 @@ func (g *grepper) found(name string, n int, line []byte) {
 		at := g.find(rest)
 		if at == nil || *g.invert {
 			if !*g.only {
-				g.Printf("%s\n", rest)
+				g.Printf("%s%c", rest, g.end)
 			}
 			return
 		}
@@ -333,7 +367,7 @@ func (g *grepper) found(name string, n int, line []byte) {
 		switch {
 		case *g.only && at[1] > at[0]:
 			g.prefix(name, n, ':')
-			g.Printf("%s%s%s\n", mark, rest[at[0]:at[1]], end)
+			g.Printf("%s%s%s%c", mark, rest[at[0]:at[1]], end, g.end)
 		case !*g.only:
 			g.Printf("%s%s%s%s", rest[:at[0]], mark, rest[at[0]:at[1]], end)
 		}

@@ -65,6 +65,8 @@ func translate(pattern string, extended bool) (string, error) {
 			}
 		case ch == '*' && was && !extended:
 			b.WriteString(`\*`)
+		case ch == '*' && was, ch == '*' && i > 0 && pattern[i-1] == '*' && repeats(b.String()): // nothing more than there is
+			start = was
 		case ch == '^' && !extended && !was, ch == '$' && !extended && i+1 < len(pattern) && !strings.HasPrefix(pattern[i+1:], `\)`) && !strings.HasPrefix(pattern[i+1:], `\|`):
 			b.WriteByte('\\')
 			b.WriteByte(ch)
@@ -79,6 +81,11 @@ func translate(pattern string, extended bool) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// repeats tells whether an expression ends in a * that repeats, and not in one that is a character.
+func repeats(text string) bool {
+	return strings.HasSuffix(text, "*") && !strings.HasSuffix(text, `\*`)
 }
 
 // bracket reads [...] as POSIX has it: a backslash is itself, a ] in the first place too.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +28,8 @@ type sedder struct {
 	line        int
 	next        func() ([]byte, bool) // the next line
 	last        func() bool           // whether there is none
+	open        bool                  // the last line of the input has no end
+	owed        bool                  // the last line that was printed has none, so that the next one needs it
 	after       []string              // what a and r print at the end of a cycle
 	replaced    bool                  // since the last line or t
 }
@@ -112,16 +115,12 @@ func (s *sedder) inPlace(name, suffix string) error {
 		return err
 	}
 	var out bytes.Buffer
-	s.out, s.line = &out, 0
+	s.out, s.line, s.owed = &out, 0, false
 	if err := s.run([]string{name}, true); err != nil {
 		return err
 	}
 	if suffix != "" {
-		old, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(name+suffix, old, info.Mode().Perm())
-		}
-		if err != nil {
+		if err := backUp(name, name+suffix, info.Mode().Perm()); err != nil {
 			return err
 		}
 	}
@@ -140,6 +139,21 @@ func (s *sedder) inPlace(name, suffix string) error {
 		return err
 	}
 	return nil
+}
+
+// backUp keeps a file under another name: as a link, so that it stays what it is.
+func backUp(name, to string, mode os.FileMode) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && os.Link(name, to) == nil {
+		return nil
+	}
+	old, err := os.ReadFile(name) // a file system without links, or a link to somewhere else
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, old, mode)
 }
 
 // errQuit ends the program, and is no failure.
@@ -161,15 +175,19 @@ func (s *sedder) run(names []string, separate bool) error {
 
 // stream reads lines one ahead, so that $ is known.
 func (s *sedder) stream(names []string) error {
-	lines := make(chan []byte, 64)
+	type part struct {
+		text  []byte
+		ended bool
+	}
+	lines := make(chan part, 64)
 	stop := make(chan struct{})
 	var failed error
 	go func() {
 		defer close(lines)
 		failed = s.Each(names, func(_ string, r io.Reader) error {
-			return applet.Lines(r, func(l []byte) error {
+			return applet.Parts(r, '\n', func(l []byte, ended bool) error {
 				select {
-				case lines <- bytes.Clone(l):
+				case lines <- part{bytes.Clone(l), ended}:
 					return nil
 				case <-stop:
 					return applet.Exit(0)
@@ -184,9 +202,10 @@ func (s *sedder) stream(names []string) error {
 		l, ok := ahead, more
 		if ok {
 			ahead, more = <-lines
+			s.open = !l.ended
 			s.line++
 		}
-		return l, ok
+		return l.text, ok
 	}
 	for {
 		line, ok := s.next()
@@ -205,7 +224,7 @@ func (s *sedder) stream(names []string) error {
 // flush prints what was kept for the end of the cycle.
 func (s *sedder) flush() error {
 	for _, a := range s.after {
-		if _, err := io.WriteString(s.out, a); err != nil {
+		if _, err := io.WriteString(s.out, s.due()+a); err != nil {
 			return err
 		}
 	}
@@ -214,14 +233,33 @@ func (s *sedder) flush() error {
 }
 
 func (s *sedder) print(b []byte) error {
-	_, err := s.out.Write(append(b[:len(b):len(b)], '\n'))
+	_, err := io.WriteString(s.out, s.due()+string(b)+"\n")
+	return err
+}
+
+// due is the end of the line that was printed last, if it still wants one.
+func (s *sedder) due() string {
+	if !s.owed {
+		return ""
+	}
+	s.owed = false
+	return "\n"
+}
+
+// show prints the pattern space. What it ends with is what the line read last ended with.
+func (s *sedder) show() error {
+	if !s.open {
+		return s.print(s.space)
+	}
+	_, err := io.WriteString(s.out, s.due()+string(s.space))
+	s.owed = true
 	return err
 }
 
 // end is the end of a cycle.
 func (s *sedder) end() error {
 	if !s.quiet {
-		if err := s.print(s.space); err != nil {
+		if err := s.show(); err != nil {
 			return err
 		}
 	}

@@ -71,14 +71,14 @@ func (s *sedder) cycle() error {
 func (s *sedder) do(c *sedCommand) error {
 	switch c.name {
 	case 'p':
-		return s.print(s.space)
+		return s.show()
 	case 'P':
 		line, _, _ := bytes.Cut(s.space, []byte("\n"))
 		return s.print(line)
 	case '=':
 		return s.print(fmt.Appendf(nil, "%d", s.line))
 	case 'l':
-		return s.print(append(visible(s.space, false), '$'))
+		return s.print(unambiguous(s.space))
 	case 'a':
 		s.after = append(s.after, c.text+"\n")
 	case 'i':
@@ -125,6 +125,23 @@ func (s *sedder) do(c *sedCommand) error {
 	return nil
 }
 
+// unambiguous is what l prints: escapes in place of control characters and of bytes that are not ASCII, and $ at the end.
+func unambiguous(line []byte) []byte {
+	var b []byte
+	for _, ch := range line {
+		at := strings.IndexByte("\\\a\b\f\n\r\t\v", ch)
+		switch {
+		case at >= 0:
+			b = append(b, '\\', `\abfnrtv`[at])
+		case ch < 32 || ch > 126:
+			b = fmt.Appendf(b, "\\%03o", ch)
+		default:
+			b = append(b, ch)
+		}
+	}
+	return append(b, '$')
+}
+
 // advance reads the next line in the middle of a cycle.
 func (s *sedder) advance(take func([]byte), show bool) error {
 	if s.last() {
@@ -134,7 +151,7 @@ func (s *sedder) advance(take func([]byte), show bool) error {
 		return errQuit
 	}
 	if show && !s.quiet {
-		if err := s.print(s.space); err != nil {
+		if err := s.show(); err != nil {
 			return err
 		}
 	}
@@ -167,7 +184,7 @@ func (s *sedder) substitute(c *sedCommand) error {
 	s.space = append(out, s.space[at:]...)
 	s.replaced = true
 	if c.print {
-		if err := s.print(s.space); err != nil {
+		if err := s.show(); err != nil {
 			return err
 		}
 	}

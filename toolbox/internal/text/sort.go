@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
@@ -20,12 +22,16 @@ import (
 type sortKey struct {
 	from, fromChar, to, toChar                         int // from 1; 0 is "not given"
 	numeric, human, reverse, fold, version, blank, own bool
+	general, months, dictionary, printing              bool
 }
 
 func sortLines(c *applet.Call) error {
 	var all sortKey
 	c.Do("n,numeric-sort", "as numbers", func() { all.numeric = true })
-	c.Do("g,general-numeric-sort", "as -n", func() { all.numeric = true })
+	c.Do("g,general-numeric-sort", "as numbers, which may be written as 1e3", func() { all.general = true })
+	c.Do("M,month-sort", "as months: JAN before FEB", func() { all.months = true })
+	c.Do("d,dictionary-order", "letters, digits and blanks count only", func() { all.dictionary = true })
+	c.Do("i,ignore-nonprinting", "printable characters count only", func() { all.printing = true })
 	c.Do("h,human-numeric-sort", "as sizes: 2K before 1M", func() { all.human = true })
 	c.Do("V,version-sort", "as versions: 1.9 before 1.10", func() { all.version = true })
 	c.Do("r,reverse", "backwards", func() { all.reverse = true })
@@ -33,7 +39,10 @@ func sortLines(c *applet.Call) error {
 	c.Do("b,ignore-leading-blanks", "leave blanks at the front out", func() { all.blank = true })
 	unique := c.Bool("u,unique", "of equal lines the first only")
 	stable := c.Bool("s,stable", "equal lines keep their order")
-	check := c.Bool("c,check", "only check whether it is sorted")
+	check, silent := c.Bool("c,check", "only check whether it is sorted"), false
+	c.Do("C", "as -c, without a message", func() { *check, silent = true, true })
+	end := byte('\n')
+	c.Do("z,zero-terminated", "lines end in a byte 0", func() { end = 0 })
 	c.Do("m,merge", "files are sorted already (does nothing)", func() {})
 	sep := c.String("t,field-separator", "CHAR", "", "what stands between fields; default blanks")
 	specs := c.Strings("k,key", "FROM[,TO]", "sort by these fields, for example 2, 2,3 or 2.3,2.5nr")
@@ -44,6 +53,9 @@ func sortLines(c *applet.Call) error {
 	if *sep == `\t` {
 		*sep = "\t"
 	}
+	if utf8.RuneCountInString(*sep) > 1 {
+		return applet.Usage("the separator %q is more than one character", *sep)
+	}
 	var keys []sortKey
 	for _, s := range *specs {
 		k, err := parseKey(s)
@@ -51,7 +63,9 @@ func sortLines(c *applet.Call) error {
 			return applet.Usage("%v", err)
 		}
 		if !k.own {
-			k.numeric, k.human, k.version, k.reverse, k.fold, k.blank = all.numeric, all.human, all.version, all.reverse, all.fold, all.blank
+			from, fromChar, to, toChar := k.from, k.fromChar, k.to, k.toChar
+			k = all
+			k.from, k.fromChar, k.to, k.toChar = from, fromChar, to, toChar
 		}
 		keys = append(keys, k)
 	}
@@ -59,10 +73,18 @@ func sortLines(c *applet.Call) error {
 		keys = []sortKey{all}
 	}
 	var lines []string
-	if err := c.Each(c.Args, func(_ string, r io.Reader) error {
-		return applet.Lines(r, func(l []byte) error { lines = append(lines, string(l)); return nil })
-	}); err != nil {
-		return err
+	if len(c.Args) == 0 {
+		c.Args = []string{"-"}
+	}
+	for _, name := range c.Args { // a part of the input is not sorted in place of all
+		r, err := c.Open(name)
+		if err == nil {
+			err = applet.Parts(r, end, func(l []byte, _ bool) error { lines = append(lines, string(l)); return nil })
+			r.Close()
+		}
+		if err != nil {
+			return applet.Fail(2, "%w", err)
+		}
 	}
 	byKeys := func(a, b string) int {
 		for _, k := range keys {
@@ -84,6 +106,9 @@ func sortLines(c *applet.Call) error {
 	if *check {
 		for i := 1; i < len(lines); i++ {
 			if by := byAll(lines[i-1], lines[i]); by > 0 || by == 0 && *unique {
+				if silent {
+					return applet.Exit(1)
+				}
 				return applet.Fail(1, "line %d is out of order: %s", i+1, lines[i])
 			}
 		}
@@ -97,13 +122,14 @@ func sortLines(c *applet.Call) error {
 	if *out != "" {
 		f, err := os.Create(*out)
 		if err != nil {
-			return err
+			return applet.Fail(2, "%w", err)
 		}
 		defer f.Close()
 		to = bufio.NewWriter(f)
 	}
 	for _, l := range lines {
-		fmt.Fprintln(to, l)
+		_, _ = to.WriteString(l) // a failure shows when it is flushed
+		_ = to.WriteByte(end)
 	}
 	return to.Flush()
 }
@@ -113,12 +139,20 @@ func parseKey(text string) (sortKey, error) {
 	var k sortKey
 	from, to, _ := strings.Cut(text, ",")
 	for i, part := range []string{from, to} {
-		digits := strings.TrimRight(part, "bfghnrVdi")
+		digits := strings.TrimRight(part, "bfghnrVdiM")
 		for _, o := range part[len(digits):] {
 			k.own = true
 			switch o {
-			case 'n', 'g':
+			case 'n':
 				k.numeric = true
+			case 'g':
+				k.general = true
+			case 'M':
+				k.months = true
+			case 'd':
+				k.dictionary = true
+			case 'i':
+				k.printing = true
 			case 'h':
 				k.human = true
 			case 'V':
@@ -181,6 +215,14 @@ func (k sortKey) part(line, sep string) string {
 	if k.fold {
 		line = strings.ToUpper(line)
 	}
+	if k.dictionary || k.printing {
+		line = strings.Map(func(r rune) rune {
+			if k.dictionary && r != ' ' && r != '\t' && !unicode.IsLetter(r) && !unicode.IsDigit(r) || k.printing && !unicode.IsPrint(r) {
+				return -1
+			}
+			return r
+		}, line)
+	}
 	return line
 }
 
@@ -217,6 +259,10 @@ func (k sortKey) compare(a, b string) int {
 	switch {
 	case k.numeric:
 		by = cmp.Compare(leading(a), leading(b))
+	case k.general:
+		by = cmp.Compare(general(a), general(b))
+	case k.months:
+		by = cmp.Compare(month(a), month(b))
 	case k.human:
 		by = cmp.Compare(humanSize(a), humanSize(b))
 	case k.version:
@@ -242,6 +288,29 @@ func leading(text string) float64 {
 		return 0
 	}
 	return n
+}
+
+// general is the number a text begins with, as 1e3, 0x1f or inf too. What begins with none comes before all numbers.
+func general(text string) float64 {
+	text = strings.TrimLeft(text, " \t")
+	for end := len(text); end > 0; end-- {
+		if n, err := strconv.ParseFloat(text[:end], 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			return n
+		}
+		if n, err := strconv.ParseInt(text[:end], 0, 64); err == nil {
+			return float64(n)
+		}
+	}
+	return math.NaN() // which cmp.Compare has first
+}
+
+// month is the number of the month whose name a text begins with, or 0.
+func month(text string) int {
+	text = strings.ToUpper(strings.TrimLeft(text, " \t"))
+	if len(text) < 3 {
+		return 0
+	}
+	return 1 + slices.Index([]string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}, text[:3])
 }
 
 func humanSize(text string) float64 {
@@ -278,61 +347,4 @@ func versions(a, b string) int {
 
 func digits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
-}
-
-func uniq(c *applet.Call) error {
-	count := c.Bool("c,count", "say how often")
-	dup, single := c.Bool("d,repeated", "repeated lines only"), c.Bool("u,unique", "lines that are not repeated only")
-	fold := c.Bool("i,ignore-case", "upper and lower case are the same")
-	fields := c.Int("f,skip-fields", "N", 0, "do not compare the first N fields")
-	if err := c.Parse(0, 2); err != nil {
-		return err
-	}
-	out := c.Out
-	if len(c.Args) == 2 {
-		f, err := os.Create(c.Args[1])
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		out = bufio.NewWriter(f)
-		c.Args = c.Args[:1]
-	}
-	key := func(line string) string {
-		if *fields > 0 {
-			_, ends := fieldsAt(line, "")
-			if len(ends) <= *fields {
-				line = ""
-			} else {
-				line = line[ends[*fields-1]:]
-			}
-		}
-		if *fold {
-			line = strings.ToLower(line)
-		}
-		return line
-	}
-	last, n := "", 0
-	flush := func() {
-		if n == 0 || *dup && n == 1 || *single && n > 1 {
-			return
-		}
-		if *count {
-			fmt.Fprintf(out, "%7d ", n)
-		}
-		fmt.Fprintln(out, last)
-	}
-	err := c.Each(c.Args, func(_ string, r io.Reader) error {
-		return applet.Lines(r, func(line []byte) error {
-			if n > 0 && key(string(line)) == key(last) {
-				n++
-				return nil
-			}
-			flush()
-			last, n = string(line), 1
-			return nil
-		})
-	})
-	flush()
-	return errors.Join(err, out.Flush())
 }

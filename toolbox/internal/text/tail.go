@@ -4,74 +4,16 @@ package text
 
 import (
 	"bufio"
-	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
-
-func head(c *applet.Call) error {
-	lines := c.Int("n,lines", "N", 10, "lines; -N: all but the last N")
-	size := c.Int("c,bytes", "N", -1, "bytes, not lines")
-	quiet, always := c.Bool("q,quiet", "no file names"), c.Bool("v,verbose", "file names always")
-	c.Digits("n")
-	if err := c.Parse(0, -1); err != nil {
-		return err
-	}
-	first := true
-	return c.Each(c.Args, func(name string, r io.Reader) error {
-		title(c, name, *always || len(c.Args) > 1 && !*quiet, &first)
-		if *size >= 0 {
-			_, err := io.CopyN(c.Out, r, int64(*size))
-			if err == io.EOF {
-				err = nil
-			}
-			return err
-		}
-		var kept []string
-		n := 0
-		if *lines == 0 {
-			return nil
-		}
-		err := applet.Lines(r, func(line []byte) error {
-			if *lines < 0 {
-				if kept = append(kept, string(line)); len(kept) > -*lines {
-					c.Println(kept[0])
-					kept = kept[1:]
-				}
-				return nil
-			}
-			c.Printf("%s\n", line)
-			if n++; n == *lines {
-				return io.EOF
-			}
-			return nil
-		})
-		if err == io.EOF {
-			err = nil
-		}
-		return err
-	})
-}
-
-func title(c *applet.Call, name string, want bool, first *bool) {
-	if want {
-		if !*first {
-			c.Println()
-		}
-		if name == "-" {
-			name = "standard input"
-		}
-		c.Printf("==> %s <==\n", name)
-	}
-	*first = false
-}
 
 // follower is a file that tail -f waits for more of.
 type follower struct {
@@ -87,6 +29,9 @@ func tail(c *applet.Call) error {
 	retry := c.Bool("F", "as -f, by name: also when the file is replaced or not there yet")
 	quiet, always := c.Bool("q,quiet", "no file names"), c.Bool("v,verbose", "file names always")
 	c.Digits("n")
+	if len(c.Args) > 0 && fromLine(c.Args[0]) {
+		c.Args = slices.Insert(c.Args, 0, "-n") // tail +5, as it was written of old
+	}
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
@@ -96,7 +41,7 @@ func tail(c *applet.Call) error {
 		text, byLines = *size, false
 	}
 	from := strings.HasPrefix(text, "+")
-	n, err := parseCount(strings.TrimLeft(text, "+-"))
+	n, err := applet.ParseAmount(strings.TrimLeft(text, "+-"))
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
@@ -131,18 +76,9 @@ func tail(c *applet.Call) error {
 	return watchFiles(c, files, *retry, names)
 }
 
-func parseCount(text string) (int64, error) {
-	var n int64
-	for _, ch := range text {
-		if ch < '0' || ch > '9' {
-			return 0, errors.New("the count is not a whole number: " + text)
-		}
-		if n > (math.MaxInt64-9)/10 {
-			return 0, errors.New("the count is too large: " + text)
-		}
-		n = n*10 + int64(ch-'0')
-	}
-	return n, nil
+// fromLine tells whether an argument is as +5.
+func fromLine(arg string) bool {
+	return len(arg) > 1 && arg[0] == '+' && strings.Trim(arg[1:], "0123456789") == ""
 }
 
 // end prints the last n lines or bytes of a file, or all from the n-th on.
@@ -150,9 +86,9 @@ func end(c *applet.Call, f *os.File, n int64, lines, from bool) error {
 	switch {
 	case from && lines:
 		at := int64(1)
-		return applet.Lines(f, func(line []byte) error {
+		return applet.Parts(f, '\n', func(line []byte, ended bool) error {
 			if at >= n {
-				c.Printf("%s\n", line)
+				c.Line(line, ended)
 			}
 			at++
 			return nil
