@@ -53,6 +53,9 @@ func (r *Runtime) prepareNetwork() error {
 		}
 		return nil
 	}
+	if told, terr := ToldNetwork(r.dirs.data); terr == nil && told.Bridge == c.Bridge { // as of the last start; an error: this is the first
+		c.Former = told.CIDRs
+	}
 	if err := r.noteNetwork(c); err != nil {
 		return err
 	}

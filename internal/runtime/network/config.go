@@ -22,6 +22,8 @@ type Config struct {
 	// CIDRs are the pod subnets: at most one IPv4 and at most one IPv6, at least one of them. The first address of each
 	// is the bridge's and the pods' gateway.
 	CIDRs []netip.Prefix
+	// Former are subnets that the bridge may have had before, by which it is known; nil when none are known.
+	Former []netip.Prefix
 	// StateDir is the folder of the address leases. It is created when missing and must be on a file system with
 	// symbolic links.
 	StateDir string

@@ -200,7 +200,7 @@ func TestDerive(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	good := Config{"wherry0", prefixes("10.0.0.0/24", "fd00::/64"), "/state"}
+	good := Config{Bridge: "wherry0", CIDRs: prefixes("10.0.0.0/24", "fd00::/64"), StateDir: "/state"}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -373,8 +373,8 @@ func TestSetupRefuses(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{"a subnet in use", Config{"wt-there", c.CIDRs, t.TempDir()}, "overlaps with the route to 10.201.16.0/24 on wt-here"},
-		{"a device that is no bridge", Config{"lo", []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, t.TempDir()}, "not a bridge"},
+		{"a subnet in use", Config{Bridge: "wt-there", CIDRs: c.CIDRs, StateDir: t.TempDir()}, "overlaps with the route to 10.201.16.0/24 on wt-here"},
+		{"a device that is no bridge", Config{Bridge: "lo", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.201.17.0/24")}, StateDir: t.TempDir()}, "not a bridge"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			if err := Setup(tc.c); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -134,7 +134,7 @@ func TestPlugin(t *testing.T) {
 }
 
 func TestConfList(t *testing.T) {
-	c := Config{"wherry0", []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd00::/64")}, "/var/lib/wherry/network"}
+	c := Config{Bridge: "wherry0", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd00::/64")}, StateDir: "/var/lib/wherry/network"}
 	want := `{
   "cniVersion": "1.0.0",
   "name": "wherry0",
@@ -193,7 +193,7 @@ func BenchmarkPlugin(b *testing.B) {
 
 // RS-07: what containerd was told of the network can be read back.
 func TestParseConfList(t *testing.T) {
-	c := Config{"wherry0", []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd00::/64")}, "/var/lib/wherry/network"}
+	c := Config{Bridge: "wherry0", CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd00::/64")}, StateDir: "/var/lib/wherry/network"}
 	if back, err := ParseConfList(ConfList(c)); err != nil || fmt.Sprint(back) != fmt.Sprint(c) {
 		t.Errorf("read back: %v, %v; want %v", back, err, c)
 	}

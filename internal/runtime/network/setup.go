@@ -3,7 +3,6 @@
 package network
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -54,7 +53,7 @@ func Setup(c Config) error {
 // may have come to need it. A device that Setup would have refused stays as it is. It is idempotent.
 func Teardown(c Config) error {
 	var errs []error
-	mine := checkDevice(c) == nil // the table is one of the signs
+	mine := checkDevice(c) == nil // before the table goes, which is one of the signs
 	if t, err := openTable(c.Bridge); err != nil {
 		errs = append(errs, err)
 	} else {
@@ -111,46 +110,6 @@ func checkOverlap(c Config) error {
 	return nil
 }
 
-// checkDevice refuses a device that is there and not ours: rules on the machine's own (lo, eth0) cut it off from the world, and another
-// program's bridge would lose its addresses. A bridge is ours if our table is there, or if it has the hardware address that we give.
-func checkDevice(c Config) error {
-	link, err := existing(c.Bridge)
-	if link == nil || err != nil {
-		return err
-	}
-	if link.Type() != "bridge" {
-		return notABridge(link)
-	}
-	if len(c.CIDRs) > 0 && bytes.Equal(link.Attrs().HardwareAddr, hardwareAddr(Gateway(c.CIDRs[0]))) {
-		return nil
-	}
-	rules, err := fingerprint(c.Bridge)
-	if err != nil {
-		return err
-	}
-	if rules == "" {
-		return fmt.Errorf("bridge %s was not made by wherry, and would lose its addresses: choose another --bridge-name, "+
-			"or remove the bridge if nothing uses it (ip link delete %s)", c.Bridge, c.Bridge)
-	}
-	return nil
-}
-
-// existing is the device of a name; nil if there is none.
-func existing(name string) (netlink.Link, error) {
-	link, err := netlink.LinkByName(name)
-	if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("device %s: %w", name, err)
-	}
-	return link, nil
-}
-
-func notABridge(link netlink.Link) error {
-	return fmt.Errorf("device %s exists and is a %s, not a bridge: choose another --bridge-name", link.Attrs().Name, link.Type())
-}
-
 func ensureBridge(c Config) error {
 	mtu, err := outsideMTU()
 	if err != nil {
@@ -170,6 +129,11 @@ func ensureBridge(c Config) error {
 	}
 	if link.Type() != "bridge" {
 		return notABridge(link)
+	}
+	if link.Attrs().Alias == "" {
+		if err := netlink.LinkSetAlias(link, bridgeMark); err != nil {
+			return fmt.Errorf("bridge %s: mark it as wherry's: %w", c.Bridge, err)
+		}
 	}
 	if link.Attrs().MTU != mtu {
 		if err := netlink.LinkSetMTU(link, mtu); err != nil {
