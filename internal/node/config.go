@@ -69,6 +69,8 @@ type Config struct {
 	Eviction Eviction // what happens when a resource runs out
 	// DiskMeasured, if set, is told how many bytes are free on the disk of DataDir, at least every ten seconds. It must be quick.
 	DiskMeasured func(free int64)
+	// Blockers, if set, names the firewall chains that may drop pods' packets. It is asked every ten seconds.
+	Blockers func() ([]string, error)
 
 	ClusterDNS    []string
 	ClusterDomain string

@@ -91,7 +91,7 @@ func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
 	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images, have.Status.VolumesInUse, have.Status.VolumesAttached
 	for _, c := range have.Status.Conditions { // of others
-		if nodeCondition(now.Status.Conditions, c.Type) == nil {
+		if nodeCondition(now.Status.Conditions, c.Type) == nil && c.Type != FirewallBlocksPods {
 			now.Status.Conditions = append(now.Status.Conditions, c)
 		}
 	}
@@ -244,6 +244,9 @@ func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) [
 			c.Status, c.Reason, c.Message = corev1.ConditionTrue, p.yesReason, p.yes
 		}
 		out = append(out, c)
+	}
+	if a.cfg.Blockers != nil {
+		out = append(out, firewallCondition(a.cfg.Blockers()))
 	}
 	out = append(out, ready)
 	now := metav1.NewTime(time.Now())

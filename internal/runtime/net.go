@@ -116,6 +116,15 @@ func (r *Runtime) Carry(services network.Services) (ownRoutes []netip.Prefix, er
 	return r.keeper.Carry(services)
 }
 
+// Blockers is [network.Blockers] of the pod network; none without one.
+func (r *Runtime) Blockers() ([]string, error) {
+	c, wanted, err := r.config.Network()
+	if err != nil || !wanted {
+		return nil, err
+	}
+	return network.Blockers(c)
+}
+
 // attachedPods lists the pods that run with a network of their own. Nothing is asked of shims: one that hangs is not waited for.
 func (r *Runtime) attachedPods(ctx context.Context) ([]network.Pod, error) {
 	list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{Filter: &criapi.PodSandboxFilter{

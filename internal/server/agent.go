@@ -75,7 +75,8 @@ func (s *Server) startAgent(ctx context.Context) error {
 		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
 		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
 		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
-		Logger: s.log.With("component", "agent"),
+		Blockers: s.blockers(),
+		Logger:   s.log.With("component", "agent"),
 	})
 	if err != nil {
 		listener.Close()

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
@@ -38,6 +39,11 @@ func (s *Server) startRuntime(ctx context.Context) error {
 		return err
 	}
 	s.parts.runtime = r
+	if chains, err := r.Blockers(); err != nil {
+		log.Warn("cannot tell whether a firewall drops the packets of pods", "err", err)
+	} else if len(chains) > 0 {
+		log.Warn("a firewall may drop the packets of pods", "what", node.FirewallMessage(chains))
+	}
 	s.parts.cri = cri.FromConn(r.Conn(), cri.WithLogger(log))
 	s.parts.watch = spawn("container runtime", s.failed, func(ctx context.Context) error {
 		select {
@@ -48,6 +54,14 @@ func (s *Server) startRuntime(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// blockers is what tells the agent of firewalls in the pods' way: of the embedded runtime's network alone.
+func (s *Server) blockers() func() ([]string, error) {
+	if s.parts.runtime == nil {
+		return nil
+	}
+	return s.parts.runtime.Blockers
 }
 
 // runtimeConfig settles the pod network and writes it down, so that Purge finds it.

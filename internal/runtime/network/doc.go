@@ -15,6 +15,6 @@
 // The package is on the path of every pod start: it imports little and does as few system calls as it can.
 //
 // Caveats: a base chain of somebody else with policy drop on the forward hook (Docker's, a firewall's) drops pod traffic
-// whatever our table says, as nftables accepts a packet only if every table does; Blockers names such chains. A host port is
+// whatever our table says, as nftables accepts a packet only if every table does; Blockers names such chains, the server at its start and in the node's condition. A host port is
 // reachable on 127.0.0.1 but not on ::1, since IPv6 has no way to route a packet from ::1 off the loopback device.
 package network

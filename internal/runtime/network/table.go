@@ -320,25 +320,3 @@ func (t *table) missing() []feature {
 		{"maps (nft_set_hash of CONFIG_NF_TABLES)", scratch(func(s *table) { _ = s.conn.AddSet(s.hostPortMap(ipv4(), false), nil) })},
 	}
 }
-
-// Blockers names base chains of others that drop forwarded packets by policy, as Docker and firewalls set up: pods may not
-// reach the outside then. We cannot overrule them; the caller should warn. Chains of the legacy iptables are not visible
-// here.
-func Blockers() ([]string, error) {
-	conn, err := nftables.New()
-	if err != nil {
-		return nil, fmt.Errorf("nftables: %w", err)
-	}
-	chains, err := conn.ListChains()
-	if err != nil {
-		return nil, fmt.Errorf("nftables: list chains: %w", err)
-	}
-	var out []string
-	for _, ch := range chains {
-		if ch.Hooknum != nil && *ch.Hooknum == *nftables.ChainHookForward && ch.Type == nftables.ChainTypeFilter &&
-			ch.Policy != nil && *ch.Policy == nftables.ChainPolicyDrop && ch.Table != nil {
-			out = append(out, fmt.Sprintf("chain %s of table %s", ch.Name, ch.Table.Name))
-		}
-	}
-	return out, nil
-}
