@@ -95,6 +95,8 @@ func TestWrongUse(t *testing.T) {
 		{"timeline", 2, "POD is missing: wherry timeline POD\n       see wherry timeline --help"},
 		{"timeline web db", 2, `unexpected argument "db": wherry timeline POD`},
 		{"cp web:/x", 2, "DESTINATION is missing: wherry cp SOURCE... DESTINATION"},
+		{"debug --profile wide web", 2, `--profile: there is no profile "wide": choose one of general, baseline, restricted, netadmin, sysadmin, legacy`},
+		{"debug --ttl -5s web", 2, "--ttl: -5s is not a duration above zero"},
 		{"debug stop web", 2, "NAME is missing: wherry debug stop POD NAME..."},
 		{"server extra", 2, `unexpected argument "extra": wherry server takes only flags`},
 		{"server --bind-address x", 2, "--bind-address"},

@@ -165,7 +165,7 @@ func TestWherryDebugRefusals(t *testing.T) {
 	}{
 		"no such pod":          {[]string{"debug", "nobody"}, 1, []string{"nobody", "not found"}},
 		"no such target":       {[]string{"debug", "web", "--target", "x"}, 1, []string{"x"}},
-		"no such profile":      {[]string{"debug", "web", "--profile", "x"}, 1, []string{"choose one of"}},
+		"no such profile":      {[]string{"debug", "web", "--profile", "x"}, 2, []string{"choose one of"}},
 		"bad image name":       {[]string{"debug", "web", "-m", "UPPER:x:y", "-c", "b1"}, 1, []string{"UPPER"}},
 		"image not to be had":  {[]string{"debug", "web", "-m", "127.0.0.1:1/nothing:1", "-c", "b2"}, 1, []string{"ErrImagePull", "127.0.0.1:1"}},
 		"no such command":      {[]string{"debug", "web", "-c", "b3", "--", "no-such-command"}, 127, []string{"no-such-command"}},

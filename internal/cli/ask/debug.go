@@ -3,10 +3,12 @@
 package ask
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +60,18 @@ func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) error {
 	if !fl.Changed(flagTTY) || d.TTY && d.Stdin { // -it is what everybody types, in scripts too
 		d.TTY = IsTerminal(in)
 	}
-	return checkUser(d.User)
+	if d.TTL < 0 {
+		return fmt.Errorf("--ttl: %s is not a duration above zero", d.TTL)
+	}
+	return cmp.Or(checkProfile(d.Profile), checkUser(d.User))
+}
+
+// checkProfile refuses a profile that there is none of. A newer server may have more; a client of its version knows them.
+func checkProfile(name string) error {
+	if all := debugask.Profiles(); name != "" && !slices.Contains(all, name) {
+		return fmt.Errorf("--profile: there is no profile %q: choose one of %s", name, strings.Join(all, ", "))
+	}
+	return nil
 }
 
 // checkUser refuses what --user cannot mean.
