@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -167,7 +168,7 @@ func (p patchable) patch(how types.PatchType, body []byte) {
 	}
 	req.Header.Set("Content-Type", string(how))
 	answer := httptest.NewRecorder()
-	handlers.PatchResource(p, &p.scope, nil, []string{string(how)})(answer, req)
+	withWholePatches(handlers.PatchResource(p, &p.scope, nil, []string{string(how)}), p.schemes.codecs, p.scope.MaxRequestBodyBytes).ServeHTTP(answer, req)
 	if text := answer.Body.String(); strings.Contains(text, "panic") || answer.Code == http.StatusOK && !strings.Contains(text, `"name":"p"`) {
 		p.t.Errorf("%s of %s: %d %s", how, p.kind.plural, answer.Code, text)
 	}
@@ -216,4 +217,25 @@ func (p patchable) Update(ctx context.Context, _ string, info rest.UpdatedObject
 		p.t.Errorf("%s: what was stored cannot be read: %v", p.kind.plural, err)
 	}
 	return obj, false, nil
+}
+
+// RS-05: a patch that says not what it tests for is refused where the library would panic; nothing else is.
+func TestPatchesWithoutValue(t *testing.T) {
+	for patch, want := range map[string]bool{
+		`[{"op":"test","path":""}]`: true, `[{"op":"add","path":"/a","value":1},{"op":"test","path":"","x":1}]`: true, `[{"path":"","op":"te\u0073t"}]`: true,
+		`[{"op":"test","path":"","value":null}]`: false, `[{"op":"test","path":"/a"}]`: false, `[{"op":"test"}]`: false, `[{"op":"test","path":null}]`: false,
+		`[null]`: false, `[]`: false, `{`: false, `[{"op":"remove","path":""}]`: false,
+	} {
+		if got := lacksValue([]byte(patch)); got != want {
+			t.Errorf("%s: %v", patch, got)
+		}
+	}
+	all := strings.Repeat("a", 100)
+	req := httptest.NewRequest(http.MethodPatch, "/", strings.NewReader(all))
+	req.Header.Set("Content-Type", "application/json-patch+json; charset=utf-8")
+	withWholePatches(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if text, err := io.ReadAll(req.Body); err != nil || string(text) != all {
+			t.Errorf("%q, %v", text, err)
+		}
+	}), nil, 10).ServeHTTP(httptest.NewRecorder(), req)
 }

@@ -28,7 +28,8 @@ func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handle
 	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: tally{}}
 	sessions := &sessionLimits{perUser: s.cfg.Serving.MaxSessionsPerUser, perNamespace: s.cfg.Serving.MaxSessionsPerNamespace,
 		lasts: c.LongRunningFunc, codecs: s.schemes.codecs, users: tally{}, namespaces: tally{}}
-	inner := sessions.hold(limits.hold(s.sparing(withLogProtocols(api, s.schemes.codecs), c.LongRunningFunc)))
+	api = withWholePatches(withLogProtocols(api, s.schemes.codecs), s.schemes.codecs, c.MaxRequestBodyBytes)
+	inner := sessions.hold(limits.hold(s.sparing(api, c.LongRunningFunc)))
 	chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(inner), c), c)
 	if s.cfg.Door == nil {
 		return chain
