@@ -5,6 +5,7 @@ package ops
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 	if u := s.GetUser().GetLinux(); u != nil {
 		c.User = &corev1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(), SupplementalGroups: u.GetSupplementalGroups()}
 	}
-	c.Streak, _ = strconv.Atoi(s.GetAnnotations()[annotationStreak])
+	c.Streak = streakOf(s.GetAnnotations()[annotationStreak])
 	switch s.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING:
 		c.StartedAt = at(s.GetStartedAt())
@@ -84,6 +85,18 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 		c.StartedAt, c.Lost = at(s.GetStartedAt()), true
 	}
 	return c
+}
+
+// mostStreak is the longest streak that is told from a longer one: the back-off has long been at its limit.
+const mostStreak = 1000
+
+// streakOf reads how many restarts in a row led to a container. What is no such number counts as none.
+func streakOf(text string) int {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return int(min(n, mostStreak))
 }
 
 // lastWords is the termination message (PL-11): what the container wrote to its file, or, if its policy says so and it

@@ -68,7 +68,8 @@ func (m Meter) memory() (evict.Reading, error) {
 		return evict.Reading{}, errors.New("meminfo has no MemTotal")
 	}
 	if m.MemoryGroup == "" { // the root of v2 does not say what it uses
-		return evict.Reading{Available: (info["MemFree:"] + info["Inactive(file):"]) << 10, Capacity: total}, nil
+		left := (info["MemFree:"] + info["Inactive(file):"]) << 10
+		return evict.Reading{Available: min(max(left, 0), total), Capacity: total}, nil
 	}
 	used, err := number(filepath.Join(m.MemoryGroup, "memory.usage_in_bytes"))
 	if err != nil {
@@ -92,7 +93,9 @@ func (m Meter) pids() (evict.Reading, error) {
 	if err != nil {
 		return evict.Reading{}, err
 	}
-	most = min(most, threads)
+	if most = min(most, threads); most <= 0 {
+		return evict.Reading{}, fmt.Errorf("%s: pid_max and threads-max let no process be", m.Proc)
+	}
 	load, err := os.ReadFile(filepath.Join(m.Proc, "loadavg"))
 	if err != nil {
 		return evict.Reading{}, err
@@ -103,7 +106,7 @@ func (m Meter) pids() (evict.Reading, error) {
 	}
 	_, all, _ := strings.Cut(f[3], "/")
 	n, err := strconv.ParseInt(all, 10, 64)
-	if err != nil {
+	if err != nil || n < 0 {
 		return evict.Reading{}, fmt.Errorf("loadavg is %q", load)
 	}
 	return evict.Reading{Available: max(most-n, 0), Capacity: most}, nil

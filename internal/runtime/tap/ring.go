@@ -4,6 +4,7 @@ package tap
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -123,7 +124,7 @@ func mapFile(path string, flag, prot int) (*ring, error) {
 		return nil, err
 	}
 	head, tail := r.h.head.Load(), r.h.tail.Load()
-	if r.h.magic != magic || r.size != uint64(len(r.data)) || tail > head || head-tail > r.size || (head|tail)%frameHeader != 0 {
+	if r.h.magic != magic || r.size != uint64(len(r.data)) || tail > head || head-tail > r.size || (head|tail)%frameHeader != 0 || !r.sound(tail, head) {
 		r.close()
 		return nil, fmt.Errorf("%s: the container's kept output cannot be read", path)
 	}
@@ -145,6 +146,18 @@ func (r *ring) close() {
 		_ = unix.Munmap(r.mem)
 	}
 	r.mem, r.h, r.data = nil, nil, nil
+}
+
+// sound tells whether the frames from one position to another end there. A length that leads beyond would have a reader go round and round.
+func (r *ring) sound(from, to uint64) bool {
+	if to > math.MaxInt64 {
+		return false
+	}
+	for from < to {
+		n, _ := r.frame(from)
+		from += frameHeader + padded(n)
+	}
+	return from == to
 }
 
 // recover publishes what a process that was killed had read but not yet published. The kernel may have given it bytes that it
