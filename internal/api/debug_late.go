@@ -4,7 +4,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +32,12 @@ type lateRecord struct {
 	user      string
 }
 
-// missingRecords finds the debug containers that are in a pod and not on record. Pods that were entered since this server started are
-// left out: their records are on their way. (Pure.)
+// unknownUser is on record where nobody wrote down who added a debug container.
+const unknownUser = "unknown"
+
+// missingRecords finds the debug containers that are in a pod and not on record. Those that were added since this server started are
+// left out: their records are on their way. Earlier versions of this program named the user only in the words of the condition Tainted,
+// which tell of the last one and are not for cutting up: who added their containers is unknown here, and is in the audit log. (Pure.)
 func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Time) (out []lateRecord) {
 	type key struct {
 		pod       types.UID
@@ -52,16 +55,14 @@ func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Ti
 		if len(p.Spec.EphemeralContainers) == 0 || number[p.Namespace] >= mostRecords {
 			continue
 		}
-		name, who, at := lastDebugger(p)
-		if !at.Before(started.Truncate(time.Second)) {
-			continue
-		}
-		runs := podspec.DebugRunsOf(p)
+		runs, additions := podspec.DebugRunsOf(p), podspec.DebugAdditionsOf(p)
 		for j := range p.Spec.EphemeralContainers {
 			c := &p.Spec.EphemeralContainers[j]
-			r := lateRecord{pod: p, container: c, run: runs[c.Name].Run, user: "unknown"}
-			if c.Name == name {
-				r.user = who
+			r := lateRecord{pod: p, container: c, run: runs[c.Name].Run, user: unknownUser}
+			if added, known := additions[c.Name]; known {
+				if r.user = added.By; !added.At.Time.Before(started.Truncate(time.Second)) {
+					continue
+				}
 			}
 			if !have[key{p.UID, c.Name, r.run}] {
 				out = append(out, r)
@@ -69,29 +70,6 @@ func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Ti
 		}
 	}
 	return out
-}
-
-// lastDebugger reads from the condition Tainted which debug container was added last, by whom and when. Of a pod that somebody entered
-// in another way since it tells only when that was.
-func lastDebugger(pod *corev1.Pod) (container, who string, at time.Time) {
-	c := taintOf(pod)
-	if c == nil {
-		return "", "", time.Time{}
-	}
-	i := strings.LastIndex(c.Message, " at ")
-	if i < 0 {
-		return "", "", time.Time{}
-	}
-	at, err := time.Parse(taintTime, c.Message[i+len(" at "):])
-	if err != nil {
-		at = time.Time{}
-	}
-	rest, ok := strings.CutPrefix(c.Message[:i], "debug container ")
-	if c.Reason != debugrun.TaintedByDebugContainer || !ok {
-		return "", "", at
-	}
-	container, who, _ = strings.Cut(rest, " by ")
-	return container, who, at
 }
 
 // late writes the records that a former server was killed before it could write.

@@ -67,7 +67,7 @@ func podDebugRules(name string) rules {
 			old.DeepCopyInto(pod)
 			pod.Spec.EphemeralContainers = asked
 			pod.ResourceVersion, pod.UID = wanted.ResourceVersion, wanted.UID
-			takeRuns(pod, &wanted)
+			takeOwn(pod, &wanted)
 			if tainted != nil {
 				setCondition(&pod.Status, *tainted)
 			}
@@ -127,7 +127,9 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	case err != nil:
 		return nil, err
 	}
-	debugTaint(userName(ctx), container.Name).put(&pod.Status, pod.Generation, now)
+	if err := addedDebug(pod, userName(ctx), container.Name, now); err != nil {
+		return nil, err
+	}
 	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
 		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), a.objects()); err != nil {
 			return nil, err

@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
@@ -18,7 +18,9 @@ import (
 )
 
 // taint is what the condition Tainted says: who entered the pod last, how and when (IX-08). What was run there is in the record,
-// the event and the audit log: whoever may see a pod sees its conditions, and a command may hold a secret.
+// the event and the audit log: whoever may see a pod sees its conditions, and a command may hold a secret. The message is for people, and
+// nothing is read back from it: who added which debug container is in podspec.AddedAnnotation, when the condition was written last in its
+// lastProbeTime.
 type taint struct {
 	reason string
 	what   string // before the time
@@ -36,17 +38,22 @@ func imageTaint(user, container string) taint {
 	return t
 }
 
-func debugTaint(user, container string) taint {
-	return taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s", container, user)}
+// addedDebug writes down in a pod that somebody has added a debug container.
+func addedDebug(pod *corev1.Pod, user, container string, now time.Time) error {
+	t := taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s", container, user)}
+	t.put(&pod.Status, pod.Generation, now)
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	return podspec.NoteDebugAddition(pod, container, podspec.DebugAddition{By: user, At: at})
 }
 
-const taintTime = time.RFC3339
+// message is what a person reads in the condition.
+func (t taint) message(at time.Time) string { return t.what + " at " + at.UTC().Format(time.RFC3339) }
 
 // put writes the condition into a status.
 func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
 	setCondition(s, corev1.PodCondition{
 		Type: debugrun.Tainted, Status: corev1.ConditionTrue, Reason: t.reason, ObservedGeneration: generation,
-		Message: t.what + " at " + now.UTC().Format(taintTime),
+		Message: t.message(now), LastProbeTime: metav1.NewTime(now),
 	})
 }
 
@@ -55,9 +62,8 @@ const taintEvery = time.Minute
 
 // fresh tells whether a condition says the same already, with a time that is good enough.
 func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
-	at, ok := strings.CutPrefix(c.Message, t.what+" at ")
-	when, err := time.Parse(taintTime, at)
-	return ok && err == nil && now.Sub(when) < taintEvery
+	at := c.LastProbeTime.Time // none in one that an earlier version wrote
+	return c.Message == t.message(at) && now.Sub(at) < taintEvery
 }
 
 func taintOf(pod *corev1.Pod) *corev1.PodCondition {
@@ -91,7 +97,7 @@ func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container strin
 	return d.taint(ctx, pod, execTaint(userName(ctx), container))
 }
 
-// keepOwn puts back what of a pod only this server writes: the condition Tainted and what is wanted of debug containers. A node
+// keepOwn puts back what of a pod only this server writes: the condition Tainted and the annotations about debug containers. A node
 // that publishes a status does not know better.
 func keepOwn(pod, old *corev1.Pod) {
 	is, was := taintOf(pod), taintOf(old)
@@ -103,28 +109,31 @@ func keepOwn(pod, old *corev1.Pod) {
 	case was != nil:
 		pod.Status.Conditions = append(pod.Status.Conditions, *was)
 	}
-	takeRuns(pod, old)
+	takeOwn(pod, old)
 }
 
-// takeRuns gives pod the stored word on what is wanted of debug containers.
-func takeRuns(pod, from *corev1.Pod) {
-	text, ok := from.Annotations[podspec.DebugAnnotation]
-	if !ok {
-		delete(pod.Annotations, podspec.DebugAnnotation)
-		return
+// takeOwn gives pod the stored word on debug containers: what is wanted of them, and who added them.
+func takeOwn(pod, from *corev1.Pod) {
+	for _, key := range ownAnnotations() {
+		podspec.TakeAnnotation(pod, from, key)
 	}
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[podspec.DebugAnnotation] = text
 }
 
-// dropRuns takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may).
-func dropRuns(pod, old *corev1.Pod) []string {
-	if _, ok := pod.Annotations[podspec.DebugAnnotation]; !ok || old != nil {
+func ownAnnotations() []string { return []string{podspec.DebugAnnotation, podspec.AddedAnnotation} }
+
+// dropOwn takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may). Who added them is history
+// that a copy does not have, and not worth a warning.
+func dropOwn(pod, old *corev1.Pod) []string {
+	if old != nil {
 		return nil
 	}
-	delete(pod.Annotations, podspec.DebugAnnotation)
+	_, asked := pod.Annotations[podspec.DebugAnnotation]
+	for _, key := range ownAnnotations() {
+		delete(pod.Annotations, key)
+	}
+	if !asked {
+		return nil
+	}
 	return []string{fmt.Sprintf("metadata.annotations[%s]: dropped: only the API server writes it", podspec.DebugAnnotation)}
 }
 

@@ -19,7 +19,7 @@ import (
 
 func podRules(gates *features.Gates) rules {
 	return typed[*corev1.Pod]{
-		drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropRuns(pod, old)...) },
+		drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropOwn(pod, old)...) },
 		prepareCreate: func(pod *corev1.Pod) {
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
@@ -36,6 +36,7 @@ func podRules(gates *features.Gates) rules {
 		},
 		prepareUpdate: func(pod, old *corev1.Pod) {
 			pod.Status = old.Status
+			podspec.TakeAnnotation(pod, old, podspec.AddedAnnotation)
 			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
 				pod.Generation++
 			}

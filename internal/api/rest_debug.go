@@ -45,7 +45,9 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		added = addedTo(pod, old.(*corev1.Pod))
 		noteAdding(ctx, added)
 		for i := range added {
-			debugTaint(userName(ctx), added[i].Name).put(&pod.Status, pod.Generation, now)
+			if err := addedDebug(pod, userName(ctx), added[i].Name, now); err != nil {
+				r.debugger.log.Error("debugging could not be put on record", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+			}
 		}
 	}
 	store := r.debugger.pods.with(r.debugger.schemes, rules)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,8 +23,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
-
-	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 func success() *metav1.Status {
@@ -146,7 +145,7 @@ func bind(pod *corev1.Pod, b *corev1.Binding) error {
 		pod.Annotations = map[string]string{}
 	}
 	for key, value := range b.Annotations {
-		if key != podspec.DebugAnnotation {
+		if !slices.Contains(ownAnnotations(), key) {
 			pod.Annotations[key] = value
 		}
 	}

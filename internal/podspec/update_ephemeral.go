@@ -23,19 +23,29 @@ func ValidateEphemeralContainersUpdate(newPod, oldPod *corev1.Pod) field.ErrorLi
 // change (DC-03, DC-06). That the replaced one has ended is for [AddDebugContainer] to see.
 func ValidateDebugContainerUpdate(newPod, oldPod *corev1.Pod, name string) field.ErrorList {
 	before := oldPod.DeepCopy()
-	runs, had := newPod.Annotations[DebugAnnotation]
-	delete(before.Annotations, DebugAnnotation)
-	if had {
-		if before.Annotations == nil {
-			before.Annotations = map[string]string{}
-		}
-		before.Annotations[DebugAnnotation] = runs
-	}
+	TakeAnnotation(before, newPod, DebugAnnotation)
 	return append(ephemeralUpdate(newPod, before, name), validateDebugAnnotations(newPod, field.NewPath("metadata", "annotations"))...)
 }
 
-// ephemeralUpdate: the entry called replaced may become another one.
+// TakeAnnotation gives pod another one's annotation, or none if that has none.
+func TakeAnnotation(pod, from *corev1.Pod, key string) {
+	text, ok := from.Annotations[key]
+	if !ok {
+		delete(pod.Annotations, key)
+		return
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[key] = text
+}
+
+// ephemeralUpdate: the entry called replaced may become another one, and [AddedAnnotation], which the server writes, may change.
 func ephemeralUpdate(newPod, oldPod *corev1.Pod, replaced string) field.ErrorList {
+	if newPod.Annotations[AddedAnnotation] != oldPod.Annotations[AddedAnnotation] {
+		oldPod = oldPod.DeepCopy()
+		TakeAnnotation(oldPod, newPod, AddedAnnotation)
+	}
 	all := apivalidation.ValidateObjectMetaUpdate(&newPod.ObjectMeta, &oldPod.ObjectMeta, field.NewPath("metadata"))
 	spec := field.NewPath("spec")
 	path := spec.Child("ephemeralContainers")
