@@ -45,7 +45,9 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	}
 	var unable atomic.Pointer[error] // why it gave up in its start, if it did
 	var started atomic.Bool
-	e := &Etcd{log: newCore(cfg.Logger), verdict: &verdict{dead: make(chan struct{}), then: func() {}, tell: func(err error) {
+	e := &Etcd{log: newCore(cfg.Logger)}
+	e.purging = newPurge(cfg.Dir, e.log)
+	e.verdict = &verdict{dead: make(chan struct{}), then: func() {}, missed: e.purging.missed, tell: func(err error) {
 		if !started.Load() {
 			why := unopened(cfg.Dir, err)
 			unable.Store(&why)
@@ -53,7 +55,7 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 		if cfg.Failed != nil {
 			cfg.Failed(explain(cfg.Dir, err))
 		}
-	}}}
+	}}
 	quota := cmp.Or(cfg.Quota, defaultQuota)
 	c, err := insideConfig(cfg.Dir, hardQuota(quota), e, o)
 	if err != nil {
@@ -74,7 +76,7 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	server.Start()
 	<-server.ReadyNotify()
 	e.keep(newKeeper(server, cfg.Dir, quota, hardQuota(quota), cfg.Logger))
-	e.purging = startPurge(cfg.Dir, e.log)
+	e.purging.start()
 	return &Inside{Server: server, etcd: e}, nil
 }
 
@@ -88,7 +90,7 @@ func insideConfig(dir string, hard int64, e *Etcd, o InsideOptions) (config.Serv
 	return config.ServerConfig{
 		Name: memberName, DataDir: dir, NewCluster: true, InitialClusterToken: "inside",
 		ClientURLs: urls, PeerURLs: urls, InitialPeerURLsMap: types.URLsMap{memberName: urls},
-		SnapshotCount: snapshotCount(cmp.Or(o.SnapshotCount, d.SnapshotCount), freeBytes(dir)), SnapshotCatchUpEntries: d.SnapshotCatchUpEntries, MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
+		SnapshotCount: cmp.Or(o.SnapshotCount, d.SnapshotCount), SnapshotCatchUpEntries: d.SnapshotCatchUpEntries, MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
 		// Ticks cost time even where time costs nothing; nobody waits for an election here.
 		TickMs: 100, ElectionTicks: 10, InitialElectionTickAdvance: true,
 		QuotaBackendBytes: hard, MaxTxnOps: d.MaxTxnOps, MaxRequestBytes: d.MaxRequestBytes, MaxLearners: d.MaxLearners,

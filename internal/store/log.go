@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -91,16 +94,27 @@ type verdict struct {
 	err  error
 	tell func(error)
 	then func() // what etcd's goroutine does next; nil: it waits for the end
+	// missed is told of each snapshot that had no room on the disk. Etcd goes on without it when missed returns.
+	missed func(path string)
 }
 
-// OnWrite implements zapcore.CheckWriteHook. Without then it does not return: etcd must not go on with what it could not do.
+// OnWrite implements zapcore.CheckWriteHook. Without then it does not return: etcd must not go on with what it could not do, a snapshot
+// excepted.
 func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	var why error
+	for _, f := range fields {
+		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			why = err
+		}
+	}
+	if path := unsaved(e.Message, why); path != "" {
+		v.missed(path)
+		return
+	}
 	v.once.Do(func() {
 		v.err = errors.New("etcd gave up: " + e.Message)
-		for _, f := range fields {
-			if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
-				v.err = fmt.Errorf("etcd gave up: %s: %w", e.Message, err)
-			}
+		if why != nil {
+			v.err = fmt.Errorf("etcd gave up: %s: %w", e.Message, why)
 		}
 		close(v.dead)
 		v.tell(v.err)
@@ -110,4 +124,14 @@ func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 		return
 	}
 	select {}
+}
+
+// unsaved names the file of the snapshot that etcd gives up for, if that is all: the disk had no room for it. A snapshot only shortens the
+// next start: it is written before the log knows of it, so nothing refers to one that is not there. An error of the log is another matter.
+func unsaved(message string, err error) string {
+	var where *fs.PathError
+	if message == "failed to save snapshot" && errors.Is(err, syscall.ENOSPC) && errors.As(err, &where) && filepath.Ext(where.Path) == ".snap" {
+		return where.Path
+	}
+	return ""
 }

@@ -36,15 +36,6 @@ const (
 // must be written in a full store: deletions that take time, statuses, leases.
 func hardQuota(quota int64) int64 { return quota + max(quota/3, minReserve) }
 
-// snapshotCount is after how many changes etcd takes a snapshot, which needs a new file: etcd ends if it cannot have one, and would again
-// right after each start, before anything can make room. With a full disk it is put off until room was made, and some time more. (Pure.)
-func snapshotCount(usual uint64, diskFree int64) uint64 {
-	if diskFree < lowDisk {
-		return 10 * usual
-	}
-	return usual
-}
-
 // mark is which revision was the newest at a time.
 type mark struct {
 	at  time.Time

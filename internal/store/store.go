@@ -74,11 +74,13 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
-	e := &Etcd{log: newCore(cfg.Logger), verdict: &verdict{dead: make(chan struct{}), tell: func(err error) {
+	e := &Etcd{log: newCore(cfg.Logger)}
+	e.purging = newPurge(cfg.Dir, e.log)
+	e.verdict = &verdict{dead: make(chan struct{}), missed: e.purging.missed, tell: func(err error) {
 		if cfg.Failed != nil {
 			cfg.Failed(explain(cfg.Dir, err))
 		}
-	}}}
+	}}
 	defer func() {
 		if err != nil {
 			e.Close()
@@ -100,12 +102,11 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	e.endpoint = "unix://" + client.Path
 	quota := cmp.Or(cfg.Quota, defaultQuota)
 	c := configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)
-	c.SnapshotCount = snapshotCount(c.SnapshotCount, freeBytes(cfg.Dir))
 	if err := e.open(ctx, cfg.Dir, c); err != nil {
 		return nil, err
 	}
 	e.keep(newKeeper(e.server.Server, cfg.Dir, quota, hardQuota(quota), cfg.Logger))
-	e.purging = startPurge(cfg.Dir, e.log)
+	e.purging.start()
 	return e, nil
 }
 
