@@ -3,15 +3,16 @@
 package door
 
 import (
-	"errors"
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // conn is a connection behind a door.
 type conn struct {
-	net.Conn
+	streams.Half
 	door *Door
 	id   uint64
 	from string
@@ -42,14 +43,6 @@ func (c *conn) Close() error {
 	c.door.remove(c)
 	c.door.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// CloseWrite ends one direction, as net.TCPConn does.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
 }
 
 // cut closes the connection from the server's side. A stranger's leaves nothing behind in the kernel either.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/door/crowd"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // StrangerTime is that of a Config without one: ample for a handshake over a slow line.
@@ -123,7 +124,8 @@ func (d *Door) running(c *conn, by int) {
 
 // admit lets a connection in, and others out if there are too many. It tells whether this one stays.
 func (d *Door) admit(inner net.Conn) (*conn, bool) {
-	c := &conn{Conn: inner, door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()), asked: time.Now()}
+	c := &conn{Half: streams.Half{Conn: inner},
+		door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()), asked: time.Now()}
 	c.touch()
 	short := d.cfg.Short()
 	d.mu.Lock()

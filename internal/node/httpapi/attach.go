@@ -3,11 +3,9 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/runtime/tap"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // How long streams may be idle, and how long a client may take to open them, as the kubelet has it.
@@ -32,12 +31,12 @@ type Attacher interface {
 }
 
 // serveKept joins a client with a container whose output is kept.
-func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o streams) {
+func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o streamOptions) {
 	// The request does not end with its connection once that is taken over.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	r = r.WithContext(ctx)
-	watched := &lossWatcher{ResponseWriter: w, lost: func() { cancel(errLost) }}
+	watched := streams.Watch(w, func() { cancel(errLost) })
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
 	to := attachTo{s.config.Attach, o}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
@@ -54,7 +53,7 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o 
 // attachTo gives an Attacher the shape that the streaming library asks for.
 type attachTo struct {
 	to Attacher
-	o  streams // what the client asked for: the library makes up the rest of a WebSocket's
+	o  streamOptions // what the client asked for: the library makes up the rest of a WebSocket's
 }
 
 // Why a request for streams ends before the process does.
@@ -84,51 +83,4 @@ func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Re
 		return errStopped
 	}
 	return err
-}
-
-// lossWatcher tells when the connection that a handler took over is closed, or lost: when it cannot be read any more.
-type lossWatcher struct {
-	http.ResponseWriter
-	lost func()
-}
-
-// Hijack implements http.Hijacker. There is no Unwrap: the streaming library would look through it for the old WebSocket protocols, and
-// take the connection over behind our back.
-func (l *lossWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(l.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	early, err := rw.Reader.Peek(rw.Reader.Buffered())
-	if err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
-	}
-	c := &lossyConn{Conn: conn, early: early, lost: l.lost}
-	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
-}
-
-type lossyConn struct {
-	net.Conn
-	early []byte // what came with the request
-	lost  func()
-}
-
-func (c *lossyConn) Read(p []byte) (int, error) {
-	if len(c.early) > 0 {
-		n := copy(p, c.early)
-		c.early = c.early[n:]
-		return n, nil
-	}
-	n, err := c.Conn.Read(p)
-	if err != nil {
-		c.lost()
-	}
-	return n, err
-}
-
-func (c *lossyConn) CloseWrite() error { return closeWrite(c.Conn) }
-
-func (c *lossyConn) Close() error {
-	defer c.lost()
-	return c.Conn.Close()
 }

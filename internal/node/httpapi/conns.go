@@ -5,6 +5,8 @@ package httpapi
 import (
 	"net"
 	"sync"
+
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // conns knows every open connection, also those a stream took over, so that all can be cut.
@@ -39,7 +41,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: inner, conns: l.conns}
+	c := &conn{Half: streams.Half{Conn: inner}, conns: l.conns}
 	l.conns.mu.Lock()
 	defer l.conns.mu.Unlock()
 	if l.conns.closed {
@@ -51,11 +53,9 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 type conn struct {
-	net.Conn
+	streams.Half
 	conns *conns
 }
-
-func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
 
 func (c *conn) Close() error {
 	c.conns.mu.Lock()

@@ -15,6 +15,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
+
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // Execer is a runtime that runs commands in containers without the CRI's streams, and lets go of a client that is gone (RS-01).
@@ -34,12 +36,12 @@ type Command struct {
 }
 
 // serveExec joins a client with a command that the runtime runs. ended is called when that has ended, be the client there or not.
-func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, words []string, o streams, ended func()) {
+func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, words []string, o streamOptions, ended func()) {
 	// The request does not end with its connection once that is taken over.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	r = r.WithContext(ctx)
-	watched := &lossWatcher{ResponseWriter: w, lost: func() { cancel(errLost) }}
+	watched := streams.Watch(w, func() { cancel(errLost) })
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
 	run := &execIn{to: s.config.Exec, id: id, words: words, o: o, ended: ended}
 	defer run.neverBegun()
@@ -58,7 +60,7 @@ type execIn struct {
 	to    Execer
 	id    string
 	words []string
-	o     streams // what the client asked for: the library makes up the rest of a WebSocket's
+	o     streamOptions // what the client asked for: the library makes up the rest of a WebSocket's
 	ended func()
 	begun bool
 }

@@ -3,13 +3,10 @@
 package httpapi
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/wherryproject/wherry/internal/node/imageexec"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // ImageExec runs commands of other images in pods; *imageexec.Execs.
@@ -61,6 +59,18 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer session.Close()
+	serveSession(w, r, pod, session, req)
+}
+
+// session is an image exec that was prepared; *imageexec.Session.
+type session interface {
+	Notes() []string
+	Run(ctx context.Context, to imageexec.Streams) (code int, err error)
+	Close()
+}
+
+// serveSession joins a client with an image exec, which it closes when the client is gone.
+func serveSession(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, session session, req imageexec.Request) {
 	for _, n := range session.Notes() {
 		w.Header().Add(headerNote, n)
 	}
@@ -68,7 +78,7 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	// The streams' server does not look for its client until it has all streams, and then only if something is to be written.
 	defer context.AfterFunc(ctx, session.Close)()
-	w, r = &goneWatcher{ResponseWriter: w, gone: cancel}, r.WithContext(ctx)
+	w, r = streams.Watch(w, cancel), r.WithContext(ctx)
 	options := &remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(w, r, options, "error executing command in container",
@@ -85,70 +95,25 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 const streamsTime = 30 * time.Second
 
 // sessionExecutor is an image exec as the streams' server wants it.
-type sessionExecutor struct{ session *imageexec.Session }
+type sessionExecutor struct{ session session }
 
 // ExecInContainer is part of remotecommand.Executor.
 func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
 	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
-	streams := imageexec.Streams{TTY: tty, Resize: resize}
+	to := imageexec.Streams{TTY: tty, Resize: resize}
 	// An interface that holds nothing is not nil to who looks.
 	if in != nil {
-		streams.Stdin = in
+		to.Stdin = in
 	}
 	if out != nil {
-		streams.Stdout = out
+		to.Stdout = out
 	}
 	if errs != nil {
-		streams.Stderr = errs
+		to.Stderr = errs
 	}
-	code, err := e.session.Run(ctx, streams)
+	code, err := e.session.Run(ctx, to)
 	if err == nil && code != 0 {
 		err = utilexec.CodeExitError{Err: fmt.Errorf("command terminated with exit code %d", code), Code: code}
 	}
 	return err
-}
-
-// goneWatcher tells when the client's connection, taken over by a handler, has come to its end.
-type goneWatcher struct {
-	http.ResponseWriter
-	gone func()
-}
-
-func (g *goneWatcher) Unwrap() http.ResponseWriter { return g.ResponseWriter }
-
-// Flush is for those who look for it without unwrapping.
-func (g *goneWatcher) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
-
-// Hijack makes all reads go through the connection that watches, also those that net/http would have buffered.
-func (g *goneWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(g.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	early, err := rw.Reader.Peek(rw.Reader.Buffered())
-	if err != nil {
-		return nil, nil, err
-	}
-	watched := &goneConn{Conn: conn, gone: g.gone}
-	return watched, bufio.NewReadWriter(bufio.NewReader(io.MultiReader(bytes.NewReader(early), watched)), bufio.NewWriter(watched)), nil
-}
-
-type goneConn struct {
-	net.Conn
-	gone func()
-}
-
-func (c *goneConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if err != nil {
-		c.gone()
-	}
-	return n, err
-}
-
-func (c *goneConn) CloseWrite() error { return closeWrite(c.Conn) }
-
-func (c *goneConn) Close() error {
-	defer c.gone()
-	return c.Conn.Close()
 }

@@ -3,17 +3,16 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
 
@@ -71,50 +70,53 @@ func TestImageExecRefusals(t *testing.T) {
 	}
 }
 
-// IX-05: a client is known to be gone when its connection ends, also one that had said something before it was taken over.
-func TestGoneWatcher(t *testing.T) {
-	gone, read := make(chan struct{}), make(chan string, 1)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, rw, err := (&goneWatcher{ResponseWriter: w, gone: func() { close(gone) }}).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\n")
-		_ = rw.Flush()
-		text, err := io.ReadAll(rw)
-		read <- string(text)
-		if err != nil && !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-		_ = conn.(*goneConn).Conn.Close()
-	}))
-	defer srv.Close()
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\nearly "); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-gone:
-		t.Error("already gone")
-	default:
-	}
-	if _, err := io.WriteString(conn, "and late"); err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
-	select {
-	case <-gone:
-	case <-time.After(30 * time.Second):
-		t.Fatal("nobody noticed")
-	}
-	if text := <-read; text != "early and late" {
-		t.Errorf("read %q", text)
+// waiting is an image exec whose command waits until it is closed.
+type waiting struct {
+	begun, closed chan struct{}
+	once          sync.Once
+}
+
+// Notes is part of session.
+func (*waiting) Notes() []string { return nil }
+
+// Run is part of session.
+func (s *waiting) Run(context.Context, imageexec.Streams) (int, error) {
+	close(s.begun)
+	<-s.closed
+	return 137, nil
+}
+
+// Close is part of session.
+func (s *waiting) Close() { s.once.Do(func() { close(s.closed) }) }
+
+// IX-05: when its client goes away, an image exec ends, whatever protocol the client speaks.
+func TestImageExecClientGoesAway(t *testing.T) {
+	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", webSocketV5} {
+		t.Run(protocol, func(t *testing.T) {
+			s := &waiting{begun: make(chan struct{}), closed: make(chan struct{})}
+			over := make(chan struct{})
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(over)
+				serveSession(w, r, &corev1.Pod{}, s, imageexec.Request{Stdout: true})
+			}))
+			defer srv.Close()
+			d := websocket.Dialer{}
+			if protocol != "" {
+				d.Subprotocols = []string{protocol}
+			}
+			c, _, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-s.begun
+			_ = c.Close()
+			select {
+			case <-s.closed:
+			case <-time.After(time.Minute):
+				t.Error("nobody noticed that the client is gone")
+				s.Close()
+			}
+			<-over
+		})
 	}
 }

@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// streams says which standard streams a client of exec or attach wants.
-type streams struct {
+// streamOptions say which standard streams a client of exec or attach wants.
+type streamOptions struct {
 	Stdin, Stdout, Stderr, TTY bool
 }
 
 // parseStreams reads the kubelet's names for them. A terminal has no stderr of its own, so that is not asked for then.
-func parseStreams(q url.Values) (streams, error) {
-	s := streams{
+func parseStreams(q url.Values) (streamOptions, error) {
+	s := streamOptions{
 		Stdin:  q.Get("input") == "1",
 		Stdout: q.Get("output") == "1",
 		Stderr: q.Get("error") == "1",

@@ -23,6 +23,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/node/logs"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 const (
@@ -76,11 +77,11 @@ func (l *readLogs) known(reader, path string, now time.Time) int64 {
 
 // serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and what the runtime
 // streams from then on. location is the runtime's stream, nil if the container has ended: then its log is all there is.
-func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL, o streams) {
+func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL, o streamOptions) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	r = r.WithContext(ctx)
-	watched := &lossWatcher{ResponseWriter: w, lost: func() { cancel(errLost) }}
+	watched := streams.Watch(w, func() { cancel(errLost) })
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
 	to := &replayed{s: s, o: o, path: path, location: location, from: s.read.known(r.URL.Query().Get("reader"), path, time.Now())}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
@@ -96,7 +97,7 @@ func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path 
 // replayed attaches one client through the runtime.
 type replayed struct {
 	s        *Server
-	o        streams
+	o        streamOptions
 	path     string
 	location *url.URL // nil: the container has ended
 	from     int64    // of the log

@@ -3,11 +3,9 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // exec runs the query's command in a container and hands the streams over (EC-14).
@@ -118,7 +117,7 @@ func (s *Server) attachStarted(w http.ResponseWriter, r *http.Request) {
 }
 
 // attachTo joins the streams of a container.
-func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opts streams) {
+func (s *Server) attachTo(w http.ResponseWriter, r *http.Request, id string, opts streamOptions) {
 	if s.config.Attach != nil {
 		kept, err := s.config.Attach.KeepsOutput(r.Context(), id)
 		if err != nil {
@@ -211,7 +210,7 @@ func inContainer(r *http.Request, err error) error {
 
 // remoteCommand connects the client with the runtime's stream: SPDY and the old WebSocket protocols as they are, the
 // WebSocket protocol that can close stdin translated to SPDY.
-func (s *Server) remoteCommand(w http.ResponseWriter, r *http.Request, raw string, o streams) {
+func (s *Server) remoteCommand(w http.ResponseWriter, r *http.Request, raw string, o streamOptions) {
 	location, err := runtimeURL(raw)
 	if err != nil {
 		s.refuse(w, r, err)
@@ -225,7 +224,7 @@ func (s *Server) remoteCommand(w http.ResponseWriter, r *http.Request, raw strin
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	translator := proxy.NewStreamTranslatorHandler(location, nil, 0, proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY})
-	translator.ServeHTTP(&closeWatcher{ResponseWriter: w, closed: cancel}, r.WithContext(ctx))
+	translator.ServeHTTP(streams.Watch(w, cancel), r.WithContext(ctx))
 }
 
 // through proxies the upgraded connection to the runtime's streaming server.
@@ -289,29 +288,3 @@ func statusOf(err error) int {
 type responder struct{ s *Server }
 
 func (p responder) Error(w http.ResponseWriter, r *http.Request, err error) { p.s.refuse(w, r, err) }
-
-// closeWatcher tells when the connection that a handler took over is closed by it.
-type closeWatcher struct {
-	http.ResponseWriter
-	closed func()
-}
-
-func (c *closeWatcher) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-func (c *closeWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(c.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	return &watchedConn{Conn: conn, closed: c.closed}, rw, nil
-}
-
-type watchedConn struct {
-	net.Conn
-	closed func()
-}
-
-func (c *watchedConn) Close() error {
-	defer c.closed()
-	return c.Conn.Close()
-}

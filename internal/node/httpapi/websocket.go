@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +22,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
+
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // webSocketV5 is the WebSocket protocol that can close stdin (KEP-4006). The library has a server for it in the translator to SPDY
@@ -275,7 +276,7 @@ func (c *guardedConn) Close() (err error) {
 	c.half.Do(func() {
 		if c.told.Load() {
 			c.said.Store(true)
-			wait = closeWrite(c.Conn) == nil
+			wait = streams.CloseWrite(c.Conn) == nil
 		}
 	})
 	if wait {
@@ -291,14 +292,6 @@ func (c *guardedConn) close() (err error) {
 		close(c.closed)
 	})
 	return err
-}
-
-// closeWrite tells who reads from a connection that nothing more comes.
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
 }
 
 // A server's close frames, which the library writes at once.

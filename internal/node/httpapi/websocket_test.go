@@ -24,6 +24,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/wherryproject/wherry/internal/runtime/tap"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // processServer serves a process to WebSocket clients.
@@ -35,7 +36,7 @@ func processServer(t *testing.T, o serverremotecommand.Options, run process) *ht
 		defer handlers.Done()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		serveWebSocket(&goneWatcher{ResponseWriter: w, gone: cancel}, r.WithContext(ctx), &o, "error executing command in container", run)
+		serveWebSocket(streams.Watch(w, cancel), r.WithContext(ctx), &o, "error executing command in container", run)
 	}))
 	t.Cleanup(func() { handlers.Wait(); srv.Close() })
 	return srv
