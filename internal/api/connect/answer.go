@@ -5,6 +5,7 @@ package connect
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -153,6 +154,10 @@ func (c *heldConn) Close() error {
 		return nil
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode < http.StatusOK { // no answer yet, and none follows; net/http panics below 100
+		http.Error(c.w, fmt.Sprintf("the response has the status %d", resp.StatusCode), http.StatusBadGateway)
+		return nil
+	}
 	header := c.w.Header()
 	maps.Copy(header, resp.Header)
 	for _, own := range []string{"Connection", "Transfer-Encoding", "Content-Length", "Upgrade"} { // about the other connection
