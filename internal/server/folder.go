@@ -97,7 +97,10 @@ func LockHolder(dir string) (pid int, ok bool) {
 		return 0, false
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
-	return pid, err == nil
+	if err != nil || pid <= 0 {
+		return 0, false
+	}
+	return pid, true
 }
 
 // Locked reports whether a server holds the folder now.
