@@ -9,16 +9,12 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	k8saudit "k8s.io/apiserver/pkg/audit"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/audit"
-	"github.com/wherryproject/wherry/internal/audit/trail"
 )
 
 // openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is made.
@@ -85,18 +81,6 @@ func noteImageExec(ctx context.Context, run connect.ImageRun) {
 	}
 	if run.Writable {
 		noteAll(ctx, debugrun.AuditWritable, "true")
-	}
-}
-
-// noteGeneratedName puts on the audit event what an object is called whose name the server has made: the library knows only what was
-// asked for. What the server stores besides, such as the record of an exec, is no answer to the request.
-func noteGeneratedName(ctx context.Context, obj runtime.Object) {
-	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || info.Verb != "create" || info.Subresource != "" {
-		return
-	}
-	if m, ok := obj.(metav1.Object); ok && m.GetGenerateName() != "" {
-		noteAll(ctx, trail.GeneratedName, m.GetName())
 	}
 }
 

@@ -166,7 +166,7 @@ func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
 	if _, ok := obj.(metav1.Object); !ok {
 		return // another kind's: the handlers refuse it by its kind
 	}
-	if got := s.objectKind(obj); got != k.name {
+	if got := objectKind(s, obj); got != k.name {
 		return
 	}
 	ctx := context.Background()
@@ -179,7 +179,7 @@ func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
 		made := obj.DeepCopyObject()
 		st.PrepareForCreate(ctx, made)
 		faults := st.Validate(ctx, made)
-		for _, old := range []runtime.Object{made.DeepCopyObject(), s.empty(k)} {
+		for _, old := range []runtime.Object{made.DeepCopyObject(), emptyOf(s, k)} {
 			next := obj.DeepCopyObject()
 			st.PrepareForUpdate(ctx, next, old)
 			st.ValidateUpdate(ctx, next, old)
@@ -206,7 +206,7 @@ func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
 }
 
 // objectKind is the name of an object's kind, by its Go type.
-func (s *schemes) objectKind(obj runtime.Object) string {
+func objectKind(s *schemes, obj runtime.Object) string {
 	kinds, _, err := s.external.ObjectKinds(obj)
 	if err != nil || len(kinds) == 0 {
 		return ""
@@ -214,8 +214,8 @@ func (s *schemes) objectKind(obj runtime.Object) string {
 	return kinds[0].Kind
 }
 
-// empty is an object that has nothing but its defaults.
-func (s *schemes) empty(k *kind) runtime.Object {
+// emptyOf is an object that has nothing but its defaults.
+func emptyOf(s *schemes, k *kind) runtime.Object {
 	obj := k.object()
 	s.Default(obj)
 	return obj

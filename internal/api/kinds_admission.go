@@ -53,16 +53,6 @@ func admissionKinds() []*kind {
 
 const validatingPolicies = "validatingadmissionpolicies"
 
-// addAdmissionDefaults registers what absent fields of these kinds mean.
-func addAdmissionDefaults(scheme *runtime.Scheme) {
-	defaulter(scheme, validation.SetDefaultsMutatingWebhookConfiguration)
-	defaulter(scheme, validation.SetDefaultsValidatingWebhookConfiguration)
-	defaulter(scheme, validation.SetDefaultsValidatingAdmissionPolicy)
-	defaulter(scheme, validation.SetDefaultsValidatingAdmissionPolicyBinding)
-	defaulter(scheme, validation.SetDefaultsMutatingAdmissionPolicy)
-	defaulter(scheme, validation.SetDefaultsMutatingAdmissionPolicyBinding)
-}
-
 // generationRules are those of a kind that counts the changes of what it asks for.
 func generationRules[T runtime.Object](validate func(T) field.ErrorList, validateUpdate func(now, was T) field.ErrorList,
 	parts func(T) (*metav1.ObjectMeta, any)) rules {

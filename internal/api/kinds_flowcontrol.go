@@ -5,7 +5,6 @@ package api
 import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/validation"
@@ -61,10 +60,4 @@ func flowControlKinds() []*kind {
 				reset:         spec,
 			}.rules())},
 	}
-}
-
-// addFlowControlDefaults registers what absent fields of these kinds mean.
-func addFlowControlDefaults(scheme *runtime.Scheme) {
-	defaulter(scheme, validation.SetDefaultsFlowSchema)
-	defaulter(scheme, validation.SetDefaultsPriorityLevelConfiguration)
 }

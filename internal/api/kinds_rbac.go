@@ -4,7 +4,6 @@ package api
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
@@ -33,9 +32,4 @@ func rbacKinds() []*kind {
 				validate: validation.ValidateClusterRoleBinding, validateUpdate: validation.ValidateClusterRoleBindingUpdate, createOnUpdate: true,
 			}.rules()},
 	}
-}
-
-func addRBACDefaults(scheme *runtime.Scheme) {
-	defaulter(scheme, validation.SetDefaultsRoleBinding)
-	defaulter(scheme, validation.SetDefaultsClusterRoleBinding)
 }

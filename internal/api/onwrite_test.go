@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/features"
@@ -26,7 +26,7 @@ func TestRightsGoWhoeverListensFirst(t *testing.T) {
 			}
 			st := stores{}
 			for _, k := range kinds(&features.Gates{}) {
-				store := &registry.Store{}
+				store := &genericregistry.Store{}
 				st[k.plural] = &kindREST{Store: store, kind: k, onWrite: onwrite.Of(store)}
 			}
 			var q *quotas

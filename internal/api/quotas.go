@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/workqueue"
 
@@ -38,7 +38,7 @@ const (
 // than there is.
 type quotas struct {
 	stores stores
-	status *registry.Store
+	status *genericregistry.Store
 	log    *slog.Logger
 	ruled  *ruled
 	queue  workqueue.TypedRateLimitingInterface[string] // namespaces to count
@@ -58,7 +58,7 @@ func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
 	}
 	for _, r := range st {
 		if isCounted(r.kind) {
-			r.quotas = q
+			r.charger = q
 			q.follow(r)
 		}
 	}
@@ -230,7 +230,7 @@ func (q *quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	}
 	var items []quota.Item
 	for _, r := range q.stores {
-		if r.quotas == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.kind) }) {
+		if r.charger == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.kind) }) {
 			continue
 		}
 		list, err := r.List(r.within(ctx, namespace), &metainternal.ListOptions{})

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
@@ -46,7 +46,7 @@ func newNamespaceREST(store *kindREST) *namespaceREST {
 }
 
 func emptiedNamespace(ctx context.Context, key string, obj, existing runtime.Object) bool {
-	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 && registry.ShouldDeleteDuringUpdate(ctx, key, obj, existing)
+	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 && genericregistry.ShouldDeleteDuringUpdate(ctx, key, obj, existing)
 }
 
 // Delete implements rest.GracefulDeleter.
@@ -110,7 +110,7 @@ func (r *namespaceREST) ConvertToTable(ctx context.Context, obj, options runtime
 }
 
 // finalizeREST serves namespaces/finalize: PUT of the namespace's spec.finalizers.
-type finalizeREST struct{ store *registry.Store }
+type finalizeREST struct{ store *genericregistry.Store }
 
 var _ rest.Updater = finalizeREST{}
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
@@ -30,7 +30,7 @@ func success() *metav1.Status {
 }
 
 // updatePod changes a stored pod outside the rules for users; change may refuse with an API error.
-func updatePod(ctx context.Context, store *registry.Store, name string, p *storage.Preconditions, dry bool, change func(*corev1.Pod) error) error {
+func updatePod(ctx context.Context, store *genericregistry.Store, name string, p *storage.Preconditions, dry bool, change func(*corev1.Pod) error) error {
 	key, err := store.KeyFunc(ctx, name)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func updatePod(ctx context.Context, store *registry.Store, name string, p *stora
 
 // bindingREST serves pods/binding: it gives a pending pod to a node, once.
 type bindingREST struct {
-	store  *registry.Store
+	store  *genericregistry.Store
 	quotas *quotas
 }
 
@@ -171,7 +171,7 @@ func setCondition(s *corev1.PodStatus, c corev1.PodCondition) {
 }
 
 // evictionREST serves pods/eviction: a delete that says why. There are no disruption budgets to ask.
-type evictionREST struct{ store *registry.Store }
+type evictionREST struct{ store *genericregistry.Store }
 
 var (
 	_ rest.NamedCreater             = evictionREST{}

@@ -124,7 +124,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	b := newBackend(s.schemes, settled.Config)
-	if s.stores, err = openStores(b); err != nil {
+	if s.stores, err = openStores(b, kinds(settled.Features)); err != nil {
 		return nil, err
 	}
 	s.tokens.lookup = s.stores

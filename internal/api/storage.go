@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -40,22 +40,6 @@ type backend struct {
 	config   storagebackend.Config
 	room     Room             // nil: the store is not ours
 	etcd     *clientv3.Client // nil: config says where etcd is
-}
-
-func newBackend(s *schemes, cfg Config) *backend {
-	c := storagebackend.NewDefaultConfig(cfg.EtcdPrefix, nil)
-	c.Transport.ServerList = cfg.EtcdServers
-	c.Transport.TrustedCAFile = cfg.EtcdCAFile
-	c.Transport.CertFile = cfg.EtcdCertFile
-	c.Transport.KeyFile = cfg.EtcdKeyFile
-	if cfg.Room != nil {
-		c.CompactionInterval = 0 // it drops history itself
-	}
-	b := &backend{schemes: s, features: cfg.Features, config: *c, room: cfg.Room}
-	if cfg.Inside != nil {
-		b.etcd = cfg.Inside.Etcd
-	}
-	return b
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
@@ -213,18 +197,25 @@ func (s etcdStorage) explain(err error) error {
 
 // kindREST is the storage of one kind as the API sees it.
 type kindREST struct {
-	*registry.Store
+	*genericregistry.Store
 	kind    *kind
 	onWrite *onwrite.Hooks
-	quotas  *quotas // nil where no quota counts the kind
+	charger charger // nil where no quota counts the kind
+}
+
+// charger charges what writes add to the quotas of a namespace.
+type charger interface {
+	// creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
+	// tells whether it has made a new object.
+	creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
 }
 
 // Create implements rest.Creater.
 func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (made runtime.Object, err error) {
-	if r.quotas == nil {
+	if r.charger == nil {
 		return r.Store.Create(ctx, obj, validate, options)
 	}
-	err = r.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		made, err = r.Store.Create(ctx, obj, validate, options)
 		return err == nil, err
 	})
@@ -234,10 +225,10 @@ func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest
 // Update implements rest.Updater. A server-side apply may create, and so may a PUT of some kinds.
 func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
-	if r.quotas == nil {
+	if r.charger == nil {
 		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 	}
-	err = r.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		obj, created, err = r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 		return created, err
 	})
@@ -252,7 +243,7 @@ func (r *kindREST) Categories() []string { return r.kind.categories }
 
 func (b *backend) open(k *kind) (*kindREST, error) {
 	strategy := newStrategy(b.schemes, k, k.rules)
-	store := &registry.Store{
+	store := &genericregistry.Store{
 		NewFunc:                   k.object,
 		NewListFunc:               k.list,
 		DefaultQualifiedResource:  k.resource(),
@@ -300,11 +291,11 @@ func (k *kind) attrs() storage.AttrFunc {
 
 // sub is a subresource of the kind, written under its own rules.
 func (r *kindREST) sub(typer runtime.ObjectTyper, rules rules) subresource {
-	return subresource{store: r.with(typer, rules), quotas: r.quotas}
+	return subresource{store: r.with(typer, rules), charger: r.charger}
 }
 
 // with returns the same storage under other rules: how subresources write.
-func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store {
+func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *genericregistry.Store {
 	s := *r.Store
 	strategy := newStrategy(typer, r.kind, rules)
 	s.CreateStrategy = strategy
@@ -315,8 +306,8 @@ func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *registry.Store 
 
 // subresource serves GET, PUT and PATCH of a subresource that has the parent's own type, such as status.
 type subresource struct {
-	store  *registry.Store
-	quotas *quotas // nil where no quota counts the kind
+	store   *genericregistry.Store
+	charger charger // nil where no quota counts the kind
 }
 
 var (
@@ -344,12 +335,12 @@ func (s subresource) Update(ctx context.Context, name string, obj rest.UpdatedOb
 }
 
 // updateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of the namespace.
-func (s subresource) updateBy(ctx context.Context, store *registry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+func (s subresource) updateBy(ctx context.Context, store *genericregistry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
-	if s.quotas == nil {
+	if s.charger == nil {
 		return store.Update(ctx, name, info, create, update, false, options)
 	}
-	err = s.quotas.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = s.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		obj, created, err = store.Update(ctx, name, info, create, update, false, options)
 		return created, err
 	})
