@@ -112,7 +112,7 @@ func (t typed[T]) rules() rules {
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	rules
+	rules      rules
 	namespaced bool
 	version    fieldpath.APIVersion
 }
@@ -137,27 +137,27 @@ func (s strategy) NamespaceScoped() bool { return s.namespaced }
 // PrepareForCreate implements rest.RESTCreateStrategy.
 func (s strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.dropFrom(ctx, obj, nil)
-	if s.prepareCreate != nil {
-		s.prepareCreate(obj)
+	if s.rules.prepareCreate != nil {
+		s.rules.prepareCreate(obj)
 	}
 }
 
 // dropFrom drops what must not be stored; whoever wrote it is warned.
 func (s strategy) dropFrom(ctx context.Context, obj, old runtime.Object) {
-	if s.drop == nil {
+	if s.rules.drop == nil {
 		return
 	}
-	for _, said := range s.drop(obj, old) {
+	for _, said := range s.rules.drop(obj, old) {
 		warning.AddWarning(ctx, "", said)
 	}
 }
 
 // Validate implements rest.RESTCreateStrategy.
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	if s.validate == nil {
+	if s.rules.validate == nil {
 		return nil
 	}
-	return s.validate(obj)
+	return s.rules.validate(obj)
 }
 
 // WarningsOnCreate implements rest.RESTCreateStrategy.
@@ -166,35 +166,35 @@ func (s strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []stri
 }
 
 func (s strategy) warnings(obj, old runtime.Object) []string {
-	if s.warn == nil {
+	if s.rules.warn == nil {
 		return nil
 	}
-	return s.warn(obj, old)
+	return s.rules.warn(obj, old)
 }
 
 // Canonicalize implements the library's strategies; the stored form is what validation saw.
 func (s strategy) Canonicalize(runtime.Object) {}
 
 // AllowCreateOnUpdate implements rest.RESTUpdateStrategy.
-func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.createOnUpdate }
+func (s strategy) AllowCreateOnUpdate(context.Context) bool { return s.rules.createOnUpdate }
 
 // AllowUnconditionalUpdate implements rest.RESTUpdateStrategy.
-func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.mustHaveRV }
+func (s strategy) AllowUnconditionalUpdate(context.Context) bool { return !s.rules.mustHaveRV }
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
 func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	s.dropFrom(ctx, obj, old)
-	if s.prepareUpdate != nil {
-		s.prepareUpdate(obj, old)
+	if s.rules.prepareUpdate != nil {
+		s.rules.prepareUpdate(obj, old)
 	}
 }
 
 // ValidateUpdate implements rest.RESTUpdateStrategy.
 func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	if s.validateUpdate == nil {
+	if s.rules.validateUpdate == nil {
 		return nil
 	}
-	return s.validateUpdate(obj, old)
+	return s.rules.validateUpdate(obj, old)
 }
 
 // WarningsOnUpdate implements rest.RESTUpdateStrategy.
@@ -204,13 +204,13 @@ func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) [
 
 // CheckGracefulDelete implements rest.RESTGracefulDeleteStrategy.
 func (s strategy) CheckGracefulDelete(_ context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
-	return s.grace != nil && s.grace(obj, options)
+	return s.rules.grace != nil && s.rules.grace(obj, options)
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy: fields a write through this strategy cannot own.
 func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	if s.reset == nil {
+	if s.rules.reset == nil {
 		return nil
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{s.version: s.reset}
+	return map[fieldpath.APIVersion]*fieldpath.Set{s.version: s.rules.reset}
 }
