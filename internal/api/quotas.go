@@ -184,10 +184,10 @@ func creationIn(ctx context.Context, namespace string) *creation {
 	return nil
 }
 
-// creating runs a write, which says whether it wrote, in its turn where there are quotas: from when admission charges what it
+// Creating runs a write, which says whether it wrote, in its turn where there are quotas: from when admission charges what it
 // takes until it is stored. What is charged without being written (or tried more than once) and what began before the
 // namespace's first quota was made are put right by counting.
-func (q *quotas) creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error {
+func (q *quotas) Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error {
 	c := &creation{namespace: namespace}
 	defer func() {
 		if c.done != nil {
@@ -204,7 +204,7 @@ func (q *quotas) creating(ctx context.Context, namespace string, write func(cont
 // growing runs an update that does not pass through admission as what it is: before it stores an object it has charge judge how the
 // object changes. Otherwise it is as creating.
 func (q *quotas) growing(ctx context.Context, namespace string, update func(charge chargeFunc) error) error {
-	return q.creating(ctx, namespace, func(ctx context.Context) (bool, error) {
+	return q.Creating(ctx, namespace, func(ctx context.Context) (bool, error) {
 		c := creationIn(ctx, namespace)
 		return false, update(func(ctx context.Context, a admission.Attributes) error { return q.admit(ctx, a, c) })
 	})

@@ -205,9 +205,9 @@ type kindREST struct {
 
 // charger charges what writes add to the quotas of a namespace.
 type charger interface {
-	// creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
+	// Creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
 	// tells whether it has made a new object.
-	creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
+	Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
 }
 
 // Create implements rest.Creater.
@@ -215,7 +215,7 @@ func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest
 	if r.charger == nil {
 		return r.Store.Create(ctx, obj, validate, options)
 	}
-	err = r.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		made, err = r.Store.Create(ctx, obj, validate, options)
 		return err == nil, err
 	})
@@ -228,7 +228,7 @@ func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObj
 	if r.charger == nil {
 		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 	}
-	err = r.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		obj, created, err = r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 		return created, err
 	})
@@ -340,7 +340,7 @@ func (s subresource) updateBy(ctx context.Context, store *genericregistry.Store,
 	if s.charger == nil {
 		return store.Update(ctx, name, info, create, update, false, options)
 	}
-	err = s.charger.creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = s.charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		obj, created, err = store.Update(ctx, name, info, create, update, false, options)
 		return created, err
 	})
