@@ -29,6 +29,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // dynamic are the plug-ins of admission whose rules are objects: webhooks and policies (EC-21). They are the library's; what is
@@ -53,7 +54,7 @@ type dynamic struct {
 }
 
 // newDynamic prepares the plug-ins. Nothing is started.
-func newDynamic(st stores, schemes *schemes, config admissionConfig, log *slog.Logger, make func(ctx context.Context) (*pluginParts, error)) (*dynamic, error) {
+func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionConfig, log *slog.Logger, make func(ctx context.Context) (*pluginParts, error)) (*dynamic, error) {
 	if err := config.webhooks(); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (d *dynamic) partsFor() (*pluginParts, error) {
 type onDemand struct {
 	*dynamic
 	name   string
-	rules  *kindREST // without an object of this kind the plug-in has nothing to say
+	rules  *registry.REST // without an object of this kind the plug-in has nothing to say
 	ops    []admission.Operation
 	exempt []string // kinds of admissionregistration.k8s.io that the plug-in is never asked about
 	make   func(parts *pluginParts, config io.Reader) (admission.Interface, error)
@@ -167,7 +168,7 @@ type onDemand struct {
 
 // hear has the plug-in made for the next request after this server has stored a rule.
 func (p *onDemand) hear() {
-	p.rules.onWrite.Add(onwrite.Calls{Created: func(runtime.Object) { p.active.Store(true) }})
+	p.rules.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { p.active.Store(true) }})
 }
 
 // has says whether there is, or was, a rule.
@@ -177,9 +178,9 @@ func (p *onDemand) has(ctx context.Context) (bool, error) {
 	}
 	p.once.Lock()
 	defer p.once.Unlock()
-	list, err := p.rules.List(p.rules.within(ctx, ""), &metainternal.ListOptions{Limit: 1})
+	list, err := p.rules.List(p.rules.Within(ctx, ""), &metainternal.ListOptions{Limit: 1})
 	if err != nil {
-		return false, fmt.Errorf("read the %s: %w", p.rules.kind.plural, err)
+		return false, fmt.Errorf("read the %s: %w", p.rules.Kind.Plural, err)
 	}
 	if meta.LenList(list) > 0 {
 		p.active.Store(true)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -25,7 +26,7 @@ func (eventSize) Handles(op admission.Operation) bool {
 
 // Validate implements admission.ValidationInterface.
 func (eventSize) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().Resource != "events" || fromInside(ctx) {
+	if a.GetResource().Resource != "events" || registry.FromInside(ctx) {
 		return nil
 	}
 	e, ok := a.GetObject().(interface{ Size() int })

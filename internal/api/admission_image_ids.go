@@ -16,6 +16,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 
 // imageNames asks nodes what they call an image: the API server has no images of its own.
 type imageNames struct {
-	stores stores
+	stores registry.Stores
 	locate connect.NodeLocator
 }
 
@@ -39,7 +40,7 @@ func (n imageNames) of(ctx context.Context, node, id string) ([]string, error) {
 	nodes := []string{node}
 	if node == "" {
 		r := n.stores["nodes"]
-		list, err := r.List(r.within(ctx, ""), &metainternal.ListOptions{})
+		list, err := r.List(r.Within(ctx, ""), &metainternal.ListOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/imagename"
 )
 
@@ -38,8 +39,8 @@ type imagePolicies struct {
 
 var _ admission.ValidationInterface = (*imagePolicies)(nil)
 
-func newImagePolicies(st stores, fixed []imagepolicy.ImagePolicy, locate connect.NodeLocator) *imagePolicies {
-	return &imagePolicies{namespace: st.namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
+func newImagePolicies(st registry.Stores, fixed []imagepolicy.ImagePolicy, locate connect.NodeLocator) *imagePolicies {
+	return &imagePolicies{namespace: st.Namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
 }
 
 // Handles implements admission.Interface.
@@ -130,7 +131,7 @@ func (p *imagePolicies) of(ctx context.Context, namespace string) ([]imagepolicy
 		return nil, err
 	case has:
 		r := p.stored.rest
-		list, err := r.List(r.within(ctx, ""), &metainternal.ListOptions{})
+		list, err := r.List(r.Within(ctx, ""), &metainternal.ListOptions{})
 		if err != nil {
 			return nil, err
 		}

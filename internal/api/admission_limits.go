@@ -56,7 +56,7 @@ func (p limitRanger) of(ctx context.Context, a admission.Attributes) (*corev1.Po
 	if has, err := p.ranges.has(ctx, a.GetNamespace()); err != nil || !has {
 		return nil, nil, err
 	}
-	list, err := p.ranges.rest.List(p.ranges.rest.within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
+	list, err := p.ranges.rest.List(p.ranges.rest.Within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the limit ranges of namespace %s: %w", a.GetNamespace(), err)
 	}

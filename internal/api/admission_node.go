@@ -14,12 +14,13 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // nodeRestriction holds the writes of a node's agent to its own Node, lease and pods. It only validates: what it looks at is what
 // would be stored.
 type nodeRestriction struct {
-	stores    stores
+	stores    registry.Stores
 	audiences []string // of tokens for this server
 }
 
@@ -92,7 +93,7 @@ func (p nodeRestriction) judgePodWrite(ctx context.Context, node string, a admis
 	case sub == "status" && op == admission.Update && pod != nil && old != nil:
 		return nodeauth.RestrictPodStatus(node, pod, old)
 	case sub == "eviction" && op == admission.Create:
-		evicted, err := p.stores.pod(ctx, a.GetNamespace(), a.GetName())
+		evicted, err := p.stores.Pod(ctx, a.GetNamespace(), a.GetName())
 		if apierrors.IsNotFound(err) {
 			return nil // the eviction says so
 		} else if err != nil {
@@ -113,7 +114,7 @@ func (p nodeRestriction) judgeToken(ctx context.Context, node string, a admissio
 	var pod *corev1.Pod
 	if ref := request.Spec.BoundObjectRef; ref != nil && ref.Kind == "Pod" && ref.Name != "" {
 		var err error
-		if pod, err = p.stores.pod(ctx, a.GetNamespace(), ref.Name); err != nil && !apierrors.IsNotFound(err) {
+		if pod, err = p.stores.Pod(ctx, a.GetNamespace(), ref.Name); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		} else if err != nil {
 			return fmt.Errorf("pod %s/%s: %w", a.GetNamespace(), ref.Name, err)

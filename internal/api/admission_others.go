@@ -2,14 +2,17 @@
 
 package api
 
-import "context"
+import (
+	"context"
+	"github.com/wherryproject/wherry/internal/api/registry"
+)
 
 // watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the plug-in hears of
 // the others by itself.
 func (p *onDemand) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.rules.follow(ctx, firstRule(func() {
+	p.rules.Follow(ctx, firstRule(func() {
 		p.active.Store(true)
 		cancel()
 	}))
@@ -20,7 +23,7 @@ func (p *onDemand) watch(ctx context.Context) {
 func (r *ruled) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.rest.follow(ctx, firstRule(func() {
+	r.rest.Follow(ctx, firstRule(func() {
 		r.add("")
 		cancel()
 	}))
@@ -29,7 +32,7 @@ func (r *ruled) watch(ctx context.Context) {
 // firstRule waits for an object of a kind.
 type firstRule func()
 
-var _ follower = firstRule(nil)
+var _ registry.Follower = firstRule(nil)
 
 // Add implements cache.ReflectorStore.
 func (r firstRule) Add(any) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,7 @@ import (
 // and its messages may tell what is in them. Who writes a policy must have the right to get every object of its paramKind, who
 // writes a binding that to get or list what its paramRef names.
 type policyParams struct {
-	stores  stores
+	stores  registry.Stores
 	dynamic *dynamic
 	may     func() authorizer.UnconditionalAuthorizer // known when the server is complete
 }
@@ -65,7 +66,7 @@ func (p policyParams) kindOf(ctx context.Context, bindings, name string) (*admis
 		plural = "mutatingadmissionpolicies"
 	}
 	r := p.stores[plural]
-	obj, err := r.Get(r.within(ctx, ""), name, &metav1.GetOptions{})
+	obj, err := r.Get(r.Within(ctx, ""), name, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &admissionv1.ParamKind{APIVersion: "*/*", Kind: "*"}, nil

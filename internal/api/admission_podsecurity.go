@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,14 +60,14 @@ func newPodSecurity(reads securityReads, config *podsecurityapi.PodSecurityConfi
 
 // securityReads is what the judge needs to see besides what is written.
 type securityReads struct {
-	stores
+	registry.Stores
 	byFlag bool // the default level is that of --default-pod-security
 }
 
 // GetNamespace implements podsecurity.NamespaceGetter. kube-system, where what belongs to the node runs, has the level of its label only
 // where the default comes from the flag: that is for those who share the server.
 func (r securityReads) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
-	ns, err := r.namespace(ctx, name)
+	ns, err := r.Namespace(ctx, name)
 	if err != nil || !r.byFlag || name != metav1.NamespaceSystem || ns.Labels[podsecuritylabels.EnforceLevelLabel] != "" {
 		return ns, err
 	}
@@ -108,8 +109,8 @@ func (p podSecurity) open(ctx context.Context, namespace string) (bool, error) {
 
 // ListPods implements podsecurity.PodLister.
 func (r securityReads) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
-	pods := r.stores["pods"]
-	list, err := pods.List(pods.within(ctx, namespace), &metainternal.ListOptions{})
+	pods := r.Stores["pods"]
+	list, err := pods.List(pods.Within(ctx, namespace), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

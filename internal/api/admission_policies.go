@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says otherwise.
@@ -48,7 +49,7 @@ type policies struct {
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
-func newPolicies(st stores, config admissionConfig, defaultLevel string, locate connect.NodeLocator,
+func newPolicies(st registry.Stores, config admissionConfig, defaultLevel string, locate connect.NodeLocator,
 	authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
 	security, err := config.podSecurity()
 	if err != nil {

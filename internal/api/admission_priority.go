@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -23,7 +24,7 @@ import (
 // priorities gives pods the priority of their class, keeps the classes that every cluster has, and sees to it that at most one
 // class is the default for all pods.
 type priorities struct {
-	classes    *kindREST
+	classes    *registry.REST
 	defaults   *ruled // whether there may be a default class
 	authorizer func() authorizer.UnconditionalAuthorizer
 }
@@ -33,7 +34,7 @@ var (
 	_ admission.ValidationInterface = (*priorities)(nil)
 )
 
-func newPriorities(st stores, authorizer func() authorizer.UnconditionalAuthorizer) *priorities {
+func newPriorities(st registry.Stores, authorizer func() authorizer.UnconditionalAuthorizer) *priorities {
 	r := st["priorityclasses"]
 	return &priorities{classes: r, authorizer: authorizer, defaults: newRuledBy(r, func(obj runtime.Object) bool {
 		class, ok := obj.(*schedulingv1.PriorityClass)
@@ -75,7 +76,7 @@ func (p *priorities) Admit(ctx context.Context, a admission.Attributes, _ admiss
 // of is the class of that name, or the default one if that is ""; nil if there is none.
 func (p *priorities) of(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 	if name != "" {
-		return get[schedulingv1.PriorityClass](ctx, p.classes, "", name)
+		return registry.Get[schedulingv1.PriorityClass](ctx, p.classes, "", name)
 	}
 	all, err := p.defaultClasses(ctx)
 	var least *schedulingv1.PriorityClass
@@ -91,7 +92,7 @@ func (p *priorities) defaultClasses(ctx context.Context) (all []schedulingv1.Pri
 	if has, err := p.defaults.has(ctx, ""); err != nil || !has {
 		return nil, err
 	}
-	list, err := p.classes.List(p.classes.within(ctx, ""), &metainternal.ListOptions{})
+	list, err := p.classes.List(p.classes.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ adm
 	if pod, ok := newPod(a); ok {
 		return mayBeCritical(ctx, a, pod, p.authorizer())
 	}
-	if a.GetResource().GroupResource() != p.classes.kind.resource() || a.GetSubresource() != "" {
+	if a.GetResource().GroupResource() != p.classes.Kind.Resource() || a.GetSubresource() != "" {
 		return nil
 	}
 	if a.GetOperation() == admission.Delete {
@@ -117,7 +118,7 @@ func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ adm
 			name = objectName(old)
 		}
 		if strings.HasPrefix(name, validation.SystemPrefix) {
-			return apierrors.NewForbidden(p.classes.kind.resource(), name, errors.New("this is a system priority class and cannot be deleted"))
+			return apierrors.NewForbidden(p.classes.Kind.Resource(), name, errors.New("this is a system priority class and cannot be deleted"))
 		}
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/quota"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16), and those that may come to take more when
@@ -33,10 +34,10 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 	if c == nil {
 		return nil
 	}
-	if a.GetSubresource() != "" && (a.GetOperation() != admission.Update || fromInside(ctx)) {
+	if a.GetSubresource() != "" && (a.GetOperation() != admission.Update || registry.FromInside(ctx)) {
 		return nil // what a node reports of its pods is the case, whether there is room for it or not: it is counted, not refused
 	}
-	if a.GetResource().GroupResource() == coordinationv1.Resource("leases") && fromInside(ctx) {
+	if a.GetResource().GroupResource() == coordinationv1.Resource("leases") && registry.FromInside(ctx) {
 		return nil // by which nodes show that they live
 	}
 	return p.quotas.admit(ctx, a, c)

@@ -11,11 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // runtimeClasses gives pods what their runtime class says: its overhead, and where it can run (KEP-688, KEP-585).
-type runtimeClasses struct{ classes *kindREST }
+type runtimeClasses struct{ classes *registry.REST }
 
 var (
 	_ admission.MutationInterface   = runtimeClasses{}
@@ -43,7 +44,7 @@ func (p runtimeClasses) with(ctx context.Context, a admission.Attributes, do fun
 	var class *nodev1.RuntimeClass
 	if name := pod.Spec.RuntimeClassName; name != nil {
 		var err error
-		class, err = get[nodev1.RuntimeClass](ctx, p.classes, "", *name)
+		class, err = registry.Get[nodev1.RuntimeClass](ctx, p.classes, "", *name)
 		switch {
 		case apierrors.IsNotFound(err):
 			return admission.NewForbidden(a, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name))

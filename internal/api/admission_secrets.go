@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // enforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names (Kubernetes docs,
@@ -24,7 +25,7 @@ type mountableSecrets struct{ accounts *ruled }
 
 var _ admission.ValidationInterface = mountableSecrets{}
 
-func newMountableSecrets(st stores) mountableSecrets {
+func newMountableSecrets(st registry.Stores) mountableSecrets {
 	return mountableSecrets{newRuledBy(st["serviceaccounts"], func(obj runtime.Object) bool {
 		account, ok := obj.(*corev1.ServiceAccount)
 		return ok && account.Annotations[enforceSecrets] == "true"
@@ -45,7 +46,7 @@ func (p mountableSecrets) Validate(ctx context.Context, a admission.Attributes, 
 	if has, err := p.accounts.has(ctx, a.GetNamespace()); err != nil || !has || pod.Spec.ServiceAccountName == "" {
 		return err
 	}
-	account, err := get[corev1.ServiceAccount](ctx, p.accounts.rest, a.GetNamespace(), pod.Spec.ServiceAccountName)
+	account, err := registry.Get[corev1.ServiceAccount](ctx, p.accounts.rest, a.GetNamespace(), pod.Spec.ServiceAccountName)
 	switch {
 	case apierrors.IsNotFound(err) && a.GetOperation() == admission.Update:
 		return nil // nothing says so any more

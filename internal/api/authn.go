@@ -66,7 +66,7 @@ func newAuthn(s *settled, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	static = append(static, bootstrapTokens{accounts.lookup.secret})
+	static = append(static, bootstrapTokens{accounts.lookup.Secret})
 	signed := []authenticator.Token{accounts}
 	for _, provider := range s.Authentication.jwt {
 		o, err := newOIDC(ctx, provider, s.Authentication)

@@ -23,6 +23,7 @@ import (
 	podsecuritylabels "k8s.io/pod-security-admission/api"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 var errNodeRules = errors.New("node authorizer does not support user rule resolution")
@@ -35,7 +36,7 @@ func missingRoles(missing []string) error {
 // granting is the storage of roles or bindings as clients write it: nobody gives a right that he or she does not have.
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
 type granting struct {
-	*kindREST
+	*registry.REST
 	policy     *policy
 	authorizer authorizer.UnconditionalAuthorizer
 	// open tells whether a namespace lets every pod in because nobody has decided otherwise.
@@ -45,7 +46,7 @@ type granting struct {
 // addRBAC serves roles and bindings.
 func (s *Server) addRBAC(all served) {
 	for _, r := range s.policy.rests {
-		all.add(rbacv1.SchemeGroupVersion, r.kind.plural, granting{r, s.policy, s.authorizers, s.policies.podSecurity.open})
+		all.add(rbacv1.SchemeGroupVersion, r.Kind.Plural, granting{r, s.policy, s.authorizers, s.policies.podSecurity.open})
 	}
 }
 
@@ -54,7 +55,7 @@ func (g granting) Create(ctx context.Context, obj runtime.Object, validate rest.
 	if err := g.check(ctx, obj, nil); err != nil {
 		return nil, err
 	}
-	return g.kindREST.Create(ctx, obj, validate, options)
+	return g.REST.Create(ctx, obj, validate, options)
 }
 
 // Update implements rest.Updater: of PUTs, patches and applies, which may create too.
@@ -66,7 +67,7 @@ func (g granting) Update(ctx context.Context, name string, info rest.UpdatedObje
 		}
 		return obj, g.check(ctx, obj, old)
 	})
-	return g.kindREST.Update(ctx, name, checked, create, update, mayCreate, options)
+	return g.REST.Update(ctx, name, checked, create, update, mayCreate, options)
 }
 
 // check refuses what would give more rights than the writer has; old is nil for a new object.
@@ -107,7 +108,7 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		g.warnOfReachEverywhere(ctx, o)
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("not an object of %s: %T", g.kind.resource(), obj))
+	return apierrors.NewBadRequest(fmt.Sprintf("not an object of %s: %T", g.Kind.Resource(), obj))
 }
 
 func sameGrant(a, b rbacv1.RoleRef, as, bs []rbacv1.Subject) bool {
@@ -115,7 +116,7 @@ func sameGrant(a, b rbacv1.RoleRef, as, bs []rbacv1.Subject) bool {
 }
 
 func (g granting) checkRules(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
-	return g.checkGrant(ctx, name, rules, authorizer.AttributesRecord{Verb: "escalate", Resource: g.kind.plural, Name: name})
+	return g.checkGrant(ctx, name, rules, authorizer.AttributesRecord{Verb: "escalate", Resource: g.Kind.Plural, Name: name})
 }
 
 func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.RoleRef) error {
@@ -210,7 +211,7 @@ func attempt(u user.Info, missing []rbacv1.PolicyRule, lost []string) error {
 }
 
 func (g granting) forbidden(name string, err error) error {
-	return apierrors.NewForbidden(g.kind.resource(), name, err)
+	return apierrors.NewForbidden(g.Kind.Resource(), name, err)
 }
 
 // reasonOf is what a refusal says without the words that every refusal has.

@@ -19,27 +19,28 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // nodeAuthorizer lets a node's agent do what concerns that node and the pods that are bound to it. Which pods those are it hears
 // from the store by watch. An agent may hear of a pod sooner: what the graph does not allow yet is looked up in the store before
 // it is refused.
 type nodeAuthorizer struct {
-	stores stores
+	stores registry.Stores
 	rules  []rbacv1.PolicyRule
 
 	mu    sync.RWMutex
 	graph *nodeauth.Graph
 }
 
-var _ follower = (*nodeAuthorizer)(nil)
+var _ registry.Follower = (*nodeAuthorizer)(nil)
 
-func newNodeAuthorizer(st stores) *nodeAuthorizer {
+func newNodeAuthorizer(st registry.Stores) *nodeAuthorizer {
 	return &nodeAuthorizer{stores: st, rules: rbac.NodeRules(), graph: nodeauth.NewGraph()}
 }
 
 // run keeps the graph until ctx is done.
-func (n *nodeAuthorizer) run(ctx context.Context) { n.stores["pods"].follow(ctx, n) }
+func (n *nodeAuthorizer) run(ctx context.Context) { n.stores["pods"].Follow(ctx, n) }
 
 func nodeOf(u user.Info) (string, bool) {
 	if u == nil {
@@ -100,14 +101,14 @@ func (n *nodeAuthorizer) has(node string, ref nodeauth.Ref) bool {
 // for pulling images.
 func (n *nodeAuthorizer) lookUp(ctx context.Context, node string, ref nodeauth.Ref) (bool, error) {
 	if ref.Kind == nodeauth.Pod {
-		pod, err := n.stores.pod(ctx, ref.Namespace, ref.Name)
+		pod, err := n.stores.Pod(ctx, ref.Namespace, ref.Name)
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		return err == nil && pod.Spec.NodeName == node, err
 	}
 	pods := n.stores["pods"]
-	list, err := pods.List(pods.within(ctx, ref.Namespace), &metainternal.ListOptions{
+	list, err := pods.List(pods.Within(ctx, ref.Namespace), &metainternal.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node)})
 	if err != nil {
 		return false, err
@@ -124,7 +125,7 @@ func (n *nodeAuthorizer) lookUp(ctx context.Context, node string, ref nodeauth.R
 		return false, nil
 	}
 	for name := range accounts {
-		account, err := n.stores.serviceAccount(ctx, ref.Namespace, name)
+		account, err := n.stores.ServiceAccount(ctx, ref.Namespace, name)
 		switch {
 		case apierrors.IsNotFound(err) || name == "":
 		case err != nil:

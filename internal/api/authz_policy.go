@@ -15,13 +15,14 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // policy is the view of the stored roles and bindings by which requests are decided. What this server writes is in it before the
 // writer has its answer, so that a right can be used as soon as it is given, and is gone as soon as it is taken; what others write
 // into the same etcd comes by watch. Both say at which version, so their order does not matter.
 type policy struct {
-	rests []*kindREST
+	rests []*registry.REST
 
 	mu     sync.RWMutex
 	rules  *rbac.Policy
@@ -30,7 +31,7 @@ type policy struct {
 }
 
 // newPolicy makes the view and has it told of writes from here on; run has it told of everything.
-func newPolicy(st stores) *policy {
+func newPolicy(st registry.Stores) *policy {
 	p := &policy{rules: rbac.NewPolicy(), loaded: make(chan struct{})}
 	for _, plural := range []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"} {
 		p.rests = append(p.rests, st[plural])
@@ -41,16 +42,16 @@ func newPolicy(st stores) *policy {
 }
 
 // hear takes in what is written through a kind's storage.
-func (p *policy) hear(r *kindREST) {
-	put := func(obj runtime.Object) { p.put(r.kind.name, obj) }
-	r.onWrite.Add(onwrite.Calls{Created: put, Updated: put, Deleted: func(obj runtime.Object) { p.drop(r.kind.name, obj) }})
+func (p *policy) hear(r *registry.REST) {
+	put := func(obj runtime.Object) { p.put(r.Kind.Name, obj) }
+	r.OnWrite.Add(onwrite.Calls{Created: put, Updated: put, Deleted: func(obj runtime.Object) { p.drop(r.Kind.Name, obj) }})
 }
 
 // run follows the store until ctx is done.
 func (p *policy) run(ctx context.Context) {
 	var kinds sync.WaitGroup
 	for _, r := range p.rests {
-		kinds.Go(func() { r.follow(ctx, &policyKind{policy: p, kind: r.kind.name}) })
+		kinds.Go(func() { r.Follow(ctx, &policyKind{policy: p, kind: r.Kind.Name}) })
 	}
 	kinds.Wait()
 }
@@ -60,7 +61,7 @@ func (p *policy) put(kind string, obj runtime.Object) {
 	if err != nil {
 		return // no API object has no metadata
 	}
-	key, version := rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, versionOf(m.GetResourceVersion())
+	key, version := rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, registry.VersionOf(m.GetResourceVersion())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch o := obj.(type) {
@@ -79,7 +80,7 @@ func (p *policy) drop(kind string, obj any) {
 	if m, err := meta.Accessor(obj); err == nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.rules.Delete(rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, versionOf(m.GetResourceVersion()))
+		p.rules.Delete(rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, registry.VersionOf(m.GetResourceVersion()))
 	}
 }
 
@@ -136,7 +137,7 @@ type policyKind struct {
 	read bool
 }
 
-var _ follower = (*policyKind)(nil)
+var _ registry.Follower = (*policyKind)(nil)
 
 // Add implements cache.ReflectorStore.
 func (k *policyKind) Add(obj any) error {
@@ -168,7 +169,7 @@ func (k *policyKind) reachedObject(obj any) error {
 func (k *policyKind) Bookmark(version string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rules.Reached(k.kind, versionOf(version))
+	k.rules.Reached(k.kind, registry.VersionOf(version))
 	return nil
 }
 
@@ -183,7 +184,7 @@ func (k *policyKind) Replace(list []any, version string) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rules.Keep(k.kind, keys, versionOf(version))
+	k.rules.Keep(k.kind, keys, registry.VersionOf(version))
 	if !k.read {
 		k.read = true
 		if k.unread--; k.unread == 0 {

@@ -2,9 +2,12 @@
 
 package api
 
-import "k8s.io/apiserver/pkg/storage/storagebackend"
+import (
+	"github.com/wherryproject/wherry/internal/api/registry"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+)
 
-func newBackend(s *schemes, cfg Config) *backend {
+func newBackend(s *registry.Schemes, cfg Config) *registry.Backend {
 	c := storagebackend.NewDefaultConfig(cfg.EtcdPrefix, nil)
 	c.Transport.ServerList = cfg.EtcdServers
 	c.Transport.TrustedCAFile = cfg.EtcdCAFile
@@ -13,9 +16,9 @@ func newBackend(s *schemes, cfg Config) *backend {
 	if cfg.Room != nil {
 		c.CompactionInterval = 0 // it drops history itself
 	}
-	b := &backend{schemes: s, features: cfg.Features, config: *c, room: cfg.Room}
+	b := &registry.Backend{Schemes: s, Features: cfg.Features, Config: *c, Room: cfg.Room}
 	if cfg.Inside != nil {
-		b.etcd = cfg.Inside.Etcd
+		b.Etcd = cfg.Inside.Etcd
 	}
 	return b
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -51,7 +52,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 
 func (s *Server) loadAddresses(ctx context.Context) error {
 	services := s.stores["services"]
-	list, err := services.List(services.within(ctx, ""), &metainternal.ListOptions{})
+	list, err := services.List(services.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
@@ -78,14 +79,14 @@ func (s *Server) ensureNamespace(ctx context.Context, name string) error {
 func (s *Server) ensure(ctx context.Context, plural, namespace string, obj runtime.Object) error {
 	meta := obj.(metav1.Object)
 	store := s.stores[plural]
-	ctx = store.within(ctx, namespace)
+	ctx = store.Within(ctx, namespace)
 	if _, err := store.Get(ctx, meta.GetName(), &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
 	s.schemes.Default(obj)
 	_, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %s %s: %w", store.kind.singular, meta.GetName(), err)
+		return fmt.Errorf("create %s %s: %w", store.Kind.Singular, meta.GetName(), err)
 	}
 	return nil
 }
@@ -133,8 +134,8 @@ func (s *Server) ensureService(ctx context.Context) error {
 // keepServicePort follows the server to another port.
 func (s *Server) keepServicePort(ctx context.Context) error {
 	store := s.stores["services"]
-	ctx = store.within(ctx, metav1.NamespaceDefault)
-	svc, err := get[corev1.Service](ctx, store, metav1.NamespaceDefault, serviceName)
+	ctx = store.Within(ctx, metav1.NamespaceDefault)
+	svc, err := registry.Get[corev1.Service](ctx, store, metav1.NamespaceDefault, serviceName)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (s *Server) keepServicePort(ctx context.Context) error {
 
 func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
 	store := s.stores["endpointslices"]
-	ctx = store.within(ctx, slice.Namespace)
+	ctx = store.Within(ctx, slice.Namespace)
 	have, err := store.Get(ctx, slice.Name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // atOnce is how many default roles are written at the same time: the store syncs them to disk together.
@@ -76,14 +77,14 @@ func again(what string, do func() error) error {
 
 // ownWrites reads and writes a kind of the cluster for the server itself. An object's first read is from one list of all.
 type ownWrites struct {
-	*kindREST
+	*registry.REST
 	mu     sync.Mutex
 	listed map[string]runtime.Object
 }
 
 func (s *Server) defaultsOf(ctx context.Context, plural string) (*ownWrites, error) {
-	w := &ownWrites{kindREST: s.stores[plural], listed: map[string]runtime.Object{}}
-	list, err := w.List(w.within(ctx, ""), &metainternal.ListOptions{})
+	w := &ownWrites{REST: s.stores[plural], listed: map[string]runtime.Object{}}
+	list, err := w.List(w.Within(ctx, ""), &metainternal.ListOptions{})
 	if err == nil {
 		err = meta.EachListItem(list, func(obj runtime.Object) error {
 			m, err := meta.Accessor(obj)
@@ -107,15 +108,15 @@ func (w *ownWrites) get(ctx context.Context, name string) (runtime.Object, error
 	if obj != nil {
 		return obj, nil
 	}
-	return w.Get(w.within(ctx, ""), name, &metav1.GetOptions{})
+	return w.Get(w.Within(ctx, ""), name, &metav1.GetOptions{})
 }
 
 func (w *ownWrites) create(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
-	return w.Create(w.within(ctx, ""), obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	return w.Create(w.Within(ctx, ""), obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 }
 
 func (w *ownWrites) update(ctx context.Context, name string, obj runtime.Object) (runtime.Object, error) {
-	out, _, err := w.Update(w.within(ctx, ""), name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc,
+	out, _, err := w.Update(w.Within(ctx, ""), name, rest.DefaultUpdatedObjectInfo(obj), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return out, err
 }
@@ -186,7 +187,7 @@ func (b ownBindings) Update(in reconciliation.RoleBinding) (reconciliation.RoleB
 
 // Delete implements reconciliation.RoleBindingModifier: of a binding that names another role, which cannot be changed.
 func (b ownBindings) Delete(_, name string, uid types.UID) error {
-	_, _, err := b.ownWrites.Delete(b.within(b.ctx, ""), name, rest.ValidateAllObjectFunc,
+	_, _, err := b.ownWrites.Delete(b.Within(b.ctx, ""), name, rest.ValidateAllObjectFunc,
 		&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
@@ -38,7 +39,7 @@ type Config struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string // default: /registry, as kube-apiserver
 
-	Room Room // of the store, if it is the server's own; nil: nobody but etcd judges whether there is some
+	Room registry.Room // of the store, if it is the server's own; nil: nobody but etcd judges whether there is some
 
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
@@ -56,7 +57,7 @@ type Config struct {
 	Door  *door.Door  // keeps connections to the port within limits; default: there are none
 	Short func() bool // tells that file descriptors run short; default: never
 
-	Inside *Inside // default: etcd and clients are reached over the network
+	Inside *registry.Inside // default: etcd and clients are reached over the network
 
 	Logger *slog.Logger
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/wherryproject/wherry/internal/api/openapi"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // groupPriority is that of the server's first group; each further one has a little less. Custom groups have 1000: where a custom
@@ -33,9 +34,9 @@ const groupPriority = 17000
 
 // newCRDs makes the server of CustomResourceDefinitions and custom resources, to which ours hands every request it has no path
 // for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one discovery.
-func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions.CustomResourceDefinitions, error) {
+func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apiextensions.CustomResourceDefinitions, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
-	s.late = &lateCustom{log: s.log, storage: b.openStorage, documents: customDocuments{
+	s.late = &lateCustom{log: s.log, storage: b.OpenStorage, documents: customDocuments{
 		handler: func() http.Handler { return s.generic.Handler.Director }, own: s.ownGroups(),
 	}}
 	own := *c
@@ -54,7 +55,7 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *backend) (*apiextensions
 	config := apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
 		ExtraConfig: apiextensions.ExtraConfig{
-			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.openStorage},
+			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.OpenStorage},
 			MasterCount:          1,
 			ServiceResolver:      serviceResolver{s.stores},
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),
@@ -98,8 +99,8 @@ func (s *Server) mergeCRDs() error {
 func (s *Server) rankGroups() {
 	manager := s.generic.AggregatedDiscoveryGroupManager
 	rank := groupPriority
-	for _, g := range groups() {
-		manager.SetGroupVersionPriority(metav1.GroupVersion(g.gv), rank, 15)
+	for _, g := range registry.Groups() {
+		manager.SetGroupVersionPriority(metav1.GroupVersion(g.GV), rank, 15)
 		rank -= 10
 	}
 	manager.SetGroupVersionPriority(metav1.GroupVersion(apiextensionsv1.SchemeGroupVersion), rank, 15)
@@ -108,8 +109,8 @@ func (s *Server) rankGroups() {
 // ownGroups are the groups that no custom resource decides the discovery of.
 func (s *Server) ownGroups() map[string]bool {
 	own := map[string]bool{apiextensionsv1.GroupName: true}
-	for _, g := range groups() {
-		own[g.gv.Group] = true
+	for _, g := range registry.Groups() {
+		own[g.GV.Group] = true
 	}
 	return own
 }
@@ -128,7 +129,7 @@ func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefiniti
 // extensionStorage says where and how definitions and custom resources are stored: below the same prefix as everything else,
 // where kube-apiserver keeps them. A connection to etcd is opened when a resource is first asked for.
 type extensionStorage struct {
-	b     *backend
+	b     *registry.Backend
 	codec runtime.Codec
 	as    runtime.GroupVersioner // nil: the library decides, by the definition
 	open  generic.StorageDecorator
@@ -138,8 +139,8 @@ var _ generic.RESTOptionsGetter = extensionStorage{}
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (e extensionStorage) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	c := e.b.config
-	c.Codec = limitedCodec{e.codec, resource}
+	c := e.b.Config
+	c.Codec = registry.Limited(e.codec, resource)
 	c.EncodeVersioner = e.as
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(resource),

@@ -21,14 +21,15 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
 // debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which pod.
 type debugger struct {
-	pods, records, events *kindREST
+	pods, records, events *registry.REST
 	node                  func(ctx context.Context, name string) (*corev1.Node, error)
-	schemes               *schemes
+	schemes               *registry.Schemes
 	authorizer            authorizer.UnconditionalAuthorizer
 	admission             admission.Interface
 	gates                 *features.Gates
@@ -46,7 +47,7 @@ const writePatience = 10 * time.Second
 func (s *Server) newDebugger() *debugger {
 	return &debugger{
 		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
-		node:    s.stores.node,
+		node:    s.stores.Node,
 		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission), gates: s.cfg.Features,
 		quotas: s.quotas, log: s.log,
 	}

@@ -74,11 +74,11 @@ func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Ti
 
 // late writes the records that a former server was killed before it could write.
 func (d *debugger) late(ctx context.Context, started time.Time) error {
-	pods, err := d.pods.List(d.pods.within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
+	pods, err := d.pods.List(d.pods.Within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
-	kept, err := d.records.List(d.records.within(ctx, ""), &metainternal.ListOptions{})
+	kept, err := d.records.List(d.records.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return err
 	}

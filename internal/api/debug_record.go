@@ -31,7 +31,7 @@ func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.De
 	spec.Command, spec.Args = cutWords(spec.Command, maxKept), cutWords(spec.Args, maxKept)
 	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace}, Spec: spec}
 	run.Status.StartedAt = started
-	obj, err := d.records.Create(d.records.within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := d.records.Create(d.records.Within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("record of a debug run in pod %s: %w", pod.Name, err)
 	}
@@ -61,7 +61,7 @@ const tellTries = 5
 // tell makes an event of the pod, or counts one up that says the same: who debugs all day does not flood them.
 func (d *debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
 	event := debugEvent(pod, path, reason, message, metav1.Now())
-	ctx = d.events.within(ctx, pod.Namespace)
+	ctx = d.events.Within(ctx, pod.Namespace)
 	for range tellTries {
 		_, err = d.events.Create(ctx, event.DeepCopy(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 		if !apierrors.IsAlreadyExists(err) {
@@ -181,7 +181,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 
 // finish completes the record of an image exec.
 func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.End, now time.Time) error {
-	ctx = d.records.within(ctx, run.Namespace)
+	ctx = d.records.Within(ctx, run.Namespace)
 	key, err := d.records.KeyFunc(ctx, run.Name)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -60,9 +61,9 @@ func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
 
 // podDebugRules are those of exec++: what of the pod may change is the debug container called name, the word about its runs and
 // the condition that says so.
-func podDebugRules(name string) rules {
-	return typed[*corev1.Pod]{
-		prepareUpdate: func(pod, old *corev1.Pod) {
+func podDebugRules(name string) registry.Rules {
+	return registry.Typed[*corev1.Pod]{
+		PrepareUpdate: func(pod, old *corev1.Pod) {
 			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, taintOf(pod)
 			old.DeepCopyInto(pod)
 			pod.Spec.EphemeralContainers = asked
@@ -76,10 +77,10 @@ func podDebugRules(name string) rules {
 				pod.Generation++
 			}
 		},
-		validateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
+		ValidateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
 			return append(podspec.ValidateDebugContainerUpdate(pod, old, name), podspec.Unsupported(pod)...)
 		},
-	}.rules()
+	}.Rules()
 }
 
 // addition is the change of a pod that makes a debug container; the store calls it again when another write came in between.
@@ -171,7 +172,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), d.objects())
 		}
 	}
-	store, namespace := d.pods.with(d.schemes, podDebugRules(session.Name)), request.NamespaceValue(ctx)
+	store, namespace := d.pods.With(d.schemes, podDebugRules(session.Name)), request.NamespaceValue(ctx)
 	var obj runtime.Object
 	err := d.quotas.growing(ctx, namespace, func(charge chargeFunc) (err error) {
 		fits := func(ctx context.Context, now, old runtime.Object) error {
@@ -180,7 +181,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 			}
 			return charge(ctx, d.attributes(ctx, now, old))
 		}
-		obj, _, err = store.Update(d.pods.within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false, &metav1.UpdateOptions{})
+		obj, _, err = store.Update(d.pods.Within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false, &metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
@@ -209,7 +210,7 @@ func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run
 func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
-	err := updatePod(d.pods.within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+	err := updatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 		stored = p
 		runs := podspec.DebugRunsOf(p)
 		if runs == nil {

@@ -80,7 +80,7 @@ func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	}
 	write := func(ctx context.Context) error {
 		uid := pod.UID
-		return updatePod(d.pods.within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+		return updatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 			t.put(&p.Status, p.Generation, now)
 			return nil
 		})

@@ -39,7 +39,7 @@ func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev
 	if done || err != nil {
 		return pod, err
 	}
-	w, err := d.pods.Watch(d.pods.within(ctx, pod.Namespace), &metainternal.ListOptions{
+	w, err := d.pods.Watch(d.pods.Within(ctx, pod.Namespace), &metainternal.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name), ResourceVersion: pod.ResourceVersion,
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
 	var end connect.End
-	obj, err := d.pods.Get(d.pods.within(ctx, pod.Namespace), pod.Name, &metav1.GetOptions{})
+	obj, err := d.pods.Get(d.pods.Within(ctx, pod.Namespace), pod.Name, &metav1.GetOptions{})
 	if now, ok := obj.(*corev1.Pod); err == nil && ok && now.UID == pod.UID {
 		_, err = d.follow(ctx, now, func(p *corev1.Pod) (done, heard bool, _ error) {
 			end, done = endOfRun(p, name, run)

@@ -2,9 +2,8 @@
 
 // Package api is Wherry's API server: the Kubernetes API of one machine, on k8s.io/apiserver.
 //
-// A Server is made by New from a Config and served by Run. What it serves is one table of kinds (kinds.go): a kind has its Go
-// types, its rules (a pure strategy: what is set, what is rejected) and its storage, a genericregistry.Store. The types of
-// k8s.io/api are the wire form, the hub and the stored form, so the only conversion is the one between the two Event APIs.
+// A Server is made by New from a Config and served by Run. What it serves is one table of kinds (kinds.go), in the words of package
+// registry, which stores them.
 // Around the storage are authentication (certificates, tokens), authorisation (system:masters, the node authorizer by package
 // nodeauth, roles by package rbac), admission (namespace, service account, tolerations, priority and runtime classes; LimitRanges
 // by package limitrange, ResourceQuotas by package quota, whose status quotas.go keeps; Pod Security by Kubernetes' own judge,

@@ -43,6 +43,6 @@ func (s *Server) sparing(next http.Handler, lasts request.LongRunningRequestChec
 		}
 		err := apierrors.NewTooManyRequests("the server has hardly any file descriptors left: end some sessions, "+
 			"or start it with a higher limit of open files (ulimit -n, LimitNOFILE)", 10)
-		responsewriters.ErrorNegotiated(err, s.schemes.codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+		responsewriters.ErrorNegotiated(err, s.schemes.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
 	})
 }

@@ -74,7 +74,7 @@ func (f *flowControl) ensure(ctx context.Context, plural string, want runtime.Ob
 	m := want.(metav1.Object)
 	m.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: fmt.Sprint(true)})
 	store := f.server.stores[plural]
-	ctx = store.within(ctx, "")
+	ctx = store.Within(ctx, "")
 	have, err := store.Get(ctx, m.GetName(), &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return f.server.ensure(ctx, plural, "", want)
@@ -90,7 +90,7 @@ func (f *flowControl) ensure(ctx context.Context, plural string, want runtime.Ob
 	}
 	_, _, err = store.Update(ctx, m.GetName(), rest.DefaultUpdatedObjectInfo(next), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
-		return fmt.Errorf("update %s %s: %w", store.kind.singular, m.GetName(), err)
+		return fmt.Errorf("update %s %s: %w", store.Kind.Singular, m.GetName(), err)
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ import (
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // FuzzPatch: whatever patch of whatever kind a client sends, the library's handler and our rules apply it or refuse it, and never panic;
@@ -45,7 +47,7 @@ func FuzzPatch(f *testing.F) {
 	all := patchables(f)
 	at := func(plural string) (n uint8) {
 		for i := range all {
-			if all[i].kind.plural == plural {
+			if all[i].kind.Plural == plural {
 				return uint8(i)
 			}
 		}
@@ -70,11 +72,11 @@ func FuzzPatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, way, kind uint8, status bool, body []byte) {
 		p := all[int(kind)%len(all)]
-		rules := p.kind.rules
-		if status && p.kind.status != nil {
-			rules = *p.kind.status
+		rules := p.kind.Rules
+		if status && p.kind.Status != nil {
+			rules = *p.kind.Status
 		}
-		p.t, p.strategy = t, newStrategy(p.schemes, p.kind, rules)
+		p.t, p.strategy = t, registry.NewStrategy(p.schemes, p.kind, rules)
 		p.patch(how[int(way)%len(how)], body)
 	})
 }
@@ -82,10 +84,10 @@ func FuzzPatch(f *testing.F) {
 // patchable is an object of a kind that takes patches. It is its own storage: nothing that is sent changes it.
 type patchable struct {
 	t        *testing.T
-	schemes  *schemes
-	kind     *kind
+	schemes  *registry.Schemes
+	kind     *registry.Kind
 	object   runtime.Object
-	strategy strategy
+	strategy registry.Strategy
 	scope    handlers.RequestScope
 }
 
@@ -93,11 +95,11 @@ var _ rest.Patcher = patchable{}
 
 // patchables has one of each kind.
 func patchables(f *testing.F) (all []patchable) {
-	s, err := newSchemes()
+	s, err := registry.NewSchemes()
 	if err != nil {
 		f.Fatal(err)
 	}
-	config := genericapiserver.DefaultOpenAPIV3Config(definitions, apiopenapi.NewDefinitionNamer(s.external))
+	config := genericapiserver.DefaultOpenAPIV3Config(definitions, apiopenapi.NewDefinitionNamer(s.External))
 	var names []string
 	for name := range definitions(func(string) (r spec.Ref) { return r }) {
 		names = append(names, name)
@@ -111,15 +113,15 @@ func patchables(f *testing.F) (all []patchable) {
 		f.Fatal(err)
 	}
 	for _, k := range kinds(nil) {
-		p := patchable{schemes: s, kind: k, object: k.object()}
-		if k.plural == "pods" {
-			if p.object, _, err = s.codecs.UniversalDeserializer().Decode([]byte(richPod), nil, p.object); err != nil {
+		p := patchable{schemes: s, kind: k, object: k.Object()}
+		if k.Plural == "pods" {
+			if p.object, _, err = s.Codecs.UniversalDeserializer().Decode([]byte(richPod), nil, p.object); err != nil {
 				f.Fatal(err)
 			}
 		}
 		o := p.object.(metav1.Object)
 		o.SetName("p")
-		if o.SetUID("u"); k.namespaced {
+		if o.SetUID("u"); k.Namespaced {
 			o.SetNamespace("n")
 		}
 		o.SetResourceVersion("1")
@@ -132,21 +134,21 @@ func patchables(f *testing.F) (all []patchable) {
 
 // scopeOf is what the library's installer makes for a resource.
 func (p patchable) scopeOf(f *testing.F, converter managedfields.TypeConverter) handlers.RequestScope {
-	s, gvk := p.schemes, p.kind.gv.WithKind(p.kind.name)
+	s, gvk := p.schemes, p.kind.GV.WithKind(p.kind.Name)
 	hub := schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal}
 	var reset map[fieldpath.APIVersion]fieldpath.Filter
-	if p.kind.rules.reset != nil {
-		reset = fieldpath.NewExcludeFilterSetMap(newStrategy(s, p.kind, p.kind.rules).GetResetFields())
+	if p.kind.Rules.Reset != nil {
+		reset = fieldpath.NewExcludeFilterSetMap(registry.NewStrategy(s, p.kind, p.kind.Rules).GetResetFields())
 	}
 	manager, err := managedfields.NewDefaultFieldManager(converter, s, s, s, gvk, hub, "", reset)
 	if err != nil {
-		f.Fatalf("%s: %v", p.kind.plural, err)
+		f.Fatalf("%s: %v", p.kind.Plural, err)
 	}
 	return handlers.RequestScope{
-		Namer:      handlers.ContextBasedNaming{Namer: meta.NewAccessor(), ClusterScoped: !p.kind.namespaced},
-		Serializer: s.codecs, ParameterCodec: s.params, Creater: s, Convertor: s, Defaulter: s, Typer: s, UnsafeConvertor: s,
+		Namer:      handlers.ContextBasedNaming{Namer: meta.NewAccessor(), ClusterScoped: !p.kind.Namespaced},
+		Serializer: s.Codecs, ParameterCodec: s.Params, Creater: s, Convertor: s, Defaulter: s, Typer: s, UnsafeConvertor: s,
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), EquivalentResourceMapper: runtime.NewEquivalentResourceRegistry(),
-		TableConvertor: tableConvertor(p.kind), FieldManager: manager, Resource: p.kind.gv.WithResource(p.kind.plural), Kind: gvk,
+		TableConvertor: registry.TableConvertor(p.kind), FieldManager: manager, Resource: p.kind.GV.WithResource(p.kind.Plural), Kind: gvk,
 		MetaGroupVersion: metav1.SchemeGroupVersion, HubGroupVersion: hub, MaxRequestBodyBytes: 3 << 20,
 	}
 }
@@ -157,8 +159,8 @@ func (p patchable) patch(how types.PatchType, body []byte) {
 	if how == types.ApplyYAMLPatchType {
 		query.Set("fieldManager", "fuzz")
 	}
-	info := &request.RequestInfo{IsResourceRequest: true, Verb: "patch", APIGroup: p.kind.gv.Group, APIVersion: p.kind.gv.Version, Resource: p.kind.plural, Name: "p"}
-	if p.kind.namespaced {
+	info := &request.RequestInfo{IsResourceRequest: true, Verb: "patch", APIGroup: p.kind.GV.Group, APIVersion: p.kind.GV.Version, Resource: p.kind.Plural, Name: "p"}
+	if p.kind.Namespaced {
 		info.Namespace = "n"
 	}
 	ctx := request.WithUser(request.WithNamespace(request.WithRequestInfo(audit.WithAuditContext(context.Background()), info), info.Namespace), &user.DefaultInfo{Name: "fuzz"})
@@ -168,14 +170,14 @@ func (p patchable) patch(how types.PatchType, body []byte) {
 	}
 	req.Header.Set("Content-Type", string(how))
 	answer := httptest.NewRecorder()
-	withWholePatches(handlers.PatchResource(p, &p.scope, nil, []string{string(how)}), p.schemes.codecs, p.scope.MaxRequestBodyBytes).ServeHTTP(answer, req)
+	withWholePatches(handlers.PatchResource(p, &p.scope, nil, []string{string(how)}), p.schemes.Codecs, p.scope.MaxRequestBodyBytes).ServeHTTP(answer, req)
 	if text := answer.Body.String(); strings.Contains(text, "panic") || answer.Code == http.StatusOK && !strings.Contains(text, `"name":"p"`) {
-		p.t.Errorf("%s of %s: %d %s", how, p.kind.plural, answer.Code, text)
+		p.t.Errorf("%s of %s: %d %s", how, p.kind.Plural, answer.Code, text)
 	}
 }
 
 // New implements rest.Updater.
-func (p patchable) New() runtime.Object { return p.kind.object() }
+func (p patchable) New() runtime.Object { return p.kind.Object() }
 
 // Get implements rest.Getter.
 func (p patchable) Get(context.Context, string, *metav1.GetOptions) (runtime.Object, error) {
@@ -196,7 +198,7 @@ func (p patchable) Update(ctx context.Context, _ string, info rest.UpdatedObject
 		o.SetResourceVersion("1")
 	case "1":
 	default:
-		return nil, false, apierrors.NewConflict(p.kind.resource(), "p", errors.New("another version"))
+		return nil, false, apierrors.NewConflict(p.kind.Resource(), "p", errors.New("another version"))
 	}
 	if err := rest.BeforeUpdate(p.strategy, ctx, obj, old); err != nil {
 		return nil, false, err
@@ -207,14 +209,14 @@ func (p patchable) Update(ctx context.Context, _ string, info rest.UpdatedObject
 		}
 	}
 	if o.GetName() != "p" || o.GetUID() != "u" {
-		p.t.Errorf("%s: it is now %s with UID %s", p.kind.plural, o.GetName(), o.GetUID())
+		p.t.Errorf("%s: it is now %s with UID %s", p.kind.Plural, o.GetName(), o.GetUID())
 	}
-	text, err := runtime.Encode(p.schemes.storageCodec(p.kind), obj)
+	text, err := runtime.Encode(p.schemes.StorageCodec(p.kind), obj)
 	if err != nil {
 		return nil, false, err // too large, or what protobuf cannot hold
 	}
-	if _, err := runtime.Decode(p.schemes.storageCodec(p.kind), text); err != nil {
-		p.t.Errorf("%s: what was stored cannot be read: %v", p.kind.plural, err)
+	if _, err := runtime.Decode(p.schemes.StorageCodec(p.kind), text); err != nil {
+		p.t.Errorf("%s: what was stored cannot be read: %v", p.kind.Plural, err)
 	}
 	return obj, false, nil
 }

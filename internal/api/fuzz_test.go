@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/table"
 )
 
@@ -55,21 +56,21 @@ status: {phase: Running, podIP: 10.0.0.1, conditions: [{type: Ready, status: "Tr
 // FuzzBody: whatever the body of a create or an update is, in JSON, YAML or protobuf, of any kind, it is decoded, defaulted,
 // prepared, judged, stored and printed, or refused; nothing panics.
 func FuzzBody(f *testing.F) {
-	s, err := newSchemes()
+	s, err := registry.NewSchemes()
 	if err != nil {
 		f.Fatal(err)
 	}
 	all := kinds(nil)
-	media := s.codecs.SupportedMediaTypes()
+	media := s.Codecs.SupportedMediaTypes()
 	dice := rand.New(rand.NewPCG(1, 2)) // the same at every run
 	damages, oddities := 8, 400
 	if flag.Lookup("test.fuzz").Value.String() != "" { // the fuzzer makes its own
 		damages, oddities = 0, 0
 	}
 	for i, k := range all {
-		obj := k.object()
+		obj := k.Object()
 		obj.(metav1.Object).SetName("n")
-		obj.GetObjectKind().SetGroupVersionKind(k.gv.WithKind(k.name))
+		obj.GetObjectKind().SetGroupVersionKind(k.GV.WithKind(k.Name))
 		for j, m := range media {
 			var text bytes.Buffer
 			if m.Serializer.Encode(obj, &text) != nil { // some kinds have no protobuf
@@ -80,7 +81,7 @@ func FuzzBody(f *testing.F) {
 				f.Add(uint8(i), uint8(j), damaged(dice, text.Bytes()))
 			}
 		}
-		if k.plural == "pods" {
+		if k.Plural == "pods" {
 			pod := createdPod(f, s, k)
 			f.Add(uint8(i), uint8(1), []byte(richPod))
 			f.Add(uint8(i), uint8(1), []byte(pod))
@@ -94,12 +95,12 @@ func FuzzBody(f *testing.F) {
 	f.Add(uint8(0), uint8(2), []byte("k8s\x00\x0a\x07\x0a\x02v1\x12\x01X\x12\x00"))
 	f.Fuzz(func(t *testing.T, kindNumber, mediaNumber uint8, body []byte) {
 		k, m := all[int(kindNumber)%len(all)], media[int(mediaNumber)%len(media)]
-		gvk := k.gv.WithKind(k.name)
+		gvk := k.GV.WithKind(k.Name)
 		for _, serializer := range []runtime.Decoder{m.Serializer, m.StrictSerializer} {
 			if serializer == nil {
 				continue
 			}
-			obj, _, err := s.codecs.DecoderToVersion(serializer, k.gv).Decode(body, &gvk, k.object())
+			obj, _, err := s.Codecs.DecoderToVersion(serializer, k.GV).Decode(body, &gvk, k.Object())
 			if obj == nil || err != nil && !runtime.IsStrictDecodingError(err) {
 				continue
 			}
@@ -109,14 +110,14 @@ func FuzzBody(f *testing.F) {
 }
 
 // createdPod is richPod as it may be created: with nothing wrong, or all that is made of it would end at the first check.
-func createdPod(f *testing.F, s *schemes, k *kind) string {
+func createdPod(f *testing.F, s *registry.Schemes, k *registry.Kind) string {
 	text := regexp.MustCompile(`(?m)^  ephemeralContainers: .*\n`).ReplaceAllString(richPod, "")
-	pod, _, err := s.codecs.UniversalDeserializer().Decode([]byte(text), nil, k.object())
+	pod, _, err := s.Codecs.UniversalDeserializer().Decode([]byte(text), nil, k.Object())
 	if err != nil {
 		f.Fatal(err)
 	}
 	s.Default(pod)
-	st := newStrategy(s, k, k.rules)
+	st := registry.NewStrategy(s, k, k.Rules)
 	st.PrepareForCreate(context.Background(), pod)
 	if faults := st.Validate(context.Background(), pod); len(faults) > 0 {
 		f.Fatal(faults.ToAggregate())
@@ -162,20 +163,20 @@ func odd(dice *rand.Rand, text string) []byte {
 }
 
 // live does with an object of a kind what its storage does.
-func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
+func live(t *testing.T, s *registry.Schemes, k *registry.Kind, obj runtime.Object) {
 	if _, ok := obj.(metav1.Object); !ok {
 		return // another kind's: the handlers refuse it by its kind
 	}
-	if got := objectKind(s, obj); got != k.name {
+	if got := objectKind(s, obj); got != k.Name {
 		return
 	}
 	ctx := context.Background()
-	lists := []rules{k.rules}
-	if k.status != nil {
-		lists = append(lists, *k.status)
+	lists := []registry.Rules{k.Rules}
+	if k.Status != nil {
+		lists = append(lists, *k.Status)
 	}
 	for _, r := range lists {
-		st := newStrategy(s, k, r)
+		st := registry.NewStrategy(s, k, r)
 		made := obj.DeepCopyObject()
 		st.PrepareForCreate(ctx, made)
 		faults := st.Validate(ctx, made)
@@ -188,26 +189,26 @@ func live(t *testing.T, s *schemes, k *kind, obj runtime.Object) {
 		if len(faults) > 0 {
 			continue
 		}
-		if _, _, err := k.attrs()(made); err != nil {
-			t.Errorf("%s: %v", k.name, err)
+		if _, _, err := k.Attrs()(made); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
 		}
-		printer, _ := table.For(k.name)
+		printer, _ := table.For(k.Name)
 		if _, err := printer.Row(made, time.Unix(0, 0)); err != nil {
-			t.Errorf("%s: %v", k.name, err)
+			t.Errorf("%s: %v", k.Name, err)
 		}
-		text, err := runtime.Encode(s.storageCodec(k), made)
+		text, err := runtime.Encode(s.StorageCodec(k), made)
 		if err != nil {
 			continue // too large, or what protobuf cannot hold
 		}
-		if _, err := runtime.Decode(s.storageCodec(k), text); err != nil {
-			t.Errorf("%s: what was stored cannot be read: %v", k.name, err)
+		if _, err := runtime.Decode(s.StorageCodec(k), text); err != nil {
+			t.Errorf("%s: what was stored cannot be read: %v", k.Name, err)
 		}
 	}
 }
 
 // objectKind is the name of an object's kind, by its Go type.
-func objectKind(s *schemes, obj runtime.Object) string {
-	kinds, _, err := s.external.ObjectKinds(obj)
+func objectKind(s *registry.Schemes, obj runtime.Object) string {
+	kinds, _, err := s.External.ObjectKinds(obj)
 	if err != nil || len(kinds) == 0 {
 		return ""
 	}
@@ -215,8 +216,8 @@ func objectKind(s *schemes, obj runtime.Object) string {
 }
 
 // emptyOf is an object that has nothing but its defaults.
-func emptyOf(s *schemes, k *kind) runtime.Object {
-	obj := k.object()
+func emptyOf(s *registry.Schemes, k *registry.Kind) runtime.Object {
+	obj := k.Object()
 	s.Default(obj)
 	return obj
 }

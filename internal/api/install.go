@@ -18,6 +18,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -39,9 +40,9 @@ func (s *Server) install() error {
 	s.stores["namespaces"].ShouldDeleteDuringUpdate = emptiedNamespace // of its subresources too
 	all := served{}
 	for name, r := range s.stores {
-		all.add(r.kind.gv, name, r)
-		if r.kind.status != nil {
-			all.add(r.kind.gv, name+"/status", r.sub(s.schemes, *r.kind.status))
+		all.add(r.Kind.GV, name, r)
+		if r.Kind.Status != nil {
+			all.add(r.Kind.GV, name+"/status", r.Sub(s.schemes, *r.Kind.Status))
 		}
 	}
 	s.addCore(all)
@@ -57,15 +58,15 @@ func (s *Server) install() error {
 		return err
 	}
 	events := s.stores["events"]
-	all.add(eventsv1.SchemeGroupVersion, "events", eventsView{&kindREST{Store: events.with(s.schemes, newEventRules()), kind: events.kind}})
+	all.add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(s.schemes, newEventRules()), Kind: events.Kind}})
 
 	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, all)); err != nil {
 		return err
 	}
 	var infos []*genericapiserver.APIGroupInfo
-	for _, g := range groups() {
-		if g.gv != corev1.SchemeGroupVersion && all[g.gv] != nil {
-			infos = append(infos, s.group(g.gv, all))
+	for _, g := range registry.Groups() {
+		if g.GV != corev1.SchemeGroupVersion && all[g.GV] != nil {
+			infos = append(infos, s.group(g.GV, all))
 		}
 	}
 	return s.generic.InstallAPIGroups(infos...)
@@ -74,11 +75,11 @@ func (s *Server) install() error {
 // addCore serves what the core group has besides plain kinds.
 func (s *Server) addCore(all served) {
 	st, core := s.stores, corev1.SchemeGroupVersion
-	s.addresses.attach(st["services"].onWrite)
+	s.addresses.attach(st["services"].OnWrite)
 	all.add(core, "namespaces", newNamespaceREST(st["namespaces"]))
-	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].with(s.schemes, namespaceFinalizeRules())})
+	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(s.schemes, namespaceFinalizeRules())})
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		all.add(core, "pods/ephemeralcontainers", ephemeralREST{st["pods"].sub(s.schemes, podEphemeralRules()), s.debugger})
+		all.add(core, "pods/ephemeralcontainers", ephemeralREST{st["pods"].Sub(s.schemes, podEphemeralRules()), s.debugger})
 	}
 	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
 	all.add(core, "endpoints", endpointsREST{st["endpoints"]})
@@ -92,25 +93,25 @@ func (s *Server) addCore(all served) {
 func (s *Server) addDebugRuns(all served) {
 	runs := s.stores[debugrun.Resource]
 	all.add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
-	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.sub(s.schemes, *runs.kind.status)})
+	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.Sub(s.schemes, *runs.Kind.Status)})
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
 	pods := func(ctx context.Context, name string) (*corev1.Pod, error) {
-		return s.stores.pod(ctx, request.NamespaceValue(ctx), name)
+		return s.stores.Pod(ctx, request.NamespaceValue(ctx), name)
 	}
 	services := func(ctx context.Context, name string) (*corev1.Service, error) {
-		return get[corev1.Service](ctx, s.stores["services"], request.NamespaceValue(ctx), name)
+		return registry.Get[corev1.Service](ctx, s.stores["services"], request.NamespaceValue(ctx), name)
 	}
 	nodes, plain := s.kubelets.Locate, s.proxies
 	core["pods/log"] = connect.NewLog(pods, nodes)
-	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.stores.namespace, nodes, s.nodeNames)
+	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.stores.Namespace, nodes, s.nodeNames)
 	core["pods/exec"] = connect.NewExec(pods, nodes, s.debugger)
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
 	core["pods/proxy"] = connect.NewPodProxy(pods, plain)
 	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.kubelets.Published, plain)
-	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.slices, plain)
+	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.Slices, plain)
 }
 
 // nodeNames lists the names of all nodes.
@@ -131,10 +132,10 @@ func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
 }
 
 func (s *Server) group(gv schema.GroupVersion, all served) *genericapiserver.APIGroupInfo {
-	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.params, s.schemes.codecs)
+	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.Params, s.schemes.Codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
-	if isOwn(gv) {
+	if registry.IsOwn(gv) {
 		info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
 	}
 	return &info
@@ -151,7 +152,7 @@ func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
 }
 
 // eventsView shows the core events under events.k8s.io; the connection belongs to the core kind.
-type eventsView struct{ *kindREST }
+type eventsView struct{ *registry.REST }
 
 // Destroy implements rest.Storage.
 func (eventsView) Destroy() {}

@@ -13,32 +13,33 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 const requestsPlural = "certificatesigningrequests"
 
-func certificateKinds() []*kind {
-	return []*kind{
-		{gv: certificatesv1.SchemeGroupVersion, name: "CertificateSigningRequest", plural: requestsPlural, singular: "certificatesigningrequest",
-			short: []string{"csr"}, object: of[certificatesv1.CertificateSigningRequest], list: of[certificatesv1.CertificateSigningRequestList],
-			rules: certificateRules(), status: status(certificateStatusRules()), fields: certificateFields},
+func certificateKinds() []*registry.Kind {
+	return []*registry.Kind{
+		{GV: certificatesv1.SchemeGroupVersion, Name: "CertificateSigningRequest", Plural: requestsPlural, Singular: "certificatesigningrequest",
+			Short: []string{"csr"}, Object: of[certificatesv1.CertificateSigningRequest], List: of[certificatesv1.CertificateSigningRequestList],
+			Rules: certificateRules(), Status: status(certificateStatusRules()), Fields: certificateFields},
 	}
 }
 
 // addCertificates serves what requests for certificates have besides a plain kind.
 func (s *Server) addCertificates(all served) {
 	requests := s.stores[requestsPlural]
-	requests.CreateStrategy = asRequestor{newStrategy(s.schemes, requests.kind, requests.kind.rules)}
-	all.add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", requests.sub(s.schemes, certificateApprovalRules()))
+	requests.CreateStrategy = asRequestor{registry.NewStrategy(s.schemes, requests.Kind, requests.Kind.Rules)}
+	all.add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", requests.Sub(s.schemes, certificateApprovalRules()))
 }
 
 // asRequestor writes into a new request who has made it: what the signer goes by, and nobody may say of himself.
-type asRequestor struct{ strategy }
+type asRequestor struct{ registry.Strategy }
 
 // PrepareForCreate implements rest.RESTCreateStrategy.
 func (a asRequestor) PrepareForCreate(ctx context.Context, obj runtime.Object) {
-	a.strategy.PrepareForCreate(ctx, obj)
+	a.Strategy.PrepareForCreate(ctx, obj)
 	who, ok := request.UserFrom(ctx)
 	if !ok {
 		return
@@ -54,44 +55,44 @@ func (a asRequestor) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 }
 
-func certificateRules() rules {
-	return typed[*certificatesv1.CertificateSigningRequest]{
-		prepareCreate: func(r *certificatesv1.CertificateSigningRequest) {
+func certificateRules() registry.Rules {
+	return registry.Typed[*certificatesv1.CertificateSigningRequest]{
+		PrepareCreate: func(r *certificatesv1.CertificateSigningRequest) {
 			r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 			r.Status = certificatesv1.CertificateSigningRequestStatus{}
 		},
-		validate:       validation.ValidateCertificateSigningRequest,
-		prepareUpdate:  func(r, old *certificatesv1.CertificateSigningRequest) { r.Spec, r.Status = old.Spec, old.Status },
-		validateUpdate: validation.ValidateCertificateSigningRequestUpdate,
-		mustHaveRV:     true,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status")),
-	}.rules()
+		Validate:       validation.ValidateCertificateSigningRequest,
+		PrepareUpdate:  func(r, old *certificatesv1.CertificateSigningRequest) { r.Spec, r.Status = old.Spec, old.Status },
+		ValidateUpdate: validation.ValidateCertificateSigningRequestUpdate,
+		MustHaveRV:     true,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
 // certificateStatusRules are the signer's.
-func certificateStatusRules() rules {
-	return typed[*certificatesv1.CertificateSigningRequest]{
-		prepareUpdate: func(r, old *certificatesv1.CertificateSigningRequest) {
+func certificateStatusRules() registry.Rules {
+	return registry.Typed[*certificatesv1.CertificateSigningRequest]{
+		PrepareUpdate: func(r, old *certificatesv1.CertificateSigningRequest) {
 			r.Spec = old.Spec
 			stamp(r, old)
 		},
-		validateUpdate: validation.ValidateCertificateSigningRequestStatusUpdate,
-		mustHaveRV:     true,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+		ValidateUpdate: validation.ValidateCertificateSigningRequestStatusUpdate,
+		MustHaveRV:     true,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
 // certificateApprovalRules are those of who approves or denies.
-func certificateApprovalRules() rules {
-	return typed[*certificatesv1.CertificateSigningRequest]{
-		prepareUpdate: func(r, old *certificatesv1.CertificateSigningRequest) {
+func certificateApprovalRules() registry.Rules {
+	return registry.Typed[*certificatesv1.CertificateSigningRequest]{
+		PrepareUpdate: func(r, old *certificatesv1.CertificateSigningRequest) {
 			r.Spec, r.Status.Certificate = old.Spec, old.Status.Certificate
 			stamp(r, old)
 		},
-		validateUpdate: validation.ValidateCertificateSigningRequestApprovalUpdate,
-		mustHaveRV:     true,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status", "certificate")),
-	}.rules()
+		ValidateUpdate: validation.ValidateCertificateSigningRequestApprovalUpdate,
+		MustHaveRV:     true,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status", "certificate")),
+	}.Rules()
 }
 
 // stamp gives times to the conditions that are new.

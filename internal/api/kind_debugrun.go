@@ -19,28 +19,29 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func debugRunRules() rules {
-	return typed[*debugrun.DebugRun]{
-		validate: validation.ValidateDebugRun,
-		validateUpdate: func(run, old *debugrun.DebugRun) field.ErrorList {
+func debugRunRules() registry.Rules {
+	return registry.Typed[*debugrun.DebugRun]{
+		Validate: validation.ValidateDebugRun,
+		ValidateUpdate: func(run, old *debugrun.DebugRun) field.ErrorList {
 			all := validation.ValidateDebugRun(run)
 			if !equality.Semantic.DeepEqual(run.Spec, old.Spec) {
 				all = append(all, field.Forbidden(field.NewPath("spec"), "records cannot be changed"))
 			}
 			return all
 		},
-	}.rules()
+	}.Rules()
 }
 
-func debugRunStatusRules() rules {
-	return typed[*debugrun.DebugRun]{
-		prepareUpdate:  func(run, old *debugrun.DebugRun) { run.Spec = old.Spec },
-		validateUpdate: func(run, _ *debugrun.DebugRun) field.ErrorList { return validation.ValidateDebugRun(run) },
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+func debugRunStatusRules() registry.Rules {
+	return registry.Typed[*debugrun.DebugRun]{
+		PrepareUpdate:  func(run, old *debugrun.DebugRun) { run.Spec = old.Spec },
+		ValidateUpdate: func(run, _ *debugrun.DebugRun) field.ErrorList { return validation.ValidateDebugRun(run) },
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
 func debugRunFields(obj runtime.Object) fields.Set {
@@ -69,14 +70,14 @@ type keptREST interface {
 type debugRunREST struct{ keptREST }
 
 // ownStatus serves a status that only this process writes.
-type ownStatus struct{ subresource }
+type ownStatus struct{ registry.Subresource }
 
 // Update implements rest.Updater.
 func (s ownStatus) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser && u.GetName() != rbac.DebugRunController {
-		return nil, false, apierrors.NewForbidden(s.store.DefaultQualifiedResource, name,
+		return nil, false, apierrors.NewForbidden(s.Store.DefaultQualifiedResource, name,
 			fmt.Errorf("only the server writes records; you can read and delete them"))
 	}
-	return s.subresource.Update(ctx, name, obj, create, update, force, options)
+	return s.Subresource.Update(ctx, name, obj, create, update, force, options)
 }

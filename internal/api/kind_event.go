@@ -9,32 +9,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func eventRules() rules {
-	return typed[*corev1.Event]{
-		validate: validation.ValidateEvent,
+func eventRules() registry.Rules {
+	return registry.Typed[*corev1.Event]{
+		Validate: validation.ValidateEvent,
 		// The core API has always let writers change what they like.
-		validateUpdate: func(e, _ *corev1.Event) field.ErrorList { return validation.ValidateEvent(e) },
-		createOnUpdate: true,
-	}.rules()
+		ValidateUpdate: func(e, _ *corev1.Event) field.ErrorList { return validation.ValidateEvent(e) },
+		CreateOnUpdate: true,
+	}.Rules()
 }
 
 // newEventRules are those of events.k8s.io, which are stricter about the same objects.
-func newEventRules() rules {
-	return typed[*corev1.Event]{
-		validate: func(e *corev1.Event) field.ErrorList { return validation.ValidateEventV1(newForm(e)) },
-		validateUpdate: func(e, old *corev1.Event) field.ErrorList {
+func newEventRules() registry.Rules {
+	return registry.Typed[*corev1.Event]{
+		Validate: func(e *corev1.Event) field.ErrorList { return validation.ValidateEventV1(newForm(e)) },
+		ValidateUpdate: func(e, old *corev1.Event) field.ErrorList {
 			return validation.ValidateEventV1Update(newForm(e), newForm(old))
 		},
-		createOnUpdate: true,
-	}.rules()
+		CreateOnUpdate: true,
+	}.Rules()
 }
 
 func newForm(e *corev1.Event) *eventsv1.Event {
 	out := &eventsv1.Event{}
-	eventFromCore(e, out)
+	registry.EventFromCore(e, out)
 	return out
 }
 

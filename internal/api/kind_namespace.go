@@ -8,37 +8,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func namespaceRules() rules {
-	return typed[*corev1.Namespace]{
-		prepareCreate: validation.PrepareNamespace,
-		validate:      validation.ValidateNamespace,
-		prepareUpdate: func(ns, old *corev1.Namespace) {
+func namespaceRules() registry.Rules {
+	return registry.Typed[*corev1.Namespace]{
+		PrepareCreate: validation.PrepareNamespace,
+		Validate:      validation.ValidateNamespace,
+		PrepareUpdate: func(ns, old *corev1.Namespace) {
 			ns.Spec.Finalizers = old.Spec.Finalizers
 			ns.Status = old.Status
 		},
-		validateUpdate: validation.ValidateNamespaceUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+		ValidateUpdate: validation.ValidateNamespaceUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
-func namespaceStatusRules() rules {
-	return typed[*corev1.Namespace]{
-		prepareUpdate:  func(ns, old *corev1.Namespace) { ns.Spec = old.Spec },
-		validateUpdate: validation.ValidateNamespaceStatusUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+func namespaceStatusRules() registry.Rules {
+	return registry.Typed[*corev1.Namespace]{
+		PrepareUpdate:  func(ns, old *corev1.Namespace) { ns.Spec = old.Spec },
+		ValidateUpdate: validation.ValidateNamespaceStatusUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
 // namespaceFinalizeRules are those of the finalize subresource: only spec.finalizers changes.
-func namespaceFinalizeRules() rules {
-	return typed[*corev1.Namespace]{
-		prepareUpdate:  func(ns, old *corev1.Namespace) { ns.Status = old.Status },
-		validateUpdate: validation.ValidateNamespaceFinalizeUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+func namespaceFinalizeRules() registry.Rules {
+	return registry.Typed[*corev1.Namespace]{
+		PrepareUpdate:  func(ns, old *corev1.Namespace) { ns.Status = old.Status },
+		ValidateUpdate: validation.ValidateNamespaceFinalizeUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
 func namespaceFields(obj runtime.Object) fields.Set {

@@ -10,24 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func nodeRules() rules {
-	return typed[*corev1.Node]{
-		validate:       validation.ValidateNode,
-		prepareUpdate:  func(n, old *corev1.Node) { n.Status = old.Status },
-		validateUpdate: validation.ValidateNodeUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+func nodeRules() registry.Rules {
+	return registry.Typed[*corev1.Node]{
+		Validate:       validation.ValidateNode,
+		PrepareUpdate:  func(n, old *corev1.Node) { n.Status = old.Status },
+		ValidateUpdate: validation.ValidateNodeUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
-func nodeStatusRules() rules {
-	return typed[*corev1.Node]{
-		prepareUpdate:  func(n, old *corev1.Node) { n.Spec = old.Spec },
-		validateUpdate: validation.ValidateNodeUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+func nodeStatusRules() registry.Rules {
+	return registry.Typed[*corev1.Node]{
+		PrepareUpdate:  func(n, old *corev1.Node) { n.Spec = old.Spec },
+		ValidateUpdate: validation.ValidateNodeUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
 func nodeFields(obj runtime.Object) fields.Set {

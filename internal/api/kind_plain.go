@@ -12,82 +12,83 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func configMapRules() rules {
-	return typed[*corev1.ConfigMap]{
-		validate:       validation.ValidateConfigMap,
-		validateUpdate: validation.ValidateConfigMapUpdate,
-	}.rules()
+func configMapRules() registry.Rules {
+	return registry.Typed[*corev1.ConfigMap]{
+		Validate:       validation.ValidateConfigMap,
+		ValidateUpdate: validation.ValidateConfigMapUpdate,
+	}.Rules()
 }
 
-func secretRules() rules {
-	return typed[*corev1.Secret]{
-		validate:       validation.ValidateSecret,
-		validateUpdate: validation.ValidateSecretUpdate,
-	}.rules()
+func secretRules() registry.Rules {
+	return registry.Typed[*corev1.Secret]{
+		Validate:       validation.ValidateSecret,
+		ValidateUpdate: validation.ValidateSecretUpdate,
+	}.Rules()
 }
 
 func secretFields(obj runtime.Object) fields.Set {
 	return fields.Set{"type": string(obj.(*corev1.Secret).Type)}
 }
 
-func serviceAccountRules() rules {
+func serviceAccountRules() registry.Rules {
 	names := func(s *corev1.ServiceAccount) { // of a secret only the name is kept: it is in the account's own namespace
 		for i := range s.Secrets {
 			s.Secrets[i] = corev1.ObjectReference{Name: s.Secrets[i].Name}
 		}
 	}
-	return typed[*corev1.ServiceAccount]{
-		prepareCreate:  names,
-		prepareUpdate:  func(s, _ *corev1.ServiceAccount) { names(s) },
-		validate:       validation.ValidateServiceAccount,
-		validateUpdate: validation.ValidateServiceAccountUpdate,
-		warn:           serviceAccountWarnings,
-	}.rules()
+	return registry.Typed[*corev1.ServiceAccount]{
+		PrepareCreate:  names,
+		PrepareUpdate:  func(s, _ *corev1.ServiceAccount) { names(s) },
+		Validate:       validation.ValidateServiceAccount,
+		ValidateUpdate: validation.ValidateServiceAccountUpdate,
+		Warn:           serviceAccountWarnings,
+	}.Rules()
 }
 
-func endpointsRules() rules {
-	return typed[*corev1.Endpoints]{
-		validate:       validation.ValidateEndpoints,
-		validateUpdate: validation.ValidateEndpointsUpdate,
-		createOnUpdate: true,
-	}.rules()
+func endpointsRules() registry.Rules {
+	return registry.Typed[*corev1.Endpoints]{
+		Validate:       validation.ValidateEndpoints,
+		ValidateUpdate: validation.ValidateEndpointsUpdate,
+		CreateOnUpdate: true,
+	}.Rules()
 }
 
-func limitRangeRules() rules {
-	return typed[*corev1.LimitRange]{
-		validate:       validation.ValidateLimitRange,
-		validateUpdate: validation.ValidateLimitRangeUpdate,
-		createOnUpdate: true,
-	}.rules()
+func limitRangeRules() registry.Rules {
+	return registry.Typed[*corev1.LimitRange]{
+		Validate:       validation.ValidateLimitRange,
+		ValidateUpdate: validation.ValidateLimitRangeUpdate,
+		CreateOnUpdate: true,
+	}.Rules()
 }
 
-func resourceQuotaRules() rules {
-	return typed[*corev1.ResourceQuota]{
-		prepareCreate:  func(q *corev1.ResourceQuota) { q.Status = corev1.ResourceQuotaStatus{} },
-		validate:       validation.ValidateResourceQuota,
-		prepareUpdate:  keepCount,
-		validateUpdate: validation.ValidateResourceQuotaUpdate,
-		warn:           quotaWarnings,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+func resourceQuotaRules() registry.Rules {
+	return registry.Typed[*corev1.ResourceQuota]{
+		PrepareCreate:  func(q *corev1.ResourceQuota) { q.Status = corev1.ResourceQuotaStatus{} },
+		Validate:       validation.ValidateResourceQuota,
+		PrepareUpdate:  keepCount,
+		ValidateUpdate: validation.ValidateResourceQuotaUpdate,
+		Warn:           quotaWarnings,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
-func resourceQuotaStatusRules() rules {
-	return typed[*corev1.ResourceQuota]{
-		prepareUpdate:  func(q, old *corev1.ResourceQuota) { q.Spec = old.Spec },
-		validateUpdate: validation.ValidateResourceQuotaStatusUpdate,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+func resourceQuotaStatusRules() registry.Rules {
+	return registry.Typed[*corev1.ResourceQuota]{
+		PrepareUpdate:  func(q, old *corev1.ResourceQuota) { q.Spec = old.Spec },
+		ValidateUpdate: validation.ValidateResourceQuotaStatusUpdate,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
-func endpointSliceRules() rules {
-	return typed[*discoveryv1.EndpointSlice]{
-		prepareCreate: func(s *discoveryv1.EndpointSlice) { s.Generation = 1 },
-		validate:      validation.ValidateEndpointSlice,
-		prepareUpdate: func(s, old *discoveryv1.EndpointSlice) {
+func endpointSliceRules() registry.Rules {
+	return registry.Typed[*discoveryv1.EndpointSlice]{
+		PrepareCreate: func(s *discoveryv1.EndpointSlice) { s.Generation = 1 },
+		Validate:      validation.ValidateEndpointSlice,
+		PrepareUpdate: func(s, old *discoveryv1.EndpointSlice) {
 			a, b := *s, *old
 			a.ObjectMeta, b.ObjectMeta = metav1.ObjectMeta{Labels: s.Labels}, metav1.ObjectMeta{Labels: old.Labels}
 			a.TypeMeta, b.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
@@ -95,19 +96,19 @@ func endpointSliceRules() rules {
 				s.Generation++
 			}
 		},
-		validateUpdate: validation.ValidateEndpointSliceUpdate,
-	}.rules()
+		ValidateUpdate: validation.ValidateEndpointSliceUpdate,
+	}.Rules()
 }
 
-func leaseRules() rules {
-	return typed[*coordinationv1.Lease]{
-		prepareCreate:  func(l *coordinationv1.Lease) { dropElection(&l.Spec) },
-		prepareUpdate:  func(l, _ *coordinationv1.Lease) { dropElection(&l.Spec) },
-		validate:       validation.ValidateLease,
-		validateUpdate: validation.ValidateLeaseUpdate,
-		createOnUpdate: true,
-		mustHaveRV:     true,
-	}.rules()
+func leaseRules() registry.Rules {
+	return registry.Typed[*coordinationv1.Lease]{
+		PrepareCreate:  func(l *coordinationv1.Lease) { dropElection(&l.Spec) },
+		PrepareUpdate:  func(l, _ *coordinationv1.Lease) { dropElection(&l.Spec) },
+		Validate:       validation.ValidateLease,
+		ValidateUpdate: validation.ValidateLeaseUpdate,
+		CreateOnUpdate: true,
+		MustHaveRV:     true,
+	}.Rules()
 }
 
 // dropElection takes away what only a coordinator of leader elections would heed: there is none, and Kubernetes, where it is off by

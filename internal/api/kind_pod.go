@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-func podRules(gates *features.Gates) rules {
-	return typed[*corev1.Pod]{
-		drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropOwn(pod, old)...) },
-		prepareCreate: func(pod *corev1.Pod) {
+func podRules(gates *features.Gates) registry.Rules {
+	return registry.Typed[*corev1.Pod]{
+		Drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropOwn(pod, old)...) },
+		PrepareCreate: func(pod *corev1.Pod) {
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 			if len(pod.Spec.SchedulingGates) > 0 {
@@ -31,26 +32,26 @@ func podRules(gates *features.Gates) rules {
 				}}
 			}
 		},
-		validate: func(pod *corev1.Pod) field.ErrorList {
+		Validate: func(pod *corev1.Pod) field.ErrorList {
 			return append(podspec.Validate(pod), podspec.Unsupported(pod)...)
 		},
-		prepareUpdate: func(pod, old *corev1.Pod) {
+		PrepareUpdate: func(pod, old *corev1.Pod) {
 			pod.Status = old.Status
 			podspec.TakeAnnotation(pod, old, podspec.AddedAnnotation)
 			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
 				pod.Generation++
 			}
 		},
-		validateUpdate: podspec.ValidateUpdate,
-		grace:          podGrace,
-		warn:           podWarnings,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+		ValidateUpdate: podspec.ValidateUpdate,
+		Grace:          podGrace,
+		Warn:           podWarnings,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
-func podStatusRules() rules {
-	return typed[*corev1.Pod]{
-		prepareUpdate: func(pod, old *corev1.Pod) {
+func podStatusRules() registry.Rules {
+	return registry.Typed[*corev1.Pod]{
+		PrepareUpdate: func(pod, old *corev1.Pod) {
 			pod.Spec = old.Spec
 			pod.DeletionTimestamp = nil // the library puts the stored one back
 			pod.OwnerReferences = old.OwnerReferences
@@ -59,20 +60,20 @@ func podStatusRules() rules {
 				pod.Status.QOSClass = old.Status.QOSClass
 			}
 		},
-		validateUpdate: podspec.ValidateStatusUpdate,
-		reset: fieldpath.NewSet(
+		ValidateUpdate: podspec.ValidateStatusUpdate,
+		Reset: fieldpath.NewSet(
 			fieldpath.MakePathOrDie("spec"),
 			fieldpath.MakePathOrDie("metadata", "deletionTimestamp"),
 			fieldpath.MakePathOrDie("metadata", "ownerReferences"),
 		),
-	}.rules()
+	}.Rules()
 }
 
 // podEphemeralRules are those of pods/ephemeralcontainers: entries are added, and nothing else changes, whatever the rest of
 // the request says (EC-03, EC-04).
-func podEphemeralRules() rules {
-	return typed[*corev1.Pod]{
-		prepareUpdate: func(pod, old *corev1.Pod) {
+func podEphemeralRules() registry.Rules {
+	return registry.Typed[*corev1.Pod]{
+		PrepareUpdate: func(pod, old *corev1.Pod) {
 			asked, version, uid := pod.Spec.EphemeralContainers, pod.ResourceVersion, pod.UID
 			fields := pod.ManagedFields
 			old.DeepCopyInto(pod)
@@ -83,11 +84,11 @@ func podEphemeralRules() rules {
 				pod.Generation++
 			}
 		},
-		validateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
+		ValidateUpdate: func(pod, old *corev1.Pod) field.ErrorList {
 			return append(podspec.ValidateEphemeralContainersUpdate(pod, old), podspec.Unsupported(pod)...)
 		},
-		reset: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+		Reset: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
 // podGrace gives a pod that runs the time it asked for, and none to one that no node has or that has ended.

@@ -8,29 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func serviceRules() rules {
-	return typed[*corev1.Service]{
-		prepareCreate: func(s *corev1.Service) { s.Status = corev1.ServiceStatus{} },
-		validate:      validation.ValidateService,
-		prepareUpdate: func(s, old *corev1.Service) {
+func serviceRules() registry.Rules {
+	return registry.Typed[*corev1.Service]{
+		PrepareCreate: func(s *corev1.Service) { s.Status = corev1.ServiceStatus{} },
+		Validate:      validation.ValidateService,
+		PrepareUpdate: func(s, old *corev1.Service) {
 			s.Status = old.Status
 			keepServiceAddress(s, old)
 		},
-		validateUpdate: validation.ValidateServiceUpdate,
-		warn:           serviceWarnings,
-		createOnUpdate: true,
-		reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}.rules()
+		ValidateUpdate: validation.ValidateServiceUpdate,
+		Warn:           serviceWarnings,
+		CreateOnUpdate: true,
+		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}.Rules()
 }
 
-func serviceStatusRules() rules {
-	return typed[*corev1.Service]{
-		prepareUpdate: func(s, old *corev1.Service) { s.Spec = old.Spec },
-		reset:         fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
-	}.rules()
+func serviceStatusRules() registry.Rules {
+	return registry.Typed[*corev1.Service]{
+		PrepareUpdate: func(s, old *corev1.Service) { s.Spec = old.Spec },
+		Reset:         fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
+	}.Rules()
 }
 
 // hasAddress says whether a service is of a type that lives behind an address of the service range.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -18,68 +19,68 @@ import (
 const eventTTL = 60 * 60
 
 // kinds is the table of everything the server stores, in the order of discovery. A new kind is a row here and its rules.
-func kinds(gates *features.Gates) []*kind {
+func kinds(gates *features.Gates) []*registry.Kind {
 	return slices.Concat(coreKinds(gates), plainKinds(), debugKinds(), policyKinds(), rbacKinds(), admissionKinds(), certificateKinds(), flowControlKinds())
 }
 
-func coreKinds(gates *features.Gates) []*kind {
+func coreKinds(gates *features.Gates) []*registry.Kind {
 	core := corev1.SchemeGroupVersion
-	return []*kind{
-		{gv: core, name: "Namespace", plural: "namespaces", singular: "namespace", short: []string{"ns"},
-			object: of[corev1.Namespace], list: of[corev1.NamespaceList],
-			rules: namespaceRules(), status: status(namespaceStatusRules()), fields: namespaceFields},
-		{gv: core, name: "Node", plural: "nodes", singular: "node", short: []string{"no"},
-			object: of[corev1.Node], list: of[corev1.NodeList],
-			rules: nodeRules(), status: status(nodeStatusRules()), fields: nodeFields},
-		{gv: core, name: "Pod", plural: "pods", singular: "pod", short: []string{"po"}, categories: []string{"all"}, namespaced: true,
-			object: of[corev1.Pod], list: of[corev1.PodList], returnDeleted: true,
-			rules: podRules(gates), status: status(podStatusRules()), fields: podFields},
-		{gv: core, name: "PodTemplate", plural: "podtemplates", singular: "podtemplate", namespaced: true,
-			object: of[corev1.PodTemplate], list: of[corev1.PodTemplateList],
-			rules: podTemplateRules()},
-		{gv: core, name: "Event", plural: "events", singular: "event", short: []string{"ev"}, namespaced: true,
-			object: of[corev1.Event], list: of[corev1.EventList], ttl: eventTTL,
-			rules: eventRules(), fields: eventFields},
-		{gv: core, name: "ConfigMap", plural: "configmaps", singular: "configmap", short: []string{"cm"}, namespaced: true,
-			object: of[corev1.ConfigMap], list: of[corev1.ConfigMapList],
-			rules: configMapRules()},
-		{gv: core, name: "Secret", plural: "secrets", singular: "secret", namespaced: true,
-			object: of[corev1.Secret], list: of[corev1.SecretList],
-			rules: secretRules(), fields: secretFields},
-		{gv: core, name: "ServiceAccount", plural: "serviceaccounts", singular: "serviceaccount", short: []string{"sa"}, namespaced: true,
-			object: of[corev1.ServiceAccount], list: of[corev1.ServiceAccountList], returnDeleted: true,
-			rules: serviceAccountRules()},
-		{gv: core, name: "Service", plural: "services", singular: "service", short: []string{"svc"}, categories: []string{"all"}, namespaced: true,
-			object: of[corev1.Service], list: of[corev1.ServiceList], returnDeleted: true,
-			rules: serviceRules(), status: status(serviceStatusRules()), fields: serviceFields},
-		{gv: core, name: "Endpoints", plural: "endpoints", singular: "endpoints", short: []string{"ep"}, namespaced: true,
-			object: of[corev1.Endpoints], list: of[corev1.EndpointsList],
-			rules: endpointsRules()},
-		{gv: core, name: "LimitRange", plural: "limitranges", singular: "limitrange", short: []string{"limits"}, namespaced: true,
-			object: of[corev1.LimitRange], list: of[corev1.LimitRangeList],
-			rules: limitRangeRules()},
-		{gv: core, name: "ResourceQuota", plural: "resourcequotas", singular: "resourcequota", short: []string{"quota"}, namespaced: true,
-			object: of[corev1.ResourceQuota], list: of[corev1.ResourceQuotaList], returnDeleted: true,
-			rules: resourceQuotaRules(), status: status(resourceQuotaStatusRules())},
+	return []*registry.Kind{
+		{GV: core, Name: "Namespace", Plural: "namespaces", Singular: "namespace", Short: []string{"ns"},
+			Object: of[corev1.Namespace], List: of[corev1.NamespaceList],
+			Rules: namespaceRules(), Status: status(namespaceStatusRules()), Fields: namespaceFields},
+		{GV: core, Name: "Node", Plural: "nodes", Singular: "node", Short: []string{"no"},
+			Object: of[corev1.Node], List: of[corev1.NodeList],
+			Rules: nodeRules(), Status: status(nodeStatusRules()), Fields: nodeFields},
+		{GV: core, Name: "Pod", Plural: "pods", Singular: "pod", Short: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
+			Object: of[corev1.Pod], List: of[corev1.PodList], ReturnDeleted: true,
+			Rules: podRules(gates), Status: status(podStatusRules()), Fields: podFields},
+		{GV: core, Name: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate", Namespaced: true,
+			Object: of[corev1.PodTemplate], List: of[corev1.PodTemplateList],
+			Rules: podTemplateRules()},
+		{GV: core, Name: "Event", Plural: "events", Singular: "event", Short: []string{"ev"}, Namespaced: true,
+			Object: of[corev1.Event], List: of[corev1.EventList], TTL: eventTTL,
+			Rules: eventRules(), Fields: eventFields},
+		{GV: core, Name: "ConfigMap", Plural: "configmaps", Singular: "configmap", Short: []string{"cm"}, Namespaced: true,
+			Object: of[corev1.ConfigMap], List: of[corev1.ConfigMapList],
+			Rules: configMapRules()},
+		{GV: core, Name: "Secret", Plural: "secrets", Singular: "secret", Namespaced: true,
+			Object: of[corev1.Secret], List: of[corev1.SecretList],
+			Rules: secretRules(), Fields: secretFields},
+		{GV: core, Name: "ServiceAccount", Plural: "serviceaccounts", Singular: "serviceaccount", Short: []string{"sa"}, Namespaced: true,
+			Object: of[corev1.ServiceAccount], List: of[corev1.ServiceAccountList], ReturnDeleted: true,
+			Rules: serviceAccountRules()},
+		{GV: core, Name: "Service", Plural: "services", Singular: "service", Short: []string{"svc"}, Categories: []string{"all"}, Namespaced: true,
+			Object: of[corev1.Service], List: of[corev1.ServiceList], ReturnDeleted: true,
+			Rules: serviceRules(), Status: status(serviceStatusRules()), Fields: serviceFields},
+		{GV: core, Name: "Endpoints", Plural: "endpoints", Singular: "endpoints", Short: []string{"ep"}, Namespaced: true,
+			Object: of[corev1.Endpoints], List: of[corev1.EndpointsList],
+			Rules: endpointsRules()},
+		{GV: core, Name: "LimitRange", Plural: "limitranges", Singular: "limitrange", Short: []string{"limits"}, Namespaced: true,
+			Object: of[corev1.LimitRange], List: of[corev1.LimitRangeList],
+			Rules: limitRangeRules()},
+		{GV: core, Name: "ResourceQuota", Plural: "resourcequotas", Singular: "resourcequota", Short: []string{"quota"}, Namespaced: true,
+			Object: of[corev1.ResourceQuota], List: of[corev1.ResourceQuotaList], ReturnDeleted: true,
+			Rules: resourceQuotaRules(), Status: status(resourceQuotaStatusRules())},
 	}
 }
 
-func plainKinds() []*kind {
-	return []*kind{
-		{gv: discoveryv1.SchemeGroupVersion, name: "EndpointSlice", plural: "endpointslices", singular: "endpointslice", namespaced: true,
-			object: of[discoveryv1.EndpointSlice], list: of[discoveryv1.EndpointSliceList],
-			rules: endpointSliceRules()},
-		{gv: coordinationv1.SchemeGroupVersion, name: "Lease", plural: "leases", singular: "lease", namespaced: true,
-			object: of[coordinationv1.Lease], list: of[coordinationv1.LeaseList],
-			rules: leaseRules()},
+func plainKinds() []*registry.Kind {
+	return []*registry.Kind{
+		{GV: discoveryv1.SchemeGroupVersion, Name: "EndpointSlice", Plural: "endpointslices", Singular: "endpointslice", Namespaced: true,
+			Object: of[discoveryv1.EndpointSlice], List: of[discoveryv1.EndpointSliceList],
+			Rules: endpointSliceRules()},
+		{GV: coordinationv1.SchemeGroupVersion, Name: "Lease", Plural: "leases", Singular: "lease", Namespaced: true,
+			Object: of[coordinationv1.Lease], List: of[coordinationv1.LeaseList],
+			Rules: leaseRules()},
 	}
 }
 
-func debugKinds() []*kind {
-	return []*kind{
-		{gv: debugrun.GroupVersion(), name: "DebugRun", plural: debugrun.Resource, singular: "debugrun", namespaced: true,
-			object: of[debugrun.DebugRun], list: of[debugrun.DebugRunList],
-			rules: debugRunRules(), status: status(debugRunStatusRules()), fields: debugRunFields},
+func debugKinds() []*registry.Kind {
+	return []*registry.Kind{
+		{GV: debugrun.GroupVersion(), Name: "DebugRun", Plural: debugrun.Resource, Singular: "debugrun", Namespaced: true,
+			Object: of[debugrun.DebugRun], List: of[debugrun.DebugRunList],
+			Rules: debugRunRules(), Status: status(debugRunStatusRules()), Fields: debugRunFields},
 	}
 }
 
@@ -91,4 +92,4 @@ func of[T any, P interface {
 	return P(new(T))
 }
 
-func status(r rules) *rules { return &r }
+func status(r registry.Rules) *registry.Rules { return &r }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -16,48 +17,48 @@ const (
 )
 
 // flowControlKinds say how what the server can serve is shared out.
-func flowControlKinds() []*kind {
+func flowControlKinds() []*registry.Kind {
 	gv := flowcontrolv1.SchemeGroupVersion
 	spec := fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
 	rest := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
-	return []*kind{
-		{gv: gv, name: "FlowSchema", plural: flowSchemas, singular: "flowschema",
-			object: of[flowcontrolv1.FlowSchema], list: of[flowcontrolv1.FlowSchemaList],
-			rules: typed[*flowcontrolv1.FlowSchema]{
-				prepareCreate: func(s *flowcontrolv1.FlowSchema) { s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1 },
-				validate:      validation.ValidateFlowSchema,
-				prepareUpdate: func(s, old *flowcontrolv1.FlowSchema) {
+	return []*registry.Kind{
+		{GV: gv, Name: "FlowSchema", Plural: flowSchemas, Singular: "flowschema",
+			Object: of[flowcontrolv1.FlowSchema], List: of[flowcontrolv1.FlowSchemaList],
+			Rules: registry.Typed[*flowcontrolv1.FlowSchema]{
+				PrepareCreate: func(s *flowcontrolv1.FlowSchema) { s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1 },
+				Validate:      validation.ValidateFlowSchema,
+				PrepareUpdate: func(s, old *flowcontrolv1.FlowSchema) {
 					s.Status = old.Status
 					if !equality.Semantic.DeepEqual(s.Spec, old.Spec) {
 						s.Generation = old.Generation + 1
 					}
 				},
-				validateUpdate: validation.ValidateFlowSchemaUpdate,
-				reset:          rest,
-			}.rules(),
-			status: status(typed[*flowcontrolv1.FlowSchema]{
-				prepareUpdate: func(s, old *flowcontrolv1.FlowSchema) { s.Spec = old.Spec },
-				reset:         spec,
-			}.rules())},
-		{gv: gv, name: "PriorityLevelConfiguration", plural: priorityLevels, singular: "prioritylevelconfiguration",
-			object: of[flowcontrolv1.PriorityLevelConfiguration], list: of[flowcontrolv1.PriorityLevelConfigurationList],
-			rules: typed[*flowcontrolv1.PriorityLevelConfiguration]{
-				prepareCreate: func(p *flowcontrolv1.PriorityLevelConfiguration) {
+				ValidateUpdate: validation.ValidateFlowSchemaUpdate,
+				Reset:          rest,
+			}.Rules(),
+			Status: status(registry.Typed[*flowcontrolv1.FlowSchema]{
+				PrepareUpdate: func(s, old *flowcontrolv1.FlowSchema) { s.Spec = old.Spec },
+				Reset:         spec,
+			}.Rules())},
+		{GV: gv, Name: "PriorityLevelConfiguration", Plural: priorityLevels, Singular: "prioritylevelconfiguration",
+			Object: of[flowcontrolv1.PriorityLevelConfiguration], List: of[flowcontrolv1.PriorityLevelConfigurationList],
+			Rules: registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
+				PrepareCreate: func(p *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status, p.Generation = flowcontrolv1.PriorityLevelConfigurationStatus{}, 1
 				},
-				validate: validation.ValidatePriorityLevelConfiguration,
-				prepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) {
+				Validate: validation.ValidatePriorityLevelConfiguration,
+				PrepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status = old.Status
 					if !equality.Semantic.DeepEqual(p.Spec, old.Spec) {
 						p.Generation = old.Generation + 1
 					}
 				},
-				validateUpdate: validation.ValidatePriorityLevelConfigurationUpdate,
-				reset:          rest,
-			}.rules(),
-			status: status(typed[*flowcontrolv1.PriorityLevelConfiguration]{
-				prepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) { p.Spec = old.Spec },
-				reset:         spec,
-			}.rules())},
+				ValidateUpdate: validation.ValidatePriorityLevelConfigurationUpdate,
+				Reset:          rest,
+			}.Rules(),
+			Status: status(registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
+				PrepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) { p.Spec = old.Spec },
+				Reset:         spec,
+			}.Rules())},
 	}
 }

@@ -7,48 +7,49 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 // policyKinds are those that admission goes by.
-func policyKinds() []*kind {
-	return []*kind{
-		{gv: nodev1.SchemeGroupVersion, name: "RuntimeClass", plural: "runtimeclasses", singular: "runtimeclass",
-			object: of[nodev1.RuntimeClass], list: of[nodev1.RuntimeClassList],
-			rules: runtimeClassRules()},
-		{gv: schedulingv1.SchemeGroupVersion, name: "PriorityClass", plural: "priorityclasses", singular: "priorityclass", short: []string{"pc"},
-			object: of[schedulingv1.PriorityClass], list: of[schedulingv1.PriorityClassList],
-			rules: priorityClassRules()},
-		{gv: imagepolicy.GroupVersion(), name: "ImagePolicy", plural: imagepolicy.Resource, singular: "imagepolicy", short: []string{"imgpol"},
-			object: of[imagepolicy.ImagePolicy], list: of[imagepolicy.ImagePolicyList],
-			rules: imagePolicyRules()},
+func policyKinds() []*registry.Kind {
+	return []*registry.Kind{
+		{GV: nodev1.SchemeGroupVersion, Name: "RuntimeClass", Plural: "runtimeclasses", Singular: "runtimeclass",
+			Object: of[nodev1.RuntimeClass], List: of[nodev1.RuntimeClassList],
+			Rules: runtimeClassRules()},
+		{GV: schedulingv1.SchemeGroupVersion, Name: "PriorityClass", Plural: "priorityclasses", Singular: "priorityclass", Short: []string{"pc"},
+			Object: of[schedulingv1.PriorityClass], List: of[schedulingv1.PriorityClassList],
+			Rules: priorityClassRules()},
+		{GV: imagepolicy.GroupVersion(), Name: "ImagePolicy", Plural: imagepolicy.Resource, Singular: "imagepolicy", Short: []string{"imgpol"},
+			Object: of[imagepolicy.ImagePolicy], List: of[imagepolicy.ImagePolicyList],
+			Rules: imagePolicyRules()},
 	}
 }
 
-func runtimeClassRules() rules {
-	return typed[*nodev1.RuntimeClass]{
-		validate:       validation.ValidateRuntimeClass,
-		validateUpdate: validation.ValidateRuntimeClassUpdate,
-	}.rules()
+func runtimeClassRules() registry.Rules {
+	return registry.Typed[*nodev1.RuntimeClass]{
+		Validate:       validation.ValidateRuntimeClass,
+		ValidateUpdate: validation.ValidateRuntimeClassUpdate,
+	}.Rules()
 }
 
-func priorityClassRules() rules {
-	return typed[*schedulingv1.PriorityClass]{
-		prepareCreate:  func(p *schedulingv1.PriorityClass) { p.Generation = 1 },
-		validate:       validation.ValidatePriorityClass,
-		validateUpdate: validation.ValidatePriorityClassUpdate,
-	}.rules()
+func priorityClassRules() registry.Rules {
+	return registry.Typed[*schedulingv1.PriorityClass]{
+		PrepareCreate:  func(p *schedulingv1.PriorityClass) { p.Generation = 1 },
+		Validate:       validation.ValidatePriorityClass,
+		ValidateUpdate: validation.ValidatePriorityClassUpdate,
+	}.Rules()
 }
 
-func imagePolicyRules() rules {
-	return typed[*imagepolicy.ImagePolicy]{
-		prepareCreate: func(p *imagepolicy.ImagePolicy) { p.Generation = 1 },
-		validate:      validation.ValidateImagePolicy,
-		prepareUpdate: func(p, old *imagepolicy.ImagePolicy) {
+func imagePolicyRules() registry.Rules {
+	return registry.Typed[*imagepolicy.ImagePolicy]{
+		PrepareCreate: func(p *imagepolicy.ImagePolicy) { p.Generation = 1 },
+		Validate:      validation.ValidateImagePolicy,
+		PrepareUpdate: func(p, old *imagepolicy.ImagePolicy) {
 			if !p.Spec.Equal(&old.Spec) {
 				p.Generation++
 			}
 		},
-		validateUpdate: validation.ValidateImagePolicyUpdate,
-	}.rules()
+		ValidateUpdate: validation.ValidateImagePolicyUpdate,
+	}.Rules()
 }

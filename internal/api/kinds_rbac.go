@@ -5,31 +5,32 @@ package api
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-func rbacKinds() []*kind {
+func rbacKinds() []*registry.Kind {
 	gv := rbacv1.SchemeGroupVersion
-	return []*kind{
-		{gv: gv, name: "Role", plural: "roles", singular: "role", namespaced: true,
-			object: of[rbacv1.Role], list: of[rbacv1.RoleList],
-			rules: typed[*rbacv1.Role]{
-				validate: validation.ValidateRole, validateUpdate: validation.ValidateRoleUpdate, createOnUpdate: true,
-			}.rules()},
-		{gv: gv, name: "ClusterRole", plural: "clusterroles", singular: "clusterrole",
-			object: of[rbacv1.ClusterRole], list: of[rbacv1.ClusterRoleList],
-			rules: typed[*rbacv1.ClusterRole]{
-				validate: validation.ValidateClusterRole, validateUpdate: validation.ValidateClusterRoleUpdate, createOnUpdate: true,
-			}.rules()},
-		{gv: gv, name: "RoleBinding", plural: "rolebindings", singular: "rolebinding", namespaced: true,
-			object: of[rbacv1.RoleBinding], list: of[rbacv1.RoleBindingList],
-			rules: typed[*rbacv1.RoleBinding]{
-				validate: validation.ValidateRoleBinding, validateUpdate: validation.ValidateRoleBindingUpdate, createOnUpdate: true,
-			}.rules()},
-		{gv: gv, name: "ClusterRoleBinding", plural: "clusterrolebindings", singular: "clusterrolebinding",
-			object: of[rbacv1.ClusterRoleBinding], list: of[rbacv1.ClusterRoleBindingList],
-			rules: typed[*rbacv1.ClusterRoleBinding]{
-				validate: validation.ValidateClusterRoleBinding, validateUpdate: validation.ValidateClusterRoleBindingUpdate, createOnUpdate: true,
-			}.rules()},
+	return []*registry.Kind{
+		{GV: gv, Name: "Role", Plural: "roles", Singular: "role", Namespaced: true,
+			Object: of[rbacv1.Role], List: of[rbacv1.RoleList],
+			Rules: registry.Typed[*rbacv1.Role]{
+				Validate: validation.ValidateRole, ValidateUpdate: validation.ValidateRoleUpdate, CreateOnUpdate: true,
+			}.Rules()},
+		{GV: gv, Name: "ClusterRole", Plural: "clusterroles", Singular: "clusterrole",
+			Object: of[rbacv1.ClusterRole], List: of[rbacv1.ClusterRoleList],
+			Rules: registry.Typed[*rbacv1.ClusterRole]{
+				Validate: validation.ValidateClusterRole, ValidateUpdate: validation.ValidateClusterRoleUpdate, CreateOnUpdate: true,
+			}.Rules()},
+		{GV: gv, Name: "RoleBinding", Plural: "rolebindings", Singular: "rolebinding", Namespaced: true,
+			Object: of[rbacv1.RoleBinding], List: of[rbacv1.RoleBindingList],
+			Rules: registry.Typed[*rbacv1.RoleBinding]{
+				Validate: validation.ValidateRoleBinding, ValidateUpdate: validation.ValidateRoleBindingUpdate, CreateOnUpdate: true,
+			}.Rules()},
+		{GV: gv, Name: "ClusterRoleBinding", Plural: "clusterrolebindings", Singular: "clusterrolebinding",
+			Object: of[rbacv1.ClusterRoleBinding], List: of[rbacv1.ClusterRoleBindingList],
+			Rules: registry.Typed[*rbacv1.ClusterRoleBinding]{
+				Validate: validation.ValidateClusterRoleBinding, ValidateUpdate: validation.ValidateClusterRoleBindingUpdate, CreateOnUpdate: true,
+			}.Rules()},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
@@ -31,7 +32,7 @@ const idleInside = 15 * time.Second
 // idleMost is how many are kept.
 const idleMost = 100
 
-func newLoopback(inside *Inside) (*loopback, error) {
+func newLoopback(inside *registry.Inside) (*loopback, error) {
 	token, err := randomToken()
 	if err != nil {
 		return nil, err

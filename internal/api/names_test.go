@@ -5,6 +5,7 @@ package api
 import (
 	"testing"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,9 +14,9 @@ import (
 // TestGetOfImpossibleNames: a name that nothing can have is not found, as any other that nothing has. Admission asks with names that
 // come from pods, and answered with an internal error.
 func TestGetOfImpossibleNames(t *testing.T) {
-	r := &kindREST{kind: &kind{gv: nodev1.SchemeGroupVersion, plural: "runtimeclasses"}} // without a store: it is not asked
+	r := &registry.REST{Kind: &registry.Kind{GV: nodev1.SchemeGroupVersion, Plural: "runtimeclasses"}} // without a store: it is not asked
 	for _, name := range []string{"a/b", "..", ".", "100%"} {
-		if _, err := get[corev1.Pod](t.Context(), r, "", name); !apierrors.IsNotFound(err) {
+		if _, err := registry.Get[corev1.Pod](t.Context(), r, "", name); !apierrors.IsNotFound(err) {
 			t.Errorf("%q: want not found, got %v", name, err)
 		}
 	}

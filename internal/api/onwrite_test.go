@@ -12,6 +12,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -20,14 +21,14 @@ import (
 func TestRightsGoWhoeverListensFirst(t *testing.T) {
 	for name, quotasFirst := range map[string]bool{"quotas first": true, "rights first": false} {
 		t.Run(name, func(t *testing.T) {
-			schemes, err := newSchemes()
+			schemes, err := registry.NewSchemes()
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := stores{}
+			st := registry.Stores{}
 			for _, k := range kinds(&features.Gates{}) {
 				store := &genericregistry.Store{}
-				st[k.plural] = &kindREST{Store: store, kind: k, onWrite: onwrite.Of(store)}
+				st[k.Plural] = &registry.REST{Store: store, Kind: k, OnWrite: onwrite.Of(store)}
 			}
 			var q *quotas
 			var p *policy

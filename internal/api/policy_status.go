@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the kinds it is
@@ -27,9 +28,9 @@ import (
 // server has; its author is told so. Nothing runs before there is a policy.
 // https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#type-checking
 type policyChecks struct {
-	rules   *kindREST
+	rules   *registry.REST
 	dynamic *dynamic
-	schemes *schemes
+	schemes *registry.Schemes
 	log     *slog.Logger
 
 	once  sync.Once
@@ -37,18 +38,18 @@ type policyChecks struct {
 	queue workqueue.TypedRateLimitingInterface[string] // names of policies
 }
 
-func newPolicyChecks(d *dynamic, r *kindREST, schemes *schemes, log *slog.Logger) *policyChecks {
+func newPolicyChecks(d *dynamic, r *registry.REST, schemes *registry.Schemes, log *slog.Logger) *policyChecks {
 	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount))}
-	r.onWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
+	r.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
 	return c
 }
 
 // start runs the checks if there is a policy already.
 func (c *policyChecks) start(ctx context.Context) error {
-	list, err := c.rules.List(c.rules.within(ctx, ""), &metainternal.ListOptions{Limit: 1})
+	list, err := c.rules.List(c.rules.Within(ctx, ""), &metainternal.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("read the %s: %w", c.rules.kind.plural, err)
+		return fmt.Errorf("read the %s: %w", c.rules.Kind.Plural, err)
 	}
 	if meta.LenList(list) > 0 {
 		c.run()
@@ -120,7 +121,7 @@ func (c *policyChecks) follow() error {
 // check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are needed seldom.
 func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
 	checker := validating.TypeChecker{RestMapper: parts.mapper,
-		SchemaResolver: resolver.NewDefinitionsSchemaResolver(definitions, c.schemes.external).
+		SchemaResolver: resolver.NewDefinitionsSchemaResolver(definitions, c.schemes.External).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: parts.client.Discovery()})}
 	policy = policy.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation

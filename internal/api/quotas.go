@@ -25,6 +25,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/quota"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 // admission until the object is stored: a count never misses what has just been charged, and creates that race never get more
 // than there is.
 type quotas struct {
-	stores stores
+	stores registry.Stores
 	status *genericregistry.Store
 	log    *slog.Logger
 	ruled  *ruled
@@ -48,17 +49,17 @@ type quotas struct {
 	visits map[types.UID]int64      // of pods that have ended: their image execs
 }
 
-func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
+func newQuotas(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) *quotas {
 	q := &quotas{
 		stores: st, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
-		status: st["resourcequotas"].with(schemes, resourceQuotaStatusRules()),
+		status: st["resourcequotas"].With(schemes, resourceQuotaStatusRules()),
 		ruled:  newRuled(st["resourcequotas"]),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount)),
 	}
 	for _, r := range st {
-		if isCounted(r.kind) {
-			r.charger = q
+		if isCounted(r.Kind) {
+			r.Charger = q
 			q.follow(r)
 		}
 	}
@@ -67,14 +68,14 @@ func newQuotas(st stores, schemes *schemes, log *slog.Logger) *quotas {
 
 // isCounted: what the server writes by itself is not held to quotas. Leases are counted: anybody who may edit can have large ones, and
 // nothing else bounds them.
-func isCounted(k *kind) bool {
-	return k.namespaced && k.plural != "events" && k.plural != debugrun.Resource
+func isCounted(k *registry.Kind) bool {
+	return k.Namespaced && k.Plural != "events" && k.Plural != debugrun.Resource
 }
 
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
-func (q *quotas) follow(r *kindREST) {
+func (q *quotas) follow(r *registry.REST) {
 	calls := onwrite.Calls{Deleted: q.changed}
-	switch r.kind.plural {
+	switch r.Kind.Plural {
 	case "resourcequotas":
 		calls.Created = q.changed
 		calls.Updated = func(obj runtime.Object) {
@@ -93,7 +94,7 @@ func (q *quotas) follow(r *kindREST) {
 	case "services":
 		calls.Updated = q.changed
 	}
-	r.onWrite.Add(calls)
+	r.OnWrite.Add(calls)
 }
 
 func (q *quotas) changed(obj runtime.Object) {
@@ -215,7 +216,7 @@ type chargeFunc func(context.Context, admission.Attributes) error
 
 func (q *quotas) list(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error) {
 	r := q.stores["resourcequotas"]
-	list, err := r.List(r.within(ctx, namespace), &metainternal.ListOptions{})
+	list, err := r.List(r.Within(ctx, namespace), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read the quotas of namespace %s: %w", namespace, err)
 	}
@@ -230,15 +231,15 @@ func (q *quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	}
 	var items []quota.Item
 	for _, r := range q.stores {
-		if r.charger == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.kind) }) {
+		if r.Charger == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.Kind) }) {
 			continue
 		}
-		list, err := r.List(r.within(ctx, namespace), &metainternal.ListOptions{})
+		list, err := r.List(r.Within(ctx, namespace), &metainternal.ListOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("count the %s of namespace %s: %w", r.kind.plural, namespace, err)
+			return nil, fmt.Errorf("count the %s of namespace %s: %w", r.Kind.Plural, namespace, err)
 		}
 		if err := meta.EachListItem(list, func(obj runtime.Object) error {
-			items = append(items, q.item(r.kind, obj))
+			items = append(items, q.item(r.Kind, obj))
 			return nil
 		}); err != nil {
 			return nil, err
@@ -260,9 +261,9 @@ func (q *quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	return all, nil
 }
 
-func tracks(q *corev1.ResourceQuota, k *kind) bool {
+func tracks(q *corev1.ResourceQuota, k *registry.Kind) bool {
 	for name := range q.Spec.Hard {
-		if quota.Tracks(k.resource(), name) {
+		if quota.Tracks(k.Resource(), name) {
 			return true
 		}
 	}
@@ -272,7 +273,7 @@ func tracks(q *corev1.ResourceQuota, k *kind) bool {
 // write stores the status of a quota and takes over its new version; it is a conflict if somebody else wrote the quota since it
 // was read, and nothing if it has gone.
 func (q *quotas) write(ctx context.Context, one *corev1.ResourceQuota) error {
-	ctx = q.stores["resourcequotas"].within(ctx, one.Namespace)
+	ctx = q.stores["resourcequotas"].Within(ctx, one.Namespace)
 	obj, _, err := q.status.Update(ctx, one.Name, rest.DefaultUpdatedObjectInfo(one.DeepCopy()), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	switch {

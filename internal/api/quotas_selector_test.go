@@ -25,8 +25,8 @@ func TestChangedSelectorIsCountedAnew(t *testing.T) {
 	}
 	rules := resourceQuotaRules()
 	same, other := counted("high"), counted("low")
-	rules.prepareUpdate(same, counted("high"))
-	rules.prepareUpdate(other, counted("high"))
+	rules.PrepareUpdate(same, counted("high"))
+	rules.PrepareUpdate(other, counted("high"))
 	if !quota.Settled(same) {
 		t.Error("an update that changes nothing made the count void")
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/quota"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // visit charges an image exec in a pod that has ended: it gets a sandbox with the pod's limits, for as long as it lasts (RS-05). The
@@ -45,7 +46,7 @@ func (q *quotas) visit(ctx context.Context, a admission.Attributes, pod *corev1.
 
 func (q *quotas) chargeVisit(ctx context.Context, a admission.Attributes, pod *corev1.Pod) error {
 	for {
-		old := q.item(q.stores["pods"].kind, pod)
+		old := q.item(q.stores["pods"].Kind, pod)
 		item := charging{now: old, old: &old, why: "an image exec in a pod that has ended takes what the pod took while it ran"}
 		item.now.Visits++
 		err := q.charge(ctx, a, item, &creation{namespace: pod.Namespace})
@@ -59,8 +60,8 @@ func (q *quotas) chargeVisit(ctx context.Context, a admission.Attributes, pod *c
 }
 
 // item is an object as quotas count it.
-func (q *quotas) item(k *kind, obj runtime.Object) quota.Item {
-	item := quota.Item{Resource: k.resource(), Object: obj}
+func (q *quotas) item(k *registry.Kind, obj runtime.Object) quota.Item {
+	item := quota.Item{Resource: k.Resource(), Object: obj}
 	if pod, ok := obj.(*corev1.Pod); ok {
 		q.mu.Lock()
 		defer q.mu.Unlock()

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/webhook"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -27,7 +28,7 @@ const resolveTime = 5 * time.Second
 
 // serviceResolver finds where a webhook that is named by its service answers: at an endpoint of the service's slices, or, as
 // nothing here makes slices of a selector, at a ready pod that the service selects. It reads the store at every call.
-type serviceResolver struct{ stores stores }
+type serviceResolver struct{ stores registry.Stores }
 
 var _ webhook.ServiceResolver = serviceResolver{}
 
@@ -35,7 +36,7 @@ var _ webhook.ServiceResolver = serviceResolver{}
 func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	ctx, cancel := context.WithTimeout(request.WithNamespace(context.Background(), namespace), resolveTime)
 	defer cancel()
-	svc, err := get[corev1.Service](ctx, r.stores["services"], namespace, name)
+	svc, err := registry.Get[corev1.Service](ctx, r.stores["services"], namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*u
 	if !ok {
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("service %s/%s has no port %d", namespace, name, port))
 	}
-	slices, err := r.stores.slices(ctx, name)
+	slices, err := r.stores.Slices(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (r serviceResolver) pod(ctx context.Context, svc *corev1.Service, port core
 		return nil, none
 	}
 	pods := r.stores["pods"]
-	list, err := pods.List(pods.within(ctx, svc.Namespace), &metainternal.ListOptions{LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
+	list, err := pods.List(pods.Within(ctx, svc.Namespace), &metainternal.ListOptions{LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
 	if err != nil {
 		return nil, err
 	}

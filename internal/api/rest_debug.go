@@ -24,12 +24,13 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ephemeralREST serves pods/ephemeralcontainers: whoever adds one taints the pod in the same write, and is put on record.
 type ephemeralREST struct {
-	subresource
+	registry.Subresource
 	debugger *debugger
 }
 
@@ -38,8 +39,8 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	var added []corev1.EphemeralContainer
 	rules := podEphemeralRules()
-	prepare, now := rules.prepareUpdate, time.Now()
-	rules.prepareUpdate = func(obj, old runtime.Object) {
+	prepare, now := rules.PrepareUpdate, time.Now()
+	rules.PrepareUpdate = func(obj, old runtime.Object) {
 		prepare(obj, old)
 		pod := obj.(*corev1.Pod)
 		added = addedTo(pod, old.(*corev1.Pod))
@@ -50,8 +51,8 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 			}
 		}
 	}
-	store := r.debugger.pods.with(r.debugger.schemes, rules)
-	out, created, err := r.updateBy(ctx, store, name, obj, create, update, options)
+	store := r.debugger.pods.With(r.debugger.schemes, rules)
+	out, created, err := r.UpdateBy(ctx, store, name, obj, create, update, options)
 	if err != nil || len(added) == 0 || dryrun.IsDryRun(options.DryRun) {
 		return out, created, err
 	}
@@ -96,7 +97,7 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 		if _, plain := out.(*metav1.Status); plain {
 			gv = corev1.SchemeGroupVersion
 		}
-		responsewriters.WriteObjectNegotiated(withoutProtobuf{r.debugger.schemes.codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
+		responsewriters.WriteObjectNegotiated(withoutProtobuf{r.debugger.schemes.Codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
 	}), nil
 }
 
@@ -114,7 +115,7 @@ func (r debugREST) answer(ctx context.Context, method, pod, container string) (r
 // runsOf lists the records of a pod's name, oldest first. They outlive the pod.
 func (d *debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunList, error) {
 	namespace := request.NamespaceValue(ctx)
-	obj, err := d.records.List(d.records.within(ctx, namespace), &metainternal.ListOptions{
+	obj, err := d.records.List(d.records.Within(ctx, namespace), &metainternal.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.pod.name", name),
 	})
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunL
 		return nil, fmt.Errorf("the store returned a %T for the debug runs of pod %s", obj, name)
 	}
 	if len(list.Items) == 0 {
-		if _, err := get[corev1.Pod](ctx, d.pods, namespace, name); err != nil {
+		if _, err := registry.Get[corev1.Pod](ctx, d.pods, namespace, name); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +139,7 @@ const answerEarly = time.Second
 
 // stop stops a debug container and returns when it has ended (DC-08).
 func (d *debugger) stop(ctx context.Context, podName, name string) (runtime.Object, error) {
-	pod, err := get[corev1.Pod](ctx, d.pods, request.NamespaceValue(ctx), podName)
+	pod, err := registry.Get[corev1.Pod](ctx, d.pods, request.NamespaceValue(ctx), podName)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/table"
 	"github.com/wherryproject/wherry/internal/api/usage"
 )
@@ -27,7 +28,7 @@ import (
 func (s *Server) addMetrics(all served) {
 	use := newNodeUsage(s.kubelets.Locate)
 	nodes := s.stores["nodes"]
-	nodes.onWrite.Add(onwrite.Calls{Deleted: func(obj runtime.Object) {
+	nodes.OnWrite.Add(onwrite.Calls{Deleted: func(obj runtime.Object) {
 		if node, ok := obj.(*corev1.Node); ok {
 			use.forget(node.Name)
 		}
@@ -54,7 +55,7 @@ func warn(ctx context.Context, errs map[string]error) {
 // metricsREST is what both kinds of figures have: objects they are about, and who measures.
 type metricsREST struct {
 	rest.TableConvertor
-	of  *kindREST
+	of  *registry.REST
 	use *nodeUsage
 }
 
@@ -62,10 +63,10 @@ type metricsREST struct {
 func (metricsREST) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.
-func (r metricsREST) NamespaceScoped() bool { return r.of.kind.namespaced }
+func (r metricsREST) NamespaceScoped() bool { return r.of.Kind.Namespaced }
 
 // GetSingularName implements rest.SingularNameProvider.
-func (r metricsREST) GetSingularName() string { return r.of.kind.singular }
+func (r metricsREST) GetSingularName() string { return r.of.Kind.Singular }
 
 // podMetricsREST is pods of metrics.k8s.io: what the containers of running pods use.
 type podMetricsREST struct{ metricsREST }
@@ -86,7 +87,7 @@ func (podMetricsREST) NewList() runtime.Object { return &metricsv1beta1.PodMetri
 // Get implements rest.Getter.
 func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("pods"), name)
-	pod, err := get[corev1.Pod](ctx, r.of, request.NamespaceValue(ctx), name)
+	pod, err := registry.Get[corev1.Pod](ctx, r.of, request.NamespaceValue(ctx), name)
 	if apierrors.IsNotFound(err) {
 		return nil, notFound
 	} else if err != nil {
@@ -107,7 +108,7 @@ func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptio
 
 // List implements rest.Lister. Pods that do not run, or whose node does not answer, are left out.
 func (r podMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
-	list, err := r.of.List(r.of.within(ctx, request.NamespaceValue(ctx)), metricsOptions(options))
+	list, err := r.of.List(r.of.Within(ctx, request.NamespaceValue(ctx)), metricsOptions(options))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (nodeMetricsREST) NewList() runtime.Object { return &metricsv1beta1.NodeMet
 // Get implements rest.Getter.
 func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), name)
-	node, err := get[corev1.Node](ctx, r.of, "", name)
+	node, err := registry.Get[corev1.Node](ctx, r.of, "", name)
 	if apierrors.IsNotFound(err) {
 		return nil, notFound
 	} else if err != nil {
@@ -183,7 +184,7 @@ func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOpti
 
 // List implements rest.Lister. Nodes that do not answer are left out.
 func (r nodeMetricsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
-	list, err := r.of.List(r.of.within(ctx, ""), metricsOptions(options))
+	list, err := r.of.List(r.of.Within(ctx, ""), metricsOptions(options))
 	if err != nil {
 		return nil, err
 	}

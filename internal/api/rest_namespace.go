@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,12 +37,12 @@ type plainREST interface {
 // spec.finalizers is empty the object goes.
 type namespaceREST struct {
 	plainREST
-	store *kindREST
+	store *registry.REST
 }
 
 var _ rest.GracefulDeleter = (*namespaceREST)(nil)
 
-func newNamespaceREST(store *kindREST) *namespaceREST {
+func newNamespaceREST(store *registry.REST) *namespaceREST {
 	return &namespaceREST{plainREST: store, store: store}
 }
 

@@ -23,6 +23,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 func success() *metav1.Status {
@@ -98,7 +100,7 @@ func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object
 	err := r.quotas.growing(ctx, request.NamespaceValue(ctx), func(charge chargeFunc) error {
 		return updatePod(ctx, r.store, name, p, dry, func(pod *corev1.Pod) error {
 			old := pod.DeepCopy()
-			if err := bind(pod, binding); err != nil || fromInside(ctx) {
+			if err := bind(pod, binding); err != nil || registry.FromInside(ctx) {
 				return err
 			}
 			return charge(ctx, bindingAttributes(ctx, pod, old, dry)) // the binding's annotations go into the pod

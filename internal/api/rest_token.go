@@ -53,7 +53,7 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 	}
 	req := in.DeepCopy()
 	namespace := request.NamespaceValue(ctx)
-	sa, err := r.tokens.lookup.serviceAccount(ctx, namespace, name)
+	sa, err := r.tokens.lookup.ServiceAccount(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (r tokenREST) bind(ctx context.Context, c *claims, bound *authenticationv1.
 	var uid types.UID
 	switch gvk {
 	case corev1.SchemeGroupVersion.WithKind("Pod"):
-		pod, err := lookup.pod(ctx, c.Namespace, bound.Name)
+		pod, err := lookup.Pod(ctx, c.Namespace, bound.Name)
 		if err != nil {
 			return err
 		}
@@ -126,18 +126,18 @@ func (r tokenREST) bind(ctx context.Context, c *claims, bound *authenticationv1.
 		uid, c.Pod = pod.UID, &ref{pod.Name, string(pod.UID)}
 		if pod.Spec.NodeName != "" {
 			c.Node = &ref{Name: pod.Spec.NodeName}
-			if node, err := lookup.node(ctx, pod.Spec.NodeName); err == nil {
+			if node, err := lookup.Node(ctx, pod.Spec.NodeName); err == nil {
 				c.Node.UID = string(node.UID)
 			}
 		}
 	case corev1.SchemeGroupVersion.WithKind("Secret"):
-		secret, err := lookup.secret(ctx, c.Namespace, bound.Name)
+		secret, err := lookup.Secret(ctx, c.Namespace, bound.Name)
 		if err != nil {
 			return err
 		}
 		uid, c.Secret = secret.UID, &ref{secret.Name, string(secret.UID)}
 	case corev1.SchemeGroupVersion.WithKind("Node"):
-		node, err := lookup.node(ctx, bound.Name)
+		node, err := lookup.Node(ctx, bound.Name)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -28,23 +29,23 @@ type Rules struct {
 
 // NewRulebook makes the rules as they are with these feature gates.
 func NewRulebook(gates *features.Gates) (*Rulebook, error) {
-	s, err := newSchemes()
+	s, err := registry.NewSchemes()
 	if err != nil {
 		return nil, err
 	}
-	book := &Rulebook{Codecs: s.codecs}
+	book := &Rulebook{Codecs: s.Codecs}
 	for _, k := range kinds(gates) {
-		main := newStrategy(s, k, k.rules)
-		r := Rules{Kind: k.gv.WithKind(k.name), Namespaced: k.namespaced, New: k.object, Create: main,
+		main := registry.NewStrategy(s, k, k.Rules)
+		r := Rules{Kind: k.GV.WithKind(k.Name), Namespaced: k.Namespaced, New: k.Object, Create: main,
 			Updates: map[string]rest.RESTUpdateStrategy{"": main}}
-		if k.status != nil {
-			r.Updates["status"] = newStrategy(s, k, *k.status)
+		if k.Status != nil {
+			r.Updates["status"] = registry.NewStrategy(s, k, *k.Status)
 		}
 		switch {
-		case k.name == "Pod" && k.gv == corev1.SchemeGroupVersion:
-			r.Updates["ephemeralcontainers"] = newStrategy(s, k, podEphemeralRules())
-		case k.plural == requestsPlural:
-			r.Updates["approval"] = newStrategy(s, k, certificateApprovalRules())
+		case k.Name == "Pod" && k.GV == corev1.SchemeGroupVersion:
+			r.Updates["ephemeralcontainers"] = registry.NewStrategy(s, k, podEphemeralRules())
+		case k.Plural == requestsPlural:
+			r.Updates["approval"] = registry.NewStrategy(s, k, certificateApprovalRules())
 		}
 		book.Kinds = append(book.Kinds, r)
 	}

@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
 // that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "". It is filled from the store when
 // it is first asked, and hears of what this server writes; what another one writes into the same etcd only if it is watched.
 type ruled struct {
-	rest   *kindREST
+	rest   *registry.REST
 	counts func(runtime.Object) bool // whether an object rules; nil: every one does
 
 	mu     sync.Mutex
@@ -27,18 +28,18 @@ type ruled struct {
 }
 
 // newRuled makes the set of a kind and keeps it up to date from here on.
-func newRuled(r *kindREST) *ruled {
+func newRuled(r *registry.REST) *ruled {
 	return newRuledBy(r, nil)
 }
 
 // newRuledBy is newRuled where only some objects of the kind rule: those that counts says.
-func newRuledBy(r *kindREST, counts func(runtime.Object) bool) *ruled {
+func newRuledBy(r *registry.REST, counts func(runtime.Object) bool) *ruled {
 	set := &ruled{rest: r, counts: counts, names: map[string]bool{}}
 	calls := onwrite.Calls{Created: set.note}
 	if counts != nil { // what did not rule may do so when it has changed
 		calls.Updated = set.note
 	}
-	r.onWrite.Add(calls)
+	r.OnWrite.Add(calls)
 	return set
 }
 
@@ -77,9 +78,9 @@ func (r *ruled) load(ctx context.Context) error {
 	if r.loaded {
 		return nil
 	}
-	list, err := r.rest.List(r.rest.within(ctx, ""), &metainternal.ListOptions{})
+	list, err := r.rest.List(r.rest.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("read the %s: %w", r.rest.kind.plural, err)
+		return fmt.Errorf("read the %s: %w", r.rest.Kind.Plural, err)
 	}
 	err = meta.EachListItem(list, func(obj runtime.Object) error {
 		o, err := meta.Accessor(obj)

@@ -80,7 +80,7 @@ func (s *Server) free() {
 	if err := s.recorder.Close(); err != nil {
 		s.log.Error("cannot close the audit log", "err", err)
 	}
-	s.stores.close()
+	s.stores.Close()
 	if s.crds != nil {
 		s.crds.GenericAPIServer.Destroy()
 	}

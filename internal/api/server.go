@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/timeline"
@@ -48,8 +49,8 @@ const (
 type Server struct {
 	cfg       *settled
 	log       *slog.Logger
-	schemes   *schemes
-	stores    stores
+	schemes   *registry.Schemes
+	stores    registry.Stores
 	addresses *addresses
 	tokens    *tokens
 	authn     *authn
@@ -102,7 +103,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 			s.free()
 		}
 	}()
-	if s.schemes, err = newSchemes(); err != nil {
+	if s.schemes, err = registry.NewSchemes(); err != nil {
 		return nil, err
 	}
 	if err := s.openRecorder(); err != nil {
@@ -124,7 +125,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	b := newBackend(s.schemes, settled.Config)
-	if s.stores, err = openStores(b, kinds(settled.Features)); err != nil {
+	if s.stores, err = registry.OpenStores(b, kinds(settled.Features)); err != nil {
 		return nil, err
 	}
 	s.tokens.lookup = s.stores
@@ -160,7 +161,7 @@ func (s *Server) loadKeys() (err error) {
 	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
 		return err
 	}
-	s.kubelets = connect.NewKubelets(func(ctx context.Context, name string) (*corev1.Node, error) { return s.stores.node(ctx, name) }, s.kubeletTLS)
+	s.kubelets = connect.NewKubelets(func(ctx context.Context, name string) (*corev1.Node, error) { return s.stores.Node(ctx, name) }, s.kubeletTLS)
 	s.kubeletCert.OnRenewal(s.kubelets.Close) // idle connections, which go on showing the one before
 	s.proxies, s.nodePorts = connect.NewProxyTransport(), connect.NewNodePortTransport()
 	return nil
@@ -184,8 +185,8 @@ func listen(s *settled) (net.Listener, error) {
 }
 
 // assemble makes the generic server: chain of handlers, authentication, authorisation, admission, OpenAPI, health.
-func (s *Server) assemble(b *backend) error {
-	c := genericapiserver.NewConfig(s.schemes.codecs)
+func (s *Server) assemble(b *registry.Backend) error {
+	c := genericapiserver.NewConfig(s.schemes.Codecs)
 	c.EffectiveVersion = newEffectiveVersion()
 	cert, err := s.newServingCert()
 	if err != nil {
@@ -213,7 +214,7 @@ func (s *Server) assemble(b *backend) error {
 	c.AdmissionControl = s.admission
 	s.putOnRecord(c)
 
-	names := apiopenapi.NewDefinitionNamer(s.schemes.external)
+	names := apiopenapi.NewDefinitionNamer(s.schemes.External)
 	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, names)
 	c.OpenAPIConfig.Info.Title = "Kubernetes"
 	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, names)
@@ -262,7 +263,7 @@ func (s *Server) assemble(b *backend) error {
 // plugins are the server's admission, in order: what sets fields comes before what judges them, and quotas, which charge, come last.
 func (s *Server) plugins() []admission.Interface {
 	return []admission.Interface{
-		&admit{namespace: s.stores.namespace, account: s.stores.serviceAccount, notReady: *s.cfg.Admission.NotReady, unreachable: *s.cfg.Admission.Unreachable},
+		&admit{namespace: s.stores.Namespace, account: s.stores.ServiceAccount, notReady: *s.cfg.Admission.NotReady, unreachable: *s.cfg.Admission.Unreachable},
 		nodeRestriction{s.stores, s.cfg.Authentication.APIAudiences},
 		limitRanger{s.limits},
 		s.policies.priorities,
@@ -285,15 +286,15 @@ func (s *Server) plugins() []admission.Interface {
 // authorizing is who decides about rights, once the server is assembled.
 func (s *Server) authorizing() authorizer.UnconditionalAuthorizer { return s.generic.Authorizer }
 
-func (s *Server) addHealth(c *genericapiserver.Config, b *backend) error {
-	check := b.healthInside
-	if b.etcd != nil {
+func (s *Server) addHealth(c *genericapiserver.Config, b *registry.Backend) error {
+	check := b.HealthInside
+	if b.Etcd != nil {
 		// Not the library's look at its log, which is one for the whole program: it would tell of another server's time.
 		ping := []healthz.HealthChecker{healthz.PingHealthz}
 		c.HealthzChecks, c.ReadyzChecks, c.LivezChecks = ping, slices.Clone(ping), slices.Clone(ping)
 	} else {
 		var err error
-		if check, err = factory.CreateHealthCheck(b.config, c.DrainedNotify()); err != nil {
+		if check, err = factory.CreateHealthCheck(b.Config, c.DrainedNotify()); err != nil {
 			return err
 		}
 	}

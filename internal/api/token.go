@@ -81,10 +81,10 @@ func (t *tokens) keys() (set jose.JSONWebKeySet, err error) {
 
 // tokenLookup reads the objects a token depends on, from the store.
 type tokenLookup interface {
-	serviceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
-	pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
-	node(ctx context.Context, name string) (*corev1.Node, error)
+	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	Node(ctx context.Context, name string) (*corev1.Node, error)
 }
 
 func (t *tokens) sign(c claims, audiences []string, now time.Time, lifetime time.Duration) (string, error) {
@@ -156,7 +156,7 @@ func (t *tokens) verify(token *jwt.JSONWebToken, into ...any) bool {
 
 // identify checks that everything the token is bound to still exists as the same object.
 func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
-	sa, err := t.lookup.serviceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
+	sa, err := t.lookup.ServiceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 	}
 	info := &serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.ServiceAccount.Name, UID: c.ServiceAccount.UID}
 	if c.Secret != nil {
-		secret, err := t.lookup.secret(ctx, c.Namespace, c.Secret.Name)
+		secret, err := t.lookup.Secret(ctx, c.Namespace, c.Secret.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 		}
 	}
 	if c.Pod != nil {
-		pod, err := t.lookup.pod(ctx, c.Namespace, c.Pod.Name)
+		pod, err := t.lookup.Pod(ctx, c.Namespace, c.Pod.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +192,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 	if c.Node != nil {
 		info.NodeName, info.NodeUID = c.Node.Name, c.Node.UID
 		if c.Pod == nil { // the node is what the token is bound to, not just where its pod was
-			node, err := t.lookup.node(ctx, c.Node.Name)
+			node, err := t.lookup.Node(ctx, c.Node.Name)
 			if err != nil {
 				return nil, err
 			}

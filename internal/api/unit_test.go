@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -56,40 +57,40 @@ func TestAddresses(t *testing.T) {
 
 // Every stored kind survives the way to etcd and back, and every kind has printers, rules and selectors that take its type.
 func TestTableOfKinds(t *testing.T) {
-	s, err := newSchemes()
+	s, err := registry.NewSchemes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range kinds(nil) {
-		t.Run(k.plural, func(t *testing.T) {
-			obj := k.object()
+		t.Run(k.Plural, func(t *testing.T) {
+			obj := k.Object()
 			gvks, _, err := s.ObjectKinds(obj)
-			if err != nil || gvks[0] != k.gv.WithKind(k.name) {
+			if err != nil || gvks[0] != k.GV.WithKind(k.Name) {
 				t.Errorf("kinds %v, %v", gvks, err)
 			}
-			hub := k.gv
+			hub := k.GV
 			hub.Version = runtime.APIVersionInternal
-			if !slices.Contains(gvks, hub.WithKind(k.name)) {
+			if !slices.Contains(gvks, hub.WithKind(k.Name)) {
 				t.Errorf("not registered as hub: %v", gvks)
 			}
-			codec := s.storageCodec(k)
+			codec := s.StorageCodec(k)
 			data, err := runtime.Encode(codec, obj)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := codec.Decode(data, nil, k.object()); err != nil {
+			if _, _, err := codec.Decode(data, nil, k.Object()); err != nil {
 				t.Error(err)
 			}
-			if _, _, err := k.attrs()(obj); err != nil {
+			if _, _, err := k.Attrs()(obj); err != nil {
 				t.Error(err)
 			}
-			if k.rules.validate == nil {
+			if k.Rules.Validate == nil {
 				t.Error("nothing validates it")
 			}
-			if _, err := tableConvertor(k).ConvertToTable(context.Background(), obj, nil); err != nil {
+			if _, err := registry.TableConvertor(k).ConvertToTable(context.Background(), obj, nil); err != nil {
 				t.Error(err)
 			}
-			strategy := newStrategy(s, k, k.rules)
+			strategy := registry.NewStrategy(s, k, k.Rules)
 			strategy.PrepareForCreate(context.Background(), obj)
 			if errs := strategy.Validate(context.Background(), obj); len(errs) == 0 {
 				t.Error("an empty object is valid")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/wherryproject/wherry/internal/api/quota"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -78,7 +79,7 @@ func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 				continue
 			}
 		}
-		if !quota.IsCount(name) || slices.ContainsFunc(kinds(nil), func(k *kind) bool { return isCounted(k) && quota.Tracks(k.resource(), name) }) {
+		if !quota.IsCount(name) || slices.ContainsFunc(kinds(nil), func(k *registry.Kind) bool { return isCounted(k) && quota.Tracks(k.Resource(), name) }) {
 			continue
 		}
 		all = append(all, fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources", name))
@@ -87,7 +88,7 @@ func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 }
 
 // endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).
-type endpointsREST struct{ *kindREST }
+type endpointsREST struct{ *registry.REST }
 
 func (endpointsREST) say(ctx context.Context) {
 	warning.AddWarning(ctx, "", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
@@ -96,30 +97,30 @@ func (endpointsREST) say(ctx context.Context) {
 // Create implements rest.Creater.
 func (r endpointsREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	r.say(ctx)
-	return r.kindREST.Create(ctx, obj, validate, options)
+	return r.REST.Create(ctx, obj, validate, options)
 }
 
 // Update implements rest.Updater.
 func (r endpointsREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	r.say(ctx)
-	return r.kindREST.Update(ctx, name, info, create, update, mayCreate, options)
+	return r.REST.Update(ctx, name, info, create, update, mayCreate, options)
 }
 
 // Get implements rest.Getter.
 func (r endpointsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	r.say(ctx)
-	return r.kindREST.Get(ctx, name, options)
+	return r.REST.Get(ctx, name, options)
 }
 
 // List implements rest.Lister.
 func (r endpointsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
 	r.say(ctx)
-	return r.kindREST.List(ctx, options)
+	return r.REST.List(ctx, options)
 }
 
 // Watch implements rest.Watcher.
 func (r endpointsREST) Watch(ctx context.Context, options *metainternal.ListOptions) (watch.Interface, error) {
 	r.say(ctx)
-	return r.kindREST.Watch(ctx, options)
+	return r.REST.Watch(ctx, options)
 }

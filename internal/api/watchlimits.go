@@ -25,10 +25,10 @@ const bodyGrace = time.Second
 
 // chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one on slow bodies around it.
 func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
-	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.codecs, open: tally{}}
+	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.Codecs, open: tally{}}
 	sessions := &sessionLimits{perUser: s.cfg.Serving.MaxSessionsPerUser, perNamespace: s.cfg.Serving.MaxSessionsPerNamespace,
-		lasts: c.LongRunningFunc, codecs: s.schemes.codecs, users: tally{}, namespaces: tally{}}
-	api = withWholePatches(withLogProtocols(api, s.schemes.codecs), s.schemes.codecs, c.MaxRequestBodyBytes)
+		lasts: c.LongRunningFunc, codecs: s.schemes.Codecs, users: tally{}, namespaces: tally{}}
+	api = withWholePatches(withLogProtocols(api, s.schemes.Codecs), s.schemes.Codecs, c.MaxRequestBodyBytes)
 	inner := sessions.hold(limits.hold(s.sparing(api, c.LongRunningFunc)))
 	chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(inner), c), c)
 	if s.cfg.Door == nil {

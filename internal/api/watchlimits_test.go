@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -29,11 +30,11 @@ func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http
 
 func limiting(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) http.Handler {
 	t.Helper()
-	s, err := newSchemes()
+	s, err := registry.NewSchemes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.codecs = s.codecs
+	l.codecs = s.Codecs
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx := request.WithRequestInfo(req.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIVersion: "v1", Resource: "pods"})
 		l.hold(next).ServeHTTP(w, req.WithContext(request.WithUser(ctx, who)))

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 func (s *Server) startAPI(ctx context.Context) (err error) {
 	o := s.opts
-	servers, room := o.EtcdServers, api.Room(nil)
+	servers, room := o.EtcdServers, registry.Room(nil)
 	if s.parts.etcd != nil {
 		servers, room = []string{s.parts.etcd.Endpoint()}, s.parts.etcd
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
@@ -109,7 +110,7 @@ func (w *world) start() (err error) {
 		return err
 	}
 	kv := client(s.etcd.Server, s.life)
-	inside := &api.Inside{Etcd: kv, Listener: socketpair.NewInMemory(), Loopback: socketpair.NewInMemory()}
+	inside := &registry.Inside{Etcd: kv, Listener: socketpair.NewInMemory(), Loopback: socketpair.NewInMemory()}
 	if s.api, err = api.New(ctx, api.Config{DataDir: filepath.Join(w.home, "data"), SecurePort: 6443, Inside: inside, Logger: w.log}); err != nil {
 		return err
 	}

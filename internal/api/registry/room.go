@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (g *guard) create(ctx context.Context) error {
 		return nil
 	}
 	why, soon := g.room.Full()
-	if why == "" || (stored{insider: fromInside(ctx)}).passes() {
+	if why == "" || (stored{insider: FromInside(ctx)}).passes() {
 		return nil
 	}
 	return storeFull(why, soon)
@@ -65,7 +65,7 @@ func (g *guard) updating(ctx context.Context, update storage.UpdateFunc) storage
 	}
 	return func(old runtime.Object, seen storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		why, soon := g.room.Full()
-		if why == "" || fromInside(ctx) {
+		if why == "" || FromInside(ctx) {
 			return update(old, seen)
 		}
 		w := stored{}
@@ -117,8 +117,8 @@ func isLeaving(obj runtime.Object) bool {
 	return err == nil && m.GetDeletionTimestamp() != nil
 }
 
-// fromInside tells whether a request comes from a part of the server or from a node. Pods have service accounts, and are nobody's part.
-func fromInside(ctx context.Context) bool {
+// FromInside tells whether a request comes from a part of the server or from a node. Pods have service accounts, and are nobody's part.
+func FromInside(ctx context.Context) bool {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return true

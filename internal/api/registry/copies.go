@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"fmt"
@@ -18,12 +18,12 @@ import (
 // version a webhook or policy wants, and back; as both are one type here, that is a copy, which the library does not make by
 // itself. It goes deep: a webhook must never see, nor a policy change, what the server works with.
 func addCopies(scheme *runtime.Scheme) error {
-	for _, g := range groups() {
-		for kind := range scheme.KnownTypes(g.gv) {
+	for _, g := range Groups() {
+		for kind := range scheme.KnownTypes(g.GV) {
 			if isMetaKind(kind) {
 				continue
 			}
-			obj, err := scheme.New(g.gv.WithKind(kind))
+			obj, err := scheme.New(g.GV.WithKind(kind))
 			if err != nil {
 				return err
 			}

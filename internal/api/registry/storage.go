@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -33,24 +33,24 @@ import (
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// backend tells the library's stores where and how to keep objects.
-type backend struct {
-	schemes  *schemes
-	features *features.Gates
-	config   storagebackend.Config
-	room     Room             // nil: the store is not ours
-	etcd     *clientv3.Client // nil: config says where etcd is
+// Backend tells the library's stores where and how to keep objects.
+type Backend struct {
+	Schemes  *Schemes
+	Features *features.Gates
+	Config   storagebackend.Config
+	Room     Room             // nil: the store is not ours
+	Etcd     *clientv3.Client // nil: config says where etcd is
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
 // more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
-func (b *backend) options(k *kind) generic.RESTOptions {
-	c := b.config
-	c.Codec = b.schemes.storageCodec(k)
-	c.EncodeVersioner = k.gv
+func (b *Backend) options(k *Kind) generic.RESTOptions {
+	c := b.Config
+	c.Codec = b.Schemes.StorageCodec(k)
+	c.EncodeVersioner = k.GV
 	return generic.RESTOptions{
-		StorageConfig:           c.ForResource(k.resource()),
-		Decorator:               b.openStorage,
+		StorageConfig:           c.ForResource(k.Resource()),
+		Decorator:               b.OpenStorage,
 		EnableGarbageCollection: false, // there is no collector: finalizers of propagation would stay for ever
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resourcePrefix(k),
@@ -58,8 +58,8 @@ func (b *backend) options(k *kind) generic.RESTOptions {
 }
 
 // resourcePrefix is the place below the server's prefix, as kube-apiserver lays it out: the plain plural.
-func resourcePrefix(k *kind) string {
-	switch k.plural {
+func resourcePrefix(k *Kind) string {
+	switch k.Plural {
 	case "nodes":
 		return "minions"
 	case "services":
@@ -67,22 +67,27 @@ func resourcePrefix(k *kind) string {
 	case "endpoints":
 		return "services/endpoints"
 	}
-	return k.plural
+	return k.Plural
 }
 
-func (s *schemes) storageCodec(k *kind) runtime.Codec {
+// StorageCodec is how objects of a kind are written to the store: protobuf, or JSON for our own groups.
+func (s *Schemes) StorageCodec(k *Kind) runtime.Codec {
 	var wire runtime.Serializer = protobuf.NewSerializer(s.Scheme, s.Scheme)
-	if isOwn(k.gv) {
+	if IsOwn(k.GV) {
 		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, s.Scheme, s.Scheme, json.SerializerOptions{})
 	}
-	codec := s.codecs.CodecForVersions(wire, s.codecs.UniversalDeserializer(), k.gv, runtime.InternalGroupVersioner)
-	return storageCodec{limitedCodec{codec, k.resource()}}
+	codec := s.Codecs.CodecForVersions(wire, s.Codecs.UniversalDeserializer(), k.GV, runtime.InternalGroupVersioner)
+	return storageCodec{limitedCodec{codec, k.Resource()}}
 }
 
 // maxObjectBytes is the largest object that is stored: 1.5 MiB, as in any Kubernetes cluster with etcd's default limit.
 const maxObjectBytes = 1536 * 1024
 
-// limitedCodec refuses to write objects that are too large, before they travel to etcd.
+// Limited is a codec that refuses to write objects that are too large (1.5 MiB), before they travel to etcd.
+func Limited(codec runtime.Codec, resource schema.GroupResource) runtime.Codec {
+	return limitedCodec{codec, resource}
+}
+
 type limitedCodec struct {
 	runtime.Codec
 	resource schema.GroupResource
@@ -130,11 +135,12 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 	return obj, gvk, err
 }
 
-func (b *backend) openStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+// OpenStorage implements generic.StorageDecorator.
+func (b *Backend) OpenStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	open := generic.NewRawStorage
-	if b.etcd != nil {
+	if b.Etcd != nil {
 		open = b.openInside
 	}
 	s, destroy, err := open(config, newFunc, newListFunc, prefix)
@@ -142,8 +148,8 @@ func (b *backend) openStorage(config *storagebackend.ConfigForResource, prefix s
 		return nil, nil, err
 	}
 	out := etcdStorage{Interface: s, resource: config.GroupResource}
-	if b.room != nil {
-		out.guard = &guard{room: b.room, codec: config.Codec}
+	if b.Room != nil {
+		out.guard = &guard{room: b.Room, codec: config.Codec}
 	}
 	return out, destroy, nil
 }
@@ -195,27 +201,27 @@ func (s etcdStorage) explain(err error) error {
 	return err
 }
 
-// kindREST is the storage of one kind as the API sees it.
-type kindREST struct {
+// REST is the storage of one kind as the API sees it.
+type REST struct {
 	*genericregistry.Store
-	kind    *kind
-	onWrite *onwrite.Hooks
-	charger charger // nil where no quota counts the kind
+	Kind    *Kind
+	OnWrite *onwrite.Hooks
+	Charger Charger // nil where no quota counts the kind
 }
 
-// charger charges what writes add to the quotas of a namespace.
-type charger interface {
+// Charger charges what writes add to the quotas of a namespace.
+type Charger interface {
 	// Creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
 	// tells whether it has made a new object.
 	Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
 }
 
 // Create implements rest.Creater.
-func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (made runtime.Object, err error) {
-	if r.charger == nil {
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (made runtime.Object, err error) {
+	if r.Charger == nil {
 		return r.Store.Create(ctx, obj, validate, options)
 	}
-	err = r.charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.Charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		made, err = r.Store.Create(ctx, obj, validate, options)
 		return err == nil, err
 	})
@@ -223,12 +229,12 @@ func (r *kindREST) Create(ctx context.Context, obj runtime.Object, validate rest
 }
 
 // Update implements rest.Updater. A server-side apply may create, and so may a PUT of some kinds.
-func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
-	if r.charger == nil {
+	if r.Charger == nil {
 		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 	}
-	err = r.charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
+	err = r.Charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
 		obj, created, err = r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 		return created, err
 	})
@@ -236,106 +242,107 @@ func (r *kindREST) Update(ctx context.Context, name string, info rest.UpdatedObj
 }
 
 // ShortNames implements rest.ShortNamesProvider.
-func (r *kindREST) ShortNames() []string { return r.kind.short }
+func (r *REST) ShortNames() []string { return r.Kind.Short }
 
 // Categories implements rest.CategoriesProvider.
-func (r *kindREST) Categories() []string { return r.kind.categories }
+func (r *REST) Categories() []string { return r.Kind.Categories }
 
-func (b *backend) open(k *kind) (*kindREST, error) {
-	strategy := newStrategy(b.schemes, k, k.rules)
+func (b *Backend) open(k *Kind) (*REST, error) {
+	strategy := NewStrategy(b.Schemes, k, k.Rules)
 	store := &genericregistry.Store{
-		NewFunc:                   k.object,
-		NewListFunc:               k.list,
-		DefaultQualifiedResource:  k.resource(),
-		SingularQualifiedResource: schema.GroupResource{Group: k.gv.Group, Resource: k.singular},
+		NewFunc:                   k.Object,
+		NewListFunc:               k.List,
+		DefaultQualifiedResource:  k.Resource(),
+		SingularQualifiedResource: schema.GroupResource{Group: k.GV.Group, Resource: k.Singular},
 		CreateStrategy:            strategy,
 		UpdateStrategy:            strategy,
 		DeleteStrategy:            strategy,
 		ResetFieldsStrategy:       strategy,
-		ReturnDeletedObject:       k.returnDeleted,
-		TableConvertor:            tableConvertor(k),
+		ReturnDeletedObject:       k.ReturnDeleted,
+		TableConvertor:            TableConvertor(k),
 	}
-	if k.ttl > 0 {
+	if k.TTL > 0 {
 		store.TTLFunc = func(_ runtime.Object, existing uint64, update bool) (uint64, error) {
 			if update && existing > 0 {
 				return existing, nil
 			}
-			return k.ttl, nil
+			return k.TTL, nil
 		}
 	}
-	attrs := k.attrs()
+	attrs := k.Attrs()
 	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: b.options(k), AttrFunc: attrs})
 	if err != nil {
-		return nil, fmt.Errorf("storage of %s: %w", k.plural, err)
+		return nil, fmt.Errorf("storage of %s: %w", k.Plural, err)
 	}
-	return &kindREST{Store: store, kind: k, onWrite: onwrite.Of(store)}, nil
+	return &REST{Store: store, Kind: k, OnWrite: onwrite.Of(store)}, nil
 }
 
-func (k *kind) attrs() storage.AttrFunc {
+// Attrs tells selectors the labels and fields of an object.
+func (k *Kind) Attrs() storage.AttrFunc {
 	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
 		o, ok := obj.(metav1.Object)
 		if !ok {
 			return nil, nil, fmt.Errorf("%T is no API object", obj)
 		}
 		set := fields.Set{}
-		if k.fields != nil {
-			set = k.fields(obj)
+		if k.Fields != nil {
+			set = k.Fields(obj)
 		}
 		set["metadata.name"] = o.GetName()
-		if k.namespaced {
+		if k.Namespaced {
 			set["metadata.namespace"] = o.GetNamespace()
 		}
 		return o.GetLabels(), set, nil
 	}
 }
 
-// sub is a subresource of the kind, written under its own rules.
-func (r *kindREST) sub(typer runtime.ObjectTyper, rules rules) subresource {
-	return subresource{store: r.with(typer, rules), charger: r.charger}
+// Sub is a subresource of the kind, written under its own rules.
+func (r *REST) Sub(typer runtime.ObjectTyper, rules Rules) Subresource {
+	return Subresource{Store: r.With(typer, rules), charger: r.Charger}
 }
 
-// with returns the same storage under other rules: how subresources write.
-func (r *kindREST) with(typer runtime.ObjectTyper, rules rules) *genericregistry.Store {
+// With returns the same storage under other rules: how subresources write.
+func (r *REST) With(typer runtime.ObjectTyper, rules Rules) *genericregistry.Store {
 	s := *r.Store
-	strategy := newStrategy(typer, r.kind, rules)
+	strategy := NewStrategy(typer, r.Kind, rules)
 	s.CreateStrategy = strategy
 	s.UpdateStrategy = strategy
 	s.ResetFieldsStrategy = strategy
 	return &s
 }
 
-// subresource serves GET, PUT and PATCH of a subresource that has the parent's own type, such as status.
-type subresource struct {
-	store   *genericregistry.Store
-	charger charger // nil where no quota counts the kind
+// Subresource serves GET, PUT and PATCH of a subresource that has the parent's own type, such as status.
+type Subresource struct {
+	Store   *genericregistry.Store
+	charger Charger // nil where no quota counts the kind
 }
 
 var (
-	_ rest.Getter              = subresource{}
-	_ rest.Patcher             = subresource{}
-	_ rest.TableConvertor      = subresource{}
-	_ rest.ResetFieldsStrategy = subresource{}
+	_ rest.Getter              = Subresource{}
+	_ rest.Patcher             = Subresource{}
+	_ rest.TableConvertor      = Subresource{}
+	_ rest.ResetFieldsStrategy = Subresource{}
 )
 
 // New implements rest.Storage.
-func (s subresource) New() runtime.Object { return s.store.New() }
+func (s Subresource) New() runtime.Object { return s.Store.New() }
 
 // Destroy implements rest.Storage; the parent owns the connection.
-func (s subresource) Destroy() {}
+func (s Subresource) Destroy() {}
 
 // Get implements rest.Getter.
-func (s subresource) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return s.store.Get(ctx, name, options)
+func (s Subresource) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return s.Store.Get(ctx, name, options)
 }
 
 // Update implements rest.Updater. A subresource never creates its parent.
-func (s subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+func (s Subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.updateBy(ctx, s.store, name, obj, create, update, options)
+	return s.UpdateBy(ctx, s.Store, name, obj, create, update, options)
 }
 
-// updateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of the namespace.
-func (s subresource) updateBy(ctx context.Context, store *genericregistry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+// UpdateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of the namespace.
+func (s Subresource) UpdateBy(ctx context.Context, store *genericregistry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	if s.charger == nil {
 		return store.Update(ctx, name, info, create, update, false, options)
@@ -348,11 +355,11 @@ func (s subresource) updateBy(ctx context.Context, store *genericregistry.Store,
 }
 
 // GetResetFields implements rest.ResetFieldsStrategy.
-func (s subresource) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return s.store.GetResetFields()
+func (s Subresource) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.Store.GetResetFields()
 }
 
 // ConvertToTable implements rest.TableConvertor.
-func (s subresource) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
-	return s.store.ConvertToTable(ctx, obj, options)
+func (s Subresource) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
+	return s.Store.ConvertToTable(ctx, obj, options)
 }

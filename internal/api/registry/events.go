@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +18,7 @@ func addEventConversions(scheme *runtime.Scheme) error {
 		return err
 	}
 	if err := scheme.AddConversionFunc((*corev1.Event)(nil), (*eventsv1.Event)(nil), func(in, out any, _ conversion.Scope) error {
-		eventFromCore(in.(*corev1.Event), out.(*eventsv1.Event))
+		EventFromCore(in.(*corev1.Event), out.(*eventsv1.Event))
 		return nil
 	}); err != nil {
 		return err
@@ -39,7 +39,7 @@ func addEventConversions(scheme *runtime.Scheme) error {
 		to.ListMeta = from.ListMeta
 		to.Items = make([]eventsv1.Event, len(from.Items))
 		for i := range from.Items {
-			eventFromCore(&from.Items[i], &to.Items[i])
+			EventFromCore(&from.Items[i], &to.Items[i])
 		}
 		return nil
 	})
@@ -67,7 +67,8 @@ func eventToCore(in *eventsv1.Event, out *corev1.Event) {
 	}
 }
 
-func eventFromCore(in *corev1.Event, out *eventsv1.Event) {
+// EventFromCore shows a stored event as events.k8s.io/v1 does.
+func EventFromCore(in *corev1.Event, out *eventsv1.Event) {
 	*out = eventsv1.Event{
 		ObjectMeta:               in.ObjectMeta,
 		EventTime:                in.EventTime,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -28,10 +28,10 @@ type Inside struct {
 }
 
 // openInside is what [factory.Create] is for an etcd somewhere else.
-func (b *backend) openInside(c *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object, prefix string) (
+func (b *Backend) openInside(c *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object, prefix string) (
 	storage.Interface, factory.DestroyFunc, error,
 ) {
-	client := &etcdkubernetes.Client{Client: b.etcd}
+	client := &etcdkubernetes.Client{Client: b.Etcd}
 	client.Kubernetes = client
 	versioner := storage.APIObjectVersioner{}
 	s, err := etcd3.New(client, nil, c.Codec, newFunc, newListFunc, c.Prefix, prefix, c.GroupResource, identity.NewEncryptCheckTransformer(),
@@ -42,11 +42,11 @@ func (b *backend) openInside(c *storagebackend.ConfigForResource, newFunc, newLi
 	return s, s.Close, nil
 }
 
-// healthInside asks the store for one key.
-func (b *backend) healthInside() error {
+// HealthInside asks the store for one key.
+func (b *Backend) HealthInside() error {
 	ctx, cancel := context.WithTimeout(context.Background(), storagebackend.DefaultHealthcheckTimeout)
 	defer cancel()
-	if _, err := b.etcd.Get(ctx, b.config.Prefix+"/health"); err != nil {
+	if _, err := b.Etcd.Get(ctx, b.Config.Prefix+"/health"); err != nil {
 		return fmt.Errorf("etcd does not answer: %w", err)
 	}
 	return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -28,15 +28,16 @@ import (
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 )
 
-// schemes are the type registries of one server.
-type schemes struct {
+// Schemes are the type registries of one server.
+type Schemes struct {
 	*runtime.Scheme                 // what is served and stored: external types, registered as internal (hub) too
-	external        *runtime.Scheme // without the hub registrations: names and kinds for OpenAPI
-	codecs          serializer.CodecFactory
-	params          runtime.ParameterCodec // query parameters of logs, exec, proxies
+	External        *runtime.Scheme // without the hub registrations: names and kinds for OpenAPI
+	Codecs          serializer.CodecFactory
+	Params          runtime.ParameterCodec // query parameters of logs, exec, proxies
 }
 
-func newSchemes() (*schemes, error) {
+// NewSchemes registers every type that is served, with its defaults and conversions.
+func NewSchemes() (*Schemes, error) {
 	external, err := externalScheme()
 	if err != nil {
 		return nil, err
@@ -54,23 +55,23 @@ func newSchemes() (*schemes, error) {
 		}
 	}
 	addDefaults(scheme)
-	return &schemes{
+	return &Schemes{
 		Scheme:   scheme,
-		external: external,
-		codecs:   serializer.NewCodecFactory(scheme),
-		params:   runtime.NewParameterCodec(scheme),
+		External: external,
+		Codecs:   serializer.NewCodecFactory(scheme),
+		Params:   runtime.NewParameterCodec(scheme),
 	}, nil
 }
 
-// apiGroup is one version of one API group that the server has types of.
-type apiGroup struct {
-	gv  schema.GroupVersion
-	add func(*runtime.Scheme) error
+// APIGroup is one version of one API group that the server has types of.
+type APIGroup struct {
+	GV  schema.GroupVersion
+	Add func(*runtime.Scheme) error
 }
 
-// groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the first.
-func groups() []apiGroup {
-	return []apiGroup{
+// Groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the first.
+func Groups() []APIGroup {
+	return []APIGroup{
 		{corev1.SchemeGroupVersion, corev1.AddToScheme},
 		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme},
 		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme},
@@ -90,15 +91,15 @@ func groups() []apiGroup {
 	}
 }
 
-// isOwn tells the groups whose types are ours: protobuf does not know them.
-func isOwn(gv schema.GroupVersion) bool {
+// IsOwn tells the groups whose types are ours: protobuf does not know them.
+func IsOwn(gv schema.GroupVersion) bool {
 	return gv == debugrun.GroupVersion() || gv == imagepolicy.GroupVersion()
 }
 
 func externalScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, g := range groups() {
-		if err := g.add(scheme); err != nil {
+	for _, g := range Groups() {
+		if err := g.Add(scheme); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +113,8 @@ func externalScheme() (*runtime.Scheme, error) {
 // addHub registers the external types as the internal version of their group: the library converts every object to the
 // internal version and back, which costs nothing when both are the same type.
 func addHub(scheme *runtime.Scheme) error {
-	for _, g := range groups() {
-		gv := g.gv
+	for _, g := range Groups() {
+		gv := g.GV
 		if gv == eventsv1.SchemeGroupVersion {
 			continue
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// follower hears of every object of a kind, in the order in which they were written.
-type follower interface {
+// Follower hears of every object of a kind, in the order in which they were written.
+type Follower interface {
 	cache.ReflectorStore
 	cache.ReflectorBookmarkStore
 }
 
-// follow tells a follower of a kind, straight from the store, until ctx is done: first all that is there, then every change, also
+// Follow tells a follower of a kind, straight from the store, until ctx is done: first all that is there, then every change, also
 // those of other servers on the same etcd. What was missed while etcd was away is told by another whole list.
-func (r *kindREST) follow(ctx context.Context, to follower) {
-	reflector := cache.NewReflectorWithOptions(storeWatch{r}, r.New(), to, cache.ReflectorOptions{Name: r.kind.plural})
+func (r *REST) Follow(ctx context.Context, to Follower) {
+	reflector := cache.NewReflectorWithOptions(storeWatch{r}, r.New(), to, cache.ReflectorOptions{Name: r.Kind.Plural})
 	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // every request that fails meanwhile says so
 }
 
 // storeWatch gives the library's reflector a kind's storage for a client.
-type storeWatch struct{ rest *kindREST }
+type storeWatch struct{ rest *REST }
 
 var (
 	_ cache.ListerWatcher            = storeWatch{}
@@ -52,7 +52,7 @@ func (w storeWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return w.rest.List(w.rest.within(ctx, ""), options)
+	return w.rest.List(w.rest.Within(ctx, ""), options)
 }
 
 // WatchWithContext implements cache.ListerWatcherWithContext.
@@ -61,7 +61,7 @@ func (w storeWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return w.rest.Watch(w.rest.within(ctx, ""), options)
+	return w.rest.Watch(w.rest.Within(ctx, ""), options)
 }
 
 // IsWatchListSemanticsUnSupported has the reflector begin with a list, which needs no bookmark of etcd to end.
@@ -73,8 +73,8 @@ func internalOptions(o *metav1.ListOptions) (*metainternal.ListOptions, error) {
 	return out, err
 }
 
-// versionOf is the resource version as the number that etcd has for it; 0 if it is none.
-func versionOf(version string) uint64 {
+// VersionOf is the resource version as the number that etcd has for it; 0 if it is none.
+func VersionOf(version string) uint64 {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
 		return 0
