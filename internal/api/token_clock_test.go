@@ -17,7 +17,7 @@ import (
 // oneAccount is a store with nothing but a service account.
 type oneAccount struct{ tokenLookup }
 
-func (oneAccount) serviceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+func (oneAccount) ServiceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}}, nil
 }
 
