@@ -154,7 +154,7 @@ type recorded struct {
 
 // ServeHTTP implements http.Handler.
 func (h *recorded) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	heard := &overheard{ResponseWriter: w}
-	h.next.ServeHTTP(heard, req)
+	w, heard := overhear(w)
+	h.next.ServeHTTP(w, req)
 	h.finish(heard.end())
 }
