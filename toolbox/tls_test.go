@@ -81,6 +81,10 @@ func TestCurlTells(t *testing.T) {
 		{`curl -sk -o /dev/null -w '%{time_connect} %{time_appconnect} %{time_starttransfer} %{time_total}' https://ADDR/ | awk '{ print ($1 > 0 && $1 <= $2 && $2 <= $3 && $3 <= $4) }'`, "1\n", 0},
 		{`curl -sk -o /dev/null -w '%{json}' https://ADDR/ | jq -r '.http_code, .size_download, (.time_total | type)'`, "200\n6\nstring\n", 0},
 		{`curl -s -w '%{http_code}\n' http://127.0.0.1:1/`, `000\ncurl: .*refused.*`, 7},
+		// The file is called as its address, not as the server wants it.
+		{"curl -skLO https://ADDR/moved; cat moved; rm moved; wget -qk https://ADDR/moved; cat moved", "hello\nhello\n", 0},
+		{"curl -skO https://ADDR/", "curl: https://ADDR/ has no file name: .*", 23},
+		{"curl -sk -m 1e300 --connect-timeout 1e300 https://ADDR/", "hello\n", 0},
 		{`echo 'code %{http_code}' > f; curl -sk -o /dev/null -w @f https://ADDR/`, "code 200\n", 0},
 	} {
 		says(t, dir, r.Replace(c.line), r.Replace(c.want), c.code)

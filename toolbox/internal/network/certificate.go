@@ -44,16 +44,16 @@ func lasts(c *x509.Certificate, now time.Time) string {
 // alternatives are the names and addresses that a certificate is for.
 func alternatives(c *x509.Certificate) (out []string) {
 	for _, n := range c.DNSNames {
-		out = append(out, "DNS:"+n)
+		out = append(out, "DNS:"+inLine(n))
 	}
 	for _, ip := range c.IPAddresses {
 		out = append(out, "IP Address:"+ip.String())
 	}
 	for _, n := range c.EmailAddresses {
-		out = append(out, "email:"+n)
+		out = append(out, "email:"+inLine(n))
 	}
 	for _, u := range c.URIs {
-		out = append(out, "URI:"+u.String())
+		out = append(out, "URI:"+inLine(u.String()))
 	}
 	return out
 }
@@ -80,8 +80,8 @@ func (t *tlsClient) tell(s tls.ConnectionState, verdict error, name string) {
 	if !t.brief {
 		t.Println("---\nCertificate chain")
 		for i, c := range s.PeerCertificates {
-			t.Printf(" %d s:%s\n   i:%s\n   a:PKEY: %s; sigalg: %s\n   v:NotBefore: %s; NotAfter: %s (%s)\n", i, c.Subject, c.Issuer, keyWords(c), c.SignatureAlgorithm,
-				c.NotBefore.UTC().Format(certTime), c.NotAfter.UTC().Format(certTime), lasts(c, now))
+			t.Printf(" %d s:%s\n   i:%s\n   a:PKEY: %s; sigalg: %s\n   v:NotBefore: %s; NotAfter: %s (%s)\n",
+				i, inLine(c.Subject.String()), inLine(c.Issuer.String()), keyWords(c), c.SignatureAlgorithm, c.NotBefore.UTC().Format(certTime), c.NotAfter.UTC().Format(certTime), lasts(c, now))
 			if t.chain {
 				_ = pem.Encode(t.Out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 			}
@@ -93,7 +93,7 @@ func (t *tlsClient) tell(s tls.ConnectionState, verdict error, name string) {
 		if !t.brief && !t.chain {
 			_ = pem.Encode(t.Out, &pem.Block{Type: "CERTIFICATE", Bytes: own.Raw})
 		}
-		t.Printf("subject=%s\nissuer=%s\n", own.Subject, own.Issuer)
+		t.Printf("subject=%s\nissuer=%s\n", inLine(own.Subject.String()), inLine(own.Issuer.String()))
 		t.Printf("names=%s\nexpires=%s (%s)\n", strings.Join(alternatives(own), ", "), own.NotAfter.UTC().Format(certTime), lasts(own, now))
 	}
 	if !t.brief {
@@ -147,7 +147,7 @@ func x509Show(c *applet.Call) error {
 		c.Printf("X509v3 Subject Alternative Name:\n    %s\n", strings.Join(alternatives(cert), ", "))
 	}
 	if *left >= 0 {
-		if time.Now().Add(time.Duration(*left) * time.Second).After(cert.NotAfter) {
+		if cert.NotAfter.Before(time.Now().Add(seconds(float64(*left)))) {
 			c.Println("Certificate will expire")
 			return applet.Exit(1)
 		}
@@ -191,9 +191,9 @@ func describeField(c *applet.Call, cert *x509.Certificate, what string, old bool
 	start, end := cert.NotBefore.UTC().Format(certTime), cert.NotAfter.UTC().Format(certTime)
 	switch what {
 	case "subject":
-		c.Printf("subject=%s\n", cert.Subject)
+		c.Printf("subject=%s\n", inLine(cert.Subject.String()))
 	case "issuer":
-		c.Printf("issuer=%s\n", cert.Issuer)
+		c.Printf("issuer=%s\n", inLine(cert.Issuer.String()))
 	case "dates":
 		c.Printf("notBefore=%s\nnotAfter=%s\n", start, end)
 	case "startdate":
@@ -218,9 +218,10 @@ func colons(b []byte) string {
 }
 
 func describeCertificate(c *applet.Call, cert *x509.Certificate) {
-	c.Printf("Certificate:\n    Version: %d\n    Serial Number: %X\n    Signature Algorithm: %s\n    Issuer: %s\n", cert.Version, cert.SerialNumber, cert.SignatureAlgorithm, cert.Issuer)
+	c.Printf("Certificate:\n    Version: %d\n    Serial Number: %X\n    Signature Algorithm: %s\n    Issuer: %s\n",
+		cert.Version, cert.SerialNumber, cert.SignatureAlgorithm, inLine(cert.Issuer.String()))
 	c.Printf("    Validity\n        Not Before: %s\n        Not After : %s (%s)\n    Subject: %s\n    Public Key: %s\n", cert.NotBefore.UTC().Format(certTime),
-		cert.NotAfter.UTC().Format(certTime), lasts(cert, time.Now()), cert.Subject, keyWords(cert))
+		cert.NotAfter.UTC().Format(certTime), lasts(cert, time.Now()), inLine(cert.Subject.String()), keyWords(cert))
 	var uses []string
 	for i, name := range []string{"Digital Signature", "Non Repudiation", "Key Encipherment", "Data Encipherment", "Key Agreement", "Certificate Sign", "CRL Sign"} {
 		if cert.KeyUsage&(1<<i) != 0 {

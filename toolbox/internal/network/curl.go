@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -106,7 +105,10 @@ func curlOne(c *applet.Call, f *fetch, url string, o curlOutput) error {
 		c.Printf("\r\n")
 	}
 	if o.remote {
-		o.file = path.Base(resp.Request.URL.Path)
+		if o.file = nameIn(url); o.file == "" {
+			resp.Body.Close()
+			return applet.Fail(23, "%s has no file name: give one with -o", url)
+		}
 	}
 	n, err := save(c, o.file, resp.Body, true)
 	c.Printf("%s", f.trace.written(o.format, resp, url, n))

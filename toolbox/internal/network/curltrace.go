@@ -44,6 +44,9 @@ func (t *exchangeTrace) note(name, format string, args ...any) {
 		t.at[name] = time.Since(t.start)
 	}
 	if t.verbose && format != "" {
+		for i, a := range args {
+			args[i] = inLine(fmt.Sprint(a))
+		}
 		fmt.Fprintf(t.out, format+"\n", args...)
 	}
 }

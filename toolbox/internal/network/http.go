@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,13 +47,13 @@ func (f *fetch) client() (*http.Client, error) {
 			return nil, fmt.Errorf("%s has no certificates", f.ca)
 		}
 	}
-	dialer := &net.Dialer{Timeout: time.Duration(f.connect * 1e9)}
+	dialer := &net.Dialer{Timeout: seconds(f.connect)}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 		DisableCompression: !f.compressed}
 	if f.unix != "" || len(f.resolve) > 0 || f.family != "" {
 		transport.DialContext = f.dial(dialer)
 	}
-	c := &http.Client{Transport: transport, Timeout: time.Duration(f.timeout * 1e9)}
+	c := &http.Client{Transport: transport, Timeout: seconds(f.timeout)}
 	if f.trace != nil {
 		c.Transport = traced{transport, f.trace}
 	}
@@ -62,10 +63,7 @@ func (f *fetch) client() (*http.Client, error) {
 	return c, nil
 }
 
-func (f *fetch) do(url string) (*http.Response, error) {
-	if !strings.Contains(url, "://") {
-		url = "http://" + url
-	}
+func (f *fetch) do(address string) (*http.Response, error) {
 	client, err := f.client()
 	if err != nil {
 		return nil, err
@@ -82,7 +80,7 @@ func (f *fetch) do(url string) (*http.Response, error) {
 	} else if f.data != "" {
 		body = strings.NewReader(f.data)
 	}
-	req, err := http.NewRequestWithContext(f.trace.context(context.Background()), f.method, url, body)
+	req, err := http.NewRequestWithContext(f.trace.context(context.Background()), f.method, withScheme(address), body)
 	if err != nil {
 		return nil, applet.Usage("%v", err)
 	}
@@ -137,8 +135,8 @@ func wget(c *applet.Call) error {
 	if *spider {
 		f.method = "HEAD"
 	}
-	for _, url := range c.Args {
-		resp, err := f.do(url)
+	for _, address := range c.Args {
+		resp, err := f.do(address)
 		if err != nil {
 			return err
 		}
@@ -148,14 +146,14 @@ func wget(c *applet.Call) error {
 		}
 		if resp.StatusCode >= 400 {
 			resp.Body.Close()
-			return applet.Fail(8, "%s: the server answered %s", url, resp.Status)
+			return applet.Fail(8, "%s: the server answered %s", address, resp.Status)
 		}
 		if *spider {
 			continue
 		}
 		name := *out
 		if name == "" {
-			if name = path.Base(resp.Request.URL.Path); name == "/" || name == "." {
+			if name = nameIn(address); name == "" {
 				name = "index.html"
 			}
 			name = filepath.Join(*dir, name)
@@ -169,6 +167,26 @@ func wget(c *applet.Call) error {
 		}
 	}
 	return nil
+}
+
+// nameIn is the last part of an address, "" if it has none that a file could be called by. It is that of the address which was asked for,
+// as wget and curl take it: a server that redirects does not choose what is written where.
+func nameIn(address string) string {
+	u, err := url.Parse(withScheme(address))
+	if err != nil {
+		return ""
+	}
+	if name := path.Base(u.Path); name != "/" && name != "." && name != ".." {
+		return name
+	}
+	return ""
+}
+
+func withScheme(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + address
 }
 
 // indent sets headers apart.

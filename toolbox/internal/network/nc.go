@@ -70,7 +70,7 @@ func nc(c *applet.Call) error {
 	if *socket {
 		addr = host
 	}
-	n := &netcat{Call: c, wait: time.Duration(*wait * 1e9), quit: time.Duration(*quit * 1e9), verbose: *verbose || *scan && c.Name == "nc"}
+	n := &netcat{Call: c, wait: seconds(*wait), quit: seconds(*quit), verbose: *verbose || *scan && c.Name == "nc"}
 	switch {
 	case *listen:
 		return n.serve(network, addr, *keep)

@@ -67,7 +67,7 @@ func ping(c *applet.Call) error {
 	}
 	c.Printf("PING %s (%s): %d data bytes\n", c.Args[0], addr, *size)
 	_ = c.Out.Flush()
-	p.run(ctx, *count, *size, time.Duration(*every*1e9), time.Duration(*wait*1e9), *quiet)
+	p.run(ctx, *count, *size, seconds(*every), seconds(*wait), *quiet)
 	lost := 0
 	if p.sent > 0 {
 		lost = 100 * (p.sent - p.got) / p.sent
