@@ -150,10 +150,9 @@ bin/.failpoints/wherry: helpers
 bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (root)
 	go run ./test/bench $(BENCHFLAGS)
 
-FUZZTIME ?= 30s
 .PHONY: fuzz
-fuzz: helpers ## Run each fuzz target for FUZZTIME (default 30s), FUZZJOBS at a time (default 4 a processor)
-	go run ./tools/fuzz -time $(FUZZTIME) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
+fuzz: helpers ## Run each fuzz target for FUZZTIME (default: a share of 5 minutes), FUZZJOBS at a time (default 4 a processor)
+	go run ./tools/fuzz $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 ##@ Check
 

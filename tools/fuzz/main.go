@@ -17,7 +17,7 @@ import (
 
 func main() {
 	f := fuzzer{out: os.Stdout}
-	flag.DurationVar(&f.long, "time", 30*time.Second, "how long each target runs")
+	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of five minutes, 10 to 30 seconds)")
 	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(), "how many targets run at a time; they get their time, if not a whole core")
 	flag.StringVar(&f.binaries, "o", "bin/fuzz", "folder for the compiled tests")
 	flag.Usage = func() {
@@ -44,6 +44,9 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	if err != nil {
 		return err
 	}
+	if f.long == 0 {
+		f.long = share(packages, f.jobs)
+	}
 	if err := f.prepare(ctx); err != nil {
 		return err
 	}
@@ -68,6 +71,16 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	}
 	f.say("ok   %d targets, %s each, in %s; everything was built after %s", len(reports), f.long, since(began), f.built.Sub(began).Round(time.Second))
 	return nil
+}
+
+// share is how long each target runs so that all together take five minutes, if jobs run at a time: between 10 and 30 seconds.
+func share(packages [][]target, jobs int) time.Duration {
+	n := 0
+	for _, p := range packages {
+		n += len(p)
+	}
+	const all, least, most = 5 * time.Minute, 10 * time.Second, 30 * time.Second
+	return min(max(all*time.Duration(jobs)/time.Duration(max(n, 1)), least), most).Truncate(time.Second)
 }
 
 func since(t time.Time) time.Duration { return time.Since(t).Round(time.Second) }
