@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 const (
@@ -122,15 +123,13 @@ func mountToken(pod *corev1.Pod) {
 		name = tokenVolumePrefix + rand.String(5)
 	}
 	used := false
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			c := &containers[i]
-			if mountsAt(c, tokenMountPath) {
-				continue
-			}
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, ReadOnly: true, MountPath: tokenMountPath})
-			used = true
+	for ref := range podspec.OwnContainers(&pod.Spec) {
+		c := ref.Container
+		if mountsAt(c, tokenMountPath) {
+			continue
 		}
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, ReadOnly: true, MountPath: tokenMountPath})
+		used = true
 	}
 	if used && !have {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, tokenVolume(name))

@@ -201,14 +201,8 @@ func (f *cpFlags) interrupted(ctx context.Context, err error, what string) error
 
 // podRuns tells whether a container of a pod runs.
 func podRuns(pod *corev1.Pod, container string) bool {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].Name == container {
-				return list[i].State.Running != nil
-			}
-		}
-	}
-	return false
+	s := podspec.FindStatus(&pod.Status, container)
+	return s != nil && s.State.Running != nil
 }
 
 // chosenContainer is the container that is named, else the one that kubectl takes.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -22,7 +23,7 @@ func nodeOf(t *testing.T) string {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	h := timeline.History{Pod: timeline.Pod{Namespace: "shop", Name: "web", UID: "u1", Node: "node-1",
-		Containers: []timeline.Container{{Name: "main", Kind: timeline.Main}}}, Now: at(4000), Moments: []timeline.Moment{
+		Containers: []timeline.Container{{Name: "main", Kind: podspec.Main}}}, Now: at(4000), Moments: []timeline.Moment{
 		{Seq: 1, At: at(0), What: timeline.Seen},
 		{Seq: 2, At: at(1), What: timeline.Sandbox, Edge: timeline.Begin}, {Seq: 3, At: at(101), What: timeline.Sandbox, Edge: timeline.End},
 		{Seq: 4, At: at(102), What: timeline.Start, Edge: timeline.Begin, Container: "main"},

@@ -246,14 +246,15 @@ func TestExecSync(t *testing.T) {
 	})
 }
 
-func TestTypeOf(t *testing.T) {
-	for label, want := range map[string]cri.ContainerType{"INIT": cri.TypeInit, "SIDECAR": cri.TypeSidecar, "EPHEMERAL": cri.TypeEphemeral, "REGULAR": cri.TypeRegular, "": cri.TypeRegular, "odd": cri.TypeRegular} {
-		if got := cri.TypeOf(map[string]string{cri.LabelContainerType: label}); got != want {
-			t.Errorf("DC-10: label %q is %q, want %q", label, got, want)
+// IX-06: what an image exec is made of is told by its label; what has none, or another, is of a pod.
+func TestIsExec(t *testing.T) {
+	for label, want := range map[string]bool{cri.TypeExec: true, "INIT": false, "REGULAR": false, "": false, "odd": false} {
+		if got := cri.IsExec(map[string]string{cri.LabelContainerType: label}); got != want {
+			t.Errorf("label %q: %t", label, got)
 		}
 	}
-	if cri.TypeOf(nil) != cri.TypeRegular {
-		t.Error("DC-10: a container without the label is not regular")
+	if cri.IsExec(nil) {
+		t.Error("a container without labels is taken for an image exec's")
 	}
 }
 

@@ -9,7 +9,7 @@ const (
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
 	LabelPodUID        = "io.kubernetes.pod.uid"
 	LabelContainerName = "io.kubernetes.container.name"
-	LabelContainerType = "io.kubernetes.container.type" // one of the ContainerType values, DC-10
+	LabelContainerType = "io.kubernetes.container.type" // of podspec.Kind.Label, or TypeExec (DC-10)
 )
 
 // Annotations on containers. The kubelet's keep its names; what only Wherry needs is under wherry.dev/.
@@ -23,26 +23,9 @@ const (
 	AnnotationPrefix = "wherry.dev/"
 )
 
-// ContainerType is the value of [LabelContainerType].
-type ContainerType string
+// TypeExec is the value of [LabelContainerType] of the command of an image exec, and of a sandbox made for it. It is no part of any pod: who
+// observes pods does not see it (IX-06). The values of pods' containers are those of podspec.Kind.Label.
+const TypeExec = "EXEC"
 
-const (
-	TypeRegular   ContainerType = "REGULAR"
-	TypeInit      ContainerType = "INIT"
-	TypeSidecar   ContainerType = "SIDECAR"
-	TypeEphemeral ContainerType = "EPHEMERAL"
-	// TypeExec is the command of an image exec, and on a sandbox one made for it. It is no part of any pod: who observes
-	// pods does not see it (IX-06).
-	TypeExec ContainerType = "EXEC"
-)
-
-// TypeOf reads the container type from a container's labels. One without the label is regular (DC-10): it was made by
-// something older than the label.
-func TypeOf(labels map[string]string) ContainerType {
-	switch t := ContainerType(labels[LabelContainerType]); t {
-	case TypeInit, TypeSidecar, TypeEphemeral, TypeExec:
-		return t
-	default:
-		return TypeRegular
-	}
-}
+// IsExec tells by its labels whether a container, or a sandbox, is an image exec's.
+func IsExec(labels map[string]string) bool { return labels[LabelContainerType] == TypeExec }

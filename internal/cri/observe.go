@@ -59,7 +59,7 @@ func (c *Client) Observe(ctx context.Context, podUID string) (Observed, error) {
 func (c *Client) sandboxStatuses(ctx context.Context, items []*runtimeapi.PodSandbox) ([]*runtimeapi.PodSandboxStatus, error) {
 	out := make([]*runtimeapi.PodSandboxStatus, 0, len(items))
 	for _, s := range items {
-		if TypeOf(s.GetLabels()) == TypeExec {
+		if IsExec(s.GetLabels()) {
 			continue
 		}
 		r, err := c.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: s.GetId()})
@@ -83,7 +83,7 @@ func (c *Client) containerStatuses(ctx context.Context, podUID string, items []*
 	keep := map[string]*runtimeapi.ContainerStatus{}
 	out := make([]ObservedContainer, 0, len(items))
 	for _, item := range items {
-		if TypeOf(item.GetLabels()) == TypeExec {
+		if IsExec(item.GetLabels()) {
 			continue
 		}
 		st := known[item.GetId()]
@@ -137,7 +137,7 @@ func (c *Client) Pods(ctx context.Context) ([]PodRef, error) {
 	pods := map[string]PodRef{}
 	note := func(labels map[string]string, running bool) {
 		uid := labels[LabelPodUID]
-		if uid == "" || TypeOf(labels) == TypeExec {
+		if uid == "" || IsExec(labels) {
 			return
 		}
 		p := pods[uid]

@@ -48,16 +48,8 @@ func (a *Agent) imageEvent(e image.Event) {
 
 // fieldPath names a container the way events do: spec.containers{name}.
 func fieldPath(pod *corev1.Pod, container string) string {
-	list := "containers"
-	if ref, ok := podspec.FindContainer(&pod.Spec, container); ok {
-		switch ref.Kind {
-		case podspec.Init, podspec.Sidecar:
-			list = "initContainers"
-		case podspec.Ephemeral:
-			list = "ephemeralContainers"
-		}
-	}
-	return fmt.Sprintf("spec.%s{%s}", list, container)
+	ref, _ := podspec.FindContainer(&pod.Spec, container)
+	return fmt.Sprintf("spec.%s{%s}", ref.Kind.List(), container)
 }
 
 // Tell is part of [work.Node]: what a status shows for the first time and no operation tells of becomes an event.
@@ -65,14 +57,8 @@ func (a *Agent) Tell(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	a.changes.tell()
 	a.history.Tell(pod, from, to, time.Now())
 	a.metrics.Told(pod, from, to, time.Now())
-	for i := range to.InitContainerStatuses {
-		a.tellContainer(pod, from.InitContainerStatuses, &to.InitContainerStatuses[i])
-	}
-	for i := range to.ContainerStatuses {
-		a.tellContainer(pod, from.ContainerStatuses, &to.ContainerStatuses[i])
-	}
-	for i := range to.EphemeralContainerStatuses {
-		a.tellContainer(pod, from.EphemeralContainerStatuses, &to.EphemeralContainerStatuses[i])
+	for _, now := range podspec.Statuses(to) {
+		a.tellContainer(pod, podspec.FindStatus(from, now.Name), now)
 	}
 	if to.Phase == corev1.PodFailed && from.Phase != to.Phase && to.Reason != "" && !evicted(to) {
 		a.events.Event(pod, "", corev1.EventTypeWarning, to.Reason, to.Message)
@@ -86,15 +72,13 @@ func evicted(s *corev1.PodStatus) bool {
 	})
 }
 
-func (a *Agent) tellContainer(pod *corev1.Pod, before []corev1.ContainerStatus, now *corev1.ContainerStatus) {
+func (a *Agent) tellContainer(pod *corev1.Pod, before, now *corev1.ContainerStatus) {
 	w := now.State.Waiting
 	if w == nil {
 		return
 	}
-	for i := range before {
-		if b := &before[i]; b.Name == now.Name && b.State.Waiting != nil && b.State.Waiting.Reason == w.Reason && b.RestartCount == now.RestartCount {
-			return
-		}
+	if b := before; b != nil && b.State.Waiting != nil && b.State.Waiting.Reason == w.Reason && b.RestartCount == now.RestartCount {
+		return
 	}
 	path := fieldPath(pod, now.Name)
 	switch w.Reason {

@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/work"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 func (a *Agent) newAPI() (*httpapi.Server, error) {
@@ -126,17 +127,14 @@ func (h host) ContainerID(uid types.UID, name string) (string, error) {
 }
 
 func waitingFor(p *corev1.Pod, name string) string {
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if w := list[i].State.Waiting; list[i].Name == name && w != nil {
-				if w.Message != "" {
-					return w.Reason + ": " + w.Message
-				}
-				return w.Reason
-			}
-		}
+	switch s := podspec.FindStatus(&p.Status, name); {
+	case s == nil || s.State.Waiting == nil:
+		return "ContainerCreating"
+	case s.State.Waiting.Message != "":
+		return s.State.Waiting.Reason + ": " + s.State.Waiting.Message
+	default:
+		return s.State.Waiting.Reason
 	}
-	return "ContainerCreating"
 }
 
 // SandboxID is part of [httpapi.Host].
@@ -182,26 +180,18 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 
 // kept is the log of a container that has ended and was removed, for the sake of the disk; "" if there is none.
 func (a *Agent) kept(p *corev1.Pod, name string) string {
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if s := &list[i]; s.Name == name && s.State.Terminated != nil {
-				file := a.cfg.Logs.File(p, name, uint32(max(s.RestartCount, 0)))
-				if _, err := os.Stat(file); err == nil {
-					return file
-				}
-			}
-		}
+	s := podspec.FindStatus(&p.Status, name)
+	if s == nil || s.State.Terminated == nil {
+		return ""
 	}
-	return ""
+	file := a.cfg.Logs.File(p, name, uint32(max(s.RestartCount, 0)))
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 func waits(p *corev1.Pod, name string) bool {
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return list[i].State.Waiting != nil
-			}
-		}
-	}
-	return false
+	s := podspec.FindStatus(&p.Status, name)
+	return s != nil && s.State.Waiting != nil
 }

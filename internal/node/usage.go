@@ -44,7 +44,7 @@ func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate,
 	}
 	for _, s := range boxes {
 		labels := s.GetAttributes().GetLabels()
-		if uid := types.UID(labels[cri.LabelPodUID]); uid != "" && cri.TypeOf(labels) != cri.TypeExec {
+		if uid := types.UID(labels[cri.LabelPodUID]); uid != "" && !cri.IsExec(labels) {
 			out[uid] = &evict.Candidate{Use: evict.Use{Memory: int64(s.GetLinux().GetMemory().GetWorkingSetBytes().GetValue()),
 				Processes: int64(s.GetLinux().GetProcess().GetProcessCount().GetValue())}}
 		}
@@ -64,7 +64,7 @@ func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate,
 		if uid == "" {
 			continue
 		}
-		u := evict.ContainerUse{Name: labels[cri.LabelContainerName], Exec: cri.TypeOf(labels) == cri.TypeExec,
+		u := evict.ContainerUse{Name: labels[cri.LabelContainerName], Exec: cri.IsExec(labels),
 			Layer: int64(s.GetWritableLayer().GetUsedBytes().GetValue())}
 		u.Memory, u.Disk = int64(s.GetMemory().GetWorkingSetBytes().GetValue()), u.Layer
 		u.Inodes = int64(s.GetWritableLayer().GetInodesUsed().GetValue())

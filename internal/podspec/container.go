@@ -28,7 +28,7 @@ func (s *scope) allContainers() (all errs) {
 			all = append(all, s.mainContainer(ref)...)
 		}
 		if ref.Container.Name != "" { // EC-06: unique over all kinds
-			all = append(all, names.unique(ref.Path.Child("name"), ref.Container.Name)...)
+			all = append(all, names.unique(ref.Path().Child("name"), ref.Container.Name)...)
 		}
 	}
 	return append(all, s.hostPorts()...)
@@ -36,7 +36,7 @@ func (s *scope) allContainers() (all errs) {
 
 // container holds the rules that all kinds share.
 func (s *scope) container(ref ContainerRef) errs {
-	c, path := ref.Container, ref.Path
+	c, path := ref.Container, ref.Path()
 	all := dnsLabel(path.Child("name"), c.Name)
 	all = append(all, imageName(path.Child("image"), c.Image)...)
 	all = append(all, oneOf(path.Child("imagePullPolicy"), c.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
@@ -107,7 +107,7 @@ func (s *scope) hostPorts() (all errs) {
 }
 
 func (s *scope) mainContainer(ref ContainerRef) errs {
-	c, path := ref.Container, ref.Path
+	c, path := ref.Container, ref.Path()
 	all := s.probes(c, path)
 	all = append(all, s.lifecycle(c.Lifecycle, path.Child("lifecycle"))...)
 	all = append(all, restartRules(c, path)...)
@@ -160,7 +160,7 @@ func exitCodes(codes []int32, path *field.Path) (all errs) {
 
 // initContainer: inits have neither probes nor hooks; sidecars have both (SC-01, SC-07).
 func (s *scope) initContainer(ref ContainerRef) (all errs) {
-	c, path := ref.Container, ref.Path
+	c, path := ref.Container, ref.Path()
 	if c.RestartPolicy != nil && !IsSidecar(c) {
 		all = append(all, field.NotSupported(path.Child("restartPolicy"), *c.RestartPolicy,
 			[]corev1.ContainerRestartPolicy{corev1.ContainerRestartPolicyAlways}))
@@ -191,7 +191,7 @@ func (s *scope) initContainer(ref ContainerRef) (all errs) {
 
 // ephemeralContainer: what makes no sense for a debugger (EC-05), and whom it looks at (EC-07).
 func (s *scope) ephemeralContainer(ref ContainerRef) (all errs) {
-	c, path := ref.Container, ref.Path
+	c, path := ref.Container, ref.Path()
 	const words = "cannot be set for an Ephemeral Container"
 	for _, f := range []struct {
 		name string

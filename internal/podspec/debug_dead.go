@@ -11,14 +11,11 @@ func IsDead(pod *corev1.Pod, target string) bool {
 		return true
 	}
 	ended := false
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			s := &list[i]
-			if target != "" && s.Name == target {
-				return s.State.Running == nil && LastEnd(s) != nil
-			}
-			ended = ended || failed(s)
+	for _, s := range OwnStatuses(&pod.Status) {
+		if target != "" && s.Name == target {
+			return s.State.Running == nil && LastEnd(s) != nil
 		}
+		ended = ended || failed(s)
 	}
 	if target != "" {
 		return false // unknown, or not started yet: the server has the right words

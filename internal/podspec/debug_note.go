@@ -23,11 +23,11 @@ func DebugNote(pod *corev1.Pod, name string) string {
 	}
 	if len(pod.Spec.Containers) == 1 {
 		main := pod.Spec.Containers[0].Name
-		return oneline.Cut(fmt.Sprintf("container %s is not running%s: its processes cannot be seen", main, why(containerStatus(&pod.Status, main))), maxNote)
+		return oneline.Cut(fmt.Sprintf("container %s is not running%s: its processes cannot be seen", main, why(FindStatus(&pod.Status, main))), maxNote)
 	}
 	var up []string
 	for ref := range Containers(&pod.Spec) {
-		if s := containerStatus(&pod.Status, ref.Container.Name); ref.Kind != Ephemeral && s != nil && s.State.Running != nil {
+		if s := FindStatus(&pod.Status, ref.Container.Name); ref.Kind != Ephemeral && s != nil && s.State.Running != nil {
 			up = append(up, ref.Container.Name)
 		}
 	}

@@ -88,7 +88,7 @@ func DebugTarget(pod *corev1.Pod) string {
 		return ""
 	}
 	name := pod.Spec.Containers[0].Name
-	if s := containerStatus(&pod.Status, name); s == nil || s.State.Running == nil {
+	if s := FindStatus(&pod.Status, name); s == nil || s.State.Running == nil {
 		return ""
 	}
 	return name

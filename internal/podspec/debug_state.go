@@ -92,7 +92,7 @@ func AddDebugContainer(pod *corev1.Pod, c corev1.EphemeralContainer, want DebugR
 		return 0, err
 	}
 	if ref, ok := FindContainer(&pod.Spec, c.Name); ok && ref.Kind != Ephemeral {
-		return 0, taken("container name %q is taken by %s of pod %s: choose another", c.Name, ref.Path, pod.Name)
+		return 0, taken("container name %q is taken by %s of pod %s: choose another", c.Name, ref.Path(), pod.Name)
 	}
 	state := DebugStateOf(pod, c.Name)
 	switch state.Phase {
@@ -159,7 +159,7 @@ func targetRuns(pod *corev1.Pod, c corev1.EphemeralContainer) error {
 	if !ok || ref.Kind == Ephemeral {
 		return nil
 	}
-	s := containerStatus(&pod.Status, c.TargetContainerName)
+	s := FindStatus(&pod.Status, c.TargetContainerName)
 	if s != nil && s.State.Running != nil {
 		return nil
 	}

@@ -185,7 +185,7 @@ func TestContainers(t *testing.T) {
 	pod.Spec.EphemeralContainers[0].TargetContainerName = "main"
 	var got []string
 	for ref := range Containers(&pod.Spec) {
-		got = append(got, fmt.Sprintf("%s %s %s %s", ref.Path, ref.Container.Name, ref.Kind, ref.Target))
+		got = append(got, fmt.Sprintf("%s %s %s %s", ref.Path(), ref.Container.Name, ref.Kind.Label(), ref.Target))
 	}
 	want := []string{
 		"spec.initContainers[0] setup INIT ",

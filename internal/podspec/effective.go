@@ -22,7 +22,7 @@ func EffectiveRequests(pod *corev1.Pod) corev1.ResourceList {
 		if use == nil {
 			use = corev1.ResourceList{}
 		}
-		if s := containerStatus(&pod.Status, c.Name); s != nil {
+		if s := FindStatus(&pod.Status, c.Name); s != nil {
 			raise(use, s.AllocatedResources)
 			if s.Resources != nil {
 				raise(use, s.Resources.Requests)
@@ -122,15 +122,4 @@ func isPodLevelResource(name corev1.ResourceName) bool {
 
 func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-}
-
-func containerStatus(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }

@@ -185,7 +185,7 @@ func (s *scope) podResources() errs {
 		for _, name := range sortedNames(ref.Container.Resources.Limits) {
 			q := ref.Container.Resources.Limits[name]
 			if limit, ok := r.Limits[name]; ok && q.Cmp(limit) > 0 {
-				all = append(all, field.Invalid(ref.Path.Child("resources", "limits").Key(string(name)), q.String(),
+				all = append(all, field.Invalid(ref.Path().Child("resources", "limits").Key(string(name)), q.String(),
 					fmt.Sprintf("must be less than or equal to pod limits of %s", limit.String())))
 			}
 		}

@@ -35,7 +35,7 @@ func UnsupportedOn(pod *corev1.Pod, host Host) (all field.ErrorList) {
 	for ref := range Containers(&pod.Spec) {
 		for _, row := range containerGaps() {
 			if row.used(ref) {
-				all = append(all, notYet(ref.Path.Child(row.field), row.say))
+				all = append(all, notYet(ref.Path().Child(row.field), row.say))
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func hostGaps(pod *corev1.Pod, host Host) (all errs) {
 	}
 	for ref := range Containers(&pod.Spec) {
 		if confines(containerSC(ref).AppArmorProfile) {
-			all = append(all, notYet(ref.Path.Child("securityContext", "appArmorProfile"), say))
+			all = append(all, notYet(ref.Path().Child("securityContext", "appArmorProfile"), say))
 		}
 	}
 	for key, profile := range pod.Annotations {

@@ -144,7 +144,7 @@ func (s *scope) namespaces() (all errs) {
 		}
 		for ref := range containersBelow(spec, path) {
 			if len(ref.Container.VolumeDevices) > 0 {
-				all = append(all, field.Forbidden(ref.Path.Child("volumeDevices"), words))
+				all = append(all, field.Forbidden(ref.Path().Child("volumeDevices"), words))
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (s *scope) namespaces() (all errs) {
 	for ref := range containersBelow(spec, path) {
 		for i, p := range ref.Container.Ports {
 			if ref.Kind != Ephemeral && p.HostPort != 0 && p.HostPort != p.ContainerPort {
-				all = append(all, field.Invalid(ref.Path.Child("ports").Index(i).Child("hostPort"), p.HostPort,
+				all = append(all, field.Invalid(ref.Path().Child("ports").Index(i).Child("hostPort"), p.HostPort,
 					"must match `containerPort` when `hostNetwork` is true"))
 			}
 		}

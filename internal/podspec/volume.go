@@ -110,7 +110,7 @@ func (s *scope) mounts(ref ContainerRef) (all errs) {
 	c := ref.Container
 	mounted := seen{}
 	for i := range c.VolumeMounts {
-		m, at := &c.VolumeMounts[i], ref.Path.Child("volumeMounts").Index(i)
+		m, at := &c.VolumeMounts[i], ref.Path().Child("volumeMounts").Index(i)
 		if m.Name == "" {
 			all = append(all, field.Required(at.Child("name"), ""))
 		} else if s.volumes[m.Name] == nil {
@@ -140,7 +140,7 @@ func subPaths(m *corev1.VolumeMount, path *field.Path) errs {
 
 func (s *scope) propagation(m *corev1.VolumeMount, ref ContainerRef) errs {
 	c := ref.Container
-	list := ref.Path.Child("volumeMounts") // the mount is not part of the path: Kubernetes names the field of the list
+	list := ref.Path().Child("volumeMounts") // the mount is not part of the path: Kubernetes names the field of the list
 	all := oneOfIfSet(list.Child("mountPropagation"), m.MountPropagation,
 		corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	privileged := c.SecurityContext != nil && isTrue(c.SecurityContext.Privileged)
@@ -181,7 +181,7 @@ func (s *scope) bindOptions(m *corev1.VolumeMount, path *field.Path) (all errs) 
 func (s *scope) devices(ref ContainerRef, mounted seen) (all errs) {
 	paths, names := seen{}, seen{}
 	for i, d := range ref.Container.VolumeDevices {
-		at := ref.Path.Child("volumeDevices").Index(i)
+		at := ref.Path().Child("volumeDevices").Index(i)
 		v := s.volumes[d.Name]
 		switch {
 		case d.Name == "":

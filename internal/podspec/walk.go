@@ -23,8 +23,22 @@ const (
 	Ephemeral
 )
 
-// String returns the value of the runtime label io.kubernetes.container.type (DC-10).
+// String returns main, init, sidecar or ephemeral.
 func (k Kind) String() string {
+	switch k {
+	case Init:
+		return "init"
+	case Sidecar:
+		return "sidecar"
+	case Ephemeral:
+		return "ephemeral"
+	default:
+		return "main"
+	}
+}
+
+// Label returns the value of the runtime label io.kubernetes.container.type (DC-10).
+func (k Kind) Label() string {
 	switch k {
 	case Init:
 		return "INIT"
@@ -37,21 +51,68 @@ func (k Kind) String() string {
 	}
 }
 
+// MarshalText implements encoding.TextMarshaler, with the words of String.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. A word that it does not know, as of a later version, is Main.
+func (k *Kind) UnmarshalText(text []byte) error {
+	*k = Main
+	for _, known := range []Kind{Init, Sidecar, Ephemeral} {
+		if known.String() == string(text) {
+			*k = known
+		}
+	}
+	return nil
+}
+
+// List is the field of a Pod's spec that holds the containers of a kind.
+func (k Kind) List() string {
+	switch k {
+	case Init, Sidecar:
+		return "initContainers"
+	case Ephemeral:
+		return "ephemeralContainers"
+	default:
+		return "containers"
+	}
+}
+
 // ContainerRef is one container of a Pod and where it stands.
 type ContainerRef struct {
 	Kind  Kind
-	Index int         // in its list
-	Path  *field.Path // e.g. spec.initContainers[1]
+	Index int // in its list
 	// Container points into the Pod. An ephemeral container is seen as an ordinary one: the fields are
 	// the same but for Target.
 	Container *corev1.Container
 	// Target is the targetContainerName of an ephemeral container, else "".
 	Target string
+
+	spec *field.Path // of the spec that it stands in; nil: spec
+}
+
+// Path is where the container stands, e.g. spec.initContainers[1].
+func (r ContainerRef) Path() *field.Path {
+	spec := r.spec
+	if spec == nil {
+		spec = field.NewPath("spec")
+	}
+	return spec.Child(r.Kind.List()).Index(r.Index)
 }
 
 // Containers walks the containers of a Pod: inits and sidecars in order, mains, then ephemeral ones.
 func Containers(spec *corev1.PodSpec) iter.Seq[ContainerRef] {
-	return containersBelow(spec, field.NewPath("spec"))
+	return containersBelow(spec, nil)
+}
+
+// OwnContainers walks the containers that a Pod is made of: all of them without the ephemeral ones, which come and go.
+func OwnContainers(spec *corev1.PodSpec) iter.Seq[ContainerRef] {
+	return func(yield func(ContainerRef) bool) {
+		for ref := range Containers(spec) {
+			if ref.Kind == Ephemeral || !yield(ref) {
+				return
+			}
+		}
+	}
 }
 
 func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerRef] {
@@ -62,23 +123,18 @@ func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerR
 			if IsSidecar(c) {
 				kind = Sidecar
 			}
-			if !yield(ContainerRef{Kind: kind, Index: i, Path: path.Child("initContainers").Index(i), Container: c}) {
+			if !yield(ContainerRef{Kind: kind, Index: i, Container: c, spec: path}) {
 				return
 			}
 		}
 		for i := range spec.Containers {
-			ref := ContainerRef{Kind: Main, Index: i, Path: path.Child("containers").Index(i), Container: &spec.Containers[i]}
-			if !yield(ref) {
+			if !yield(ContainerRef{Kind: Main, Index: i, Container: &spec.Containers[i], spec: path}) {
 				return
 			}
 		}
 		for i := range spec.EphemeralContainers {
 			e := &spec.EphemeralContainers[i]
-			ref := ContainerRef{
-				Kind: Ephemeral, Index: i, Path: path.Child("ephemeralContainers").Index(i),
-				Container: AsContainer(e), Target: e.TargetContainerName,
-			}
-			if !yield(ref) {
+			if !yield(ContainerRef{Kind: Ephemeral, Index: i, Container: AsContainer(e), Target: e.TargetContainerName, spec: path}) {
 				return
 			}
 		}

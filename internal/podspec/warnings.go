@@ -91,7 +91,7 @@ func containerWarnings(ref ContainerRef) (all []string) {
 	first := map[string]bool{}
 	for i, e := range c.Env {
 		if first[e.Name] {
-			all = append(all, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", ref.Path.Child("env").Index(i), e.Name))
+			all = append(all, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", ref.Path().Child("env").Index(i), e.Name))
 		}
 		first[e.Name] = true
 	}
@@ -105,7 +105,7 @@ func containerWarnings(ref ContainerRef) (all []string) {
 	for i, p := range c.Ports {
 		at := port{p.ContainerPort, p.Protocol, p.HostPort, p.HostIP}
 		if before, ok := taken[at]; ok {
-			all = append(all, fmt.Sprintf("%s: duplicate port definition with %s", ref.Path.Child("ports").Index(i), ref.Path.Child("ports").Index(before)))
+			all = append(all, fmt.Sprintf("%s: duplicate port definition with %s", ref.Path().Child("ports").Index(i), ref.Path().Child("ports").Index(before)))
 		} else {
 			taken[at] = i
 		}
@@ -116,7 +116,7 @@ func containerWarnings(ref ContainerRef) (all []string) {
 	}{{"limits", c.Resources.Limits}, {"requests", c.Resources.Requests}} {
 		for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 			if q, ok := list.resources[name]; ok && fractional(q) {
-				all = append(all, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer", ref.Path.Child("resources", list.name).Key(string(name)), q.String()))
+				all = append(all, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer", ref.Path().Child("resources", list.name).Key(string(name)), q.String()))
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (s *scope) noWindowsOptions() (all errs) {
 	}
 	for ref := range containersBelow(s.spec, s.path) {
 		if sc := ref.Container.SecurityContext; sc != nil && sc.WindowsOptions != nil {
-			all = append(all, field.Forbidden(ref.Path.Child("securityContext", "windowsOptions"), words))
+			all = append(all, field.Forbidden(ref.Path().Child("securityContext", "windowsOptions"), words))
 		}
 	}
 	return all
@@ -80,7 +80,7 @@ func (s *scope) noLinuxOptions() (all errs) {
 		if sc == nil {
 			continue
 		}
-		refuse(ref.Path.Child("securityContext"), []option{
+		refuse(ref.Path().Child("securityContext"), []option{
 			{"appArmorProfile", sc.AppArmorProfile != nil},
 			{"seLinuxOptions", sc.SELinuxOptions != nil},
 			{"seccompProfile", sc.SeccompProfile != nil},

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // create makes a container, ephemeral unless changed, without starting it.
@@ -29,7 +30,7 @@ func (p *pod) create(name string, args []string, change ...func(*criapi.Containe
 	p.t.Helper()
 	c := &criapi.ContainerConfig{
 		Metadata: &criapi.ContainerMetadata{Name: name}, Image: &criapi.ImageSpec{Image: boxImage}, Args: args, LogPath: name + ".log",
-		Labels: map[string]string{cri.LabelContainerType: string(cri.TypeEphemeral)},
+		Labels: map[string]string{cri.LabelContainerType: podspec.Ephemeral.Label()},
 		Linux: &criapi.LinuxContainerConfig{SecurityContext: &criapi.LinuxContainerSecurityContext{
 			NamespaceOptions: &criapi.NamespaceOption{Network: criapi.NamespaceMode_NODE, Pid: criapi.NamespaceMode_CONTAINER},
 		}},

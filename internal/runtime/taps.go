@@ -19,6 +19,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
@@ -71,8 +72,8 @@ func parseRecord(id string, text []byte) (*criContainer, error) {
 // keptOutput decides whose output is kept for those who attach (EC-16): of debugging's containers. To others an attachment shows
 // what comes from then on, as Kubernetes has it: kubectl run reads the log before it attaches, and would show all of it twice.
 func keptOutput(c *criContainer) bool {
-	t := cri.TypeOf(c.Config.Labels)
-	return t == cri.TypeEphemeral || t == cri.TypeExec
+	labels := c.Config.Labels
+	return cri.IsExec(labels) || labels[cri.LabelContainerType] == podspec.Ephemeral.Label()
 }
 
 // tappedTasks is containerd's tasks service, but the shims of containers whose output is kept write into a tap. The CRI is not
@@ -121,7 +122,7 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 // tapSpec is how a container is tapped whose fifos these are.
 func tapSpec(c *criContainer, stdin, stdout, stderr string, tty bool) *tap.Spec {
 	return &tap.Spec{Stdin: stdin, Stdout: stdout, Stderr: stderr, Log: c.LogPath, TTY: tty, StdinOnce: c.Config.StdinOnce,
-		Awaited: c.Config.StdinOnce || cri.TypeOf(c.Config.Labels) == cri.TypeExec}
+		Awaited: c.Config.StdinOnce || cri.IsExec(c.Config.Labels)}
 }
 
 // Get implements tasks.TasksClient.

@@ -7,31 +7,22 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// Kind is what a container is in its pod.
-type Kind string
-
-// The kinds of containers, in the words of package plan.
-const (
-	Init      Kind = "init"
-	Sidecar   Kind = "sidecar"
-	Main      Kind = "main"
-	Ephemeral Kind = "ephemeral"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Container names a container of the pod.
 type Container struct {
-	Name string `json:"name"`
-	Kind Kind   `json:"kind"`
+	Name string       `json:"name"`
+	Kind podspec.Kind `json:"kind"`
 }
 
 // Label is the container as people call it: "init page", "sidecar proxy", "web".
 func (c Container) Label() string {
 	switch c.Kind {
-	case Init, Sidecar:
-		return string(c.Kind) + " " + c.Name
-	case Ephemeral:
+	case podspec.Init, podspec.Sidecar:
+		return c.Kind.String() + " " + c.Name
+	case podspec.Ephemeral:
 		if !strings.HasPrefix(c.Name, "debug") { // as most are called
 			return "debug " + c.Name
 		}
@@ -180,7 +171,7 @@ func (h *History) containers() []Container {
 	for i := range h.Moments {
 		name := h.Moments[i].Container
 		if name != "" && !slices.ContainsFunc(out, func(c Container) bool { return c.Name == name }) {
-			out = append(out, Container{Name: name, Kind: Main})
+			out = append(out, Container{Name: name, Kind: podspec.Main})
 		}
 	}
 	return out

@@ -5,6 +5,8 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Shade is what a bar is painted as.
@@ -149,7 +151,7 @@ func (h *History) containerRow(t *track, end time.Time) Row {
 		}
 		r.attempt(l, until, i+1 == len(t.lives) && !h.Gone)
 	}
-	if t.Kind == Ephemeral {
+	if t.Kind == podspec.Ephemeral {
 		// Each run is one of its own: after an exit nothing waits to start it again.
 		for i := range t.lives {
 			newest := i+1 == len(t.lives)
@@ -191,7 +193,7 @@ func (r *Row) attempt(l *life, until time.Time, newest bool) {
 		if !stopped.IsZero() && stopped.Before(over) {
 			over, open = stopped, false
 		}
-		r.running(l.switches, r.Kind == Main || r.Kind == Sidecar, l.running, over, open)
+		r.running(l.switches, r.Kind == podspec.Main || r.Kind == podspec.Sidecar, l.running, over, open)
 	}
 	if !l.exited.IsZero() {
 		sign := Done
@@ -286,8 +288,8 @@ func (r *Row) pauses(t *track, end time.Time, waits bool) {
 	var begins []time.Time
 	for i := range t.lives {
 		l := &t.lives[i]
-		if !l.exited.IsZero() && t.Kind != Ephemeral {
-			ends = append(ends, stretch{l.exited, l.code != 0 || t.Kind != Init})
+		if !l.exited.IsZero() && t.Kind != podspec.Ephemeral {
+			ends = append(ends, stretch{l.exited, l.code != 0 || t.Kind != podspec.Init})
 		}
 		for j := range l.spans {
 			s := &l.spans[j]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wherryproject/wherry/internal/oneline"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // phase is the pod's last one, "" if none was noted.
@@ -158,7 +159,7 @@ func containerState(t *track, h *History) string {
 	}
 	switch {
 	case l.attempt == 0:
-	case t.Kind == Ephemeral: // nothing starts it again but its user
+	case t.Kind == podspec.Ephemeral: // nothing starts it again but its user
 		text += fmt.Sprintf(", %d runs", l.attempt+1)
 	default:
 		text += ", " + restarts(l.attempt)
@@ -179,7 +180,7 @@ func runningState(t *track, l *life) string {
 			return map[What]string{Stop: "stopping", PreStop: "preStop hook"}[s.what]
 		}
 	}
-	if t.Kind == Init || t.Kind == Ephemeral {
+	if t.Kind == podspec.Init || t.Kind == podspec.Ephemeral {
 		return "running"
 	}
 	if firstSwitch(l, Started).IsZero() && firstSwitch(l, Ready).IsZero() {
@@ -242,10 +243,10 @@ func containerNotes(t *track) (out []string) {
 	out = append(out, opNotes(l.spans, PostStart)...)
 	if !l.running.IsZero() {
 		started, ready := firstSwitch(l, Started).Sub(l.running), firstSwitch(l, Ready).Sub(l.running)
-		if t.Kind != Init && started >= noticed && (ready < 0 || ready-started >= noticed) {
+		if t.Kind != podspec.Init && started >= noticed && (ready < 0 || ready-started >= noticed) {
 			out = append(out, "started after "+Took(started))
 		}
-		if t.Kind != Init && ready >= noticed {
+		if t.Kind != podspec.Init && ready >= noticed {
 			out = append(out, "ready after "+Took(ready))
 		}
 		if !l.exited.IsZero() {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Share is how much of a stretch of time one thing took, while nothing before it in the pod's order was still to come.
@@ -64,7 +66,7 @@ func (p *Picture) fallen() string {
 	}
 	var who []string
 	for _, r := range p.Rows[1:] {
-		if (r.Kind == Main || r.Kind == Sidecar) && r.State != "ready" {
+		if (r.Kind == podspec.Main || r.Kind == podspec.Sidecar) && r.State != "ready" {
 			who = append(who, fmt.Sprintf("%s (%s)", r.Label, r.State))
 		}
 	}
@@ -183,14 +185,14 @@ func (p *Picture) blameUp(t time.Time) string {
 	}
 	for i := range p.Rows[1:] {
 		r := &p.Rows[i+1]
-		if (r.Kind == Init || r.Kind == Sidecar) && r.opens().After(t) {
+		if (r.Kind == podspec.Init || r.Kind == podspec.Sidecar) && r.opens().After(t) {
 			return p.blame(r, t)
 		}
 	}
 	var last *Row
 	for i := range p.Rows[1:] {
 		r := &p.Rows[i+1]
-		if r.Kind == Main && (last == nil || r.serves().After(last.serves())) {
+		if r.Kind == podspec.Main && (last == nil || r.serves().After(last.serves())) {
 			last = r
 		}
 	}
@@ -205,7 +207,7 @@ var never = time.Unix(1<<40, 0)
 
 // opens is when the gate of an init container or sidecar opened for the first time.
 func (r *Row) opens() time.Time {
-	if r.Kind == Init {
+	if r.Kind == podspec.Init {
 		for _, m := range r.Marks {
 			if m.Sign == Done {
 				return m.At
@@ -243,9 +245,9 @@ func (p *Picture) blame(r *Row, t time.Time) string {
 		return "back-off " + r.Name
 	case b.Shade == HookStart:
 		return "postStart " + r.Name
-	case b.Shade == Quiet && r.Kind != Init:
+	case b.Shade == Quiet && r.Kind != podspec.Init:
 		return r.Label + " until started"
-	case b.Shade == Up && r.Kind != Init:
+	case b.Shade == Up && r.Kind != podspec.Init:
 		return r.Label + " until ready"
 	}
 	return r.Label
@@ -254,12 +256,12 @@ func (p *Picture) blame(r *Row, t time.Time) string {
 // blameDown says what the end of a pod waits for at t: mains and inits before sidecars, the last sidecar first.
 func (p *Picture) blameDown(t time.Time) string {
 	for i := range p.Rows[1:] {
-		if r := &p.Rows[i+1]; r.Kind != Sidecar && r.lives(t) {
+		if r := &p.Rows[i+1]; r.Kind != podspec.Sidecar && r.lives(t) {
 			return r.blameEnd(t)
 		}
 	}
 	for i := len(p.Rows) - 1; i > 0; i-- {
-		if r := &p.Rows[i]; r.Kind == Sidecar && r.lives(t) {
+		if r := &p.Rows[i]; r.Kind == podspec.Sidecar && r.lives(t) {
 			return r.blameEnd(t)
 		}
 	}

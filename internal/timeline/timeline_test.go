@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 var update = flag.Bool("update", false, "write what is drawn into testdata")
@@ -32,7 +34,11 @@ func script(t *testing.T, text string) History {
 		f := strings.Fields(line)
 		switch f[0] {
 		case "container":
-			h.Containers = append(h.Containers, Container{Name: f[2], Kind: Kind(f[1])})
+			c := Container{Name: f[2]}
+			if err := c.Kind.UnmarshalText([]byte(f[1])); err != nil {
+				t.Fatal(err)
+			}
+			h.Containers = append(h.Containers, c)
 			continue
 		case "now":
 			h.Now = at(t, f[1])
@@ -282,7 +288,7 @@ func FuzzText(f *testing.F) {
 	whats := []What{Volumes, Sandbox, Pull, Start, PostStart, PreStop, Stop, TakeDown, CleanUp, Seen, Created, Running, Exited, Started,
 		Ready, Unready, Probed, Waiting, SandboxLost, Deleted, Phase, Removed, Left, Agent, Folded}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h := History{Now: noon, Gone: len(data)%2 == 0, Pod: Pod{Containers: []Container{{"a", Init}, {"b", Sidecar}, {"c", Main}}}}
+		h := History{Now: noon, Gone: len(data)%2 == 0, Pod: Pod{Containers: []Container{{"a", podspec.Init}, {"b", podspec.Sidecar}, {"c", podspec.Main}}}}
 		for i := 0; i+4 < len(data); i += 4 {
 			m := Moment{Seq: i, At: noon.Add(time.Duration(int8(data[i])) * time.Second), What: whats[int(data[i+1])%len(whats)], Attempt: uint32(data[i+2] >> 6)}
 			m.Edge = []Edge{"", Begin, End}[data[i+2]%3]

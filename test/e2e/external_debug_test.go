@@ -40,7 +40,7 @@ func (d *Containerd) execs(k *kit) (out []string) {
 	c, err := cri.Dial(k.ctx(), "unix://"+d.socket)
 	k.must(err)
 	defer c.Close()
-	labels := map[string]string{cri.LabelContainerType: string(cri.TypeExec)}
+	labels := map[string]string{cri.LabelContainerType: cri.TypeExec}
 	list, err := c.Runtime.ListContainers(k.ctx(), &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
 	k.must(err)
 	for _, x := range list.GetContainers() {

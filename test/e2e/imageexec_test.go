@@ -124,7 +124,7 @@ func (k *kit) remains() (out []string) {
 	c, err := cri.Dial(k.Context(), "unix://"+filepath.Join(k.DataDir, "cri.sock"))
 	k.must(err)
 	defer c.Close()
-	labels := map[string]string{cri.LabelContainerType: string(cri.TypeExec)}
+	labels := map[string]string{cri.LabelContainerType: cri.TypeExec}
 	list, err := c.Runtime.ListContainers(k.Context(), &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
 	k.must(err)
 	for _, x := range list.GetContainers() {

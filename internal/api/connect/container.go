@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // chooseContainer returns the container that a request means: the one it names, which must be of the pod, or else the
@@ -20,7 +22,7 @@ func chooseContainer(pod *corev1.Pod, name string) (string, error) {
 		}
 		return name, nil
 	}
-	mains, inits := mainNames(pod), initNames(pod)
+	mains, inits := namesOf(pod, podspec.Main), namesOf(pod, podspec.Init, podspec.Sidecar)
 	if len(mains) == 1 {
 		return mains[0], nil
 	}
@@ -35,25 +37,14 @@ func chooseContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 func containerNames(pod *corev1.Pod) []string {
-	names := append(mainNames(pod), initNames(pod)...)
-	for i := range pod.Spec.EphemeralContainers {
-		names = append(names, pod.Spec.EphemeralContainers[i].Name)
-	}
-	return names
+	return append(append(namesOf(pod, podspec.Main), namesOf(pod, podspec.Init, podspec.Sidecar)...), namesOf(pod, podspec.Ephemeral)...)
 }
 
-func mainNames(pod *corev1.Pod) []string {
-	var names []string
-	for i := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[i].Name)
-	}
-	return names
-}
-
-func initNames(pod *corev1.Pod) []string {
-	var names []string
-	for i := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[i].Name)
+func namesOf(pod *corev1.Pod, kinds ...podspec.Kind) (names []string) {
+	for ref := range podspec.Containers(&pod.Spec) {
+		if slices.Contains(kinds, ref.Kind) {
+			names = append(names, ref.Container.Name)
+		}
 	}
 	return names
 }

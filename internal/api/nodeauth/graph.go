@@ -4,6 +4,8 @@ package nodeauth
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Kind is of what a pod refers to, or is itself.
@@ -95,14 +97,8 @@ func Refs(pod *corev1.Pod) []Ref {
 	for i := range pod.Spec.Volumes {
 		c.volume(&pod.Spec.Volumes[i].VolumeSource)
 	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			c.environment(list[i].EnvFrom, list[i].Env)
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		e := &pod.Spec.EphemeralContainers[i]
-		c.environment(e.EnvFrom, e.Env)
+	for ref := range podspec.Containers(&pod.Spec) {
+		c.environment(ref.Container.EnvFrom, ref.Container.Env)
 	}
 	return c.refs
 }

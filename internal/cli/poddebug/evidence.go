@@ -17,12 +17,10 @@ import (
 
 // Dead are the containers of a pod that have ended and do not run, and that left no message: what they printed last says more.
 func Dead(pod *corev1.Pod) (names []string) {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			end := podspec.LastEnd(&list[i])
-			if end != nil && list[i].State.Running == nil && strings.TrimSpace(end.Message) == "" && (end.ExitCode != 0 || list[i].State.Waiting != nil) {
-				names = append(names, list[i].Name)
-			}
+	for _, s := range podspec.OwnStatuses(&pod.Status) {
+		end := podspec.LastEnd(s)
+		if end != nil && s.State.Running == nil && strings.TrimSpace(end.Message) == "" && (end.ExitCode != 0 || s.State.Waiting != nil) {
+			names = append(names, s.Name)
 		}
 	}
 	return names
@@ -31,11 +29,9 @@ func Dead(pod *corev1.Pod) (names []string) {
 // Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended. said is what
 // containers printed last, by their names.
 func Evidence(pod *corev1.Pod, now time.Time, said map[string]string) (lines []string) {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if line := obituary(&list[i], now, said[list[i].Name]); line != "" {
-				lines = append(lines, line)
-			}
+	for _, s := range podspec.Statuses(&pod.Status) {
+		if line := obituary(s, now, said[s.Name]); line != "" {
+			lines = append(lines, line)
 		}
 	}
 	return lines

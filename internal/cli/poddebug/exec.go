@@ -4,9 +4,12 @@ package poddebug
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ExecAdvice says how to look into a container in which a command could not be run: since its image has no such command, or since it does
@@ -36,18 +39,20 @@ func WantsContainer(refusal string) bool {
 func Default(pod *corev1.Pod) (name, note string) {
 	var all []string
 	annotated := pod.Annotations["kubectl.kubernetes.io/default-container"]
-	for i := range pod.Spec.Containers {
-		c := pod.Spec.Containers[i].Name
-		if all = append(all, c); c == annotated {
-			name = c
+	var inits, debug []string
+	for ref := range podspec.Containers(&pod.Spec) {
+		switch c := ref.Container.Name; ref.Kind {
+		case podspec.Main:
+			if all = append(all, c); c == annotated {
+				name = c
+			}
+		case podspec.Init, podspec.Sidecar:
+			inits = append(inits, c+" (init)")
+		case podspec.Ephemeral:
+			debug = append(debug, c+" (ephem)")
 		}
 	}
-	for i := range pod.Spec.InitContainers {
-		all = append(all, pod.Spec.InitContainers[i].Name+" (init)")
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		all = append(all, pod.Spec.EphemeralContainers[i].Name+" (ephem)")
-	}
+	all = slices.Concat(all, inits, debug)
 	if name == "" {
 		name = pod.Spec.Containers[0].Name
 		if len(all) > 1 {

@@ -41,14 +41,12 @@ func targetEnded(pod *corev1.Pod, name string, end *corev1.ContainerStateTermina
 	if !ok || ref.Target == "" || end.ExitCode != 137 {
 		return ""
 	}
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			last := podspec.LastEnd(&list[i])
-			if list[i].Name != ref.Target || last == nil || last.FinishedAt.Sub(end.FinishedAt.Time).Abs() > together {
-				continue
-			}
-			return fmt.Sprintf("container %s has ended, and with it everything that had joined its processes", ref.Target)
-		}
+	s := podspec.FindStatus(&pod.Status, ref.Target)
+	if s == nil {
+		return ""
 	}
-	return ""
+	if last := podspec.LastEnd(s); last == nil || last.FinishedAt.Sub(end.FinishedAt.Time).Abs() > together {
+		return ""
+	}
+	return fmt.Sprintf("container %s has ended, and with it everything that had joined its processes", ref.Target)
 }

@@ -19,6 +19,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // drainTime is how long logs may trail behind a pod's end.
@@ -143,21 +144,20 @@ func (f *follower) drain(stop context.CancelFunc, err error) {
 
 // openLogs starts to follow every container attempt that has output and is not followed yet.
 func (f *follower) openLogs(ctx context.Context, pod *corev1.Pod) {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, s := range list {
-			if s.State.Running == nil && s.State.Terminated == nil {
-				continue
-			}
-			if n, ok := f.opened[s.Name]; ok && n >= s.RestartCount {
-				continue
-			}
-			f.opened[s.Name] = s.RestartCount
-			if f.owner.Attach != nil && s.State.Running != nil {
-				f.logs.Go(func() { f.attach(ctx, pod, s.Name) })
-				continue
-			}
-			f.copyLogs(ctx, s.Name)
+	for _, s := range podspec.OwnStatuses(&pod.Status) {
+		if s.State.Running == nil && s.State.Terminated == nil {
+			continue
 		}
+		if n, ok := f.opened[s.Name]; ok && n >= s.RestartCount {
+			continue
+		}
+		f.opened[s.Name] = s.RestartCount
+		if f.owner.Attach != nil && s.State.Running != nil {
+			name := s.Name
+			f.logs.Go(func() { f.attach(ctx, pod, name) })
+			continue
+		}
+		f.copyLogs(ctx, s.Name)
 	}
 }
 

@@ -154,34 +154,18 @@ func address(pod *corev1.Pod) string {
 func ordered(pod *corev1.Pod) []corev1.ContainerStatus {
 	known := statuses(pod)
 	var out []corev1.ContainerStatus
-	for _, name := range names(pod) {
-		if s, ok := known[name]; ok {
+	for ref := range podspec.Containers(&pod.Spec) {
+		if s, ok := known[ref.Container.Name]; ok {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-func names(pod *corev1.Pod) []string {
-	var out []string
-	for _, c := range pod.Spec.InitContainers {
-		out = append(out, c.Name)
-	}
-	for _, c := range pod.Spec.Containers {
-		out = append(out, c.Name)
-	}
-	for _, c := range pod.Spec.EphemeralContainers {
-		out = append(out, c.Name)
-	}
-	return out
-}
-
 func statuses(pod *corev1.Pod) map[string]corev1.ContainerStatus {
 	out := map[string]corev1.ContainerStatus{}
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for _, s := range list {
-			out[s.Name] = s
-		}
+	for _, s := range podspec.Statuses(&pod.Status) {
+		out[s.Name] = *s
 	}
 	return out
 }

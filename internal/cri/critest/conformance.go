@@ -17,6 +17,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Env is a runtime to be held to the contract.
@@ -147,7 +148,7 @@ func (p *pod) request(name string, words []string, change ...func(*runtimeapi.Co
 		LogPath:  filepath.Join(name, "0.log"),
 		Labels: map[string]string{
 			cri.LabelPodUID: p.uid, cri.LabelPodName: p.config.GetMetadata().GetName(), cri.LabelPodNamespace: "test",
-			cri.LabelContainerName: name, cri.LabelContainerType: string(cri.TypeRegular),
+			cri.LabelContainerName: name, cri.LabelContainerType: podspec.Main.Label(),
 		},
 		Linux: &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{
 			NamespaceOptions: &runtimeapi.NamespaceOption{

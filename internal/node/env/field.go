@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // FieldValue is the value of a metadata or spec field of a pod as the downward API shows it, in files and variables alike:
@@ -130,20 +132,8 @@ func divide(q, divisor resource.Quantity) string {
 }
 
 func resourcesOf(pod *corev1.Pod, name string) *corev1.ResourceRequirements {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return &c.Resources
-		}
-	}
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == name {
-			return &c.Resources
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if c := &pod.Spec.EphemeralContainers[i]; c.Name == name {
-			return &c.Resources
-		}
+	if ref, ok := podspec.FindContainer(&pod.Spec, name); ok {
+		return &ref.Container.Resources
 	}
 	return nil
 }

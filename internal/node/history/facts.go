@@ -66,19 +66,8 @@ func (p *record) repeats(m *timeline.Moment) (int, bool) {
 // podOf is who a pod is.
 func podOf(pod *corev1.Pod) timeline.Pod {
 	out := timeline.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		kind := timeline.Init
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			kind = timeline.Sidecar
-		}
-		out.Containers = append(out.Containers, timeline.Container{Name: c.Name, Kind: kind})
-	}
-	for i := range pod.Spec.Containers {
-		out.Containers = append(out.Containers, timeline.Container{Name: pod.Spec.Containers[i].Name, Kind: timeline.Main})
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		out.Containers = append(out.Containers, timeline.Container{Name: pod.Spec.EphemeralContainers[i].Name, Kind: timeline.Ephemeral})
+	for ref := range podspec.Containers(&pod.Spec) {
+		out.Containers = append(out.Containers, timeline.Container{Name: ref.Container.Name, Kind: ref.Kind})
 	}
 	return out
 }
@@ -256,16 +245,12 @@ func reasoned(reason, message string) string {
 // Tell notes what a new status shows.
 func (r *Recorder) Tell(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Time) {
 	r.with(podOf(pod), func(p *record) {
-		for i := range to.InitContainerStatuses {
-			s := &to.InitContainerStatuses[i]
-			if i < len(pod.Spec.InitContainers) && pod.Spec.InitContainers[i].RestartPolicy != nil {
-				p.tellUse(from.InitContainerStatuses, s, now)
+		for kind, s := range podspec.OwnStatuses(to) {
+			was := statusOf(from, s.Name)
+			if ref, _ := podspec.FindContainer(&pod.Spec, s.Name); kind == podspec.Main || ref.Kind == podspec.Sidecar {
+				p.tellUse(was, s, now)
 			}
-			p.tellWait(from.InitContainerStatuses, s, now)
-		}
-		for i := range to.ContainerStatuses {
-			p.tellUse(from.ContainerStatuses, &to.ContainerStatuses[i], now)
-			p.tellWait(from.ContainerStatuses, &to.ContainerStatuses[i], now)
+			p.tellWait(was, s, now)
 		}
 		if was, is := isReady(from), isReady(to); was != is {
 			p.add(timeline.Moment{At: now, What: readiness(is)})
@@ -285,18 +270,15 @@ func readiness(ready bool) timeline.What {
 
 func isReady(s *corev1.PodStatus) bool { return podspec.IsTrue(s, corev1.PodReady) }
 
-func statusOf(list []corev1.ContainerStatus, name string) corev1.ContainerStatus {
-	for i := range list {
-		if list[i].Name == name {
-			return list[i]
-		}
+func statusOf(s *corev1.PodStatus, name string) corev1.ContainerStatus {
+	if c := podspec.FindStatus(s, name); c != nil {
+		return *c
 	}
 	return corev1.ContainerStatus{}
 }
 
 // tellUse notes whether a container has started and is ready. A restart begins at neither.
-func (p *record) tellUse(before []corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
-	old := statusOf(before, s.Name)
+func (p *record) tellUse(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
 	if old.RestartCount != s.RestartCount {
 		old.Started, old.Ready = nil, false
 	}
@@ -314,12 +296,11 @@ func (p *record) tellUse(before []corev1.ContainerStatus, s *corev1.ContainerSta
 func yes(b *bool) bool { return b != nil && *b }
 
 // tellWait notes what a container waits for, if that is trouble.
-func (p *record) tellWait(before []corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
+func (p *record) tellWait(old corev1.ContainerStatus, s *corev1.ContainerStatus, now time.Time) {
 	w := s.State.Waiting
 	if w == nil || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing" {
 		return
 	}
-	old := statusOf(before, s.Name)
 	if old.State.Waiting != nil && old.State.Waiting.Reason == w.Reason && old.RestartCount == s.RestartCount {
 		return
 	}

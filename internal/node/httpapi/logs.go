@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // containerLogs writes a container's log, as it grows if asked to follow (PL-09).
@@ -87,7 +88,7 @@ func whyNoLog(pod *corev1.Pod, name string, previous bool, err error) error {
 	if previous {
 		return fmt.Errorf("previous terminated container %q in pod %q not found", name, pod.Name)
 	}
-	st := statusOfContainer(pod, name)
+	st := podspec.FindStatus(&pod.Status, name)
 	if st == nil {
 		return fmt.Errorf("container %q in pod %q is not available: %w", name, pod.Name, err)
 	}
@@ -104,17 +105,6 @@ func whyNoLog(pod *corev1.Pod, name string, previous bool, err error) error {
 		return fmt.Errorf("container %q in pod %q is waiting to start - no logs yet", name, pod.Name)
 	}
 	return fmt.Errorf("container %q in pod %q is waiting to start: %s", name, pod.Name, reason)
-}
-
-func statusOfContainer(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }
 
 // sender knows whether anything was sent, and when following sends each write at once.

@@ -48,7 +48,7 @@ func runningPodList(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi
 	pods := map[string]*corev1.Pod{}
 	podOf := func(labels map[string]string) *corev1.Pod {
 		uid := labels[cri.LabelPodUID]
-		if uid == "" || cri.TypeOf(labels) == cri.TypeExec {
+		if uid == "" || cri.IsExec(labels) {
 			return nil
 		}
 		if pods[uid] == nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/cri/critest/progimage"
 	"github.com/wherryproject/wherry/internal/node/logs"
+	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
@@ -140,7 +141,7 @@ func runRealPod(t *testing.T, c *cri.Client, parent string, port int) realPod {
 	t.Helper()
 	host := &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_CONTAINER}
 	labels := map[string]string{cri.LabelPodUID: "uid-1", cri.LabelPodName: "web", cri.LabelPodNamespace: "default", cri.LabelContainerName: "main",
-		cri.LabelContainerType: string(cri.TypeEphemeral)}
+		cri.LabelContainerType: podspec.Ephemeral.Label()}
 	box := &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "uid-1"}, Labels: labels, LogDirectory: t.TempDir(),
 		Linux: &runtimeapi.LinuxPodSandboxConfig{CgroupParent: parent, SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: host}},
@@ -287,7 +288,7 @@ func (w *world) ordinary(t *testing.T, pod realPod, name string, args ...string)
 	}
 	host := &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_CONTAINER}
 	labels := maps.Clone(pod.box.GetLabels())
-	labels[cri.LabelContainerType], labels[cri.LabelContainerName] = string(cri.TypeRegular), name
+	labels[cri.LabelContainerType], labels[cri.LabelContainerName] = podspec.Main.Label(), name
 	made, err := c.Runtime.CreateContainer(t.Context(), &runtimeapi.CreateContainerRequest{PodSandboxId: pod.sandbox, SandboxConfig: pod.box,
 		Config: &runtimeapi.ContainerConfig{
 			Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: progimage.Ref}, Labels: labels, Args: args,

@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // routes is every path there is.
@@ -89,24 +91,8 @@ func (s *Server) containerOf(r *http.Request) (*corev1.Pod, string, error) {
 		return nil, "", err
 	}
 	name := r.PathValue("container")
-	if !hasContainer(pod, name) {
+	if _, ok := podspec.FindContainer(&pod.Spec, name); !ok {
 		return nil, "", fail(http.StatusNotFound, "container not found (%q): pod %q has no such container", name, pod.Name)
 	}
 	return pod, name, nil
-}
-
-func hasContainer(pod *corev1.Pod, name string) bool {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == name {
-				return true
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if pod.Spec.EphemeralContainers[i].Name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -16,6 +16,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // statsSummary is what metrics-server and `kubectl get --raw …/proxy/stats/summary` read.
@@ -73,7 +74,7 @@ func (s *Server) startTimes(stats []statsapi.PodStats) []statsapi.PodStats {
 		}
 		for j := range stats[i].Containers {
 			c := &stats[i].Containers[j]
-			if st := statusOfContainer(pod, c.Name); st != nil && st.State.Running != nil {
+			if st := podspec.FindStatus(&pod.Status, c.Name); st != nil && st.State.Running != nil {
 				c.StartTime = st.State.Running.StartedAt
 			}
 		}
@@ -85,7 +86,7 @@ func fromSandboxes(in []*runtimeapi.PodSandboxStats) []statsapi.PodStats {
 	out := []statsapi.PodStats{}
 	for _, sb := range in {
 		labels := sb.GetAttributes().GetLabels()
-		if labels[cri.LabelPodUID] == "" || cri.TypeOf(labels) == cri.TypeExec {
+		if labels[cri.LabelPodUID] == "" || cri.IsExec(labels) {
 			continue
 		}
 		l := sb.GetLinux()
@@ -97,7 +98,7 @@ func fromSandboxes(in []*runtimeapi.PodSandboxStats) []statsapi.PodStats {
 			p.ProcessStats = &statsapi.ProcessStats{ProcessCount: &n.Value}
 		}
 		for _, c := range l.GetContainers() {
-			if cri.TypeOf(c.GetAttributes().GetLabels()) != cri.TypeExec { // what it uses is in the pod's sums
+			if !cri.IsExec(c.GetAttributes().GetLabels()) { // what it uses is in the pod's sums
 				p.Containers = append(p.Containers, statsOf(c))
 			}
 		}
@@ -113,7 +114,7 @@ func fromContainers(in []*runtimeapi.ContainerStats) []statsapi.PodStats {
 	for _, c := range in {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[cri.LabelPodUID]
-		if uid == "" || cri.TypeOf(labels) == cri.TypeExec {
+		if uid == "" || cri.IsExec(labels) {
 			continue
 		}
 		if pods[uid] == nil {

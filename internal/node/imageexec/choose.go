@@ -48,7 +48,7 @@ func choose(pod *corev1.Pod, seen plan.Seen) (show []shown, left []string) {
 
 // absence says why the runtime has nothing of a container.
 func absence(pod *corev1.Pod, name string) string {
-	s := status(pod, name)
+	s := podspec.FindStatus(&pod.Status, name)
 	switch {
 	case s == nil || s.State.Terminated == nil && s.LastTerminationState.Terminated == nil:
 		if s != nil && s.State.Waiting != nil && s.State.Waiting.Reason != "" {
@@ -57,15 +57,4 @@ func absence(pod *corev1.Pod, name string) string {
 		return "it has not run yet"
 	}
 	return "its remains have been removed"
-}
-
-func status(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }

@@ -40,7 +40,7 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 	}
 	c.Command = r.Command // as it is: an exec's command has no variables to put in
 	c.LogPath = ""        // its output is the client's
-	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = string(cri.TypeExec), session
+	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = cri.TypeExec, session
 	return c, nil
 }
 
@@ -67,6 +67,6 @@ func userNote(r Request, pod *corev1.Pod, config *runtimeapi.ContainerConfig) st
 // sandboxConfig makes the config of a temporary sandbox.
 func sandboxConfig(standIn *corev1.Pod, session string, node ops.Node, cgroup string) *runtimeapi.PodSandboxConfig {
 	c := ops.SandboxConfig(ops.SandboxInput{Pod: standIn, Node: node, CgroupParent: cgroup})
-	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = string(cri.TypeExec), session
+	c.Labels[cri.LabelContainerType], c.Labels[labelSession] = cri.TypeExec, session
 	return c
 }

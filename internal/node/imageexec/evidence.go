@@ -34,7 +34,7 @@ type evidence struct {
 
 // statusJSON makes status.json of a container.
 func statusJSON(c shown) ([]byte, error) {
-	e := evidence{Name: c.Name, Type: c.Kind.String(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image, ImageID: c.ImageID,
+	e := evidence{Name: c.Name, Type: c.Kind.Label(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image, ImageID: c.ImageID,
 		StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
 	switch {
 	case c.Lost:

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // following is what a session knows of the pod while its command runs.
@@ -100,11 +102,9 @@ func (s *Session) unfollow() {
 
 // news tells whether a container runs that is not shown.
 func (s *Session) news(pod *corev1.Pod) bool {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].State.Running != nil && !s.ids[bareID(list[i].ContainerID)] {
-				return true
-			}
+	for _, c := range podspec.Statuses(&pod.Status) {
+		if c.State.Running != nil && !s.ids[bareID(c.ContainerID)] {
+			return true
 		}
 	}
 	return false

@@ -85,11 +85,8 @@ func standIn(pod *corev1.Pod, session string) *corev1.Pod {
 	p := pod.DeepCopy()
 	p.UID = types.UID(session)
 	p.Annotations = maps.Clone(pod.Annotations)
-	for i := range p.Spec.InitContainers {
-		p.Spec.InitContainers[i].Ports = nil
-	}
-	for i := range p.Spec.Containers {
-		p.Spec.Containers[i].Ports = nil
+	for ref := range podspec.Containers(&p.Spec) {
+		ref.Container.Ports = nil
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Request is what a client asks for (IX-01).
@@ -53,7 +54,7 @@ func Parse(q url.Values) (Request, error) {
 	default:
 		return r, fmt.Errorf("pullPolicy: %q is not one of Always, IfNotPresent, Never", r.Policy)
 	}
-	if r.Image == debugask.ToolboxImage || r.Image == debugask.ToolboxImage+":latest" {
+	if podspec.IsToolbox(r.Image) {
 		r.Policy = corev1.PullNever // no registry has it
 	}
 	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"), "output": q.Get("output"),

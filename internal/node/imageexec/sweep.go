@@ -23,7 +23,7 @@ func (e *Execs) Sweep(ctx context.Context) error {
 	if err := makeBase(e.Folder); err != nil {
 		return err
 	}
-	errs := []error{removeLabelled(ctx, e.Ops.CRI, map[string]string{cri.LabelContainerType: string(cri.TypeExec)})}
+	errs := []error{removeLabelled(ctx, e.Ops.CRI, map[string]string{cri.LabelContainerType: cri.TypeExec})}
 	entries, err := os.ReadDir(e.Folder)
 	errs = append(errs, err)
 	for _, f := range entries {

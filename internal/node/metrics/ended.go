@@ -6,18 +6,20 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ended counts the containers that a status shows as ended and the one before did not: each run once, also where the next run of the
 // container has begun by then.
 func (m *Metrics) ended(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	known := map[string]bool{"": true} // what was never made has no id
-	for _, s := range allStatuses(from) {
+	for _, s := range podspec.Statuses(from) {
 		for _, t := range endsOf(s) {
 			known[t.ContainerID] = true
 		}
 	}
-	for _, s := range allStatuses(to) {
+	for _, s := range podspec.Statuses(to) {
 		for _, t := range endsOf(s) {
 			if !known[t.ContainerID] {
 				known[t.ContainerID] = true
@@ -25,15 +27,6 @@ func (m *Metrics) ended(pod *corev1.Pod, from, to *corev1.PodStatus) {
 			}
 		}
 	}
-}
-
-func allStatuses(s *corev1.PodStatus) (out []*corev1.ContainerStatus) {
-	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
-		for i := range list {
-			out = append(out, &list[i])
-		}
-	}
-	return out
 }
 
 // endsOf are the ends of a container that its status tells: of this run and the one before.

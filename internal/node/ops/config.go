@@ -100,7 +100,7 @@ func containerLabels(in ContainerInput) map[string]string {
 		cri.LabelPodNamespace:  in.Pod.Namespace,
 		cri.LabelPodUID:        string(in.Pod.UID),
 		cri.LabelContainerName: in.Container.Name,
-		cri.LabelContainerType: in.Kind.String(),
+		cri.LabelContainerType: in.Kind.Label(),
 	}
 }
 

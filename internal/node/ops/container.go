@@ -41,11 +41,7 @@ func containerOf(pod *corev1.Pod, name string) (member, error) {
 	if !ok {
 		return member{}, fmt.Errorf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name)
 	}
-	list := map[podspec.Kind]string{podspec.Init: "initContainers", podspec.Sidecar: "initContainers", podspec.Ephemeral: "ephemeralContainers"}[ref.Kind]
-	if list == "" {
-		list = "containers"
-	}
-	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", list, name), ref.Target}, nil
+	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", ref.Kind.List(), name), ref.Target}, nil
 }
 
 // startContainer creates the attempt unless it is there, and starts it. The runtime reserves (name, attempt), so a create

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // A pod whose sandbox was lost is initialised anew (PL-39): its gates open again, one by one, in a new sandbox. Until one of its
@@ -19,11 +21,11 @@ func (v *view) over() bool { return v.left.because != "" && v.still() }
 
 // anew tells whether m's last attempt ended in a sandbox that was lost, and another is to follow because of that.
 func (v *view) anew(m *member) bool {
-	if v.left.because != "" || m.kind == debugKind || m.exit == nil || m.exit.here && v.boxed() {
+	if v.left.because != "" || m.kind == podspec.Ephemeral || m.exit == nil || m.exit.here && v.boxed() {
 		return false
 	}
 	for i := range v.gates {
-		if m == &v.gates[i] && m.kind == initKind {
+		if m == &v.gates[i] && m.kind == podspec.Init {
 			return (v.lost() || !v.open(i)) && !v.onceOnly(m)
 		}
 	}
@@ -92,7 +94,7 @@ func (v *view) stranded() leave {
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind != initKind || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() || v.passed(i) && v.boxed() || !v.onceOnly(m) {
+		if m.kind != podspec.Init || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() || v.passed(i) && v.boxed() || !v.onceOnly(m) {
 			continue
 		}
 		return leave{because: fmt.Sprintf("its sandbox was lost when init container %s, which may run only once, had ended", m.spec.Name),

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // conditions sets the conditions that the node owns and keeps all others (PL-01).
@@ -99,7 +101,7 @@ func (v *view) containersReady(s *corev1.PodStatus, over bool) corev1.PodConditi
 	}
 	var unready []string
 	for i := range v.gates {
-		if v.gates[i].kind == sidecarKind && !s.InitContainerStatuses[i].Ready {
+		if v.gates[i].kind == podspec.Sidecar && !s.InitContainerStatuses[i].Ready {
 			unready = append(unready, v.gates[i].spec.Name)
 		}
 	}

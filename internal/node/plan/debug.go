@@ -116,7 +116,7 @@ func (v *view) waitsFor(t *member) string {
 
 // debugWaiting says what ephemeral container m waits for that other containers do not, or returns nil.
 func (v *view) debugWaiting(m *member) *corev1.ContainerStateWaiting {
-	if m.kind != debugKind {
+	if m.kind != podspec.Ephemeral {
 		return nil
 	}
 	if v.left.because != "" && !m.start {

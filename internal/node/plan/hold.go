@@ -21,7 +21,7 @@ const reasonHeld = "HeldOnFailure"
 func (v *view) held(m *member) time.Time {
 	e := m.exit
 	switch {
-	case v.hold == 0 || v.left.because != "" || m.kind == debugKind:
+	case v.hold == 0 || v.left.because != "" || m.kind == podspec.Ephemeral:
 		return time.Time{}
 	case e == nil || !e.failed() || !e.here || m.start || m.outdated(e.specImage) || v.setBack(e.finished):
 		return time.Time{}

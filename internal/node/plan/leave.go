@@ -5,6 +5,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // lastWords is how long after the end of grace those are killed that were not told to stop before.
@@ -29,7 +31,7 @@ func (v *view) wind() {
 		busy = v.windDown(&v.mains[i], until) || busy
 	}
 	for i := range v.gates {
-		if v.gates[i].kind == initKind {
+		if v.gates[i].kind == podspec.Init {
 			busy = v.windDown(&v.gates[i], until) || busy
 		}
 	}
@@ -40,7 +42,7 @@ func (v *view) wind() {
 	for i := len(v.gates) - 1; i >= 0; i-- {
 		m := &v.gates[i]
 		switch {
-		case m.kind != sidecarKind:
+		case m.kind != podspec.Sidecar:
 		case busy && !late:
 			v.holdOn(m)
 			busy = busy || m.live() || m.start
@@ -55,7 +57,7 @@ func (v *view) windDown(m *member, until time.Time) bool {
 	if !m.live() {
 		return m.start // cancelled is not undone: wait for the return, then look
 	}
-	if m.kind == mainKind && m.here {
+	if m.kind == podspec.Main && m.here {
 		v.tryProbes(m, ReadinessProbe) // a main that still serves is still asked
 	}
 	v.why(m.spec.Name, "stops with its pod")

@@ -76,7 +76,7 @@ func (v *view) leaving() leave {
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind == initKind && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() && v.held(m).IsZero() {
+		if m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() && v.held(m).IsZero() {
 			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
 				until: v.past(v.settled(m)).Add(grace), phase: corev1.PodFailed}
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ProbeKind tells a container's probes apart.
@@ -94,7 +96,7 @@ func (v *view) isUp(m *member) bool {
 
 // isReady tells whether m can take requests (SC-08). Between its thresholds a probe leaves things as they were.
 func (v *view) isReady(m *member) bool {
-	if m.kind == initKind || m.kind == debugKind || !m.up {
+	if m.kind == podspec.Init || m.kind == podspec.Ephemeral || !m.up {
 		return false
 	}
 	p := m.spec.ReadinessProbe

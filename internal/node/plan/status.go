@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Waiting reasons that the kubelet publishes and people know.
@@ -189,14 +191,14 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 // replaces tells whether run has the number of an attempt that never ran, see [view.stillborn], whose end was told.
 func (v *view) replaces(m *member, run *Container) bool {
 	t := terminated(m.mem)
-	return m.kind != debugKind && run.Live() && t != nil && t.StartedAt.IsZero() && int32(run.Attempt) == m.mem.RestartCount &&
+	return m.kind != podspec.Ephemeral && run.Live() && t != nil && t.StartedAt.IsZero() && int32(run.Attempt) == m.mem.RestartCount &&
 		t.ContainerID != v.containerID(run.ID)
 }
 
 // afterExit fills in the state of a container whose last attempt is over: how it ended, or what it waits for.
 func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 	end, anew := v.endOf(m), v.anew(m)
-	s.Ready = m.kind == initKind && m.exit.code == 0 && !anew
+	s.Ready = m.kind == podspec.Init && m.exit.code == 0 && !anew
 	if v.left.because != "" || !v.again(m) && !anew {
 		s.State.Terminated = end
 		return
@@ -210,7 +212,7 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.LastTerminationState.Terminated = end
 		return
 	}
-	if m.kind == debugKind {
+	if m.kind == podspec.Ephemeral {
 		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
 		s.RestartCount, s.ContainerID, s.ImageID = int32(m.run), "", "" // it speaks of the run to come, see lastExit
 		return
@@ -236,7 +238,7 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.State.Waiting, s.LastTerminationState.Terminated = v.waiting(m), end
 		return
 	}
-	if m.kind == mainKind && !restarts(&v.Pod.Spec, m.spec, m.exit.code, m.exit.code != 0) {
+	if m.kind == podspec.Main && !restarts(&v.Pod.Spec, m.spec, m.exit.code, m.exit.code != 0) {
 		// By its exit code it would not run again: it does for its new image, or because it was killed as failed.
 		s.State.Waiting, s.LastTerminationState.Terminated = &corev1.ContainerStateWaiting{Reason: reasonCreating}, end
 		return
@@ -288,7 +290,7 @@ func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 		return w
 	}
 	w := &corev1.ContainerStateWaiting{Reason: reasonCreating}
-	if len(v.gates) > 0 && m.kind != debugKind {
+	if len(v.gates) > 0 && m.kind != podspec.Ephemeral {
 		w.Reason = reasonInitializing
 	}
 	if f, ok := v.Heard.Failed[Key{Verb: PrepareVolumes}]; ok {

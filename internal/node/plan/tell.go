@@ -34,11 +34,11 @@ func (v *view) tellKilling(m *member, fault string) {
 // comesBack tells whether m, when it has been killed, is started again.
 func (v *view) comesBack(m *member) bool {
 	switch {
-	case m.kind == sidecarKind:
+	case m.kind == podspec.Sidecar:
 		return true
 	case v.left.because != "":
 		return false
-	case m.kind == mainKind:
+	case m.kind == podspec.Main:
 		return m.outdated(m.newest.SpecImage) || restarts(&v.Pod.Spec, m.spec, killedCode, true)
 	}
 	return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever

@@ -5,6 +5,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // prepare wants the volumes made ready. It is asked for again after a restart of the agent, also for a pod that
@@ -83,7 +85,7 @@ func (v *view) tend() {
 	for i := range v.gates {
 		m := &v.gates[i]
 		passed := v.passed(i)
-		if m.kind == initKind && v.open(i) {
+		if m.kind == podspec.Init && v.open(i) {
 			continue
 		}
 		if blocked == "" || passed {
@@ -129,7 +131,7 @@ func (v *view) advance(m *member) {
 		v.tellKilling(m, "")
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
 		return
-	case m.live() && m.kind != initKind && m.outdated(m.newest.SpecImage):
+	case m.live() && m.kind != podspec.Init && m.outdated(m.newest.SpecImage):
 		v.why(name, "stops because its image was changed to %s", m.spec.Image)
 		v.tellKilling(m, "definition changed")
 		v.takeDown(m, v.Now.Add(graceOf(v.Pod)), Verdict{})

@@ -10,16 +10,6 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// kind is what a container is in the life of its pod.
-type kind uint8
-
-const (
-	initKind kind = iota
-	sidecarKind
-	mainKind
-	debugKind // an ephemeral container: outside the gates, each run started once and never again (EC-10, EC-11)
-)
-
 // exit is how the last attempt of a container ended: from the runtime if it still shows it, else from the
 // stored status.
 type exit struct {
@@ -41,7 +31,7 @@ func (e *exit) failed() bool { return e.code != 0 || e.condemned }
 
 // member is one container of the pod with all that is known of it.
 type member struct {
-	kind   kind
+	kind   podspec.Kind // of an ephemeral container: outside the gates, each run started once and never again (EC-10, EC-11)
 	spec   *corev1.Container
 	mem    *corev1.ContainerStatus // as last stored, or nil
 	newest *Container              // newest attempt the runtime shows, or nil
@@ -82,22 +72,22 @@ func look(in Input) *view {
 	v.gates = make([]member, len(spec.InitContainers))
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
-		k := initKind
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			k = sidecarKind
+		k := podspec.Init
+		if podspec.IsSidecar(c) {
+			k = podspec.Sidecar
 		}
 		v.gates[i] = v.member(k, c, remembered(status.InitContainerStatuses, c.Name))
 	}
 	v.mains = make([]member, len(spec.Containers))
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		v.mains[i] = v.member(mainKind, c, remembered(status.ContainerStatuses, c.Name))
+		v.mains[i] = v.member(podspec.Main, c, remembered(status.ContainerStatuses, c.Name))
 	}
 	v.debug = make([]member, len(spec.EphemeralContainers))
 	runs := podspec.DebugRunsOf(in.Pod)
 	for i := range spec.EphemeralContainers {
 		c := podspec.AsContainer(&spec.EphemeralContainers[i])
-		v.debug[i] = v.member(debugKind, c, remembered(status.EphemeralContainerStatuses, c.Name))
+		v.debug[i] = v.member(podspec.Ephemeral, c, remembered(status.EphemeralContainerStatuses, c.Name))
 		v.wantRun(&v.debug[i], spec.EphemeralContainers[i].TargetContainerName, runs[c.Name])
 	}
 	return v
@@ -113,11 +103,11 @@ func remembered(list []corev1.ContainerStatus, name string) *corev1.ContainerSta
 	return nil
 }
 
-func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatus) member {
+func (v *view) member(k podspec.Kind, spec *corev1.Container, mem *corev1.ContainerStatus) member {
 	m := member{kind: k, spec: spec, mem: mem}
 	for i := range v.Seen.Containers {
 		c := &v.Seen.Containers[i]
-		if c.Name != spec.Name || k != debugKind && v.stillborn(c) {
+		if c.Name != spec.Name || k != podspec.Ephemeral && v.stillborn(c) {
 			continue
 		}
 		if m.newest == nil || c.Attempt > m.newest.Attempt {
@@ -140,7 +130,7 @@ func (v *view) member(k kind, spec *corev1.Container, mem *corev1.ContainerStatu
 			m.next++ // else it was created in this sandbox and never started
 		}
 	}
-	if e := m.exit; e != nil && e.unborn && k != debugKind {
+	if e := m.exit; e != nil && e.unborn && k != podspec.Ephemeral {
 		m.next = max(m.next, e.attempt) // its number was told, and is given to one that runs
 	} else if e != nil {
 		m.next = max(m.next, e.attempt+1)
@@ -169,7 +159,7 @@ func (v *view) lastExit(m *member) *exit {
 		return nil
 	}
 	attempt := uint32(max(m.mem.RestartCount, 0))
-	if m.kind == debugKind && m.mem.State.Waiting != nil && attempt > 0 {
+	if m.kind == podspec.Ephemeral && m.mem.State.Waiting != nil && attempt > 0 {
 		attempt-- // it counts the run that was waiting; the end that is remembered is that of one before
 	}
 	if t := terminated(m.mem); t != nil {
@@ -220,14 +210,14 @@ func (v *view) again(m *member) bool {
 		return true
 	}
 	switch m.kind {
-	case sidecarKind:
+	case podspec.Sidecar:
 		return true
-	case initKind:
+	case podspec.Init:
 		if e.code == 0 {
 			return !e.here // a new sandbox runs all inits again
 		}
 		return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
-	case debugKind:
+	case podspec.Ephemeral:
 		return e.attempt < m.run
 	}
 	return m.outdated(e.specImage) && !e.condemned && !v.finished(m) || restarts(&v.Pod.Spec, m.spec, e.code, e.failed())
@@ -242,7 +232,7 @@ func (v *view) finished(m *member) bool {
 // due returns when m's next attempt may start.
 func (v *view) due(m *member) time.Time {
 	e := m.exit
-	if e == nil || m.kind == debugKind || m.outdated(e.specImage) || m.kind == initKind && e.code == 0 {
+	if e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0 {
 		return time.Time{}
 	}
 	if v.setBack(e.finished) {
@@ -255,7 +245,7 @@ func (v *view) due(m *member) time.Time {
 func (m *member) streakAfter() int {
 	e := m.exit
 	switch {
-	case e == nil || m.kind == debugKind || m.outdated(e.specImage) || m.kind == initKind && e.code == 0:
+	case e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0:
 		return 0
 	case !e.started.IsZero() && e.finished.Sub(e.started) >= restartReset:
 		return 1
@@ -284,7 +274,7 @@ func (v *view) passed(i int) bool {
 // open tells whether gate i lets the next container start.
 func (v *view) open(i int) bool {
 	m := &v.gates[i]
-	if m.kind == sidecarKind {
+	if m.kind == podspec.Sidecar {
 		return m.started()
 	}
 	return !m.live() && m.exit != nil && m.exit.code == 0 && m.exit.here || v.passed(i)

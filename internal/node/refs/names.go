@@ -8,23 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/node/env"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Names lists the ConfigMaps and Secrets of its namespace that a pod names anywhere: environment, volumes, pull secrets;
 // sorted, each once. (Pure.)
 func Names(pod *corev1.Pod) (configMaps, secrets []string) {
-	container := func(c *corev1.Container) {
-		cms, ss := env.References(c)
+	for ref := range podspec.Containers(&pod.Spec) {
+		cms, ss := env.References(ref.Container)
 		configMaps, secrets = append(configMaps, cms...), append(secrets, ss...)
-	}
-	for i := range pod.Spec.InitContainers {
-		container(&pod.Spec.InitContainers[i])
-	}
-	for i := range pod.Spec.Containers {
-		container(&pod.Spec.Containers[i])
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		container((*corev1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 	}
 	for _, v := range pod.Spec.Volumes {
 		switch {

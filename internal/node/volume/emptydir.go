@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // emptyDir makes the folder, writable for all, the fsGroup's if the pod has one. It is the group's from the start, and so is
@@ -87,23 +89,15 @@ func podMemoryLimit(pod *corev1.Pod) int64 {
 		}
 	}
 	var sum, most int64
-	for i := range pod.Spec.Containers {
-		n := pod.Spec.Containers[i].Resources.Limits.Memory().Value()
-		if n == 0 {
+	for ref := range podspec.OwnContainers(&pod.Spec) {
+		n := ref.Container.Resources.Limits.Memory().Value()
+		switch {
+		case n == 0:
 			return 0
-		}
-		sum += n
-	}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		n := c.Resources.Limits.Memory().Value()
-		if n == 0 {
-			return 0
-		}
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sum += n
-		} else {
+		case ref.Kind == podspec.Init:
 			most = max(most, n)
+		default:
+			sum += n
 		}
 	}
 	return max(sum, most)

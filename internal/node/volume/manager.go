@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Sources gives what volumes are filled with. The objects are not changed by the Manager. A ConfigMap or Secret that does not
@@ -120,19 +122,10 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 // up no pod.
 func mounted(pod *corev1.Pod) []corev1.Volume {
 	names := map[string]bool{}
-	add := func(mounts []corev1.VolumeMount) {
-		for _, vm := range mounts {
+	for ref := range podspec.Containers(&pod.Spec) {
+		for _, vm := range ref.Container.VolumeMounts {
 			names[vm.Name] = true
 		}
-	}
-	for i := range pod.Spec.InitContainers {
-		add(pod.Spec.InitContainers[i].VolumeMounts)
-	}
-	for i := range pod.Spec.Containers {
-		add(pod.Spec.Containers[i].VolumeMounts)
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		add(pod.Spec.EphemeralContainers[i].VolumeMounts)
 	}
 	var out []corev1.Volume
 	for _, v := range pod.Spec.Volumes {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/node/env"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // file is one file of a volume as it is to be seen.
@@ -165,18 +166,8 @@ func tokenUser(pod *corev1.Pod) *int64 {
 		}
 		return u != nil && user != nil && *u == *user
 	}
-	for i := range pod.Spec.InitContainers {
-		if !same(pod.Spec.InitContainers[i].SecurityContext) {
-			return nil
-		}
-	}
-	for i := range pod.Spec.Containers {
-		if !same(pod.Spec.Containers[i].SecurityContext) {
-			return nil
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if !same(pod.Spec.EphemeralContainers[i].SecurityContext) {
+	for ref := range podspec.Containers(&pod.Spec) {
+		if !same(ref.Container.SecurityContext) {
 			return nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Set is the workers of a node, one per pod.
@@ -148,20 +149,8 @@ func (s *Set) run(uid types.UID, w *Worker) {
 }
 
 func imageOf(pod *corev1.Pod, container string) string {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == container {
-			return c.Image
-		}
-	}
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == container {
-			return c.Image
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if c := &pod.Spec.EphemeralContainers[i]; c.Name == container {
-			return c.Image
-		}
+	if ref, ok := podspec.FindContainer(&pod.Spec, container); ok {
+		return ref.Container.Image
 	}
 	return ""
 }
