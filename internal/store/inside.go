@@ -14,6 +14,8 @@ import (
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.uber.org/zap"
+
+	"github.com/wherryproject/wherry/internal/store/inspect"
 )
 
 // Inside is etcd without sockets, for a server that is simulated: all of [Etcd] but what listens, what holds the folder for one process, and
@@ -45,7 +47,7 @@ func StartInside(ctx context.Context, cfg Config, o InsideOptions) (*Inside, err
 	}
 	var unable atomic.Pointer[error] // why it gave up in its start, if it did
 	var started atomic.Bool
-	e := &Etcd{log: newCore(cfg.Logger)}
+	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir)}
 	e.purging = newPurge(cfg.Dir, e.log)
 	e.verdict = &verdict{dead: make(chan struct{}), then: func() {}, missed: e.purging.missed, tell: func(err error) {
 		if !started.Load() {

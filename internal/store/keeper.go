@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/store/inspect"
 )
 
 const (
@@ -37,6 +38,8 @@ type keeper struct {
 	log   *slog.Logger
 	now   func() time.Time
 
+	lockable int64 // the size of file up to which it is kept in memory
+
 	stuck     atomic.Bool   // the store is full, and there was nothing to be done about it
 	compacted atomic.Int64  // history up to this revision is gone
 	nudge     chan struct{} // holds one token when a write was refused
@@ -45,6 +48,7 @@ type keeper struct {
 	marks     []mark
 	rewritten time.Time // last tried, in vain
 	held      int64     // size of the file for which disk was last taken ahead
+	locked    int64     // size of the file for which memory was last considered
 	told      bool      // that the store is full
 }
 
@@ -53,7 +57,7 @@ func newKeeper(server *etcdserver.EtcdServer, dir string, quota, hard int64, log
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &keeper{etcd: server, dir: dir, quota: quota, hard: hard, log: log.With(component, "store"), now: time.Now,
-		nudge: make(chan struct{}, 1)}
+		lockable: lockable(), nudge: make(chan struct{}, 1)}
 }
 
 // run goes on until ctx ends.
@@ -98,7 +102,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 			k.rewritten = f.now
 			k.log.Warn("cannot rewrite the store's file to make it smaller", "err", err)
 		} else {
-			k.held = 0
+			k.held, k.locked = 0, 0
 			k.log.Info("rewrote the store's file", "bytes_before", f.size, "bytes", k.etcd.Backend().Size())
 		}
 		f = k.look()
@@ -110,6 +114,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 		f = k.look()
 	}
 	k.takeAhead(f)
+	k.keepInMemory(f)
 	k.stuck.Store(f.full() && rev == 0)
 	k.tell(f)
 	return f.pause()
@@ -201,7 +206,7 @@ func (k *keeper) takeAhead(f facts) {
 	k.held = f.size
 }
 
-func (k *keeper) file() string { return filepath.Join(k.dir, "member", "snap", "db") }
+func (k *keeper) file() string { return inspect.DatabaseFile(k.dir) }
 
 // Full says in words for a user why only what must be written should be: objects have taken what they may, or the disk is full. Soon
 // says that it is worth trying again in a second: room is being made, or something was written since, which may be a deletion.

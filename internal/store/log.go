@@ -111,19 +111,25 @@ func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 		v.missed(path)
 		return
 	}
-	v.once.Do(func() {
-		v.err = errors.New("etcd gave up: " + e.Message)
-		if why != nil {
-			v.err = fmt.Errorf("etcd gave up: %s: %w", e.Message, why)
-		}
-		close(v.dead)
-		v.tell(v.err)
-	})
+	if why != nil {
+		v.give(fmt.Errorf("etcd gave up: %s: %w", e.Message, why))
+	} else {
+		v.give(errors.New("etcd gave up: " + e.Message))
+	}
 	if v.then != nil {
 		v.then()
 		return
 	}
 	select {}
+}
+
+// give says why etcd cannot go on. Only the first reason counts.
+func (v *verdict) give(err error) {
+	v.once.Do(func() {
+		v.err = err
+		close(v.dead)
+		v.tell(err)
+	})
 }
 
 // unsaved names the file of the snapshot that etcd gives up for, if that is all: the disk had no room for it. A snapshot only shortens the

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wherryproject/wherry/internal/filelock"
+	"github.com/wherryproject/wherry/internal/store/inspect"
 )
 
 const (
@@ -57,7 +58,8 @@ type Etcd struct {
 	log      *core
 	verdict  *verdict
 	endpoint string
-	ready    bool // it has answered
+	database string // the file with all objects
+	ready    bool   // it has answered
 	lock     *os.File
 	dir      *os.File // keeps /proc/self/fd paths of long folders valid
 	keeper   *keeper  // nil until etcd answers
@@ -74,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
 		return nil, explain(cfg.Dir, err)
 	}
-	e := &Etcd{log: newCore(cfg.Logger)}
+	e := &Etcd{log: newCore(cfg.Logger), database: inspect.DatabaseFile(cfg.Dir)}
 	e.purging = newPurge(cfg.Dir, e.log)
 	e.verdict = &verdict{dead: make(chan struct{}), missed: e.purging.missed, tell: func(err error) {
 		if cfg.Failed != nil {
@@ -102,6 +104,7 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	e.endpoint = "unix://" + client.Path
 	quota := cmp.Or(cfg.Quota, defaultQuota)
 	c := configure(cfg.Dir, hardQuota(quota), e.log, e.verdict, client, peer)
+	c.GRPCAdditionalServerOptions = e.watchReading()
 	if err := e.open(ctx, cfg.Dir, c); err != nil {
 		return nil, err
 	}
@@ -116,9 +119,11 @@ func (e *Etcd) keep(k *keeper) {
 	first, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		k.round(ctx)
-		close(first)
-		k.run(ctx)
+		_ = e.reading(func() { // the verdict has it already
+			k.round(ctx)
+			close(first)
+			k.run(ctx)
+		})
 	}()
 	e.keeper, e.rest = k, func() {
 		cancel()
