@@ -198,20 +198,3 @@ func TestForbiddenImports(t *testing.T) {
 		}
 	}
 }
-
-// CONTRIBUTING.md has a line per folder, so that a newcomer finds the way.
-func TestContributingNamesEveryFolder(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dir := range packages(goFiles(t)) {
-		parts := strings.Split(dir, "/")
-		if parts[0] != "internal" || len(parts) < 2 {
-			continue
-		}
-		if folder := strings.Join(parts[:2], "/"); !strings.Contains(string(text), "`"+folder) {
-			t.Errorf("%s: give it a line in CONTRIBUTING.md", folder)
-		}
-	}
-}

@@ -5,4 +5,6 @@
 //
 // Its law: it is words only, and imports nothing that takes a program time to start, so that a client can ask before the rest of it
 // has started.
+//
+// Pure.
 package debugask

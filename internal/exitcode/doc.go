@@ -4,4 +4,6 @@
 // runtime's words, since the CRI has no codes for it.
 //
 // Its law: it is pure, and imports nothing that takes a program time to start: the client of a short command needs it too.
+//
+// Pure.
 package exitcode

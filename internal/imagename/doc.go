@@ -5,4 +5,6 @@
 // patterns, which is this one.
 //
 // Its law: pure, and a name that is no image's stands for nothing.
+//
+// Pure.
 package imagename

@@ -5,4 +5,6 @@
 //
 // [Build] turns a [Spec] into an image, [WriteTar] writes images as an OCI archive that `wherry image import`,
 // containerd and docker load. Its law: the same Spec gives the same bytes, so hashes tell whether anything changed.
+//
+// Pure.
 package ociimage

@@ -4,4 +4,6 @@
 // would obey, and no longer than the place it goes to.
 //
 // Its law: it is pure, and imports nothing that takes a program time to start.
+//
+// Pure.
 package oneline

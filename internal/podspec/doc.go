@@ -11,4 +11,6 @@
 // imported; nothing panics, whatever the Pod holds; arguments are never changed except by SetDefaults*.
 // Every field of the v1 Pod has a row in the table of fields_test.go, so that a new version of the API
 // cannot bring a field nobody has thought about. Validate expects a Pod that went through SetDefaults.
+//
+// Pure.
 package podspec

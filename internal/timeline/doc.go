@@ -8,4 +8,6 @@
 //
 // The law: it is pure. Time is in the history, clients and files are somebody else's. Moments may be missing, doubled, out of
 // order or cut off by the agent's death: whatever they are, a picture comes out of them.
+//
+// Pure.
 package timeline

@@ -8,6 +8,8 @@
 // The law: pure. Every policy that applies to a namespace must allow an image; within one policy, deny patterns take precedence over
 // allow patterns. So another policy never allows more.
 //
+// Pure.
+//
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=dev.wherry.policy.v1
 // +groupName=policy.wherry.dev

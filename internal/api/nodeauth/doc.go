@@ -8,4 +8,6 @@
 //
 // Its law: whatever is not explicitly allowed is denied; if a decision needs a pod that the graph does not know yet, it names the pod
 // (Need), so that the caller can look it up in the store. No context, no client, no lock, no clock.
+//
+// Pure.
 package nodeauth

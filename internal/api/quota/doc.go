@@ -5,4 +5,6 @@
 //
 // Its law: pure, and sidecars count like main containers (SC-16): a pod uses its effective requests and limits (SC-14). Pods that
 // have ended use nothing but their place in count/pods, unless there are image execs in them.
+//
+// Pure.
 package quota

@@ -8,4 +8,6 @@
 //
 // Its law: permissions only add up, nothing takes one away; the same objects give the same answers, in whatever order they arrive
 // (the newer version of an object wins). No context, no client, no lock, no clock.
+//
+// Pure.
 package rbac

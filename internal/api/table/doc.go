@@ -6,4 +6,6 @@
 // NewConvertor turns one into the rest.TableConvertor of a storage. The law: a row depends only on the object and the
 // given time, and is exactly what Kubernetes of the same version prints, since scripts parse it. Columns of
 // priority 1 are shown only with "-o wide".
+//
+// Pure.
 package table

@@ -7,4 +7,6 @@
 // Its law is podspec's: pure functions, no client, context, logger or clock; nothing panics; only SetDefaultsX
 // changes its argument. Errors have the field paths and nearly the words of Kubernetes. ValidateX expects an
 // object that went through SetDefaultsX.
+//
+// Pure.
 package validation

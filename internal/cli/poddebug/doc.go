@@ -4,4 +4,6 @@
 // debug container, one that runs already, or image exec into what is left of dead containers; and words what is known about them.
 //
 // Its law: it decides from the pod alone, and never talks to a server.
+//
+// Pure.
 package poddebug

@@ -8,4 +8,6 @@
 //
 // Its law: it is pure. No context, client, logger or clock; the same Input gives the same list in the same order. A container
 // that cannot be given its environment gets an *Error, whose words fit CreateContainerConfigError (PL-06, PL-15).
+//
+// Pure.
 package env

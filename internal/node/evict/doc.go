@@ -10,4 +10,6 @@
 // The law: all of it is pure. Package node does the measuring, ends the pods and removes the images.
 //
 // See https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/.
+//
+// Pure.
 package evict

@@ -17,4 +17,6 @@
 // opens when it exits 0, a sidecar's when it has started; mains start behind the last gate. *Here* means: in the
 // pod's newest sandbox. A pod is *leaving* when nothing may start in it any more, and has *ended* when, on top of
 // that, nothing runs and no call is out that could change it.
+//
+// Pure.
 package plan

@@ -5,4 +5,6 @@
 // A Node is a node object with the Placed pods on it; Decide looks at a pod and all nodes and returns a Decision. The
 // law: the answer depends only on the arguments (no clock, client or memory), it changes none of them, and a
 // refusal is in the words of Kubernetes' scheduler, since people search for them.
+//
+// Pure.
 package fit

@@ -5,4 +5,6 @@
 // test runs on both.
 //
 // Words that are not of the language are left alone: a script may stand anywhere in a command line.
+//
+// Pure.
 package script
