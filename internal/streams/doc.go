@@ -4,7 +4,10 @@
 // taken over from net/http here and nowhere else.
 //
 // [Take] takes a connection over, with what the client sent before it was asked to. [Wrap] and [Watch] do so on behalf of a library that
-// wants to take it over itself. [Monitor] reads what passes by on its way to a client. [Half] makes a wrapper of a connection that can still be closed by halves, and [CloseWrite] closes one half.
+// wants to take it over itself. [Half] makes a wrapper of a connection that can still be closed by halves; [CloseWrite] closes one half,
+// and [End] closes a connection without taking from its peer what that has not read yet. [Socket] is a server's end of a WebSocket whose
+// messages belong to channels, [Inbox] holds what its client has said too early, and [Monitor] reads such messages on their way from
+// another server to a client.
 //
 // The law: no byte is lost at either end of a stream. What came with the request is read first. Nobody looks through a wrapper for what
 // is below it, so none of them has an Unwrap method. And every wrapper of a connection can close the half that its peer reads from, if the

@@ -12,16 +12,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-)
 
-// The channels of the protocol: the first byte of each message.
-const (
-	channelStdin = iota
-	channelStdout
-	channelStderr
-	channelStatus
-	channelSize
-	channelClose = 255 // the second byte is the channel that is closed
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 const (
@@ -67,11 +59,11 @@ func listen(conn *websocket.Conn, s Streams) (Status, error) {
 			return Status{}, fmt.Errorf("the server sent what is not of the protocol %s", protocol)
 		}
 		switch channel[0] {
-		case channelStdout:
+		case streams.Stdout:
 			err = pour(s.Stdout, r)
-		case channelStderr:
+		case streams.Stderr:
 			err = pour(s.Stderr, r)
-		case channelStatus:
+		case streams.Status:
 			more, rerr := io.ReadAll(io.LimitReader(r, maxStatus))
 			said, err = append(said, more...), rerr
 			var status Status
@@ -146,11 +138,11 @@ func (w *writer) stdin(in io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
-		if n > 0 && w.write(channelStdin, buf[:n]) != nil {
+		if n > 0 && w.write(streams.Stdin, buf[:n]) != nil {
 			return
 		}
 		if err != nil {
-			_ = w.write(channelClose, []byte{channelStdin}) // a connection that is gone is noticed by who listens
+			_ = w.write(streams.CloseSignal, []byte{streams.Stdin}) // a connection that is gone is noticed by who listens
 			return
 		}
 	}
@@ -166,7 +158,7 @@ func (w *writer) sizes(sizes <-chan Size, over <-chan struct{}) {
 				return
 			}
 			text, err := json.Marshal(size)
-			if err != nil || w.write(channelSize, append(text, '\n')) != nil {
+			if err != nil || w.write(streams.Resize, append(text, '\n')) != nil {
 				return
 			}
 		}

@@ -20,10 +20,11 @@ import (
 
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/oneline"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // protocol is the WebSocket protocol for streams that can be closed one by one (KEP-4006).
-const protocol = "v5.channel.k8s.io"
+const protocol = streams.V5
 
 const (
 	bufferSize  = 33 << 10 // a stream's read of 32 KiB and its channel

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +77,7 @@ func TestHowSessionsEnd(t *testing.T) {
 	status := func(parts ...string) func(*testing.T, *websocket.Conn) {
 		return func(t *testing.T, c *websocket.Conn) {
 			for _, p := range parts {
-				tell(t, c, channelStatus, p)
+				tell(t, c, streams.Status, p)
 			}
 		}
 	}
@@ -111,8 +112,8 @@ func TestHowSessionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := serve(t, func(conn *websocket.Conn) {
-				tell(t, conn, channelStdout, "out")
-				tell(t, conn, channelStderr, "err")
+				tell(t, conn, streams.Stdout, "out")
+				tell(t, conn, streams.Stderr, "err")
 				tell(t, conn, 77, "of no channel")
 				c.end(t, conn)
 			})
@@ -138,20 +139,20 @@ func TestStdin(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if bytes.Equal(m, []byte{channelClose, channelStdin}) {
+			if bytes.Equal(m, []byte{streams.CloseSignal, streams.Stdin}) {
 				break
 			}
-			if m[0] != channelStdin {
+			if m[0] != streams.Stdin {
 				t.Errorf("channel %d", m[0])
 			}
 			in.Write(m[1:])
 		}
 		for rest := in.Bytes(); len(rest) > 0; {
 			n := min(len(rest), 10_000)
-			tell(t, c, channelStdout, string(rest[:n]))
+			tell(t, c, streams.Stdout, string(rest[:n]))
 			rest = rest[n:]
 		}
-		tell(t, c, channelStatus, success)
+		tell(t, c, streams.Status, success)
 	})
 	text := strings.Repeat("0123456789", 20_000)
 	var out bytes.Buffer
@@ -303,7 +304,7 @@ func TestNotes(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		tell(t, c, channelStatus, success)
+		tell(t, c, streams.Status, success)
 	})
 	var notes []string
 	code, err := Request{Dial: Server{Note: func(text string) { notes = append(notes, text) }}.Dial, URL: u, Stdout: io.Discard}.Run(t.Context())
@@ -319,7 +320,7 @@ func TestSizes(t *testing.T) {
 		if err != nil || string(m) != "\x04{\"Width\":80,\"Height\":24}\n" {
 			t.Errorf("%q, %v", m, err)
 		}
-		tell(t, c, channelStatus, success)
+		tell(t, c, streams.Status, success)
 	})
 	conn, err := Server{}.Dial(t.Context(), u)
 	if err != nil {

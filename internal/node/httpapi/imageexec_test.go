@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/wherryproject/wherry/internal/node/imageexec"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // refuser is an ImageExec that never gets to a session.
@@ -91,7 +92,7 @@ func (s *waiting) Close() { s.once.Do(func() { close(s.closed) }) }
 
 // IX-05: when its client goes away, an image exec ends, whatever protocol the client speaks.
 func TestImageExecClientGoesAway(t *testing.T) {
-	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", webSocketV5} {
+	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", streams.V5} {
 		t.Run(protocol, func(t *testing.T) {
 			s := &waiting{begun: make(chan struct{}), closed: make(chan struct{})}
 			over := make(chan struct{})
