@@ -109,6 +109,7 @@ test: build test-unit test-race test-simulate test-e2e ## Run every test (root f
 test-unit: helpers ## Unit and simulation tests
 	go test $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
 	go test -p 1 -parallel 8 $(SERVERS:%=./%)
+	@tools/setup.sh busybox # which the toolbox is compared with
 	cd toolbox && go test ./...
 	cd test/agree && go test ./...
 

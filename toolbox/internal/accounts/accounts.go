@@ -114,6 +114,9 @@ func (n *Names) FindGroup(name string) (int, error) {
 func (n *Names) Owner(text string) (uid, gid int, err error) {
 	uid, gid = -1, -1
 	user, group, ok := strings.Cut(text, ":")
+	if _, err := n.Find(user); err != nil && !ok && strings.Contains(user, ".") {
+		user, group, ok = strings.Cut(text, ".") // as it was written long ago
+	}
 	if user != "" {
 		u, err := n.Find(user)
 		if err != nil {

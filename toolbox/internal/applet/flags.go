@@ -14,7 +14,8 @@ type option struct {
 	meta        string // of its value; empty for a switch
 	help        string
 	set         func(value string) error
-	loose       bool // a switch that may be given a value, which nobody looks at
+	loose       bool // a switch that may be given a value: behind =, or behind its letter if it wants to know it
+	attached    bool // the letter takes all that is behind it in the same argument as its value
 }
 
 // add registers a flag named "s", "s,long" or ",long".
@@ -41,6 +42,14 @@ func (c *Call) Count(names, help string) *int {
 func (c *Call) Ignore(names, help string) {
 	c.Bool(names, help)
 	c.options[len(c.options)-1].loose = true
+}
+
+// Maybe registers a flag that may have a value, which is a part of the same argument: -Ihours, --iso=hours. It is nil where the flag is not given.
+func (c *Call) Maybe(names, help string) **string {
+	v := new(*string)
+	c.add(names, "", help, func(s string) error { *v = &s; return nil })
+	c.options[len(c.options)-1].loose, c.options[len(c.options)-1].attached = true, true
+	return v
 }
 
 // Do registers a switch that calls f when it is met: for those of which the last one wins.
@@ -170,6 +179,9 @@ func (c *Call) short(letters string, args []string) ([]string, error) {
 			return nil, Usage("unknown flag -%s", letters[i:i+1])
 		}
 		value := ""
+		if o.attached {
+			value, i = letters[i+1:], len(letters)
+		}
 		if o.meta != "" {
 			switch rest := letters[i+1:]; {
 			case rest != "":

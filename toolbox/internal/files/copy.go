@@ -3,6 +3,7 @@
 package files
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,9 @@ import (
 // copier is one run of cp, or of mv across file systems.
 type copier struct {
 	recursive, keep, links, verbose, update, never, force bool
+	arguments                                             bool                        // links that are arguments are followed
+	link                                                  func(from, to string) error // in place of copying
+	may                                                   func(to string) bool        // asks whether a file may be replaced
 	say                                                   func(format string, args ...any)
 	warn                                                  func(error)
 	seen                                                  map[[2]uint64]string // hard links within what is copied
@@ -39,28 +43,64 @@ func cp(c *applet.Call) error {
 	c.Do("u,update", "only what is newer", func() { k.update = true })
 	c.Do("n,no-clobber", "replace nothing", func() { k.never = true })
 	c.Do("f,force", "replace what cannot be written to", func() { k.force = true })
+	c.Do("H", "follow links that are arguments", func() { k.arguments = true })
+	c.Do("l,link", "make hard links, no copies", func() { k.link, k.links = os.Link, true })
+	c.Do("s,symbolic-link", "make symbolic links, no copies", func() { k.link = os.Symlink })
+	c.Do("i,interactive", "ask before anything is replaced", func() { k.may = asker(c) })
+	parents := c.Bool(",parents", "make the folders of the names below the target")
 	into := c.String("t,target-directory", "FOLDER", "", "copy into this folder")
 	plain := c.Bool("T,no-target-directory", "treat the target as a file, not as a folder to copy into")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
-	return each(c, *into, *plain, k.copy)
+	if *parents {
+		return each(c, *into, *plain, func(from, to string) error { return k.whole(from, filepath.Dir(to)) })
+	}
+	return each(c, *into, *plain, k.argument)
+}
+
+// asker asks on standard error and reads answers from standard input.
+func asker(c *applet.Call) func(to string) bool {
+	in := bufio.NewReader(c.In)
+	return func(to string) bool { return ask(c, in, "replace "+to) }
+}
+
+// argument copies one that was named.
+func (k *copier) argument(from, to string) error {
+	if info, err := os.Stat(from); k.arguments && err == nil && info.IsDir() {
+		return k.folder(from, to, info)
+	}
+	return k.copy(from, to)
+}
+
+// whole copies a file below a folder, with the folders of its name.
+func (k *copier) whole(from, folder string) error {
+	to := filepath.Join(folder, from)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	return k.argument(from, to)
 }
 
 func mv(c *applet.Call) error {
 	never := c.Bool("n,no-clobber", "replace nothing")
 	verbose := c.Bool("v,verbose", "say what is moved")
-	c.Do("f,force", "do not ask (the default)", func() {})
+	var may func(string) bool
+	c.Do("f,force", "do not ask (the default)", func() { may = nil })
+	c.Do("i,interactive", "ask before anything is replaced", func() { may = asker(c) })
 	into := c.String("t,target-directory", "FOLDER", "", "move into this folder")
 	plain := c.Bool("T,no-target-directory", "treat the target as a file, not as a folder to move into")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
 	return each(c, *into, *plain, func(from, to string) error {
-		if _, err := os.Lstat(to); err == nil && *never {
+		if _, err := os.Lstat(to); err == nil && (*never || may != nil && !may(to)) {
 			return nil
 		}
-		err := os.Rename(from, to)
+		var err error
+		if e := unix.Rename(from, to); e != nil { // as os.Rename, but an empty folder may be replaced
+			err = &os.LinkError{Op: "rename", Old: from, New: to, Err: e}
+		}
 		if errors.Is(err, unix.EXDEV) {
 			failed := false
 			k := &copier{recursive: true, keep: true, links: true, say: c.Printf, seen: map[[2]uint64]string{},
@@ -70,7 +110,7 @@ func mv(c *applet.Call) error {
 			}
 		}
 		if err == nil && *verbose {
-			c.Printf("%s -> %s\n", from, to)
+			c.Printf("renamed '%s' -> '%s'\n", from, to)
 		}
 		return err
 	})
@@ -121,13 +161,21 @@ func (k *copier) copy(from, to string) error {
 			return nil
 		case old.IsDir() && !info.IsDir():
 			return fmt.Errorf("%s is a folder, %s is none", to, from)
+		case k.may != nil && !info.IsDir() && !k.may(to):
+			return nil
 		}
 	}
 	if info.IsDir() {
 		return k.folder(from, to, info)
 	}
 	if k.verbose {
-		k.say("%s -> %s\n", from, to)
+		k.say("'%s' -> '%s'\n", from, to)
+	}
+	if k.link != nil {
+		if k.force {
+			_ = os.Remove(to) // what stays is the next line's failure
+		}
+		return k.link(from, to)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 && k.keep {
 		id := [2]uint64{st.Dev, st.Ino}

@@ -23,6 +23,8 @@ type finder struct {
 	words            []string // of the expression, not yet read
 	least, most      int
 	quit             bool
+	follow           bool // all links
+	arguments        bool // links that are arguments
 	xdev, deep, acts bool // acts: an action was named, so -print is not implied
 	batches          []*batch
 }
@@ -47,15 +49,14 @@ type batch struct {
 
 const findHelp = `
 Tests: -name GLOB, -iname GLOB, -path GLOB, -ipath GLOB, -regex RE, -type [fdlpscb], -size [+-]N[ckMG], -empty,
-  -mtime, -atime, -ctime [+-]DAYS, -mmin, -amin, -cmin [+-]MINUTES, -newer FILE, -perm [-/]MODE, -user, -group, -uid, -gid,
+  -mtime, -atime, -ctime [+-]DAYS, -mmin, -amin, -cmin [+-]MINUTES, -newer FILE, -samefile FILE, -perm [-/]MODE, -user, -group, -uid, -gid,
   -links [+-]N, -inum N, -nouser, -true, -false
 Actions: -print (the default), -print0, -ls, -delete, -exec COMMAND {} ';', -exec COMMAND {} +, -prune, -quit
-Of all: -maxdepth N, -mindepth N, -xdev, -depth, -L
+Of all: -maxdepth N, -mindepth N, -xdev, -depth, -L (or -follow), -H
 Together: EXPR EXPR, EXPR -a EXPR, EXPR -o EXPR, ! EXPR, ( EXPR )
 `
 
 func find(c *applet.Call) error {
-	follow := false
 	if len(c.Args) > 0 && c.Args[0] == "--help" {
 		_ = c.Parse(0, -1)
 		c.Printf("%s", findHelp)
@@ -65,7 +66,7 @@ func find(c *applet.Call) error {
 	var paths []string
 	args := c.Args
 	for len(args) > 0 && (args[0] == "-L" || args[0] == "-H" || args[0] == "-P") {
-		follow, args = args[0] == "-L", args[1:]
+		f.follow, f.arguments, args = args[0] == "-L", args[0] == "-H", args[1:]
 	}
 	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && args[0] != "(" && args[0] != "!" {
 		paths, args = append(paths, args[0]), args[1:]
@@ -95,15 +96,18 @@ func find(c *applet.Call) error {
 	}
 	for _, p := range paths {
 		look := os.Lstat
-		if follow {
+		if f.follow || f.arguments {
 			look = os.Stat
 		}
 		info, err := look(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			info, err = os.Lstat(p) // a link that points nowhere is itself
+		}
 		if err != nil {
 			c.Warn(err)
 			continue
 		}
-		f.visit(&found{path: p, info: info}, match, follow, nil)
+		f.visit(&found{path: p, info: info}, match, nil)
 	}
 	for _, b := range f.batches {
 		f.flush(b)
@@ -111,12 +115,12 @@ func find(c *applet.Call) error {
 	return nil
 }
 
-func (f *finder) visit(x *found, match test, follow bool, above []fs.FileInfo) {
+func (f *finder) visit(x *found, match test, above []fs.FileInfo) {
 	if f.quit {
 		return
 	}
 	for _, a := range above {
-		if follow && os.SameFile(a, x.info) {
+		if f.follow && os.SameFile(a, x.info) {
 			f.Warn(fmt.Errorf("%s: links go round in a circle", x.path))
 			return
 		}
@@ -135,8 +139,14 @@ func (f *finder) visit(x *found, match test, follow bool, above []fs.FileInfo) {
 				path = "./" + path
 			}
 			info, err := e.Info()
-			if to, e := os.Stat(path); follow && e == nil {
-				info = to
+			if f.follow && err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				to, e := os.Stat(path)
+				if e == nil {
+					info = to
+				}
+				if errors.Is(e, syscall.ELOOP) {
+					err = e
+				}
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // went away meanwhile
@@ -148,7 +158,7 @@ func (f *finder) visit(x *found, match test, follow bool, above []fs.FileInfo) {
 			if f.xdev && device(info) != device(x.info) {
 				continue
 			}
-			f.visit(&found{path: path, info: info, depth: x.depth + 1}, match, follow, append(above, x.info))
+			f.visit(&found{path: path, info: info, depth: x.depth + 1}, match, append(above, x.info))
 		}
 	}
 	if f.deep && x.depth >= f.least {
@@ -241,6 +251,7 @@ func (f *finder) action(word string) (t test, ok bool, err error) {
 		l := &lister{Call: f.Call}
 		off, on := false, true
 		l.long, l.inode, l.numeric, l.human, l.classify, l.full = &on, &on, &off, &off, &off, &off
+		l.noOwner, l.blocks = &off, &off
 		t = func(x *found) bool { l.table([]entry{{x.path, x.path, x.info}}, false); return true }
 	case "-delete":
 		f.deep = true
@@ -260,6 +271,9 @@ func (f *finder) action(word string) (t test, ok bool, err error) {
 		t = func(*found) bool { f.quit = true; return true }
 	case "-prune":
 		return func(x *found) bool { x.prune = true; return true }, true, nil
+	case "-follow":
+		f.follow = true
+		return yes, true, nil
 	case "-xdev", "-mount":
 		f.xdev = true
 		return yes, true, nil
@@ -336,7 +350,7 @@ func (f *finder) run(args []string) bool {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		f.Warn(err)
+		fmt.Fprintf(f.Err, "%s: %s\n", f.Name, applet.Plain(err.Error())) // the test is false; find goes on
 	}
 	return err == nil
 }

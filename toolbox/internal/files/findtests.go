@@ -91,6 +91,10 @@ func (f *finder) tests() map[string]func(string) (test, error) {
 			info, err := os.Stat(v)
 			return func(x *found) bool { return x.info.ModTime().After(info.ModTime()) }, err
 		},
+		"-samefile": func(v string) (test, error) {
+			info, err := os.Lstat(v)
+			return func(x *found) bool { return os.SameFile(x.info, info) }, err
+		},
 		"-user": func(v string) (test, error) {
 			u, err := f.names.Find(v)
 			return func(x *found) bool { return int(status(x).Uid) == u.UID }, err

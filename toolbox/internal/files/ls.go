@@ -3,13 +3,11 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,10 +26,13 @@ type lister struct {
 	all, almost, long, human, one, dir *bool
 	recursive, byTime, bySize, reverse *bool
 	classify, inode, numeric, follow   *bool
-	full                               *bool
+	full, noOwner, blocks              *bool
+	order                              byte // by which letter names are sorted: X, v, or none
+	age                                byte // which time counts: u, c, or that of the change
 	titled                             bool // folders get a title line
 	began                              bool // something was printed
 	width                              int  // of the terminal; 0 is one name per line
+	slash, across                      bool // mark folders; columns go across
 }
 
 // entry is a line of a listing.
@@ -52,10 +53,25 @@ func ls(c *applet.Call) error {
 		inode: c.Bool("i,inode", "show inode numbers"), numeric: c.Bool("n,numeric-uid-gid", "as -l, with numbers for owners"),
 		follow: c.Bool("L,dereference", "show what links point to"), full: c.Bool(",full-time", "as -l, with whole times"),
 	}
+	l.noOwner, l.blocks = c.Bool("g", "as -l, without owners"), c.Bool("s,size", "show sizes on the disk, in units of 1024 bytes")
+	c.Do("X", "sort by what is behind the last dot", func() { l.order = 'X' })
+	c.Do("v", "sort numbers in names by what they are worth", func() { l.order = 'v' })
+	c.Do("u", "show the time of reading, and sort by it", func() { l.age = 'u' })
+	c.Do("c", "show the time at which the status changed, and sort by it", func() { l.age = 'c' })
+	slash := c.Bool("p", "mark folders /")
+	down, across := c.Bool("C", "columns, going down"), c.Bool("x", "columns, going across")
+	width := c.Int("w,width", "N", 80, "how wide columns are together")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	if *l.numeric || *l.full {
+	l.slash, l.across = *slash, *across
+	if *down || *across {
+		l.width = max(1, *width)
+	}
+	if l.age != 0 && !*l.long {
+		*l.byTime = true
+	}
+	if *l.numeric || *l.full || *l.noOwner {
 		*l.long = true
 	}
 	if size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ); err == nil && !*l.one && !*l.long {
@@ -73,8 +89,12 @@ func (l *lister) run(args []string) {
 	for _, arg := range args {
 		info, err := os.Lstat(arg)
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 && (!*l.long && !*l.dir || *l.follow) {
-			if to, e := os.Stat(arg); e == nil {
+			to, e := os.Stat(arg)
+			switch {
+			case e == nil:
 				info = to
+			case *l.follow || !errors.Is(e, fs.ErrNotExist):
+				err = e
 			}
 		}
 		switch {
@@ -113,6 +133,9 @@ func (l *lister) folder(path string) {
 			continue
 		}
 		full := filepath.Join(path, f.Name())
+		if path == "." || strings.HasPrefix(path, "./") {
+			full = "./" + full
+		}
 		info, err := f.Info()
 		if *l.follow && err == nil {
 			if to, e := os.Stat(full); e == nil {
@@ -136,7 +159,7 @@ func (l *lister) folder(path string) {
 		l.Printf("%s:\n", path)
 		l.began = true
 	}
-	l.print(list, *l.long)
+	l.print(list, true)
 	if !*l.recursive {
 		return
 	}
@@ -147,35 +170,24 @@ func (l *lister) folder(path string) {
 	}
 }
 
-func (l *lister) sort(list []entry) {
-	slices.SortFunc(list, func(a, b entry) int {
-		by := 0
-		switch {
-		case *l.byTime:
-			by = b.info.ModTime().Compare(a.info.ModTime())
-		case *l.bySize:
-			by = cmp.Compare(b.info.Size(), a.info.Size())
-		}
-		by = cmp.Or(by, cmp.Compare(a.name, b.name))
-		if *l.reverse {
-			return -by
-		}
-		return by
-	})
-}
-
-func (l *lister) print(list []entry, total bool) {
+func (l *lister) print(list []entry, inFolder bool) {
 	if len(list) > 0 {
 		l.began = true
 	}
 	if *l.long {
-		l.table(list, total)
+		l.table(list, inFolder)
 		return
+	}
+	if inFolder && *l.blocks {
+		l.total(list)
 	}
 	names := make([]string, len(list))
 	for i, e := range list {
 		if *l.inode {
 			names[i] = fmt.Sprintf("%d ", inode(e.info))
+		}
+		if *l.blocks {
+			names[i] += l.space(e)
 		}
 		names[i] += e.name + l.mark(e)
 	}
@@ -196,6 +208,18 @@ func (l *lister) columns(names []string) {
 	}
 	across := max(1, (l.width+2)/(widest+2))
 	rows := (len(names) + across - 1) / across
+	if l.across {
+		for i, n := range names {
+			last := i%across == across-1 || i == len(names)-1
+			l.Printf("%s", n)
+			if last {
+				l.Println()
+			} else {
+				l.Printf("%*s", widest+2-utf8.RuneCountInString(n), "")
+			}
+		}
+		return
+	}
 	for r := range rows {
 		for i := r; i < len(names); i += rows {
 			l.Printf("%s", names[i])
@@ -209,13 +233,11 @@ func (l *lister) columns(names []string) {
 
 func (l *lister) table(list []entry, total bool) {
 	var rows [][]string
-	var blocks int64
 	for _, e := range list {
 		st, ok := e.info.Sys().(*syscall.Stat_t)
 		if !ok {
 			st = &syscall.Stat_t{}
 		}
-		blocks += st.Blocks
 		owner, group := fmt.Sprint(st.Uid), fmt.Sprint(st.Gid)
 		if !*l.numeric {
 			owner, group = l.names.User(int(st.Uid)), l.names.Group(int(st.Gid))
@@ -232,18 +254,17 @@ func (l *lister) table(list []entry, total bool) {
 			to, _ := os.Readlink(e.path)
 			name = e.name + " -> " + to
 		}
-		row := []string{Mode(e.info.Mode()), fmt.Sprint(st.Nlink), owner, group, size, l.when(e.info.ModTime()), name}
+		row := []string{Mode(e.info.Mode()), fmt.Sprint(st.Nlink), owner, group, size, l.when(l.time(e.info)), name}
 		if *l.inode {
 			row[0] = fmt.Sprintf("%8d %s", st.Ino, row[0])
+		}
+		if *l.blocks {
+			row[0] = l.space(e) + row[0]
 		}
 		rows = append(rows, row)
 	}
 	if total {
-		if *l.human {
-			l.Printf("total %s\n", applet.Human(blocks*512))
-		} else {
-			l.Printf("total %d\n", blocks/2)
-		}
+		l.total(list)
 	}
 	var w [6]int
 	for _, r := range rows {
@@ -252,6 +273,10 @@ func (l *lister) table(list []entry, total bool) {
 		}
 	}
 	for _, r := range rows {
+		if *l.noOwner {
+			l.Printf("%-*s %*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[3], r[3], w[4], r[4], r[5], r[6])
+			continue
+		}
 		l.Printf("%-*s %*s %-*s %-*s %*s %s %s\n", w[0], r[0], w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], r[5], r[6])
 	}
 }
@@ -267,6 +292,9 @@ func (l *lister) when(t time.Time) string {
 }
 
 func (l *lister) mark(e entry) string {
+	if l.slash && e.info.IsDir() {
+		return "/"
+	}
 	if !*l.classify {
 		return ""
 	}

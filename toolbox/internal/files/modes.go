@@ -4,6 +4,7 @@ package files
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,7 +60,7 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 	if at == 0 {
 		who = 0o7777 &^ umask
 	}
-	var bits uint32
+	var bits, from uint32 // from: whose rights are taken, as g=u does
 	maybeX := false
 	for _, p := range text[at+1:] {
 		switch p {
@@ -75,14 +76,23 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 			bits |= 0o1000
 		case 'X':
 			maybeX = true
+		case 'u':
+			from |= 0o700
+		case 'g':
+			from |= 0o070
+		case 'o':
+			from |= 0o007
 		default:
-			return nil, fmt.Errorf("mode %q: %q is not one of r, w, x, X, s, t", text, p)
+			return nil, fmt.Errorf("mode %q: %q is not one of r, w, x, X, s, t, u, g, o", text, p)
 		}
 	}
 	return func(old uint32, dir bool) uint32 {
 		b := bits
 		if maybeX && (dir || old&0o111 != 0) {
 			b |= 0o111
+		}
+		for _, shift := range []int{0, 3, 6} {
+			b |= (old & from >> shift & 7) * 0o111
 		}
 		switch b &= who | 0o1000; text[at] {
 		case '+':
@@ -116,35 +126,68 @@ func mode(n uint32) fs.FileMode {
 	return m
 }
 
+// links says which links to folders a recursive command follows.
+type links int
+
+const (
+	noLinks       links = iota
+	argumentLinks       // those that are arguments
+	allLinks
+)
+
 // below calls f for a path and, if recursive, all below it; failures are reported.
-func below(c *applet.Call, path string, recursive bool, f func(path string, info fs.FileInfo) error) {
-	if !recursive {
-		info, err := os.Lstat(path)
-		if err == nil {
-			err = f(path, info)
-		}
-		if err != nil {
-			c.Warn(err)
-		}
+func below(c *applet.Call, path string, recursive bool, follow links, f func(path string, info fs.FileInfo) error) {
+	look := os.Lstat
+	if recursive && follow != noLinks {
+		look = os.Stat
+	}
+	info, err := look(path)
+	if err == nil {
+		err = f(path, info)
+	}
+	if err != nil {
+		c.Warn(err)
 		return
 	}
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		var info fs.FileInfo
-		if err == nil {
-			info, err = d.Info()
+	if !recursive || !info.IsDir() {
+		return
+	}
+	list, err := os.ReadDir(path)
+	if err != nil {
+		c.Warn(err)
+	}
+	if follow == argumentLinks {
+		follow = noLinks
+	}
+	for _, e := range list {
+		if follow == allLinks && e.Type()&fs.ModeSymlink != 0 {
+			if to, err := os.Stat(filepath.Join(path, e.Name())); err != nil || to.IsDir() && above(path, to) {
+				continue // it points nowhere, or in a circle
+			}
 		}
-		if err == nil {
-			err = f(p, info)
+		below(c, filepath.Join(path, e.Name()), true, follow, f)
+	}
+}
+
+// above tells whether a folder is one of those above a path.
+func above(path string, dir fs.FileInfo) bool {
+	for {
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, dir) {
+			return true
 		}
-		if err != nil {
-			c.Warn(err)
+		next := filepath.Dir(path)
+		if next == path || next == "." {
+			return false
 		}
-		return nil
-	})
+		path = next
+	}
 }
 
 func chmod(c *applet.Call) error {
 	recursive := c.Bool("R,recursive", "go into folders")
+	verbose := c.Bool("v,verbose", "say which mode each file has now")
+	changes := c.Bool("c,changes", "as -v, where it was another one")
+	quiet := c.Bool("f,silent", "say nothing of failures")
 	// A mode such as -x looks like flags.
 	var early string
 	if len(c.Args) > 0 && len(c.Args[0]) > 1 && c.Args[0][0] == '-' && strings.Trim(c.Args[0][1:], "rwxXst") == "" {
@@ -163,8 +206,11 @@ func chmod(c *applet.Call) error {
 	if err != nil {
 		return applet.Usage("%v", err)
 	}
+	if *quiet {
+		c.Err = io.Discard
+	}
 	for _, path := range c.Args {
-		below(c, path, *recursive, func(p string, info fs.FileInfo) error {
+		below(c, path, *recursive, argumentLinks, func(p string, info fs.FileInfo) error {
 			if info.Mode()&fs.ModeSymlink != 0 {
 				if *recursive {
 					return nil
@@ -173,7 +219,18 @@ func chmod(c *applet.Call) error {
 					return err
 				}
 			}
-			return os.Chmod(p, mode(change(bits(info.Mode()), info.IsDir())))
+			old := bits(info.Mode())
+			now := change(old, info.IsDir())
+			if err := os.Chmod(p, mode(now)); err != nil {
+				return err
+			}
+			switch words := func(m uint32) string { return fmt.Sprintf("%04o (%s)", m, Mode(mode(m))[1:]) }; {
+			case old != now && (*verbose || *changes):
+				c.Printf("mode of '%s' changed from %s to %s\n", p, words(old), words(now))
+			case old == now && *verbose:
+				c.Printf("mode of '%s' retained as %s\n", p, words(old))
+			}
+			return nil
 		})
 	}
 	return nil
@@ -193,8 +250,16 @@ func chgrp(c *applet.Call) error {
 func own(c *applet.Call, parse func(*accounts.Names, string) (int, int, error)) error {
 	recursive := c.Bool("R,recursive", "go into folders")
 	link := c.Bool("h,no-dereference", "change links, not what they point to")
+	follow := noLinks
+	c.Do("P", "with -R: follow no links (the default)", func() { follow = noLinks })
+	c.Do("H", "with -R: follow links that are arguments", func() { follow = argumentLinks })
+	c.Do("L", "with -R: follow all links", func() { follow = allLinks })
+	quiet := c.Bool("f,silent", "say nothing of failures")
 	if err := c.Parse(2, -1); err != nil {
 		return err
+	}
+	if *quiet {
+		c.Err = io.Discard
 	}
 	var names accounts.Names
 	uid, gid, err := parse(&names, c.Args[0])
@@ -202,11 +267,11 @@ func own(c *applet.Call, parse func(*accounts.Names, string) (int, int, error)) 
 		return err
 	}
 	change := os.Chown
-	if *link || *recursive {
+	if *link || *recursive && follow == noLinks {
 		change = os.Lchown
 	}
 	for _, path := range c.Args[1:] {
-		below(c, path, *recursive, func(p string, _ fs.FileInfo) error { return change(p, uid, gid) })
+		below(c, path, *recursive, follow, func(p string, _ fs.FileInfo) error { return change(p, uid, gid) })
 	}
 	return nil
 }

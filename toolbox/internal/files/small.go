@@ -3,6 +3,7 @@
 package files
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,20 +27,39 @@ func currentUmask() uint32 {
 }
 
 func basename(c *applet.Call) error {
-	if err := c.Parse(1, 2); err != nil {
+	many := c.Bool("a,multiple", "each argument is a name")
+	suffix := c.String("s,suffix", "TEXT", "", "as -a, and take this off the ends")
+	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
-	name := filepath.Base(c.Args[0])
-	if len(c.Args) == 2 && name != c.Args[1] {
-		name = strings.TrimSuffix(name, c.Args[1])
+	if *suffix == "" && !*many {
+		if len(c.Args) > 2 {
+			return applet.Usage("argument %q is one too many (for many names: -a)", c.Args[2])
+		}
+		if len(c.Args) == 2 {
+			*suffix, c.Args = c.Args[1], c.Args[:1]
+		}
 	}
-	c.Println(name)
+	for _, path := range c.Args {
+		name := filepath.Base(path)
+		if path == "" {
+			name = ""
+		}
+		if name != *suffix {
+			name = strings.TrimSuffix(name, *suffix)
+		}
+		c.Println(name)
+	}
 	return nil
 }
 
 func dirname(c *applet.Call) error {
 	if err := c.Parse(1, 1); err != nil {
 		return err
+	}
+	if c.Args[0] == "" {
+		c.Println(".")
+		return nil
 	}
 	c.Println(filepath.Dir(strings.TrimRight(c.Args[0], "/") + map[bool]string{true: "/"}[strings.Trim(c.Args[0], "/") == ""]))
 	return nil
@@ -49,6 +68,7 @@ func dirname(c *applet.Call) error {
 func mkdir(c *applet.Call) error {
 	parents := c.Bool("p,parents", "make the folders above, and do not mind if it is there")
 	perm := c.String("m,mode", "MODE", "", "permissions, octal or as u=rwx,go=rx")
+	verbose := c.Bool("v,verbose", "say what is made")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
@@ -59,12 +79,23 @@ func mkdir(c *applet.Call) error {
 			return applet.Usage("%v", err)
 		}
 	}
-	for _, path := range c.Args {
-		make := os.Mkdir
-		if *parents {
-			make = os.MkdirAll
+	make := os.Mkdir
+	if *verbose {
+		make = func(path string, perm fs.FileMode) error {
+			err := os.Mkdir(path, perm)
+			if err == nil {
+				c.Printf("%s: created directory '%s'\n", c.Name, path)
+			}
+			return err
 		}
-		err := make(path, 0o777)
+	}
+	for _, path := range c.Args {
+		var err error
+		if *parents {
+			err = makeAll(path, make)
+		} else {
+			err = make(path, 0o777)
+		}
 		if err == nil && change != nil {
 			err = os.Chmod(path, mode(change(0o777, true)))
 		}
@@ -75,9 +106,29 @@ func mkdir(c *applet.Call) error {
 	return nil
 }
 
+// makeAll makes a folder and those above it that are not there.
+func makeAll(path string, make func(string, fs.FileMode) error) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	if above := filepath.Dir(strings.TrimRight(path, "/")); above != path && above != "." {
+		if err := makeAll(above, make); err != nil {
+			return err
+		}
+	}
+	err := make(path, 0o777)
+	if info, e := os.Stat(path); errors.Is(err, fs.ErrExist) && e == nil && info.IsDir() {
+		return nil // somebody else was faster
+	}
+	return err
+}
+
 func mktemp(c *applet.Call) error {
 	dir := c.Bool("d,directory", "make a folder")
 	in := c.String("p,tmpdir", "FOLDER", "", "folder to make it in; default $TMPDIR or /tmp")
+	below := c.Bool("t", "make it in the folder for temporary files")
+	dry := c.Bool("u,dry-run", "make nothing, print a name only")
+	quiet := c.Bool("q,quiet", "say nothing if it fails")
 	if err := c.Parse(0, 1); err != nil {
 		return err
 	}
@@ -87,7 +138,7 @@ func mktemp(c *applet.Call) error {
 	}
 	if len(c.Args) == 1 {
 		template = c.Args[0]
-		if *in == "" {
+		if *in == "" && !*below {
 			folder = filepath.Dir(template)
 		}
 		template = filepath.Base(template)
@@ -107,6 +158,12 @@ func mktemp(c *applet.Call) error {
 			err = f.Close()
 		}
 	}
+	if err != nil && *quiet {
+		return applet.Exit(1)
+	}
+	if err == nil && *dry {
+		err = os.Remove(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -117,7 +174,7 @@ func mktemp(c *applet.Call) error {
 func pwd(c *applet.Call) error {
 	physical := c.Bool("P", "without symbolic links")
 	c.Do("L", "as $PWD names it (the default)", func() { *physical = false })
-	if err := c.Parse(0, 0); err != nil {
+	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
 	dir, err := os.Getwd()
@@ -131,79 +188,40 @@ func pwd(c *applet.Call) error {
 	return nil
 }
 
-func readlink(c *applet.Call) error {
-	follow := c.Bool("f,canonicalize", "follow every link on the way; the last part need not exist")
-	bare := c.Bool("n,no-newline", "no line end")
-	if err := c.Parse(1, -1); err != nil {
-		return err
-	}
-	for _, path := range c.Args {
-		to, err := "", error(nil)
-		if *follow {
-			to, err = resolve(path)
-		} else {
-			to, err = os.Readlink(path)
-		}
-		if err != nil {
-			c.Failed() // without a message, as everywhere
-			continue
-		}
-		if c.Printf("%s", to); !*bare {
-			c.Println()
-		}
-	}
-	return nil
-}
-
-func realpath(c *applet.Call) error {
-	if err := c.Parse(1, -1); err != nil {
-		return err
-	}
-	for _, path := range c.Args {
-		to, err := resolve(path)
-		if err != nil {
-			c.Warn(err)
-			continue
-		}
-		c.Println(to)
-	}
-	return nil
-}
-
-// resolve follows the links in a path whose last part may be missing.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	to, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return to, err
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return filepath.Join(dir, filepath.Base(path)), err
-}
-
 func rm(c *applet.Call) error {
 	recursive := c.Bool("r,recursive", "remove folders and what is in them")
 	c.Do("R", "as -r", func() { *recursive = true })
 	force := c.Bool("f,force", "do not mind what is not there")
 	dirs := c.Bool("d,dir", "remove empty folders")
 	verbose := c.Bool("v,verbose", "say what is removed")
+	asks := c.Bool("i", "ask before anything is removed")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
 	if len(c.Args) == 0 && !*force {
 		return applet.Usage("a file is missing")
 	}
+	in := bufio.NewReader(c.In)
 	for _, path := range c.Args {
+		if _, err := os.Lstat(path); err == nil && *asks && !ask(c, in, "remove "+path) {
+			continue
+		}
 		if err := remove(path, *recursive, *dirs); err != nil && !(*force && errors.Is(err, fs.ErrNotExist)) {
 			c.Warn(err)
 		} else if *verbose && err == nil {
-			c.Printf("removed %s\n", path)
+			c.Printf("removed '%s'\n", path)
 		}
 	}
 	return nil
+}
+
+// ask asks a question; anything but y is no.
+func ask(c *applet.Call, in *bufio.Reader, what string) bool {
+	_ = c.Out.Flush()
+	fmt.Fprintf(c.Err, "%s: %s? ", c.Name, applet.Plain(what))
+	answer, _ := in.ReadString('\n')
+	answer = strings.TrimSpace(answer)
+	return answer != "" && strings.ContainsRune("yY", rune(answer[0]))
 }
 
 func remove(path string, recursive, dirs bool) error {
@@ -224,120 +242,38 @@ func remove(path string, recursive, dirs bool) error {
 
 func rmdir(c *applet.Call) error {
 	parents := c.Bool("p,parents", "remove the folders above too")
+	full := c.Bool(",ignore-fail-on-non-empty", "do not mind folders that are not empty")
 	if err := c.Parse(1, -1); err != nil {
 		return err
 	}
 	for _, path := range c.Args {
-		for ; path != "." && path != "/"; path = filepath.Dir(path) {
-			if err := unix.Rmdir(path); err != nil {
+		for {
+			err := unix.Rmdir(path)
+			if errors.Is(err, unix.ENOTEMPTY) && *full {
+				break
+			}
+			if err != nil {
 				c.Warn(&fs.PathError{Op: "rmdir", Path: path, Err: err})
 				break
 			}
-			if !*parents {
+			path = filepath.Dir(strings.TrimRight(path, "/"))
+			if !*parents || path == "." || path == "/" {
 				break
 			}
 		}
 	}
 	return nil
-}
-
-func ln(c *applet.Call) error {
-	symbolic := c.Bool("s,symbolic", "make symbolic links")
-	force := c.Bool("f,force", "replace what is there")
-	plain := c.Bool("n,no-dereference", "a link to a folder is a link, not the folder")
-	c.Do("T", "as -n", func() { *plain = true })
-	if err := c.Parse(1, -1); err != nil {
-		return err
-	}
-	targets, to := c.Args, "."
-	if len(targets) > 1 {
-		targets, to = targets[:len(targets)-1], targets[len(targets)-1]
-	}
-	look := os.Stat
-	if *plain {
-		look = os.Lstat
-	}
-	info, err := look(to)
-	folder := err == nil && info.IsDir()
-	if len(targets) > 1 && !folder {
-		return fmt.Errorf("%s is no folder", to)
-	}
-	for _, target := range targets {
-		link := to
-		if folder {
-			link = filepath.Join(to, filepath.Base(target))
-		}
-		if *force {
-			_ = os.Remove(link) // what stays is the next line's failure
-		}
-		make := os.Link
-		if *symbolic {
-			make = os.Symlink
-		}
-		if err := make(target, link); err != nil {
-			c.Warn(err)
-		}
-	}
-	return nil
-}
-
-func touch(c *applet.Call) error {
-	never := c.Bool("c,no-create", "make no files")
-	like := c.String("r,reference", "FILE", "", "take that file's time")
-	at := c.String("d,date", "TIME", "", "use this time, for example 2006-01-02 15:04:05, RFC 3339 or @seconds")
-	if err := c.Parse(1, -1); err != nil {
-		return err
-	}
-	when := time.Now()
-	if *like != "" {
-		info, err := os.Stat(*like)
-		if err != nil {
-			return err
-		}
-		when = info.ModTime()
-	}
-	if *at != "" {
-		var err error
-		if when, err = ParseTime(*at); err != nil {
-			return applet.Usage("%v", err)
-		}
-	}
-	for _, path := range c.Args {
-		err := os.Chtimes(path, when, when)
-		if errors.Is(err, fs.ErrNotExist) && !*never {
-			var f *os.File
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666); err == nil {
-				err = errors.Join(f.Close(), os.Chtimes(path, when, when))
-			}
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		if err != nil {
-			c.Warn(err)
-		}
-	}
-	return nil
-}
-
-// ParseTime reads a point in time, in this machine's zone unless it names one.
-func ParseTime(text string) (time.Time, error) {
-	if sec, ok := strings.CutPrefix(text, "@"); ok {
-		if n, err := strconv.ParseFloat(sec, 64); err == nil && math.Abs(n) < math.MaxInt64/1e9 {
-			return time.Unix(0, int64(n*1e9)), nil
-		}
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02 15:04", time.DateOnly, "2006-01-02T15:04:05", time.RFC1123Z, time.UnixDate} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("time %q is not one of 2006-01-02 15:04:05, 2006-01-02T15:04:05Z, @seconds", text)
 }
 
 func truncate(c *applet.Call) error {
 	text := c.String("s,size", "SIZE", "", "new size, for example 100, 4K, 2M or 1G; +SIZE adds, -SIZE subtracts")
+	never := c.Bool("c,no-create", "make no files")
 	if err := c.Parse(1, -1); err != nil {
 		return err
+	}
+	flags := os.O_CREATE | os.O_WRONLY
+	if *never {
+		flags = os.O_WRONLY
 	}
 	if *text == "" {
 		return applet.Usage("-s SIZE is missing")
@@ -348,7 +284,10 @@ func truncate(c *applet.Call) error {
 		return applet.Usage("%v", err)
 	}
 	for _, path := range c.Args {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+		f, err := os.OpenFile(path, flags, 0o666)
+		if errors.Is(err, fs.ErrNotExist) && *never {
+			continue
+		}
 		if err != nil {
 			c.Warn(err)
 			continue
@@ -384,9 +323,30 @@ func ParseSize(text string) (int64, error) {
 }
 
 func syncDisks(c *applet.Call) error {
-	if err := c.Parse(0, 0); err != nil {
+	data := c.Bool("d,data", "of files: only what they hold")
+	system := c.Bool("f,file-system", "the file systems on which files are")
+	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
-	unix.Sync()
+	if len(c.Args) == 0 {
+		unix.Sync()
+		return nil
+	}
+	sync := unix.Fsync
+	switch {
+	case *data:
+		sync = unix.Fdatasync
+	case *system:
+		sync = unix.Syncfs
+	}
+	for _, path := range c.Args {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(sync(fd), unix.Close(fd))
+		}
+		if err != nil {
+			c.Warn(&fs.PathError{Op: "sync", Path: path, Err: err})
+		}
+	}
 	return nil
 }

@@ -13,12 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/toolbox/internal/accounts"
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
 )
 
@@ -85,7 +83,7 @@ func df(c *applet.Call) error {
 	if *types {
 		kind = fmt.Sprintf("%-10s ", "Type")
 	}
-	c.Printf("%-20s %s%10s %10s %10s %4s %s\n", "Filesystem", kind, unit, "Used", "Available", "Use%", "Mounted on")
+	c.Printf("%-20s %s%9s %9s %9s %4s %s\n", "Filesystem", kind, unit, "Used", "Available", "Use%", "Mounted on")
 	seen := map[[2]int32]bool{}
 	for _, m := range list {
 		var st unix.Statfs_t
@@ -110,7 +108,7 @@ func df(c *applet.Call) error {
 		if *types {
 			kind = fmt.Sprintf("%-10s ", m.kind)
 		}
-		c.Printf("%-20s %s%10s %10s %10s %4s %s\n", m.device, kind, word(total), word(used), word(free), percent, m.point)
+		c.Printf("%-20s %s%9s %9s %9s %4s %s\n", m.device, kind, word(total), word(used), word(free), percent, m.point)
 	}
 	return nil
 }
@@ -141,6 +139,7 @@ func holding(c *applet.Call, list []mounted) (out []mounted) {
 type sizer struct {
 	*applet.Call
 	human, all, apparent, one *bool
+	follow, twice, mega       *bool
 	depth                     int
 	seen                      map[[2]uint64]bool
 }
@@ -149,7 +148,10 @@ func du(c *applet.Call) error {
 	s := &sizer{Call: c, seen: map[[2]uint64]bool{},
 		human: c.Bool("h,human-readable", "sizes as 1.5M"), all: c.Bool("a,all", "show files too"),
 		apparent: c.Bool(",apparent-size", "lengths, not space on the disk"), one: c.Bool("x,one-file-system", "stay on one file system"),
+		follow: c.Bool("L,dereference", "follow links"), twice: c.Bool("l,count-links", "count a file as often as it is linked"),
+		mega: c.Bool("m", "sizes in MiB"),
 	}
+	arguments := c.Bool("H", "follow links that are arguments")
 	total := c.Bool("c,total", "show the sum")
 	sum := c.Bool("s,summarize", "one line for each argument")
 	depth := c.Int("d,max-depth", "N", 1<<30, "show folders N levels deep")
@@ -165,7 +167,11 @@ func du(c *applet.Call) error {
 	}
 	var all int64
 	for _, path := range c.Args {
-		info, err := os.Lstat(path)
+		look := os.Lstat
+		if *arguments || *s.follow {
+			look = os.Stat
+		}
+		info, err := look(path)
 		if err != nil {
 			c.Warn(err)
 			continue
@@ -183,7 +189,7 @@ func (s *sizer) walk(path string, info fs.FileInfo, depth int) int64 {
 	if !ok {
 		return 0
 	}
-	if id := [2]uint64{st.Dev, st.Ino}; st.Nlink > 1 && !info.IsDir() {
+	if id := [2]uint64{st.Dev, st.Ino}; !*s.twice && (st.Nlink > 1 && !info.IsDir() || *s.follow) {
 		if s.seen[id] {
 			return 0
 		}
@@ -200,8 +206,11 @@ func (s *sizer) walk(path string, info fs.FileInfo, depth int) int64 {
 		}
 		for _, e := range list {
 			below, err := e.Info()
+			if *s.follow && err == nil && below.Mode()&fs.ModeSymlink != 0 {
+				below, err = os.Stat(filepath.Join(path, e.Name()))
+			}
 			if err != nil {
-				continue // went away meanwhile
+				continue // went away meanwhile, or points nowhere
 			}
 			if b, ok := below.Sys().(*syscall.Stat_t); ok && *s.one && b.Dev != st.Dev {
 				continue
@@ -220,73 +229,11 @@ func (s *sizer) line(size int64, name string) {
 		s.Printf("%s\t%s\n", applet.Human(size), name)
 		return
 	}
-	s.Printf("%d\t%s\n", (size+1023)/1024, name)
-}
-
-func stat(c *applet.Call) error {
-	follow := c.Bool("L,dereference", "show what links point to")
-	format := c.String("c,format", "FORMAT", "", "%n name, %s size, %a mode, %A as rwx, %u %g numbers, %U %G names, %i inode, %h links, %F kind, %Y %y mtime")
-	if err := c.Parse(1, -1); err != nil {
-		return err
+	unit := int64(1 << 10)
+	if *s.mega {
+		unit = 1 << 20
 	}
-	var names accounts.Names
-	for _, path := range c.Args {
-		look := os.Lstat
-		if *follow {
-			look = os.Stat
-		}
-		info, err := look(path)
-		if err != nil {
-			c.Warn(err)
-			continue
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			continue
-		}
-		at := func(t syscall.Timespec) string {
-			return time.Unix(t.Sec, t.Nsec).Format("2006-01-02 15:04:05.000000000 -0700")
-		}
-		facts := []string{"%%", "%", "%n", path, "%s", fmt.Sprint(info.Size()), "%a", fmt.Sprintf("%o", bits(info.Mode())), "%A", Mode(info.Mode()),
-			"%u", fmt.Sprint(st.Uid), "%g", fmt.Sprint(st.Gid), "%U", names.User(int(st.Uid)), "%G", names.Group(int(st.Gid)),
-			"%i", fmt.Sprint(st.Ino), "%h", fmt.Sprint(st.Nlink), "%F", kind(info), "%Y", fmt.Sprint(st.Mtim.Sec), "%X", fmt.Sprint(st.Atim.Sec),
-			"%Z", fmt.Sprint(st.Ctim.Sec), "%y", at(st.Mtim), "%x", at(st.Atim), "%z", at(st.Ctim), "%b", fmt.Sprint(st.Blocks), "%d", fmt.Sprint(st.Dev)}
-		if *format != "" {
-			c.Println(strings.NewReplacer(facts...).Replace(*format))
-			continue
-		}
-		name := path
-		if to, err := os.Readlink(path); err == nil {
-			name += " -> " + to
-		}
-		c.Printf("  File: %s\n", name)
-		c.Printf("  Size: %-12d Blocks: %-10d IO Block: %-6d %s\n", info.Size(), st.Blocks, st.Blksize, kind(info))
-		c.Printf("Device: %d,%d  Inode: %-10d Links: %d\n", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino, st.Nlink)
-		c.Printf("Access: (%04o/%s)  Uid: (%d/%s)  Gid: (%d/%s)\n", bits(info.Mode()), Mode(info.Mode()),
-			st.Uid, names.User(int(st.Uid)), st.Gid, names.Group(int(st.Gid)))
-		c.Printf("Access: %s\nModify: %s\nChange: %s\n", at(st.Atim), at(st.Mtim), at(st.Ctim))
-	}
-	return nil
-}
-
-func kind(info fs.FileInfo) string {
-	switch m := info.Mode(); {
-	case m.IsDir():
-		return "directory"
-	case m&fs.ModeSymlink != 0:
-		return "symbolic link"
-	case m&fs.ModeCharDevice != 0:
-		return "character special file"
-	case m&fs.ModeDevice != 0:
-		return "block special file"
-	case m&fs.ModeNamedPipe != 0:
-		return "fifo"
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	case info.Size() == 0:
-		return "regular empty file"
-	}
-	return "regular file"
+	s.Printf("%d\t%s\n", (size+unit-1)/unit, name)
 }
 
 // guess is the command file: a hint, by the first bytes.

@@ -134,6 +134,10 @@ func (t *tarrer) create(file, dir string, zip bool) (err error) {
 		}
 	}
 	for _, path := range t.Args {
+		if _, err := os.Lstat(path); err != nil { // below, what is not there any more went away meanwhile
+			t.Warn(err)
+			continue
+		}
 		if err := p.Add(path, strings.TrimLeft(filepath.Clean(path), "/")); err != nil {
 			return err
 		}
@@ -191,7 +195,11 @@ func (t *tarrer) read(in io.Reader, list bool) error {
 	if err != nil {
 		return err
 	}
-	archive := tar.NewReader(plain)
+	b := bufio.NewReader(plain)
+	if _, err := b.Peek(1); err == io.EOF {
+		return errors.New("the archive is empty")
+	}
+	archive := tar.NewReader(b)
 	var u *copying.Unpacker
 	if !list && !t.stdout {
 		here, err := os.Getwd()

@@ -49,6 +49,9 @@ func ping(c *applet.Call) error {
 	if *size < 0 || *size > 65000 || *every < 0.01 {
 		return applet.Usage("-s is 0 to 65000, -i at least 0.01")
 	}
+	if c.Args[0] == "" {
+		return applet.Usage("a host is missing")
+	}
 	addr, err := net.ResolveIPAddr(family, c.Args[0])
 	if err != nil {
 		return applet.Fail(2, "%w", err)

@@ -49,8 +49,31 @@ func takeSignal(c *applet.Call) (syscall.Signal, error) {
 	return unix.SIGTERM, nil
 }
 
+// translate prints names of numbers and numbers of names. A number may be the exit code of what a signal has ended.
+func translate(c *applet.Call) error {
+	for _, a := range c.Args {
+		n, err := strconv.Atoi(a)
+		if err != nil {
+			sig, err := ParseSignal(a)
+			if err != nil {
+				c.Warn(err)
+				continue
+			}
+			c.Println(int(sig))
+			continue
+		}
+		name := unix.SignalName(syscall.Signal(n & 0x7f))
+		if name == "" {
+			c.Warn(fmt.Errorf("signal %s is not known", a))
+			continue
+		}
+		c.Println(strings.TrimPrefix(name, "SIG"))
+	}
+	return nil
+}
+
 func kill(c *applet.Call) error {
-	list := c.Bool("l", "list the signals")
+	list := c.Bool("l", "list the signals, or translate those named")
 	sig, err := takeSignal(c)
 	if err != nil {
 		return err
@@ -63,6 +86,9 @@ func kill(c *applet.Call) error {
 	}
 	if err := c.Parse(0, -1); err != nil {
 		return err
+	}
+	if *list && len(c.Args) > 0 {
+		return translate(c)
 	}
 	if *list {
 		for n := range 65 {
@@ -191,7 +217,7 @@ func pkill(c *applet.Call) error {
 }
 
 func pidof(c *applet.Call) error {
-	if err := c.Parse(1, -1); err != nil {
+	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
 	list, err := All()

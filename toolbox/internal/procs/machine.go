@@ -17,9 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wherryproject/wherry/toolbox/internal/accounts"
 	"github.com/wherryproject/wherry/toolbox/internal/applet"
-	"github.com/wherryproject/wherry/toolbox/internal/files"
 )
 
 func free(c *applet.Call) error {
@@ -75,7 +73,7 @@ func uname(c *applet.Call) error {
 	system, node := c.Bool("s,kernel-name", "kernel's name (the default)"), c.Bool("n,nodename", "machine's name")
 	release, version := c.Bool("r,kernel-release", "release"), c.Bool("v,kernel-version", "version")
 	machine := c.Bool("m,machine", "processor")
-	c.Do("o,operating-system", "operating system", func() { *system = true })
+	operating := c.Bool("o,operating-system", "operating system")
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
@@ -87,7 +85,7 @@ func uname(c *applet.Call) error {
 	for _, p := range []struct {
 		want bool
 		text []byte
-	}{{*system, u.Sysname[:]}, {*node, u.Nodename[:]}, {*release, u.Release[:]}, {*version, u.Version[:]}, {*machine, u.Machine[:]}} {
+	}{{*system, u.Sysname[:]}, {*node, u.Nodename[:]}, {*release, u.Release[:]}, {*version, u.Version[:]}, {*machine, u.Machine[:]}, {*operating, []byte("GNU/Linux")}} {
 		if p.want || *all {
 			out = append(out, string(bytes.TrimRight(p.text, "\x00")))
 		}
@@ -126,146 +124,6 @@ func hostname(c *applet.Call) error {
 	return nil
 }
 
-func id(c *applet.Call) error {
-	user, group := c.Bool("u,user", "the user only"), c.Bool("g,group", "the group only")
-	groups, name := c.Bool("G,groups", "all groups only"), c.Bool("n,name", "names, not numbers")
-	c.Bool("r,real", "does nothing")
-	if err := c.Parse(0, 1); err != nil {
-		return err
-	}
-	var names accounts.Names
-	uid, gid := os.Geteuid(), os.Getegid()
-	all, err := os.Getgroups()
-	if err != nil {
-		return err
-	}
-	if len(c.Args) == 1 {
-		u, err := names.Find(c.Args[0])
-		if err != nil {
-			return err
-		}
-		uid, gid, all = u.UID, u.GID, []int{u.GID}
-	}
-	if !slices.Contains(all, gid) {
-		all = append([]int{gid}, all...)
-	}
-	one := func(n int, word func(int) string) string {
-		if *name {
-			return word(n)
-		}
-		return strconv.Itoa(n)
-	}
-	both := func(n int, word func(int) string) string {
-		if w := word(n); w != strconv.Itoa(n) {
-			return fmt.Sprintf("%d(%s)", n, w)
-		}
-		return strconv.Itoa(n)
-	}
-	list := func(f func(int, func(int) string) string, sep string) string {
-		var out []string
-		for _, g := range all {
-			out = append(out, f(g, names.Group))
-		}
-		return strings.Join(out, sep)
-	}
-	switch {
-	case *user:
-		c.Println(one(uid, names.User))
-	case *group:
-		c.Println(one(gid, names.Group))
-	case *groups:
-		c.Println(list(one, " "))
-	default:
-		c.Printf("uid=%s gid=%s groups=%s\n", both(uid, names.User), both(gid, names.Group), list(both, ","))
-	}
-	return nil
-}
-
-func groups(c *applet.Call) error {
-	c.Args = append([]string{"-Gn"}, c.Args...)
-	return id(c)
-}
-
-func whoami(c *applet.Call) error {
-	if err := c.Parse(0, 0); err != nil {
-		return err
-	}
-	var names accounts.Names
-	c.Println(names.User(os.Geteuid()))
-	return nil
-}
-
-func date(c *applet.Call) error {
-	utc := c.Bool("u,utc", "in UTC")
-	given := c.String("d,date", "TIME", "", "this time, for example 2006-01-02 15:04:05 or @seconds")
-	iso, rfc := c.Bool("I", "as 2006-01-02"), c.Bool("R,rfc-email", "as Mon, 02 Jan 2006 15:04:05 -0700")
-	if err := c.Parse(0, 1); err != nil {
-		return err
-	}
-	t := time.Now()
-	if *given != "" {
-		var err error
-		if t, err = files.ParseTime(*given); err != nil {
-			return applet.Usage("%v", err)
-		}
-	}
-	if *utc {
-		t = t.UTC()
-	}
-	switch {
-	case *iso:
-		c.Println(t.Format(time.DateOnly))
-	case *rfc:
-		c.Println(t.Format(time.RFC1123Z))
-	case len(c.Args) == 1 && c.Args[0] != "" && c.Args[0][0] == '+':
-		c.Println(strftime(t, c.Args[0][1:]))
-	case len(c.Args) == 1:
-		return applet.Usage("%q does not begin with +; the clock cannot be set", c.Args[0])
-	default:
-		c.Println(t.Format("Mon Jan _2 15:04:05 MST 2006"))
-	}
-	return nil
-}
-
-// strftime words a time by a format as date +FORMAT has it.
-func strftime(t time.Time, format string) string {
-	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'e': "_2", 'b': "Jan", 'h': "Jan",
-		'B': "January", 'a': "Mon", 'A': "Monday", 'I': "03", 'p': "PM", 'z': "-0700", 'Z': "MST", 'F': time.DateOnly, 'T': time.TimeOnly,
-		'R': "15:04", 'D': "01/02/06", 'c': time.ANSIC, 'j': "002", 'r': "03:04:05 PM", 'x': "01/02/06", 'X': time.TimeOnly}
-	var b strings.Builder
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
-		}
-		i++
-		switch ch := format[i]; {
-		case ch == 's':
-			b.WriteString(strconv.FormatInt(t.Unix(), 10))
-		case ch == 'N':
-			fmt.Fprintf(&b, "%09d", t.Nanosecond())
-		case ch == 'n':
-			b.WriteByte('\n')
-		case ch == 't':
-			b.WriteByte('\t')
-		case ch == '%':
-			b.WriteByte('%')
-		case ch == 'u':
-			fmt.Fprint(&b, (int(t.Weekday())+6)%7+1)
-		case ch == 'w':
-			fmt.Fprint(&b, int(t.Weekday()))
-		case ch == 'V':
-			_, week := t.ISOWeek()
-			fmt.Fprintf(&b, "%02d", week)
-		case layouts[ch] != "":
-			b.WriteString(t.Format(layouts[ch]))
-		default:
-			b.WriteString(format[i-1 : i+1])
-		}
-	}
-	return b.String()
-}
-
 func dmesg(c *applet.Call) error {
 	human := c.Bool("T,ctime", "times of day")
 	if err := c.Parse(0, 0); err != nil {
@@ -298,16 +156,18 @@ func dmesg(c *applet.Call) error {
 
 func nproc(c *applet.Call) error {
 	c.Bool(",all", "does nothing")
+	ignore := c.Int(",ignore", "N", 0, "that many fewer, but at least one")
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
-	c.Println(runtime.NumCPU())
+	c.Println(max(1, runtime.NumCPU()-*ignore))
 	return nil
 }
 
 func sysctl(c *applet.Call) error {
 	bare := c.Bool("n,values", "values only")
 	c.Bool("a,all", "all (the default)")
+	unknown := c.Bool("e,ignore", "pass over names that are not known")
 	if err := c.Parse(0, -1); err != nil {
 		return err
 	}
@@ -325,7 +185,7 @@ func sysctl(c *applet.Call) error {
 		if strings.Contains(a, "=") {
 			return applet.Usage("settings are only read here")
 		}
-		if err := show(strings.ReplaceAll(a, ".", "/")); err != nil {
+		if err := show(strings.ReplaceAll(a, ".", "/")); err != nil && !(*unknown && errors.Is(err, fs.ErrNotExist)) {
 			c.Warn(err)
 		}
 	}
@@ -341,12 +201,18 @@ func sysctl(c *applet.Call) error {
 }
 
 func tty(c *applet.Call) error {
+	silent := c.Bool("s,silent", "print nothing: the exit code says whether it is a terminal")
 	if err := c.Parse(0, 0); err != nil {
 		return err
 	}
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err != nil {
-		c.Println("not a tty")
+		if !*silent {
+			c.Println("not a tty")
+		}
 		return applet.Exit(1)
+	}
+	if *silent {
+		return nil
 	}
 	name, err := os.Readlink("/proc/self/fd/0")
 	if err == nil {
@@ -448,8 +314,15 @@ func which(c *applet.Call) error {
 	}
 	for _, name := range c.Args {
 		found := false
-		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-			path := filepath.Join(dir, name)
+		dirs := filepath.SplitList(os.Getenv("PATH"))
+		if strings.Contains(name, "/") {
+			dirs = []string{""}
+		}
+		for _, dir := range dirs {
+			path := name
+			if dir != "" {
+				path = filepath.Join(dir, name)
+			}
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil && (!found || *all) {
 				c.Println(path)
 				found = true

@@ -3,16 +3,13 @@
 package procs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -78,6 +75,9 @@ func (r runner) env(c *applet.Call) error {
 	dir := c.String("C,chdir", "FOLDER", "", "go there first")
 	if err := c.Parse(0, -1); err != nil {
 		return err
+	}
+	if len(c.Args) > 0 && c.Args[0] == "-" {
+		*empty, c.Args = true, c.Args[1:]
 	}
 	if *empty {
 		os.Clearenv()
@@ -278,173 +278,5 @@ func (r runner) watch(c *applet.Call) error {
 			return err
 		}
 		time.Sleep(time.Duration(max(*every, 0.1) * float64(time.Second)))
-	}
-}
-
-func (r runner) xargs(c *applet.Call) error {
-	c.Posix()
-	most := c.Int("n,max-args", "N", 5000, "N arguments for a run")
-	lines := c.Int("L,max-lines", "N", 0, "N lines for a run")
-	zero := c.Bool("0,null", "arguments end with zero bytes")
-	replace := c.String("I,replace", "TEXT", "", "a run for each line, put where TEXT is")
-	delim := c.String("d,delimiter", "CHAR", "", "what stands between arguments")
-	skip := c.Bool("r,no-run-if-empty", "no run without arguments")
-	parallel := c.Int("P,max-procs", "N", 1, "N runs at the same time")
-	show := c.Bool("t,verbose", "show the commands")
-	if err := c.Parse(0, -1); err != nil {
-		return err
-	}
-	if *most < 1 || *parallel < 1 {
-		return applet.Usage("-n and -P want 1 or more")
-	}
-	if len(c.Args) == 0 {
-		c.Args = []string{"echo"}
-	}
-	sep := byte(0)
-	switch {
-	case *zero:
-	case *delim == `\n`, *replace != "", *lines > 0:
-		sep = '\n'
-	case *delim == `\0`:
-	case *delim != "":
-		sep = (*delim)[0]
-	default:
-		sep = ' '
-	}
-	slots := make(chan struct{}, *parallel)
-	results := make(chan int, 1)
-	worst := make(chan int, 1)
-	go func() {
-		code := 0
-		for r := range results {
-			code = max(code, r)
-		}
-		worst <- code
-	}()
-	run := func(args []string) error {
-		cmd, err := r.command(args)
-		if err != nil {
-			return err
-		}
-		cmd.Stdin = nil
-		if *show {
-			fmt.Fprintln(c.Err, strings.Join(args, " "))
-		}
-		slots <- struct{}{}
-		if err := cmd.Start(); err != nil {
-			return applet.Fail(126, "%w", err)
-		}
-		go func() {
-			code := 0
-			if cmd.Wait() != nil {
-				code = 123
-			}
-			results <- code
-			<-slots
-		}()
-		return nil
-	}
-	var batch []string
-	size, ran := 0, false
-	flush := func() error {
-		ran = true
-		args := append(slices.Clone(c.Args), batch...)
-		batch, size = nil, 0
-		return run(args)
-	}
-	err := words(c.In, sep, func(word string) error {
-		if *replace != "" {
-			args := make([]string, len(c.Args))
-			for i, a := range c.Args {
-				args[i] = strings.ReplaceAll(a, *replace, strings.TrimLeft(word, " \t"))
-			}
-			ran = true
-			return run(args)
-		}
-		if size += len(word) + 1; size > 100<<10 && len(batch) > 0 {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		if *lines > 0 {
-			batch = append(batch, strings.Fields(word)...)
-			if *lines == 1 {
-				return flush()
-			}
-		} else {
-			batch = append(batch, word)
-		}
-		if *lines == 0 && len(batch) >= *most {
-			return flush()
-		}
-		return nil
-	})
-	if err == nil && (len(batch) > 0 || !ran && !*skip && *replace == "") {
-		err = flush()
-	}
-	for range *parallel {
-		slots <- struct{}{} // all have ended
-	}
-	close(results)
-	if code := <-worst; err == nil && code != 0 {
-		return applet.Exit(code)
-	}
-	return err
-}
-
-// words splits input; sep ' ' stands for blanks and line ends, with quotes and backslashes.
-func words(in io.Reader, sep byte, f func(string) error) error {
-	b := bufio.NewReaderSize(in, 64<<10)
-	if sep != ' ' {
-		for {
-			word, err := b.ReadString(sep)
-			if word = strings.TrimSuffix(word, string(sep)); word != "" || err == nil {
-				if sep == '\n' && strings.TrimSpace(word) == "" {
-					word = ""
-				} else if e := f(word); e != nil {
-					return e
-				}
-			}
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	var word []byte
-	inside, quote := false, byte(0)
-	for {
-		ch, err := b.ReadByte()
-		switch {
-		case err != nil || quote == 0 && strings.IndexByte(" \t\n", ch) >= 0:
-			if quote != 0 {
-				return fmt.Errorf("a %c is missing", quote)
-			}
-			if inside {
-				if e := f(string(word)); e != nil {
-					return e
-				}
-			}
-			word, inside = word[:0], false
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-		case quote != 0 && ch == quote:
-			quote = 0
-		case quote == 0 && (ch == '\'' || ch == '"'):
-			quote, inside = ch, true
-		case quote == 0 && ch == '\\':
-			if ch, err = b.ReadByte(); err != nil {
-				return err
-			}
-			word, inside = append(word, ch), true
-		default:
-			word, inside = append(word, ch), true
-		}
 	}
 }

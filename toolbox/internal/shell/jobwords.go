@@ -45,6 +45,8 @@ func (s *session) inner(ctx context.Context, hc interp.HandlerContext, name stri
 		if code = hc.LastExitStatus; len(args) > 0 {
 			code, _ = strconv.Atoi(args[0]) // written by the shell itself
 		}
+	case "echo", "printf":
+		code = s.print(hc, name, args)
 	case "become":
 		return s.become(ctx, hc, args)
 	}

@@ -28,9 +28,12 @@ func Applets(known func(name string) bool) []applet.Applet {
 		{Name: "ash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell", Run: run},
 		{Name: "bash", Usage: "[FILE [ARG]... | -c COMMAND [NAME [ARG]...]]", Short: "The shell, which knows bash's syntax", Run: run},
 	}
+	for name, short := range map[string]string{"echo": "Print the arguments", "printf": "Print arguments by a format"} {
+		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short, Run: printApplet})
+	}
 	for name, short := range map[string]string{
-		"echo": "Print the arguments", "printf": "Print arguments by a format", "test": "Check files, texts and numbers; exit code 0 is yes",
-		"[": "As test, with a ] at the end",
+		"test": "Check files, texts and numbers; exit code 0 is yes",
+		"[":    "As test, with a ] at the end",
 	} {
 		out = append(out, applet.Applet{Name: name, Usage: "[ARG]...", Short: short, Run: func(c *applet.Call) error { return builtin(c, known) }})
 	}
@@ -87,7 +90,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 	c.Posix()
 	command := c.Bool("c", "run the first argument")
 	interactive := c.Bool("i", "ask for commands although standard input is no terminal")
-	c.Bool("s", "read commands from standard input (the default)")
+	stdin := c.Bool("s", "read commands from standard input (the default); the arguments are its parameters")
 	c.Bool("l,login", "does nothing")
 	params := []string{}
 	for _, o := range []struct{ flag, help string }{{"e", "end at the first failure"}, {"u", "unset variables are failures"},
@@ -111,7 +114,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 		if len(args) > 0 {
 			name, args = args[0], args[1:]
 		}
-	case len(args) > 0:
+	case len(args) > 0 && !*stdin:
 		name, args = args[0], args[1:]
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -125,7 +128,7 @@ func sh(c *applet.Call, known func(string) bool) error {
 	}
 	defer s.guard()()
 	switch {
-	case *command || len(c.Args) > 0:
+	case *command || len(c.Args) > 0 && !*stdin:
 		s.stopInOrder()
 		return s.script(source, name)
 	case *interactive || terminal.Is(os.Stdin) && terminal.Is(os.Stderr):
@@ -231,6 +234,9 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	}
 	if _, ok := s.runner.Funcs[args[0]]; ok {
 		return args, nil
+	}
+	if printing(args) {
+		return append([]string{inner + args[0]}, args[1:]...), nil
 	}
 	switch args[0] {
 	case "help":
