@@ -57,7 +57,7 @@ unpack() {
 for part in "$@"; do
 	case $part in
 	containerd)
-		[ -x bin/debian/usr/bin/containerd ] || unpack containerd runc ||
+		[ -x bin/debian/usr/bin/containerd ] && [ -x bin/debian/usr/lib/cni/bridge ] || unpack containerd runc containernetworking-plugins ||
 			missing "Debian's containerd could not be had; the tests against it cannot run"
 		;;
 	busybox)

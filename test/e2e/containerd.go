@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/test/images"
@@ -60,8 +63,8 @@ func StartContainerd(t testing.TB) *Containerd {
 	return d
 }
 
-// configure writes containerd's configuration. Pods of this test are on the host's network, so its CNI is only there to be
-// ready.
+// configure writes containerd's configuration. Pods are on the host's network, unless Bridge gives them another, so its CNI is only there
+// to be ready.
 func (d *Containerd) configure(t testing.TB) {
 	t.Helper()
 	files := map[string]string{
@@ -96,6 +99,54 @@ state = "DIR/state"
 		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", d.dir)), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Bridge puts pods on a bridge, by Debian's CNI plug-ins, until the test's end. The runtime is started again for that. The test is skipped
+// where they are not installed.
+func (d *Containerd) Bridge(t testing.TB, name, subnet string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(d.dir, "cni"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, plugin := range []string{"bridge", "host-local", "loopback"} {
+		from := filepath.Join(filepath.Dir(d.bin), "lib/cni", plugin)
+		if _, err := os.Stat(from); err != nil {
+			t.Skipf("Debian's CNI plug-ins are not here: run tools/setup.sh containerd, or apt-get install containernetworking-plugins (%v)", err)
+		}
+		if err := os.Symlink(from, filepath.Join(d.dir, "cni", plugin)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conf := fmt.Sprintf(`{"cniVersion": "0.4.0", "name": %[1]q, "plugins": [{"type": "bridge", "bridge": %[1]q, "isGateway": true,
+		"ipam": {"type": "host-local", "dataDir": %[2]q, "ranges": [[{"subnet": %[3]q}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
+		name, filepath.Join(d.dir, "ipam"), subnet)
+	if err := os.WriteFile(filepath.Join(d.dir, "net.d/05-bridge.conflist"), []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// The plug-in would make it with the first pod.
+	link := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
+	if err := netlink.LinkAdd(link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netlink.LinkDel(link); err != nil {
+			t.Error(err)
+		}
+		if left, err := (footprint{bridge: name}).networkLeft(); len(left) > 0 || err != nil {
+			t.Errorf("of the bridge %v is left (%v)", left, err)
+		}
+	})
+	d.Kill()
+	d.Run(t)
+}
+
+// Import has containerd's own tool import an archive of an image.
+func (d *Containerd) Import(t testing.TB, archive string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(d.bin, "ctr"), "--address", d.socket, "-n", "k8s.io", "images", "import", archive)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("ctr images import %s: %v: %s", archive, err, out)
 	}
 }
 
@@ -135,7 +186,7 @@ func (d *Containerd) Run(t testing.TB) {
 	}
 }
 
-// Load imports the tests' images with containerd's own tool.
+// Load imports the tests' images.
 func (d *Containerd) Load(t testing.TB, w *World) {
 	t.Helper()
 	archives, err := w.Archives()
@@ -143,10 +194,7 @@ func (d *Containerd) Load(t testing.TB, w *World) {
 		t.Fatal(err)
 	}
 	for _, a := range archives {
-		cmd := exec.Command(filepath.Join(d.bin, "ctr"), "--address", d.socket, "-n", "k8s.io", "images", "import", a)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("ctr images import %s: %v: %s", a, err, out)
-		}
+		d.Import(t, a)
 	}
 }
 

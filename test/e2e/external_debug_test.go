@@ -149,14 +149,14 @@ spec:
   containers:
   - name: main
     command: [sh, -c, "echo own > /own; echo 2 > /shared/main; echo said so; touch /tmp/up; IDLE"]
-    readinessProbe: {exec: {command: [test, -e, /tmp/up]}, periodSeconds: 1}
+    readinessProbe: {exec: {command: [test, -e, /tmp/up]}, periodSeconds: 1, timeoutSeconds: 60}
     env: [{name: COLOR, value: red}]
     volumeMounts: [{name: v, mountPath: /shared}]
   - {name: tool, image: tool, args: [sleep]}
   volumes: [{name: v, emptyDir: {}}]
 `)
-	k.pod(`{metadata: {name: crash}, spec: {hostNetwork: true, containers: [{name: main, command: [sh, -c, "echo died > /why; echo last words; exit 3"]}]}}`)
 	k.pod(`{metadata: {name: failed}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: main, command: [sh, -c, "echo died > /why; echo last words; exit 4"]}]}}`)
+	k.awaitLog("app", "main", "said so\n") // the runtime may be behind with what it reads
 	before := facts(k.Get("app"))
 	for name, way := range map[string]func(*imageExec){"WebSocket": func(*imageExec) {}, "SPDY": overSPDY} {
 		t.Run(name, func(t *testing.T) {
@@ -185,6 +185,8 @@ spec:
 	k.shows("app", "echo x > /c/main/written", "", writable)
 	k.says("app", "main", "cat /written", "x")
 	k.shows("app", "readlink /proc/1/ns/pid", k.sh("app", "main", "readlink /proc/self/ns/pid"), target("main"))
+	k.pod(`{metadata: {name: crash}, spec: {hostNetwork: true, containers: [{name: main, command: [sh, -c, "echo died > /why; echo last words; exit 3"]}]}}`)
+	k.WaitRestarts("crash", "main", 1) // what follows has the 20 s of the second back-off, from their beginning
 	k.WaitWaiting("crash", "main", "CrashLoopBackOff")
 	k.shows("crash", "cat /c/main/why /c/.wherry/main/log; grep exitCode /c/.wherry/main/status.json", "died\nlast words\n  \"exitCode\": 3,")
 	k.WaitPhase("failed", corev1.PodFailed)

@@ -107,6 +107,7 @@ spec:
 	k.pod(`{metadata: {name: done}, spec: {restartPolicy: Never, containers: [{name: main, command: [sh, -c, "echo made > /result"]}]}}`)
 	t.Run("CrashLoopBackOff", func(t *testing.T) {
 		k := &kit{k.With(t), t}
+		k.WaitRestarts("crash", "main", 1) // what follows has the 20 s of the second back-off, from their beginning
 		k.WaitWaiting("crash", "main", "CrashLoopBackOff")
 		k.shows("crash", "cat /c/main/why; sort -u /c/main/data/attempts; cat /c/.wherry/main/log; grep exitCode /c/.wherry/main/status.json", "died\nattempt\nlast words\n  \"exitCode\": 3,")
 		if _, errs, code := k.into("crash", "echo x > /c/main/new"); code == 0 || !strings.Contains(errs, "Read-only") {

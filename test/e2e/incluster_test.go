@@ -26,21 +26,10 @@ func TestInCluster(t *testing.T) {
 	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.77.0/24", "--bind-address", "127.0.0.1"}})
 	k := kitOn(t, s)
 	image := inClusterImage(k)
-	_, err := k.Client.RbacV1().RoleBindings(k.Namespace).Create(k.ctx(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "view"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "default", Namespace: k.Namespace}},
-	}, metav1.CreateOptions{})
-	k.must(err)
+	k.letView()
 	lists := func(name, network string) {
 		t.Helper()
-		pod, text := k.ran(`
-metadata: {name: ` + name + `}
-spec: {restartPolicy: Never, hostNetwork: ` + network + `, containers: [{name: c, image: ` + image + `}]}
-`)
-		if pod.Status.Phase != corev1.PodSucceeded || !strings.Contains("\n"+text, "\n"+name+"\n") {
-			t.Errorf("%s: %s, it prints %q", name, pod.Status.Phase, text)
-		}
+		k.lists(name, network, image)
 	}
 	lists("bridge", "false")
 	lists("host", "true")
@@ -75,7 +64,18 @@ spec: {hostNetwork: true, containers: [{name: c, command: [sh, -c, IDLE]}]}
 // inClusterImage imports the image of the client.
 func inClusterImage(k *kit) string {
 	k.t.Helper()
-	const ref = "wherry.test/incluster:1"
+	archive := inClusterArchive(k)
+	if out, err := k.Wherry(k.Context(), "image", "import", archive).CombinedOutput(); err != nil {
+		k.t.Fatalf("import: %v: %s", err, out)
+	}
+	return inClusterRef
+}
+
+const inClusterRef = "wherry.test/incluster:1"
+
+// inClusterArchive makes the archive of that image.
+func inClusterArchive(k *kit) string {
+	k.t.Helper()
 	dir := k.t.TempDir()
 	binary := filepath.Join(dir, "incluster")
 	k.must(images.GoBuild(k.Context(), binary, "github.com/wherryproject/wherry/test/images/incluster"))
@@ -86,9 +86,30 @@ func inClusterImage(k *kit) string {
 	archive, err := os.Create(filepath.Join(dir, "incluster.tar"))
 	k.must(err)
 	defer archive.Close()
-	k.must(ociimage.WriteTar(archive, img, ref))
-	if out, err := k.Wherry(k.Context(), "image", "import", archive.Name()).CombinedOutput(); err != nil {
-		k.t.Fatalf("import: %v: %s", err, out)
+	k.must(ociimage.WriteTar(archive, img, inClusterRef))
+	return archive.Name()
+}
+
+// letView lets the pods of the default account list pods.
+func (k *kit) letView() {
+	k.t.Helper()
+	_, err := k.Client.RbacV1().RoleBindings(k.Namespace).Create(k.ctx(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "view"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "default", Namespace: k.Namespace}},
+	}, metav1.CreateOptions{})
+	k.must(err)
+}
+
+// lists runs the client, in a pod of that name.
+func (k *kit) lists(name, network, image string) *corev1.Pod {
+	k.t.Helper()
+	pod, text := k.ran(`
+metadata: {name: ` + name + `}
+spec: {restartPolicy: Never, hostNetwork: ` + network + `, containers: [{name: c, image: ` + image + `}]}
+`)
+	if pod.Status.Phase != corev1.PodSucceeded || !strings.Contains("\n"+text, "\n"+name+"\n") {
+		k.t.Errorf("%s: %s, it prints %q", name, pod.Status.Phase, text)
 	}
-	return ref
+	return pod
 }
