@@ -12,3 +12,5 @@
 // unknown flag, an unusual kubeconfig, a server that cannot be reached) is left to the main program; and a request that was sent is never
 // sent again.
 package short
+
+//go:generate go run ../../../tools/words zz_generated.words.go

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -65,7 +66,7 @@ func (w world) debug(args []string) (*plan, bool) {
 	if fl.Parse(args) != nil || d.Container != "" {
 		return nil, false
 	}
-	if fl.NArg() > 0 && fl.ArgsLenAtDash() != 0 && subcommand(fl.Arg(0)) {
+	if fl.NArg() > 0 && fl.ArgsLenAtDash() != 0 && subcommand("debug", fl.Arg(0)) {
 		return nil, false
 	}
 	pod, command, err := ask.PodAndCommand("wherry debug", d.Pod, fl.Args(), fl.ArgsLenAtDash())
@@ -82,13 +83,9 @@ func (w world) debug(args []string) (*plan, bool) {
 	return w.at(where, p)
 }
 
-// subcommand tells whether `wherry debug` has a command of that name, or might have.
-func subcommand(name string) bool {
-	switch name {
-	case "ls", "list", "stop", "history", "help":
-		return true
-	}
-	return false
+// subcommand tells whether a command has one of that name below it, or might have.
+func subcommand(command, name string) bool {
+	return name == "help" || slices.Contains(commandsOf(command), name)
 }
 
 func (w world) exec(args []string) (*plan, bool) {
@@ -96,7 +93,7 @@ func (w world) exec(args []string) (*plan, bool) {
 	fl := flags()
 	e.AddFlags(fl)
 	where.AddFlags(fl)
-	if fl.Parse(args) != nil || fl.NArg() == 0 {
+	if fl.Parse(args) != nil || fl.NArg() == 0 || fl.ArgsLenAtDash() != 0 && subcommand("exec", fl.Arg(0)) {
 		return nil, false
 	}
 	pod, command, err := ask.PodAndCommand("wherry exec", "", fl.Args(), fl.ArgsLenAtDash())
