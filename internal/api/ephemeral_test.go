@@ -62,7 +62,7 @@ func TestEphemeralContainers(t *testing.T) {
 	}
 }
 
-// DC-05 IX-08: who added a debug container, and when, is in fields that no client can write, and that no client needs to know of.
+// DC-05 IX-08 ATTACK A39: who added a debug container, and when, is in fields that no client can write, and that no client needs to know of.
 func TestWhoAddedADebugContainer(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
