@@ -7,21 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"mvdan.cc/sh/v3/shell"
 )
 
 // leastInvocations is how often each command is run at least.
@@ -40,35 +35,39 @@ func TestAgreesWithBusybox(t *testing.T) {
 	t.Logf("order: seed %d", seed)
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 
+	of := map[string][]invocation{}
+	for _, c := range cases {
+		of[c.args[0]] = append(of[c.args[0]], c)
+	}
 	var mu sync.Mutex
-	shown := map[int]bool{}
-	var workers sync.WaitGroup
-	work := make(chan invocation)
-	for range runtime.NumCPU() {
-		workers.Go(func() {
-			for c := range work {
-				found, err := c.compare(t, fresh, busybox)
-				mu.Lock()
-				if err != nil {
-					t.Errorf("%s: %v", c.line, err)
-				}
-				for _, f := range found {
-					at := slices.IndexFunc(known, func(d difference) bool { return d.explains(f) })
-					if shown[at] = true; at < 0 {
-						t.Errorf("%s\n%s differs\n%s: %s\ntoolbox: %s", f.line, f.what, f.by, f.theirs, f.ours)
+	shown, ran := map[int]bool{}, map[string]bool{}
+	t.Run("of", func(t *testing.T) {
+		for name, list := range of {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for _, c := range list {
+					found, err := c.compare(t, fresh, busybox)
+					if err != nil {
+						t.Errorf("%s: %v", c.line, err)
+					}
+					for _, f := range found {
+						at := slices.IndexFunc(known, func(d difference) bool { return d.explains(f) })
+						if at < 0 {
+							t.Errorf("%s\n%s differs\n%s: %s\ntoolbox: %s", f.line, f.what, f.by, f.theirs, f.ours)
+						}
+						mu.Lock()
+						shown[at] = true
+						mu.Unlock()
 					}
 				}
+				mu.Lock()
+				ran[name] = true
 				mu.Unlock()
-			}
-		})
-	}
-	for _, c := range cases {
-		work <- c
-	}
-	close(work)
-	workers.Wait()
+			})
+		}
+	})
 	for i, d := range known {
-		if !shown[i] {
+		if !shown[i] && !slices.ContainsFunc(d.names, func(name string) bool { return !ran[name] }) {
 			t.Errorf("differences.txt: no invocation shows %s any more: take the row out", d)
 		}
 	}
@@ -91,109 +90,6 @@ func findBusybox(t *testing.T) string {
 	return ""
 }
 
-// invocation is one run of a command: a line of a file in testdata/agree. Words are quoted as in the shell; "<FILE" at the end
-// is its standard input, which is empty otherwise.
-type invocation struct {
-	line  string
-	args  []string
-	stdin string
-}
-
-// readInvocations reads all files of testdata/agree but the list of differences. Blank lines and those with # in front are comments.
-func readInvocations(t *testing.T) (all []invocation) {
-	t.Helper()
-	files, err := filepath.Glob("testdata/agree/*.cases")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no invocations in testdata/agree", err)
-	}
-	count := map[string]int{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range wholeLines(string(text)) {
-			c, err := parseInvocation(line)
-			if err != nil {
-				t.Fatalf("%s: %s: %v", file, line, err)
-			}
-			if !known(c.args[0]) {
-				t.Fatalf("%s: the toolbox has no %s", file, c.args[0])
-			}
-			count[c.args[0]]++
-			all = append(all, c)
-		}
-	}
-	excused := readUncompared(t)
-	for _, a := range applets() {
-		switch n := count[a.Name]; {
-		case n == 0 && !slices.Contains(excused, a.Name):
-			t.Errorf("%s has no invocations: write %d, or why not in uncompared.txt", a.Name, leastInvocations)
-		case n > 0 && slices.Contains(excused, a.Name):
-			t.Errorf("%s has invocations: take it out of uncompared.txt", a.Name)
-		case n > 0 && n < leastInvocations:
-			t.Errorf("%s has %d invocations, %d are wanted", a.Name, n, leastInvocations)
-		}
-	}
-	return all
-}
-
-// readUncompared reads the names of the commands that cannot be compared, with the reason.
-func readUncompared(t *testing.T) (names []string) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/agree/uncompared.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			continue
-		}
-		commands, why, ok := strings.Cut(line, " | ")
-		if !ok || why == "" {
-			t.Fatalf("uncompared.txt: %q: a row is COMMANDS | WHY", line)
-		}
-		names = append(names, strings.Fields(commands)...)
-	}
-	return names
-}
-
-// wholeLines are the lines that are neither blank nor comments; one in which a quote is open goes on in the next.
-func wholeLines(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		whole := ""
-		for line := range strings.Lines(text) {
-			if trimmed := strings.TrimSpace(line); whole == "" && (trimmed == "" || trimmed[0] == '#') {
-				continue
-			}
-			whole += line
-			if _, err := shell.Fields(whole, func(string) string { return "" }); err != nil && strings.Contains(err.Error(), "without closing quote") {
-				continue
-			}
-			if !yield(strings.TrimSpace(whole)) {
-				return
-			}
-			whole = ""
-		}
-		if whole != "" {
-			yield(whole)
-		}
-	}
-}
-
-func parseInvocation(line string) (c invocation, err error) {
-	c.line = line
-	words := line
-	if at := strings.LastIndex(line, " <"); at >= 0 && !strings.ContainsAny(line[at+2:], ` '"`) {
-		words, c.stdin = line[:at], line[at+2:]
-	}
-	c.args, err = shell.Fields(words, func(string) string { return "" })
-	if err == nil && len(c.args) == 0 {
-		err = errors.New("there is no command")
-	}
-	return c, err
-}
-
 // outcome is what can be seen of a run.
 type outcome struct {
 	stdout, stderr string
@@ -214,11 +110,18 @@ func (c invocation) compare(t *testing.T, fresh map[string]string, busybox strin
 	if err != nil {
 		return nil, fmt.Errorf("toolbox: %w", err)
 	}
-	theirs, err := c.runBusybox(t, fresh, busybox)
+	return c.judge(t, fresh, busybox, ours, c.differences)
+}
+
+// judge compares an outcome with those of busybox and GNU's program.
+func (c invocation) judge(
+	t *testing.T, fresh map[string]string, busybox string, ours outcome, differences func(theirs, ours outcome) []finding,
+) (found []finding, err error) {
+	theirs, err := c.runIn(t, fresh, busybox)
 	if err != nil {
 		return nil, fmt.Errorf("busybox: %w", err)
 	}
-	if found = c.differences(theirs, ours); len(found) == 0 {
+	if found = differences(theirs, ours); len(found) == 0 {
 		return nil, nil
 	}
 	for _, dir := range []string{"/usr/bin", "/bin", "/usr/sbin"} {
@@ -230,7 +133,7 @@ func (c invocation) compare(t *testing.T, fresh map[string]string, busybox strin
 		if err != nil {
 			return nil, fmt.Errorf("GNU's: %w", err)
 		}
-		other := c.differences(gnu, ours)
+		other := differences(gnu, ours)
 		for i := range other {
 			other[i].by = "GNU"
 		}
@@ -290,18 +193,18 @@ func brief(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// runBusybox runs an invocation with busybox, which finds only busybox's commands.
-func (c invocation) runBusybox(t *testing.T, fresh map[string]string, busybox string) (o outcome, err error) {
+// runIn runs an invocation with a program that is many commands, which finds only these.
+func (c invocation) runIn(t *testing.T, fresh map[string]string, program string) (o outcome, err error) {
 	dir, err := os.MkdirTemp("", "agree-")
 	if err != nil {
 		return o, err
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "bin")
-	if err := linkAll(busyboxCommands(), busybox, path); err != nil {
+	if err := linkAll(commonCommands(), program, path); err != nil {
 		return o, err
 	}
-	o, err = c.run(t, fresh, busybox, path)
+	o, err = c.run(t, fresh, program, path)
 	o.stdout = strings.ReplaceAll(o.stdout, path, linkDir)
 	return o, err
 }
@@ -351,8 +254,8 @@ func (c invocation) run(t *testing.T, fresh map[string]string, program, path str
 	return o, err
 }
 
-// busyboxCommands are those that an invocation may run by itself, as xargs does.
-func busyboxCommands() []string {
+// commonCommands are those that an invocation may run by itself, as xargs does.
+func commonCommands() []string {
 	return []string{"cat", "echo", "env", "false", "ls", "printf", "head", "sed", "sh", "sleep", "sort", "test", "touch", "tr", "true", "wc", "yes"}
 }
 
@@ -366,49 +269,4 @@ func linkAll(names []string, to, dir string) error {
 		}
 	}
 	return nil
-}
-
-// difference is one that is known. In differences.txt it is a line:
-//
-//	sort | stdout code | -z.* | why
-//
-// that is: commands, what differs (stdout, stderr, code, files), a regular expression for all that follows the command's name,
-// and the reason. Above the rows, # begins a comment.
-type difference struct {
-	names, what []string
-	line        *regexp.Regexp
-	why         string
-}
-
-func (d difference) String() string {
-	return fmt.Sprintf("%s | %s | %s", strings.Join(d.names, " "), strings.Join(d.what, " "), d.line)
-}
-
-func (d difference) explains(f finding) bool {
-	rest := strings.TrimSpace(strings.TrimPrefix(f.line, f.name))
-	return slices.Contains(d.names, f.name) && slices.Contains(d.what, f.what) && d.line.MatchString(rest)
-}
-
-func readDifferences(t *testing.T) (all []difference) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/agree/differences.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		parts := strings.Split(line, " | ")
-		if len(parts) != 4 || parts[3] == "" {
-			t.Fatalf("differences.txt: %q: a row is COMMANDS | WHAT | ARGUMENTS | WHY", line)
-		}
-		expression, err := regexp.Compile("^(?:" + parts[2] + ")$")
-		if err != nil {
-			t.Fatalf("differences.txt: %q: %v", line, err)
-		}
-		all = append(all, difference{strings.Fields(parts[0]), strings.Fields(parts[1]), expression, parts[3]})
-	}
-	return all
 }

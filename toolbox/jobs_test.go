@@ -49,6 +49,8 @@ func TestShellScripts(t *testing.T) {
 		"trap of nothing":        {`trap 'x' NOPE`, "trap: NOPE is not a signal .*\n", 1},
 		"trap in its own words":  {`trap 'sleep 60 & kill $!; wait $!; echo $?' USR1; kill -USR1 $$; :`, "143\n", 0},
 
+		"trap of a subshell":         {`trap 'echo main' EXIT; (trap 'echo sub $?' EXIT; (exit 1); echo $?; exit 3); echo $?; x=$(trap 'echo bye' EXIT; echo in); echo $x`, "1\nsub 3\n3\nin bye\nmain\n", 0},
+		"trap under set -e":          {`(set -e; trap 'echo bye' EXIT; false; echo never); echo $?; (trap 'echo never' EXIT; trap - EXIT; exit 2); echo $?`, "bye\n1\n2\n", 0},
 		"exec 3<":                    {`printf '1\n2\n3\n' >f; exec 3<f; read a <&3; cat <&3; exec 3<&-; cat <&3; echo $a`, "2\n3\nopen /dev/fd/3: descriptor 3 is not open\n1\n", 0},
 		"exec 3>":                    {`exec 3>f; echo a >&3; sh -c 'echo b >&3'; (echo c >&3) & wait; exec 3>&-; cat f`, "a\nb\nc\n", 0},
 		"exec 3>&1":                  {`exec 3>&1 >f; echo file; echo out >&3; exec >&3 3>&-; cat f`, "out\nfile\n", 0},

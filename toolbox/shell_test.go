@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ type talk struct {
 func converse(t *testing.T, dir string, args ...string) *talk {
 	t.Helper()
 	cmd := command(t, dir, args...)
-	cmd.Env = append(cmd.Env, "TERM=xterm")
+	cmd.Env = append(cmd.Env, "TERM=xterm", "GOTRACEBACK=all")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +59,34 @@ func converse(t *testing.T, dir string, args ...string) *talk {
 		tty.Close()
 	})
 	return k
+}
+
+// explain says what the processes of a session that does not end are doing, and lets its leader say where it is.
+func (k *talk) explain() string {
+	var b strings.Builder
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path) // it may have ended
+		if f := strings.Fields(string(text)); len(f) > 8 && f[5] == strconv.Itoa(k.cmd.Process.Pid) {
+			line, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
+			signals, _ := os.ReadFile(filepath.Dir(path) + "/status")
+			_, pending, _ := strings.Cut(string(signals), "SigPnd:")
+			pending, _, _ = strings.Cut(pending, "Seccomp")
+			fmt.Fprintf(&b, "%s: %q, state %s, parent %s, group %s, the terminal's %s; %q\n", f[0], line, f[2], f[3], f[4], f[7], pending)
+		}
+	}
+	_ = k.cmd.Process.Signal(syscall.SIGABRT)
+	for limit := time.After(5 * time.Second); ; {
+		select {
+		case part, ok := <-k.got:
+			if b.WriteString(part); !ok {
+				k.got = nil
+				return b.String()
+			}
+		case <-limit:
+			return b.String()
+		}
+	}
 }
 
 // killSession kills a session's leader and all that is left in it.
@@ -119,7 +148,7 @@ func (k *talk) end() int {
 				k.got = nil
 			}
 		case <-limit:
-			k.t.Fatalf("it does not end; saw %q", k.seen.String())
+			k.t.Fatalf("it does not end; saw %q\n%s", k.seen.String(), k.explain())
 		}
 	}
 	err := k.cmd.Wait()

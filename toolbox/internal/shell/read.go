@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // reading is what read is asked for, when that is more than the interpreter knows.
@@ -66,6 +67,11 @@ func parseRead(args []string) (r reading, special bool, err error) {
 			}
 		}
 	}
+	for _, name := range args {
+		if base, _, _ := strings.Cut(name, "["); !syntax.ValidName(base) {
+			return r, true, fmt.Errorf("%s is not a name for a variable", name)
+		}
+	}
 	r.names = args
 	return r, special, nil
 }
@@ -103,7 +109,12 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 		fmt.Fprintf(hc.Stderr, "read: %v\n", err)
 		return []string{"eval", inner + "status 2"}
 	}
-	if !special && s.interactive == nil { // which Ctrl-C does not end while it waits for a terminal
+	separators := blanks
+	if v := hc.Env.Get("IFS"); v.IsSet() {
+		separators = v.String()
+	}
+	onlyBlanks := strings.Trim(separators, blanks) == ""
+	if !special && onlyBlanks && s.interactive == nil { // which Ctrl-C does not end while it waits for a terminal
 		return append([]string{"read"}, args...)
 	}
 	in, _ := hc.Stdin.(*os.File)
@@ -122,17 +133,32 @@ func (s *session) read(ctx context.Context, hc interp.HandlerContext, args []str
 		fmt.Fprint(hc.Stderr, r.prompt)
 	}
 	data, code := r.line(ctx, in)
-	if strings.Contains(data, "\n") && len(r.names) > 0 { // which the other read would take for its end
-		line := r.names[0] + "=" + quote([]string{data})
-		for _, n := range r.names[1:] {
-			line += n + "= "
-		}
-		return []string{"eval", fmt.Sprintf("%s; "+inner+"status %d", line, code)}
+	return []string{"eval", fmt.Sprintf("%s; "+inner+"status %d", r.assignments(data, separators), code)}
+}
+
+// assignments is the code that sets the variables.
+func (r *reading) assignments(data, separators string) string {
+	raw := r.whole || slices.Contains(r.pass, "-r")
+	if len(r.names) == 0 {
+		r.names = []string{"REPLY"}
+		separators = ""
+	}
+	if slices.Contains(r.pass, "-a") {
+		return fmt.Sprintf("%s=(%s)", r.names[0], quote(splitRead(data, separators, raw, 0)))
 	}
 	if r.whole {
-		r.pass = append(r.pass, "-r")
+		separators = ""
 	}
-	return []string{"eval", fmt.Sprintf("builtin read %s %s <<< %s; "+inner+"status %d", strings.Join(r.pass, " "), quote(r.names), quote([]string{data}), code)}
+	fields := splitRead(data, separators, raw, len(r.names))
+	var b strings.Builder
+	for i, name := range r.names {
+		value := ""
+		if i < len(fields) {
+			value = fields[i]
+		}
+		fmt.Fprintf(&b, "%s=%s", name, quote([]string{value}))
+	}
+	return b.String()
 }
 
 // line reads until there is enough. Code 1 is the end of the input, 142 that of the time.

@@ -29,6 +29,7 @@ func stand(n *syntax.ParamExp) string {
 
 // rewriter prepares programs for the interpreter.
 type rewriter struct {
+	traps  bool // some subshell sets a trap: subshells have their own trap on EXIT
 	scoped bool // some program used descriptors from 3 on: subshells get tables of their own
 	last   int  // the number of the pipeline that was rewritten last
 }
@@ -37,7 +38,8 @@ type rewriter struct {
 //
 //   - a command with & becomes a call that starts a process for it, so that $! is a process id;
 //   - redirections of descriptors from 3 on become ones that [session.opener] knows by a mark, and files under /dev/fd;
-//   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end.
+//   - subshells, substitutions and the parts of a pipeline get a redirection that gives them descriptors of their own until they end;
+//   - subshells and substitutions get a trap on EXIT of their own.
 func (w *rewriter) parse(source, name string) (*syntax.File, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(source), name)
 	if err == nil {
@@ -63,6 +65,7 @@ func text(n syntax.Node, options ...syntax.PrinterOption) string {
 
 func (w *rewriter) rewrite(n syntax.Node) {
 	w.scoped = w.scoped || opensHigh(n)
+	w.traps = w.traps || setsTraps(n)
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:

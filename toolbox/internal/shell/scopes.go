@@ -29,9 +29,13 @@ func (w *rewriter) divide(st *syntax.Stmt) {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.Subshell:
 		exitFor(cmd.Stmts)
+		cmd.Stmts = w.trapped(cmd.Stmts)
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
 			exitFor([]*syntax.Stmt{cmd.X})
+			if w.traps && leaves(cmd.X) { // what ends there is not the subshell that it is a part of
+				cmd.X = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.X}}}
+			}
 			if leaves(cmd.Y) {
 				cmd.Y = &syntax.Stmt{Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{cmd.Y}}}
 			}
@@ -94,6 +98,7 @@ func calls(list []*syntax.Stmt, see func(name *syntax.Word)) {
 // apart gives the commands of a substitution descriptors of their own.
 func (w *rewriter) apart(list []*syntax.Stmt) []*syntax.Stmt {
 	exitFor(list)
+	list = w.trapped(list)
 	if !w.scoped || len(list) == 0 {
 		return list
 	}

@@ -251,7 +251,9 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	case inner + "detach":
 		return s.detach(ctx, hc, args[1:]), nil
 	case inner + "return":
-		return append([]string{"exit"}, args[1:]...), nil
+		return exitSubshell(hc, args), nil
+	case inner + "leave":
+		return leaveSubshell(hc), nil
 	case inner + "enter":
 		return []string{"eval", enter(hc)}, nil
 	case inner + "alone":
@@ -273,6 +275,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		if !s.mayLeave() {
 			return []string{"false"}, nil
 		}
+		return exitSubshell(hc, args), nil
 	case "umask":
 		return mask(hc, args), nil
 	case "ulimit":

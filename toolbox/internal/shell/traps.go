@@ -163,9 +163,11 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 		action = source
 	}
 	theirs := []string{"trap", action}
+	onExit := false
 	for _, name := range names {
 		switch name := strings.TrimPrefix(strings.ToUpper(name), "SIG"); name {
 		case "EXIT", "0":
+			onExit = inSubshell(hc)
 			theirs = append(theirs, "EXIT")
 			continue
 		case "ERR", "DEBUG", "RETURN":
@@ -178,6 +180,9 @@ func (s *session) trap(hc interp.HandlerContext, args []string) []string {
 			return []string{"false"}
 		}
 		s.setTrap(sig, action)
+	}
+	if onExit {
+		return keepTrap(action)
 	}
 	if len(theirs) == 2 {
 		return []string{"true"}
