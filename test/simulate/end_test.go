@@ -3,12 +3,14 @@
 package simulate
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 
 	"github.com/wherryproject/wherry/test/simulate/disk"
 )
@@ -68,8 +70,13 @@ func (w *world) trust(err error) {
 	}
 }
 
+// goesOn lets an etcd that gave up go on until it is stopped, as only a simulation has it: its goroutines must end, and in a server wait for the
+// end of the process. Its log must not begin another file: after a failure that ends in etcd's own trace.
+func goesOn() { wal.SegmentSizeBytes = math.MaxInt64 }
+
 // gaveUp is told, by etcd's own goroutine, that etcd cannot go on. The process would end now.
 func (w *world) gaveUp(s *server, err error) {
+	goesOn()
 	s.life.over.Store(true)
 	if w.disk != nil {
 		w.trust(w.disk.Kill())

@@ -37,6 +37,9 @@ var (
 	verbose = flag.Bool("log", false, "show the server's log")
 )
 
+// segmentBytes is the size of a file of etcd's log: it begins a new one some times in every world, not after hours.
+const segmentBytes = 256 << 10
+
 // databaseWord makes the test program read a database file instead of running tests.
 const databaseWord = "look-at-database"
 
@@ -55,7 +58,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	wal.SegmentSizeBytes = 256 << 10 // etcd's log begins a new file some times in every world, not after hours
+	wal.SegmentSizeBytes = segmentBytes
 	utilruntime.ErrorHandlers = nil
 	// The library ends the process when a hook of its start fails, as one does if etcd dies meanwhile: here only the hook.
 	klog.OsExit = func(int) { runtime.Goexit() }

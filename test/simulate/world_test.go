@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -94,6 +95,7 @@ func (w *world) boot() bool {
 }
 
 func (w *world) start() (err error) {
+	wal.SegmentSizeBytes = segmentBytes
 	s := &server{life: &life{misfortune: w.misfortune, dead: make(chan struct{})}}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
