@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// CloseWrite closes the half of a connection that its peer reads from: the peer learns that nothing more comes, and may still speak. The
-// error is errors.ErrUnsupported if the connection cannot be closed by halves.
+// CloseWrite closes the half of a connection that its peer reads from: the peer learns that nothing more comes, and may
+// still speak. The error is errors.ErrUnsupported if the connection cannot be closed by halves.
 func CloseWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -17,7 +17,8 @@ func CloseWrite(c net.Conn) error {
 	return errors.ErrUnsupported
 }
 
-// Half is what a wrapper of a connection embeds instead of net.Conn, so that it can be closed by halves if what it wraps can.
+// Half is what a wrapper of a connection embeds instead of net.Conn, so that it can be closed by halves if what it
+// wraps can.
 type Half struct{ net.Conn }
 
 // CloseWrite is [CloseWrite] of the wrapped connection.
@@ -26,9 +27,10 @@ func (h Half) CloseWrite() error { return CloseWrite(h.Conn) }
 // Lingering is how long a peer may take to close its side after it was told that nothing more comes.
 const Lingering = 5 * time.Second
 
-// End closes a connection on which all is said. Closed at once, it would take from the peer what it has not read yet, if the peer says something
-// meanwhile. So it is told first that nothing more comes, and may close its side; heard is closed when it has, by a reader of the
-// caller's. Neither that nor a write that is stuck is waited for longer than [Lingering].
+// End closes a connection on which all is said. Closed at once, it would take from the peer what it has not read yet,
+// if the peer says something meanwhile. So it is told first that nothing more comes, and may close its side; heard is
+// closed when it has, by a reader of the caller's. Neither that nor a write that is stuck is waited for longer than
+// [Lingering].
 func End(c net.Conn, heard <-chan struct{}) error {
 	_ = c.SetDeadline(time.Now().Add(Lingering)) // closing the half waits for a write that is stuck
 	if CloseWrite(c) == nil {

@@ -10,8 +10,9 @@ import (
 // maxInbox bounds what is held of a client's input.
 const maxInbox = 1 << 20
 
-// Inbox is a pipe that holds up to 1 MiB which its reader has not read yet. All channels come over one connection, and while one of them is
-// not read, a change of the window's size is not heard, nor that the client is gone; so for a while it is read on behalf of the process.
+// Inbox is a pipe that holds up to 1 MiB which its reader has not read yet. All channels come over one connection, and
+// while one of them is not read, a change of the window's size is not heard, nor that the client is gone; so for a
+// while it is read on behalf of the process.
 type Inbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -27,8 +28,8 @@ func NewInbox() *Inbox {
 	return b
 }
 
-// Write implements io.Writer. It waits while too much is held. What comes after the end, or when nobody reads any more, is dropped: a
-// socket that is closed with something unread in it may take the last output with it.
+// Write implements io.Writer. It waits while too much is held. What comes after the end, or when nobody reads any more,
+// is dropped: a socket that is closed with something unread in it may take the last output with it.
 func (b *Inbox) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,11 +16,13 @@ const (
 	maxMessage = 16 << 10
 )
 
-// Monitor reads what a server writes to a client whose connection is passed through, from the answer to the upgrade on. Of a WebSocket with
-// channels (the first byte of a message is its channel) it keeps the last message of one channel, and of a refusal the beginning; of
-// other protocols, and of what is against the protocol (RFC 6455), it keeps nothing. It delays and changes nothing.
+// Monitor reads what a server writes to a client whose connection is passed through, from the answer to the upgrade on.
+// Of a WebSocket with channels (the first byte of a message is its channel) it keeps the last message of one channel,
+// and of a refusal the beginning; of other protocols, and of what is against the protocol (RFC 6455), it keeps nothing.
+// It delays and changes nothing.
 //
-// Libraries read a WebSocket from a connection, which they answer, and wait until a message is there. This reads bytes as they pass by.
+// Libraries read a WebSocket from a connection, which they answer, and wait until a message is there. This reads bytes
+// as they pass by.
 type Monitor struct {
 	channel byte
 
@@ -55,15 +57,16 @@ func (c *monitored) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Last is the last message of the channel, without its first byte, as far as it has come; nil if there was none. What is longer than 16 KiB
-// is cut.
+// Last is the last message of the channel, without its first byte, as far as it has come; nil if there was none. What
+// is longer than 16 KiB is cut.
 func (m *Monitor) Last() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return bytes.Clone(m.last)
 }
 
-// Refusal is the beginning of an answer that is not an upgrade, its head included, up to 16 KiB of it; nil if there was none.
+// Refusal is the beginning of an answer that is not an upgrade, its head included, up to 16 KiB of it; nil if there was
+// none.
 func (m *Monitor) Refusal() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

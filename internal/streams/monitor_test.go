@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +49,8 @@ func monitor(t testing.TB, said string, piece int) *Monitor {
 	return m
 }
 
-// IX-01: the last message of a channel is known, in whatever frames it comes, and nothing that is written to other channels is taken for it.
+// IX-01: the last message of a channel is known, in whatever frames it comes, and nothing that is written to other
+// channels is taken for it.
 func TestMonitor(t *testing.T) {
 	long := string(bytes.Repeat([]byte("\x82\x05\x03lies"), 20_000))
 	for name, c := range map[string]struct{ said, want string }{
@@ -105,11 +108,18 @@ func TestMonitorRefusal(t *testing.T) {
 type taker struct {
 	http.ResponseWriter
 	conn net.Conn
+	rest string // what the client said with its request
 }
 
 // Hijack implements http.Hijacker.
 func (w taker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return w.conn, bufio.NewReadWriter(bufio.NewReader(w.conn), bufio.NewWriter(w.conn)), nil
+	from := bufio.NewReader(io.MultiReader(strings.NewReader(w.rest), w.conn))
+	if len(w.rest) > 0 {
+		if _, err := from.Peek(len(w.rest)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return w.conn, bufio.NewReadWriter(from, bufio.NewWriter(w.conn)), nil
 }
 
 // recording is a connection that keeps what is written to it.
@@ -122,8 +132,8 @@ func (c *recording) Write(p []byte) (int, error)        { return c.said.Write(p)
 func (c *recording) SetDeadline(t time.Time) error      { return nil }
 func (c *recording) SetWriteDeadline(t time.Time) error { return nil }
 
-// FuzzMonitor has a library write messages, in frames of any size and with control frames between them: the monitor knows the last of its
-// channel. ops tells, byte after byte, what is done.
+// FuzzMonitor has a library write messages, in frames of any size and with control frames between them: the monitor
+// knows the last of its channel. ops tells, byte after byte, what is done.
 func FuzzMonitor(f *testing.F) {
 	f.Add([]byte("\x03\x02\x01\x00\x07\x83\x03\x40\x03"), uint8(1))
 	f.Add(bytes.Repeat([]byte("\x03\xff\x01\x80\x09"), 40), uint8(255))
@@ -134,7 +144,7 @@ func FuzzMonitor(f *testing.F) {
 			"Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
 			r.Header.Set(k, v)
 		}
-		c, err := (&websocket.Upgrader{WriteBufferSize: 64}).Upgrade(taker{httptest.NewRecorder(), conn}, r, nil)
+		c, err := (&websocket.Upgrader{WriteBufferSize: 64}).Upgrade(taker{ResponseWriter: httptest.NewRecorder(), conn: conn}, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,8 +2,8 @@
 
 package streams
 
-// V5 is the WebSocket protocol for the streams of a process in which each can be closed on its own (KEP-4006). The first byte of a message is
-// its channel.
+// V5 is the WebSocket protocol for the streams of a process in which each can be closed on its own (KEP-4006). The
+// first byte of a message is its channel.
 const V5 = "v5.channel.k8s.io"
 
 // The channels of V5.

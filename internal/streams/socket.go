@@ -12,15 +12,15 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// largest is how much of a stream goes into one message: a read of 32 KiB and its channel. A message is one frame, for there are clients
-// that understand no other.
+// largest is how much of a stream goes into one message: a read of 32 KiB and its channel. A message is one frame, for
+// there are clients that understand no other.
 const largest = 33 << 10
 
-// Socket is a server's end of a WebSocket with the channels of [V5]. A goroutine hears what the client says, any number write to it, and one
-// ends it.
+// Socket is a server's end of a WebSocket with the channels of [V5]. A goroutine hears what the client says, any number
+// write to it, and one ends it.
 //
-// A client that does not read holds up those who write to it, but not what it says itself: nothing is gathered for it, and its pings
-// are answered as soon as they can be.
+// A client that does not read holds up those who write to it, but not what it says itself: nothing is gathered for it,
+// and its pings are answered as soon as they can be.
 type Socket struct {
 	conn  *websocket.Conn
 	idle  time.Duration
@@ -29,9 +29,9 @@ type Socket struct {
 	heard chan struct{} // closed when the client says nothing more
 }
 
-// Accept answers a request for a WebSocket that offers V5. It takes the connection over from w, and sends the headers of w along; if it fails,
-// it has answered with the reason. A connection on which nothing is sent for idle is given up. The caller calls Hear, and End or
-// Fail.
+// Accept answers a request for a WebSocket that offers V5. It takes the connection over from w, and sends the headers
+// of w along; if it fails, it has answered with the reason. A connection on which nothing is sent for idle is given up.
+// The caller calls Hear, and End or Fail.
 func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket, error) {
 	u := websocket.Upgrader{
 		Subprotocols:    []string{V5},
@@ -49,9 +49,9 @@ func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket
 	return s, nil
 }
 
-// Hear reads from the client until it is gone, or says what is against the protocol, which is an error. What comes on a channel is written
-// to its writer; that is closed when the client closes the channel, or is gone. What comes for others is dropped. A writer that
-// waits holds up everything else that the client says.
+// Hear reads from the client until it is gone, or says what is against the protocol, which is an error. What comes on a
+// channel is written to its writer; that is closed when the client closes the channel, or is gone. What comes for
+// others is dropped. A writer that waits holds up everything else that the client says.
 func (s *Socket) Hear(to map[byte]io.WriteCloser) error {
 	defer close(s.heard)
 	buf := make([]byte, 8<<10)
@@ -125,7 +125,8 @@ func (nobody) Write(p []byte) (int, error) { return len(p), nil }
 // Close implements io.Closer.
 func (nobody) Close() error { return nil }
 
-// Channel writes to one of the client's channels. Its Close does nothing: a channel to the client has no end of its own.
+// Channel writes to one of the client's channels. Its Close does nothing: a channel to the client has no end of its
+// own.
 func (s *Socket) Channel(channel byte) io.WriteCloser { return output{s, channel} }
 
 type output struct {
@@ -188,7 +189,8 @@ func (s *Socket) ping(text string) {
 	}
 }
 
-// answerPings answers pings until the client says nothing more. An answer that cannot be sent is no reason to stop listening.
+// answerPings answers pings until the client says nothing more. An answer that cannot be sent is no reason to stop
+// listening.
 func (s *Socket) answerPings() {
 	for {
 		select {
@@ -200,9 +202,9 @@ func (s *Socket) answerPings() {
 	}
 }
 
-// End sends the last word on a channel and closes the socket as one that has come to its normal end, which clients take for exit code 0 if
-// they have heard no other. It returns when the client has closed its side, and by [Lingering] at the latest after all was sent. After
-// Fail it does nothing.
+// End sends the last word on a channel and closes the socket as one that has come to its normal end, which clients take
+// for exit code 0 if they have heard no other. It returns when the client has closed its side, and by [Lingering] at
+// the latest after all was sent. After Fail it does nothing.
 func (s *Socket) End(channel byte, word []byte) {
 	_, _ = s.Channel(channel).Write(word)
 	s.sayClosed(websocket.CloseNormalClosure, s.idle)
@@ -212,14 +214,15 @@ func (s *Socket) End(channel byte, word []byte) {
 // closing is how long a client that does not read may hold up the word that the connection has failed.
 const closing = time.Second
 
-// Fail closes the socket at once, as one that has failed: a client must not take that for the end of the process. After End it does nothing
-// more than to close it.
+// Fail closes the socket at once, as one that has failed: a client must not take that for the end of the process. After
+// End it does nothing more than to close it.
 func (s *Socket) Fail() {
 	s.sayClosed(websocket.CloseInternalServerErr, closing)
 	_ = s.conn.Close()
 }
 
-// sayClosed tells the client that no message comes any more, and why; only the first word is said. A client that is gone does not hear it.
+// sayClosed tells the client that no message comes any more, and why; only the first word is said. A client that is
+// gone does not hear it.
 func (s *Socket) sayClosed(code int, within time.Duration) {
 	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(within))
 }

@@ -57,7 +57,7 @@ func accepted(t *testing.T, serve func(*Socket)) (client *websocket.Conn, over <
 		}
 		w := httptest.NewRecorder()
 		w.Header().Set("Wherry-Note", "a word")
-		s, err := Accept(taker{w, theirs}, r, idle)
+		s, err := Accept(taker{ResponseWriter: w, conn: theirs}, r, idle)
 		if err != nil {
 			t.Error(err)
 			return
@@ -96,7 +96,8 @@ func said(c *websocket.Conn) (messages []string, err error) {
 	}
 }
 
-// IX-05: the client hears the last word and that this was the normal end, and the connection is closed when it has closed it, or after a while.
+// IX-05: the client hears the last word and that this was the normal end, and the connection is closed when it has
+// closed it, or after a while.
 func TestSocketEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		closes bool
@@ -131,7 +132,8 @@ func TestSocketEnd(t *testing.T) {
 	}
 }
 
-// IX-05: a connection that ends in another way is not taken for a normal end, and all channels from the client are at their end.
+// IX-05: a connection that ends in another way is not taken for a normal end, and all channels from the client are at
+// their end.
 func TestSocketFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		does func(*websocket.Conn)
@@ -201,7 +203,8 @@ func TestSocketCloseChannel(t *testing.T) {
 	})
 }
 
-// EC-16: a client that does not read is heard all the same, and when it reads it hears everything, the answer to its last ping included.
+// EC-16: a client that does not read is heard all the same, and when it reads it hears everything, the answer to its
+// last ping included.
 func TestSocketStalledReader(t *testing.T) {
 	const many = 100
 	synctest.Test(t, func(t *testing.T) {
@@ -258,7 +261,8 @@ func TestSocketStalledForGood(t *testing.T) {
 	})
 }
 
-// EC-16: input comes whole and in order, in whatever frames and pieces its messages are sent, and output in messages of one frame.
+// EC-16: input comes whole and in order, in whatever frames and pieces its messages are sent, and output in messages of
+// one frame.
 func TestSocketFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, sizes := NewInbox(), NewInbox()
@@ -310,7 +314,8 @@ func TestAcceptRefuses(t *testing.T) {
 	}
 }
 
-// script is a connection on which a client says something and is gone, piece after piece, and which takes all that is said to it.
+// script is a connection on which a client says something and is gone, piece after piece, and which takes all that is
+// said to it.
 type script struct {
 	recording
 	says  *bytes.Reader
@@ -336,7 +341,7 @@ func FuzzSocket(f *testing.F) {
 				"Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-Websocket-Protocol": V5} {
 				r.Header.Set(k, v)
 			}
-			s, err := Accept(taker{httptest.NewRecorder(), conn}, r, idle)
+			s, err := Accept(taker{ResponseWriter: httptest.NewRecorder(), conn: conn}, r, idle)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,8 @@ import (
 	"net/http"
 )
 
-// Take takes a client's connection over from net/http. What the client sent before that is read from it first. The caller closes it.
+// Take takes a client's connection over from net/http. What the client sent before that is read from it first. The
+// caller closes it.
 func Take(w http.ResponseWriter) (net.Conn, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -42,8 +43,9 @@ func (b *begun) Read(p []byte) (int, error) {
 	return b.Conn.Read(p)
 }
 
-// Wrap is a response to which a handler may take the connection over: it gets what wrap makes of it. There is no Unwrap: Kubernetes'
-// streaming library looks through responses for the one of net/http, and takes the connection over there, behind our back.
+// Wrap is a response to which a handler may take the connection over: it gets what wrap makes of it. There is no
+// Unwrap: Kubernetes' streaming library looks through responses for the one of net/http, and takes the connection over
+// there, behind our back.
 func Wrap(w http.ResponseWriter, wrap func(net.Conn) net.Conn) http.ResponseWriter {
 	return &wrapped{ResponseWriter: w, wrap: wrap}
 }
@@ -66,9 +68,9 @@ func (w *wrapped) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }
 
-// Watch is a response that tells when the connection that a handler took over has come to its end: when the handler has closed it, or when
-// it cannot be read any more. The request's context does not tell: it ends with the handler. lost may be called more than once, by
-// several goroutines.
+// Watch is a response that tells when the connection that a handler took over has come to its end: when the handler has
+// closed it, or when it cannot be read any more. The request's context does not tell: it ends with the handler. lost
+// may be called more than once, by several goroutines.
 func Watch(w http.ResponseWriter, lost func()) http.ResponseWriter {
 	return Wrap(w, func(conn net.Conn) net.Conn { return &watched{Half: Half{conn}, lost: lost} })
 }

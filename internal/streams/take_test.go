@@ -15,8 +15,8 @@ import (
 
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: words\r\n\r\n"
 
-// served returns a client's connection on which it has asked for an upgrade and said "early " without waiting for the answer, and what the
-// handler gets. The handler is over when the test is.
+// served returns a client's connection on which it has asked for an upgrade and said "early " without waiting for the
+// answer, and what the handler gets. The handler is over when the test is.
 func served(t *testing.T, handler http.HandlerFunc) *net.TCPConn {
 	t.Helper()
 	var handlers sync.WaitGroup
@@ -45,8 +45,8 @@ func head(t *testing.T, from *bufio.Reader) {
 	}
 }
 
-// IX-05: a client is known to be gone when its connection ends, in whichever way that is taken over, also one that had said something
-// before; and not earlier.
+// IX-05: a client is known to be gone when its connection ends, in whichever way that is taken over, also one that had
+// said something before; and not earlier.
 func TestWatch(t *testing.T) {
 	ways := map[string]func(w http.ResponseWriter) (net.Conn, io.Reader, error){
 		"hijacked": func(w http.ResponseWriter) (net.Conn, io.Reader, error) {
@@ -129,8 +129,8 @@ func TestTakeRefused(t *testing.T) {
 	}
 }
 
-// A client that has closed its half hears all, and then that it is the end, through any number of wrappers; and a connection that cannot be
-// closed by halves says so.
+// A client that has closed its half hears all, and then that it is the end, through any number of wrappers; and a
+// connection that cannot be closed by halves says so.
 func TestCloseWrite(t *testing.T) {
 	client := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, err := Take(Watch(Wrap(w, func(c net.Conn) net.Conn { return Half{c} }), func() {}))

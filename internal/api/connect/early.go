@@ -3,7 +3,6 @@
 package connect
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -40,20 +39,4 @@ func earlyReader(req *http.Request) time.Duration {
 		return holdOnTerminal
 	}
 	return holdOtherwise
-}
-
-// told closes first when its reader has read something, or will not.
-type told struct {
-	io.Reader
-	first chan struct{} // nil: closed
-}
-
-// Read implements io.Reader.
-func (t *told) Read(p []byte) (int, error) {
-	n, err := t.Reader.Read(p)
-	if t.first != nil && (n > 0 || err != nil) {
-		close(t.first)
-		t.first = nil
-	}
-	return n, err
 }

@@ -3,9 +3,11 @@
 package connect
 
 import (
+	"bufio"
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -75,3 +77,12 @@ func TestOverhearing(t *testing.T) {
 type deaf struct{ net.Conn }
 
 func (deaf) Write(p []byte) (int, error) { return len(p), nil }
+
+// taken is a response whose connection can be had.
+type taken struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (w taken) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, nil, nil }

@@ -262,7 +262,9 @@ func forward(to target, transport http.RoundTripper, r rest.Responder, whom stri
 	if location.Scheme == "" {
 		location.Scheme = "http"
 	}
-	return answered(utilproxy.NewUpgradeAwareHandler(location, transport, true, false, proxyErrors{r, whom}))
+	errors := proxyErrors{r, whom}
+	return &upgrades{location: location, transport: transport, errors: errors,
+		plain: utilproxy.NewUpgradeAwareHandler(location, transport, true, false, errors)}
 }
 
 // proxyErrors answers errors on the way to whatever is proxied to.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
@@ -36,7 +37,7 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 		err = ctx.Err()
 	}
 	if err != nil {
-		joined.close()
+		joined.Close()
 		return nil, err
 	}
 	var h http.Handler
@@ -47,10 +48,10 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	} else {
 		noteEntry(ctx, c, c.container)
 		if made.Note != "" {
-			joined.answer.Header.Set(debugask.HeaderNote, made.Note)
+			joined.Header.Set(debugask.HeaderNote, made.Note)
 		}
 		h = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if err := joined.join(w, earlyReader(req)); err != nil {
+			if err := joined.Join(w, earlyReader(req)); err != nil {
 				nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)
 			}
 		})
@@ -75,10 +76,10 @@ type begun struct {
 //
 // A node that does not grant them (an agent that is older does not know the request, which names the run, and says 404) is asked in the
 // ordinary way when the container has begun by its status: then enter returns no streams, and the pod.
-func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Request) (*askedNode, *corev1.Pod, error) {
+func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Request) (*streams.Answer, *corev1.Pod, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asked, status := make(chan *askedNode, 1), make(chan begun, 1)
+	asked, status := make(chan *streams.Answer, 1), make(chan begun, 1)
 	go func() { asked <- e.askStarted(ctx, made, c, client) }()
 	go func() {
 		pod, err := made.Begun(ctx)
@@ -93,7 +94,7 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Re
 		select {
 		case b := <-status:
 			if b.err != nil { // it was given up at the same time
-				node.close()
+				node.Close()
 			}
 			return node, b.pod, b.err
 		default:
@@ -105,7 +106,7 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Re
 		}
 		node := <-asked // it is about to answer: what it has told the store it knows itself
 		if b.err != nil {
-			node.close()
+			node.Close()
 			return nil, nil, b.err
 		}
 		return node, b.pod, nil
@@ -114,7 +115,7 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Re
 
 // askStarted asks the node of a debug container for its streams as soon as this run of it has started. It returns nil if they were not
 // granted, for whatever reason.
-func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *http.Request) *askedNode {
+func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *http.Request) *streams.Answer {
 	path := fmt.Sprintf("/attach/%s/%s/%s/%s/%d", made.Pod.Namespace, made.Pod.Name, made.Pod.UID, c.container, made.Run)
 	location, transport, err := e.kubelet(ctx, made.Pod, path, c.query())
 	if err != nil {
@@ -124,8 +125,8 @@ func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *ht
 	if err != nil {
 		return nil
 	}
-	if !node.granted() {
-		node.close()
+	if !node.Granted() {
+		node.Close()
 		return nil
 	}
 	return node

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/podspec"
+	"github.com/wherryproject/wherry/internal/streams"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -110,7 +111,7 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxAnswer)) // what came of it says more than nothing
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, streams.MaxRefusal)) // what came of it says more than nothing
 	switch {
 	case answer.StatusCode == http.StatusNotFound && strings.Contains(string(text), "keeps no timeline"):
 		return nil, noTimeline(name, timeline.CauseUnknown, "", "node %s has not heard of pod %s/%s", node, namespace, name)

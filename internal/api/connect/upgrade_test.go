@@ -4,6 +4,7 @@ package connect
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +12,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"syscall"
 	"testing"
-
-	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+	"time"
 )
 
 // codes is a response that notes with what it was answered, as the audit log does.
@@ -37,9 +36,9 @@ type unexpected struct{ t *testing.T }
 
 func (r unexpected) Error(_ http.ResponseWriter, _ *http.Request, err error) { r.t.Error(err) }
 
-// TestAnswered proves that a refused switch of protocols is an ordinary answer (EC-22), and that a granted one loses nothing of
-// what client and node say at once.
-func TestAnswered(t *testing.T) {
+// TestUpgrade proves that a refused switch of protocols is an ordinary answer (EC-22), and that a granted one loses
+// nothing of what client and node say at once.
+func TestUpgrade(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refuse" {
 			w.Header().Set("Content-Type", "text/plain")
@@ -63,7 +62,7 @@ func TestAnswered(t *testing.T) {
 	code := make(chan int, 1)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, _ := url.Parse(node.URL + r.URL.Path)
-		answered(utilproxy.NewUpgradeAwareHandler(u, http.DefaultTransport, false, true, unexpected{t})).ServeHTTP(&codes{w, code}, r)
+		(&upgrades{location: u, transport: http.DefaultTransport, errors: unexpected{t}}).ServeHTTP(&codes{w, code}, r)
 	}))
 	defer front.Close()
 	for path, want := range map[string]struct {
@@ -92,42 +91,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// brokenPipe is a node that takes no more.
-type brokenPipe struct{ refused chan struct{} }
-
-func (b brokenPipe) Write([]byte) (int, error) {
-	close(b.refused)
-	return 0, syscall.EPIPE
-}
-
-// TestAnsweredByOneWhoIsGone proves that a node that takes no more is not the end of what the client is told (PL-22).
-func TestAnsweredByOneWhoIsGone(t *testing.T) {
-	front, client := net.Pipe()
-	defer client.Close()
-	held, node, over := &heldConn{conn: front, heard: make(chan struct{})}, brokenPipe{make(chan struct{})}, make(chan struct{})
-	go func() {
-		defer close(over)
-		if _, err := io.Copy(node, held); err != nil {
-			t.Error(err)
-		}
-	}()
-	for _, word := range []string{"one", "two"} { // the second is taken when the first was refused
-		if _, err := io.WriteString(client, word); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-node.refused
-	select {
-	case <-over:
-		t.Error("the end, though the client is there")
-	default:
-	}
-	client.Close()
-	<-over
-}
-
-// TestAnsweredToTheEnd proves that a client that still speaks hears the end of what a node says (PL-22).
-func TestAnsweredToTheEnd(t *testing.T) {
+// TestUpgradeToTheEnd proves that a client that still speaks hears the end of what a node says (PL-22).
+func TestUpgradeToTheEnd(t *testing.T) {
 	const much = 1 << 20
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
@@ -145,7 +110,7 @@ func TestAnsweredToTheEnd(t *testing.T) {
 	defer node.Close()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, _ := url.Parse(node.URL)
-		answered(utilproxy.NewUpgradeAwareHandler(u, http.DefaultTransport, false, true, unexpected{t})).ServeHTTP(w, r)
+		(&upgrades{location: u, transport: http.DefaultTransport, errors: unexpected{t}}).ServeHTTP(w, r)
 	}))
 	defer front.Close()
 	conn, err := net.Dial("tcp", front.Listener.Addr().String())
@@ -173,4 +138,36 @@ func TestAnsweredToTheEnd(t *testing.T) {
 	}
 	conn.Close()
 	<-said
+}
+
+// A client that leaves before the node has answered is not waited for, and the node hears of it, whatever protocol was
+// asked for (EC-14).
+func TestUpgradeClientLeavesEarly(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan struct{})
+	front, ended := frontOf(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(gone)
+	})
+	conn, err := net.Dial("tcp", front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := front.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	known.ServerName = "example.com"
+	_, err = fmt.Fprint(tls.Client(conn, known), "POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"+
+		"X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	conn.Close()
+	select {
+	case <-gone:
+	case <-time.After(time.Minute):
+		t.Fatal("the node was not told")
+	}
+	if end := <-ended; end.ExitCode != nil {
+		t.Errorf("on record: %+v", end)
+	}
 }
