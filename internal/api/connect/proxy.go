@@ -262,9 +262,9 @@ func forward(to target, transport http.RoundTripper, r rest.Responder, whom stri
 	if location.Scheme == "" {
 		location.Scheme = "http"
 	}
-	errors := proxyErrors{r, whom}
-	return &upgrades{location: location, transport: transport, errors: errors,
-		plain: utilproxy.NewUpgradeAwareHandler(location, transport, true, false, errors)}
+	failed := proxyErrors{r, whom}
+	return &upgrades{location: location, transport: transport, errors: failed,
+		plain: utilproxy.NewUpgradeAwareHandler(location, transport, true, false, failed)}
 }
 
 // proxyErrors answers errors on the way to whatever is proxied to.

@@ -231,9 +231,9 @@ func (p *PortForward) Connect(ctx context.Context, name string, options runtime.
 
 // passThrough hands an upgraded connection on as it is.
 func passThrough(location *url.URL, transport http.RoundTripper, r rest.Responder, node string) http.Handler {
-	errors := nodeErrors{r, node}
-	return &upgrades{location: location, transport: transport, errors: errors,
-		plain: utilproxy.NewUpgradeAwareHandler(location, transport, false, true, errors)}
+	failed := nodeErrors{r, node}
+	return &upgrades{location: location, transport: transport, errors: failed,
+		plain: utilproxy.NewUpgradeAwareHandler(location, transport, false, true, failed)}
 }
 
 // nodeErrors answers errors on the way to a node.

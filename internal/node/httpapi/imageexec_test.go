@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,12 +74,13 @@ func TestImageExecRefusals(t *testing.T) {
 
 // waiting is an image exec whose command waits until it is closed.
 type waiting struct {
+	notes         []string
 	begun, closed chan struct{}
 	once          sync.Once
 }
 
 // Notes is part of session.
-func (*waiting) Notes() []string { return nil }
+func (s *waiting) Notes() []string { return s.notes }
 
 // Run is part of session.
 func (s *waiting) Run(context.Context, imageexec.Streams) (int, error) {
@@ -120,4 +122,25 @@ func TestImageExecClientGoesAway(t *testing.T) {
 			<-over
 		})
 	}
+}
+
+// IX-10: a WebSocket client is told what the command does not see, as others are.
+func TestImageExecNotes(t *testing.T) {
+	s := &waiting{notes: []string{"one", "two"}, begun: make(chan struct{}), closed: make(chan struct{})}
+	over := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(over)
+		serveSession(w, r, &corev1.Pod{}, s, imageexec.Request{Stdout: true})
+	}))
+	defer srv.Close()
+	d := websocket.Dialer{Subprotocols: []string{streams.V5}}
+	c, resp, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := resp.Header.Values(headerNote); !slices.Equal(notes, s.notes) {
+		t.Errorf("notes %q", notes)
+	}
+	_ = c.Close()
+	<-over
 }
