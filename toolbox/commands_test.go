@@ -92,7 +92,7 @@ awk 'NR == 2 { print $1; exit 3 }' f; echo $?`, "3\ny\nb\n3\n", 0},
 		{"tee", "x\n", `tee a b; cat a b; echo y | tee -a a >/dev/null; cat a`, "x\nx\nx\nx\ny\n", 0},
 		{"cat -A", "a\tb\n", `cat -A; echo x | cat -n`, "a^Ib$\n     1\tx\n", 0},
 		{"strings", "", `printf 'ab\000hello\001x' | strings`, "hello\n", 0},
-		{"cmp", "", `echo a >x; echo b >y; cmp x x && cmp x y`, "x y differ: byte 1, line 1\n", 1},
+		{"cmp", "", `echo a >x; echo b >y; cmp x x && cmp x y`, "x y differ: char 1, line 1\n", 1},
 		// Files
 		{"ls", "", `mkdir d; touch d/b d/.h; ln -s b d/a; ls d; ls -A d; ls -1F d; ls -d d`, "a\nb\n.h\na\nb\na@\nb\nd\n", 0},
 		{"ls order", "", `touch -d @3 a; touch -d @1 b; touch -d @2 c; ls -t; ls -tr; printf xx >b; ls -S | head -n 1`, "a\nc\nb\nb\nc\na\nb\n", 0},

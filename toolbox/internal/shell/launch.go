@@ -79,30 +79,51 @@ func (s *session) stopInOrder() {
 	}
 	s.asked = make(chan os.Signal, 1)
 	signal.Notify(s.asked, unix.SIGTSTP)
-	go func() {
-		for range s.asked {
-			s.jobs.mu.Lock()
-			s.stopNow()
-			s.jobs.mu.Unlock()
-		}
-	}()
+	go s.stopWhenAsked(stopThread)
+}
+
+// stopWhenAsked stops this process once for all that asked for it before it is stopped, as the kernel does: one that were left would stop it
+// when it has been continued.
+func (s *session) stopWhenAsked(stop func()) {
+	for range s.asked {
+		s.jobs.mu.Lock()
+		s.stopNow(stop)
+		s.jobs.mu.Unlock()
+	}
+}
+
+// forgetAsked takes what has come out of the channel. It is called when nothing more is caught.
+func (s *session) forgetAsked() {
+	more := make(chan os.Signal, 1)
+	signal.Notify(more, unix.SIGTSTP)
+	signal.Stop(more) // returns once all that came before is handed on
+	select {
+	case <-s.asked:
+	default:
+	}
+}
+
+// stopThread sends this thread SIGTSTP.
+func stopThread() {
+	runtime.LockOSThread() // a signal to the thread that sends it has come when the call returns
+	defer runtime.UnlockOSThread()
+	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
 }
 
 // stopNow stops this process as SIGTSTP does that is not caught, and returns when it is continued: at once where there is nobody to continue
 // it, as in a container's first process group.
-func (s *session) stopNow() {
+func (s *session) stopNow(stop func()) {
 	s.traps.mu.Lock()
 	defer s.traps.mu.Unlock()
 	if _, trapped := s.traps.code[unix.SIGTSTP]; trapped {
 		return
 	}
-	runtime.LockOSThread() // a signal to the thread that sends it has come when the call returns
-	defer runtime.UnlockOSThread()
 	was, err := setAction(unix.SIGTSTP, action{})
 	if err != nil {
 		return
 	}
-	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
+	s.forgetAsked()
+	stop()
 	_, _ = setAction(unix.SIGTSTP, was) // what could be set can be set back
 }
 

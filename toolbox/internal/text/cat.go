@@ -170,11 +170,11 @@ func wc(c *applet.Call) error {
 		var out []string
 		for i, want := range []bool{*lines, *words, *chars, *size, *longest} {
 			if want {
-				out = append(out, fmt.Sprintf("%7d", n[i]))
+				out = append(out, fmt.Sprintf("%9d", n[i]))
 			}
 		}
 		text := strings.Join(out, " ")
-		if len(out) == 1 {
+		if len(out) == 1 && len(c.Args) < 2 {
 			text = strings.TrimLeft(text, " ")
 		}
 		if name != "-" || len(c.Args) > 0 {

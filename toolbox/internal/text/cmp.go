@@ -72,7 +72,7 @@ func compareBytes(c *applet.Call, names []string, from [2]io.ByteReader, quiet, 
 			c.Printf("%d %3o %3o\n", at, x, y)
 		case x != y:
 			if !quiet {
-				c.Printf("%s %s differ: byte %d, line %d\n", names[0], names[1], at, line)
+				c.Printf("%s %s differ: char %d, line %d\n", names[0], names[1], at, line)
 			}
 			return applet.Exit(1)
 		}
