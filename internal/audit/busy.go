@@ -12,8 +12,8 @@ import (
 	"github.com/wherryproject/wherry/internal/audit/trail"
 )
 
-// busy keeps the events of those who are over their share: the first ones to be get a log each, which nobody else's events go to, and those
-// for whom there is none left share the last one.
+// busy keeps the events of those who are over their share: the first ones to be get a log each, which nobody else's
+// events go to, and those for whom there is none left share the last one.
 type busy struct {
 	logs []audit.Backend // the last one is shared
 
@@ -41,7 +41,8 @@ func (r *Recorder) openBusy(path string, o LogOptions) *busy {
 	return b
 }
 
-// part divides the room of a log among n: the size of a file, in MiB, and how many files are kept beside the current one.
+// part divides the room of a log among n: the size of a file, in MiB, and how many files are kept beside the current
+// one.
 func part(size, backups, n int) (int, int) {
 	if size >= n {
 		return size / n, backups

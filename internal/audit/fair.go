@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-// fair writes the events of users who write more than their share to logs with rotations of their own (busy), so that they do not push out
-// what others did. The webhook's events are not shared out: what it keeps is its own.
+// fair writes the events of users who write more than their share to logs with rotations of their own (busy), so that
+// they do not push out what others did. The webhook's events are not shared out: what it keeps is its own.
 type fair struct {
 	audit.Backend // the log
 	busy          audit.Backend
@@ -34,7 +34,8 @@ type share struct {
 func newFair(log, busy audit.Backend, o LogOptions) *fair {
 	file := float64(o.MaxSize) * (1 << 20)
 	return &fair{
-		Backend: log, busy: busy, now: time.Now, rate: file * float64(o.MaxBackups+1) / (24 * 60 * 60), burst: file / 5, shares: map[string]share{},
+		Backend: log, busy: busy, now: time.Now, rate: file * float64(o.MaxBackups+1) / (24 * 60 * 60), burst: file / 5,
+		shares: map[string]share{},
 	}
 }
 

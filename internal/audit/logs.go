@@ -56,12 +56,14 @@ func (r *Recorder) file(path string, o LogOptions) audit.Backend {
 	if _, err := os.Stat(path); err == nil {
 		_ = prepare(path) // the first write says what is wrong
 	}
-	file := &lumberjack.Logger{Filename: path, MaxAge: o.MaxAge, MaxBackups: o.MaxBackups, MaxSize: o.MaxSize, Compress: o.Compress}
+	file := &lumberjack.Logger{Filename: path, MaxAge: o.MaxAge, MaxBackups: o.MaxBackups, MaxSize: o.MaxSize,
+		Compress: o.Compress}
 	r.files = append(r.files, file)
 	return o.wrap(pluginlog.NewBackend(&lines{to: io.Writer(file)}, o.Format, auditv1.SchemeGroupVersion))
 }
 
-// prepare makes the log and its folder, readable by their owner alone, and ends a line that an earlier server did not come to end.
+// prepare makes the log and its folder, readable by their owner alone, and ends a line that an earlier server did not
+// come to end.
 func prepare(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -72,19 +72,21 @@ type Sending struct {
 	Limits   truncate.Config // for Truncate
 }
 
-// Defaults are those of kube-apiserver but for the log's: it is on, and takes about 100 MiB at most as events compress (a good
-// GiB if they do not at all).
+// Defaults are those of kube-apiserver but for the log's: it is on, and takes about 100 MiB at most as events compress
+// (a good GiB if they do not at all).
 func Defaults() Options {
 	limits := truncate.Config{MaxEventSize: 100 << 10, MaxBatchSize: 10 << 20}
 	return Options{
 		Log: LogOptions{
 			MaxBackups: 20, MaxSize: 50, Compress: true, Format: pluginlog.FormatJson,
-			Sending: Sending{Mode: Blocking, Batch: buffered.BatchConfig{BufferSize: 10000, MaxBatchSize: 1}, Limits: limits},
+			Sending: Sending{Mode: Blocking, Batch: buffered.BatchConfig{BufferSize: 10000, MaxBatchSize: 1},
+				Limits: limits},
 		},
 		Webhook: WebhookOptions{
 			InitialBackoff: webhook.DefaultInitialBackoffDelay,
 			Sending: Sending{Mode: Batch, Limits: limits, Batch: buffered.BatchConfig{
-				BufferSize: 10000, MaxBatchSize: 400, MaxBatchWait: 30 * time.Second, ThrottleEnable: true, ThrottleQPS: 10, ThrottleBurst: 15, AsyncDelegate: true,
+				BufferSize: 10000, MaxBatchSize: 400, MaxBatchWait: 30 * time.Second, ThrottleEnable: true,
+				ThrottleQPS: 10, ThrottleBurst: 15, AsyncDelegate: true,
 			}},
 		},
 	}
@@ -104,7 +106,8 @@ func (o Options) Validate() error {
 		flag  string
 		value int
 		least int
-	}{{"--audit-log-maxage", o.Log.MaxAge, 0}, {"--audit-log-maxbackup", o.Log.MaxBackups, 0}, {"--audit-log-maxsize", o.Log.MaxSize, 1}} {
+	}{{"--audit-log-maxage", o.Log.MaxAge, 0}, {"--audit-log-maxbackup", o.Log.MaxBackups, 0},
+		{"--audit-log-maxsize", o.Log.MaxSize, 1}} {
 		if n.value < n.least {
 			fail("%s: must be %d or more, not %d", n.flag, n.least, n.value)
 		}
@@ -143,7 +146,8 @@ func (s Sending) validate(name string) error {
 	}{
 		{"batch-buffer-size", float64(s.Batch.BufferSize)}, {"batch-max-size", float64(s.Batch.MaxBatchSize)},
 		{"batch-throttle-qps", float64(s.Batch.ThrottleQPS)}, {"batch-throttle-burst", float64(s.Batch.ThrottleBurst)},
-		{"truncate-max-event-size", float64(s.Limits.MaxEventSize)}, {"truncate-max-batch-size", float64(s.Limits.MaxBatchSize)},
+		{"truncate-max-event-size", float64(s.Limits.MaxEventSize)},
+		{"truncate-max-batch-size", float64(s.Limits.MaxBatchSize)},
 	} {
 		if n.value < 0 {
 			fail(n.flag, "must not be less than zero")
@@ -164,7 +168,8 @@ func (s Sending) validate(name string) error {
 		}
 	}
 	if s.Truncate && (s.Limits.MaxEventSize <= 0 || s.Limits.MaxBatchSize < s.Limits.MaxEventSize) {
-		fail("truncate-max-event-size", "must be more than zero and no more than --audit-%s-truncate-max-batch-size", name)
+		fail("truncate-max-event-size", "must be more than zero and no more than --audit-%s-truncate-max-batch-size",
+			name)
 	}
 	return errors.Join(errs...)
 }

@@ -27,8 +27,8 @@ var builtin []byte
 //go:embed quiet.yaml
 var quiet []byte
 
-// readPolicy reads a policy file. Each fault names the file, and the line and field where there is one; unlike kube-apiserver,
-// which goes on with what it understood, a field that nobody knows is a fault.
+// readPolicy reads a policy file. Each fault names the file, and the line and field where there is one; unlike
+// kube-apiserver, which goes on with what it understood, a field that nobody knows is a fault.
 func readPolicy(file string) (*internal.Policy, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,11 +50,13 @@ func decodePolicy(text []byte) (*internal.Policy, error) {
 		return nil, errors.New("the file is empty")
 	}
 	p := &internal.Policy{}
-	_, gvk, err := serializer.NewCodecFactory(audit.Scheme, serializer.EnableStrict).UniversalDecoder().Decode(text, nil, p)
+	_, gvk, err := serializer.NewCodecFactory(audit.Scheme, serializer.EnableStrict).UniversalDecoder().Decode(text,
+		nil, p)
 	switch {
 	case runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) || runtime.IsNotRegisteredError(err) ||
 		gvk != nil && (gvk.GroupVersion() != auditv1.SchemeGroupVersion || gvk.Kind != "Policy"):
-		return nil, fmt.Errorf("line %d: a policy must start with apiVersion: %s and kind: Policy", max(tree.Line, 1), auditv1.SchemeGroupVersion)
+		return nil, fmt.Errorf("line %d: a policy must start with apiVersion: %s and kind: Policy", max(tree.Line, 1),
+			auditv1.SchemeGroupVersion)
 	case err != nil:
 		return nil, located(&tree, err)
 	}
@@ -62,7 +64,8 @@ func decodePolicy(text []byte) (*internal.Policy, error) {
 		return nil, invalid(&tree, faults)
 	}
 	if len(p.Rules) == 0 {
-		return nil, errors.New("rules: none given, so nothing would be recorded; if that is what you want, use --audit-log-path=none")
+		return nil,
+			errors.New("rules: none given, so nothing would be recorded; if that is what you want, use --audit-log-path=none")
 	}
 	return p, nil
 }

@@ -22,7 +22,8 @@ import (
 	pluginwebhook "k8s.io/apiserver/plugin/pkg/audit/webhook"
 )
 
-// Recorder is what an API server's handlers need to put requests on record. Both fields are nil if nothing is to be recorded.
+// Recorder is what an API server's handlers need to put requests on record. Both fields are nil if nothing is to be
+// recorded.
 type Recorder struct {
 	Backend audit.Backend
 	Policy  audit.PolicyRuleEvaluator
@@ -129,7 +130,8 @@ func (l lenient) ProcessEvents(events ...*internal.Event) bool {
 	return true
 }
 
-// guard stands before all backends: it takes secrets out, leaves out what was quiet and went well, and sums up what strangers were refused.
+// guard stands before all backends: it takes secrets out, leaves out what was quiet and went well, and sums up what
+// strangers were refused.
 type guard struct {
 	audit.Backend
 	apart   audit.Backend             // the log of what strangers were refused, if it is one of its own

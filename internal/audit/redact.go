@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	redacted  = "REDACTED"
-	cutMark   = "…(cut)"
-	maxText   = 8 << 10 // of a URI, a message, an annotation: what a client writes must not fill the log
-	maxName   = 1 << 10 // of a verb and of the parts of an address, which nobody has looked at when the request is recorded
-	maxCauses = 16      // of a refusal
-	maxHops   = 16      // addresses of a client: it may claim to come from as many proxies as fit into a header
-	maxID     = 128     // of an Audit-ID, which clients may choose
+	redacted = "REDACTED"
+	cutMark  = "…(cut)"
+	maxText  = 8 << 10 // of a URI, a message, an annotation: what a client writes must not fill the log
+	// of a verb and of the parts of an address, which nobody has looked at when the request is recorded
+	maxName   = 1 << 10
+	maxCauses = 16  // of a refusal
+	maxHops   = 16  // addresses of a client: it may claim to come from as many proxies as fit into a header
+	maxID     = 128 // of an Audit-ID, which clients may choose
 	withheld  = "audit.wherry.dev/withheld"
 	patchNote = "patch.webhook.admission.k8s.io/" // the library notes what a mutating webhook did to an object, in full
 )
@@ -98,8 +99,8 @@ func holdsSecrets(ref *internal.ObjectReference) bool {
 	return false
 }
 
-// secretive are parts of the names of query parameters that hold secrets: no API here takes them, but clients that should know
-// better send them, and what is proxied has its own.
+// secretive are parts of the names of query parameters that hold secrets: no API here takes them, but clients that
+// should know better send them, and what is proxied has its own.
 func secretive(name string) bool {
 	name = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 	for _, part := range []string{"token", "password", "passwd", "secret", "authorization", "apikey", "credential"} {
@@ -110,7 +111,8 @@ func secretive(name string) bool {
 	return false
 }
 
-// redactURI replaces the values of query parameters that hold secrets. A query that cannot be read is replaced as a whole.
+// redactURI replaces the values of query parameters that hold secrets. A query that cannot be read is replaced as a
+// whole.
 func redactURI(uri string) string {
 	path, query, found := strings.Cut(uri, "?")
 	if !found || query == "" {
@@ -140,7 +142,8 @@ func shortRef(in *internal.ObjectReference) *internal.ObjectReference {
 		return nil
 	}
 	out := *in
-	for _, text := range []*string{&out.Resource, &out.Namespace, &out.Name, &out.APIGroup, &out.APIVersion, &out.ResourceVersion, &out.Subresource} {
+	for _, text := range []*string{&out.Resource, &out.Namespace, &out.Name, &out.APIGroup, &out.APIVersion,
+		&out.ResourceVersion, &out.Subresource} {
 		*text = shorten(*text, maxName)
 	}
 	out.UID = types.UID(shorten(string(out.UID), maxName))

@@ -24,7 +24,8 @@ const (
 	maxProbe = 512 // bytes of a text that somebody without an identity chose
 )
 
-// refusedStranger tells whether a request was refused to somebody who showed no identity: anybody may send as many of these as they like.
+// refusedStranger tells whether a request was refused to somebody who showed no identity: anybody may send as many of
+// these as they like.
 func refusedStranger(ev *internal.Event) bool {
 	if ev.ResponseStatus == nil || ev.User.Username != "" && ev.User.Username != user.Anonymous {
 		return false
@@ -45,14 +46,16 @@ func brief(in *internal.Event) *internal.Event {
 	}
 	if ref := ev.ObjectRef; ref != nil {
 		short := *ref
-		for _, text := range []*string{&short.Resource, &short.Namespace, &short.Name, &short.APIGroup, &short.APIVersion, &short.ResourceVersion, &short.Subresource} {
+		for _, text := range []*string{&short.Resource, &short.Namespace, &short.Name, &short.APIGroup,
+			&short.APIVersion, &short.ResourceVersion, &short.Subresource} {
 			*text = shorten(*text, maxID)
 		}
 		ev.ObjectRef = &short
 	}
 	ev.Verb = shorten(ev.Verb, maxID)
 	if s := ev.ResponseStatus; s != nil {
-		ev.ResponseStatus = &metav1.Status{Status: s.Status, Code: s.Code, Reason: s.Reason, Message: shorten(s.Message, maxProbe)}
+		ev.ResponseStatus = &metav1.Status{Status: s.Status, Code: s.Code, Reason: s.Reason,
+			Message: shorten(s.Message, maxProbe)}
 	}
 	ev.Annotations = nil
 	return &ev
@@ -64,7 +67,8 @@ type kind struct {
 	code       int32
 }
 
-// sums counts refusals: the first of a kind is put on record as it is, the others as one event at the end of the period.
+// sums counts refusals: the first of a kind is put on record as it is, the others as one event at the end of the
+// period.
 type sums struct {
 	sink  func(...*internal.Event) bool
 	after func(time.Duration, func()) *time.Timer
@@ -125,8 +129,8 @@ func (s *sums) flush() {
 	}
 }
 
-// owner is whose share a user's records are charged to. Service accounts, which who may edit a namespace can make without end, have one share
-// for each namespace.
+// owner is whose share a user's records are charged to. Service accounts, which who may edit a namespace can make
+// without end, have one share for each namespace.
 func owner(name string) string {
 	if rest, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
 		namespace, _, _ := strings.Cut(rest, ":")

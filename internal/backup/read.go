@@ -30,8 +30,8 @@ const maxSmall = 256 << 20
 // Verify reads a whole backup and compares every checksum.
 func Verify(from io.Reader) (Header, error) { return read(from, nil) }
 
-// Unpack verifies a backup and writes what is in it below folder, which must be empty. What it returns without an error is whole; with
-// one, what is in folder must not be used.
+// Unpack verifies a backup and writes what is in it below folder, which must be empty. What it returns without an error
+// is whole; with one, what is in folder must not be used.
 func Unpack(from io.Reader, folder string) (Header, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -196,7 +196,8 @@ func (r *reader) finish() error {
 	var errs []error
 	for i := len(r.dirs) - 1; i >= 0; i-- {
 		h := r.dirs[i]
-		errs = append(errs, r.into.Chown(h.Name, h.Uid, h.Gid), r.into.Chmod(h.Name, modeOf(h)), r.into.Chtimes(h.Name, time.Time{}, h.ModTime))
+		errs = append(errs, r.into.Chown(h.Name, h.Uid, h.Gid), r.into.Chmod(h.Name, modeOf(h)),
+			r.into.Chtimes(h.Name, time.Time{}, h.ModTime))
 	}
 	return errors.Join(errs...)
 }

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file with large holes is stored without them: any pod can make one of terabytes, which takes no room, and reading its zeros would keep
-// a backup from ever ending. Its entry holds a list of its parts, one line of offset and length each, an empty line, and their content.
+// A file with large holes is stored without them: any pod can make one of terabytes, which takes no room, and reading
+// its zeros would keep a backup from ever ending. Its entry holds a list of its parts, one line of offset and length
+// each, an empty line, and their content.
 const sparseSize = "WHERRY.sparse.size" // PAX record: the size of the file, with its holes
 
 // minHoles is how much of a file must be holes for it to be stored so: anything else is plain for every tar.
@@ -55,7 +56,8 @@ func (w *Writer) sparse(h *tar.Header, f *os.File, parts []extent, stored int64)
 	content := []io.Reader{&list}
 	for _, e := range parts {
 		fmt.Fprintf(&list, "%d %d\n", e.at, e.size)
-		part := io.MultiReader(io.NewSectionReader(f, e.at, e.size), zeros{}) // one that has become shorter meanwhile keeps its place
+		// one that has become shorter meanwhile keeps its place
+		part := io.MultiReader(io.NewSectionReader(f, e.at, e.size), zeros{})
 		content = append(content, io.LimitReader(part, e.size))
 	}
 	list.WriteByte('\n')
@@ -108,7 +110,8 @@ func listed(in *bufio.Reader, size int64) (parts []extent, err error) {
 			return parts, nil
 		}
 		var e extent
-		if n, err := fmt.Sscanf(string(line), "%d %d\n", &e.at, &e.size); n != 2 || err != nil || e.at < end || e.size <= 0 || e.size > size-e.at {
+		if n, err := fmt.Sscanf(string(line), "%d %d\n", &e.at, &e.size); n != 2 || err != nil || e.at < end ||
+			e.size <= 0 || e.size > size-e.at {
 			return nil, fmt.Errorf("the list of its parts has %q", line)
 		}
 		end = e.at + e.size

@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// Format is the highest version of the layout that Writer writes and a reader reads. Only backups with volumes have it: since version 2,
-// files with large holes are stored without them. Everything else is of version 1.
+// Format is the highest version of the layout that Writer writes and a reader reads. Only backups with volumes have it:
+// since version 2, files with large holes are stored without them. Everything else is of version 1.
 const Format = 2
 
 // Names in the archive.
@@ -68,7 +68,8 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 		return nil, err
 	}
 	text = append(text, '\n')
-	return w, w.file(&tar.Header{Name: HeaderName, Mode: 0o600, Size: int64(len(text)), ModTime: h.Created}, bytes.NewReader(text))
+	return w, w.file(&tar.Header{Name: HeaderName, Mode: 0o600, Size: int64(len(text)), ModTime: h.Created},
+		bytes.NewReader(text))
 }
 
 // file writes one regular file and notes its checksum.
@@ -136,12 +137,13 @@ func (w *Writer) content(name string, f *os.File) error {
 	return w.file(h, f)
 }
 
-// AddTree writes a folder, or a file, with all in it under a name of the archive, with owners and modes. What is mounted there belongs to
-// somebody else and is left out, as are sockets and devices, and what lies deeper than a path can say (maxPath). Files that vanish meanwhile
-// are left out too.
+// AddTree writes a folder, or a file, with all in it under a name of the archive, with owners and modes. What is
+// mounted there belongs to somebody else and is left out, as are sockets and devices, and what lies deeper than a path
+// can say (maxPath). Files that vanish meanwhile are left out too.
 //
-// Whoever writes in the folder meanwhile cannot lead this out of it: no link is followed out of it, and what was a file a moment ago and is
-// a pipe now is left out. What a pod was not allowed to read would be in its volume after a restore otherwise.
+// Whoever writes in the folder meanwhile cannot lead this out of it: no link is followed out of it, and what was a file
+// a moment ago and is a pipe now is left out. What a pod was not allowed to read would be in its volume after a restore
+// otherwise.
 func (w *Writer) AddTree(name, from string) error {
 	root, err := os.OpenRoot(filepath.Dir(from))
 	if err != nil {
@@ -163,7 +165,8 @@ func (w *Writer) AddTree(name, from string) error {
 	return (&tree{w, root, device(info)}).add(name, filepath.Base(from))
 }
 
-// maxPath is how long a path in a tree may be, as for the kernel: each step into a folder is taken anew for each file in it.
+// maxPath is how long a path in a tree may be, as for the kernel: each step into a folder is taken anew for each file
+// in it.
 const maxPath = 4096
 
 // tree is a folder on its way into a backup.

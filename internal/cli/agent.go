@@ -29,18 +29,24 @@ stops the agent and leaves the pods running.`,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case opts.Join == "" && opts.Bootstrap == "":
-				return &Exit{exitUsage, errors.New("--kubeconfig is missing: give the kubeconfig of the API server, or --bootstrap-kubeconfig to join it")}
+				return &Exit{exitUsage,
+					errors.New("--kubeconfig is missing: give the kubeconfig of the API server, or --bootstrap-kubeconfig to join it")}
 			case opts.Join == "":
 				opts.Join = server.AgentKubeconfig(opts.DataDir)
 			}
 			return serve(t, opts, &logs)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Join, "kubeconfig", "", "kubeconfig of the API server; with --bootstrap-kubeconfig, the file to write, by default <data-dir>/agent.kubeconfig")
-	cmd.Flags().StringVar(&opts.Bootstrap, "bootstrap-kubeconfig", "", "kubeconfig for requesting a client certificate if --kubeconfig does not exist or its certificate has expired")
-	cmd.Flags().BoolVar(&opts.RotateServer, "rotate-server-certificates", false, "request the serving certificate of the node's API from the API server; it must be approved (kubectl certificate approve)")
-	cmd.Flags().StringVar(&opts.ClientCAFile, "client-ca-file", "", "CA of the client certificates that the node's API accepts; default: the one in the kubeconfig")
-	cmd.Flags().StringVar(&opts.CertFile, "tls-cert-file", "", "serving certificate of the node's API; default: one signed by the node's own CA, which API servers that verify kubelet certificates reject")
+	cmd.Flags().StringVar(&opts.Join, "kubeconfig", "",
+		"kubeconfig of the API server; with --bootstrap-kubeconfig, the file to write, by default <data-dir>/agent.kubeconfig")
+	cmd.Flags().StringVar(&opts.Bootstrap, "bootstrap-kubeconfig", "",
+		"kubeconfig for requesting a client certificate if --kubeconfig does not exist or its certificate has expired")
+	cmd.Flags().BoolVar(&opts.RotateServer, "rotate-server-certificates", false,
+		"request the serving certificate of the node's API from the API server; it must be approved (kubectl certificate approve)")
+	cmd.Flags().StringVar(&opts.ClientCAFile, "client-ca-file", "",
+		"CA of the client certificates that the node's API accepts; default: the one in the kubeconfig")
+	cmd.Flags().StringVar(&opts.CertFile, "tls-cert-file", "",
+		"serving certificate of the node's API; default: one signed by the node's own CA, which API servers that verify kubelet certificates reject")
 	cmd.Flags().StringVar(&opts.KeyFile, "tls-private-key-file", "", "private key of that certificate")
 	nodeFlags(cmd, &opts)
 	logs.add(cmd)

@@ -66,10 +66,12 @@ Exit codes: 1 the log cannot be read, 2 incorrect usage.`,
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.file, "audit-log-path", "", "the audit log, if the server was started with a different one; default: <data-dir>/audit/audit.log")
+	fl.StringVar(&f.file, "audit-log-path", "",
+		"the audit log, if the server was started with a different one; default: <data-dir>/audit/audit.log")
 	fl.BoolVarP(&f.all, "all-namespaces", "A", false, "in all namespaces")
 	fl.StringSliceVar(&f.users, "user", nil, "only requests by these users, including those who impersonated them")
-	fl.StringSliceVar(&f.verbs, "verb", nil, "only these verbs: create, update, patch, delete, deletecollection, get, list, watch")
+	fl.StringSliceVar(&f.verbs, "verb", nil,
+		"only these verbs: create, update, patch, delete, deletecollection, get, list, watch")
 	fl.DurationVar(&f.since, "since", 0, "only requests newer than this, for example 30m")
 	fl.StringVar(&f.sinceTime, "since-time", "", "only requests after this time (RFC3339)")
 	fl.BoolVar(&f.refused, "refused", false, "only refused requests (401, 403)")
@@ -162,14 +164,17 @@ func objectArgument(args []string) (resource, name string, err error) {
 // kindNames are other names of resources, as kubectl takes them.
 func kindNames() map[string]string {
 	return map[string]string{
-		"po": "pods", "pod": "pods", "ns": "namespaces", "no": "nodes", "cm": "configmaps", "sa": "serviceaccounts", "svc": "services", "ep": "endpoints",
-		"ev": "events", "limits": "limitranges", "quota": "resourcequotas", "csr": "certificatesigningrequests", "crd": "customresourcedefinitions",
-		"pc": "priorityclasses", "priorityclass": "priorityclasses", "runtimeclass": "runtimeclasses", "validatingadmissionpolicy": "validatingadmissionpolicies",
-		"mutatingadmissionpolicy": "mutatingadmissionpolicies",
+		"po": "pods", "pod": "pods", "ns": "namespaces", "no": "nodes", "cm": "configmaps", "sa": "serviceaccounts",
+		"svc": "services", "ep": "endpoints", "ev": "events", "limits": "limitranges", "quota": "resourcequotas",
+		"csr": "certificatesigningrequests", "crd": "customresourcedefinitions", "pc": "priorityclasses",
+		"priorityclass": "priorityclasses", "runtimeclass": "runtimeclasses",
+		"validatingadmissionpolicy": "validatingadmissionpolicies",
+		"mutatingadmissionpolicy":   "mutatingadmissionpolicies",
 	}
 }
 
-// plural is a resource's name as the log has it. The log is read without a server, so kinds of others are only put into the plural.
+// plural is a resource's name as the log has it. The log is read without a server, so kinds of others are only put into
+// the plural.
 func plural(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	if full, ok := kindNames()[kind]; ok {
@@ -183,14 +188,17 @@ func plural(kind string) string {
 
 // knownPlural tells resources from pods' names.
 func knownPlural(name string) bool {
-	return slices.Contains([]string{"pods", "podtemplates", "namespaces", "nodes", "configmaps", "secrets", "serviceaccounts", "services", "endpoints", "events",
-		"limitranges", "resourcequotas", "leases", "endpointslices", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "debugruns",
-		"certificatesigningrequests", "customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"}, name)
+	return slices.Contains([]string{"pods", "podtemplates", "namespaces", "nodes", "configmaps", "secrets",
+		"serviceaccounts", "services", "endpoints", "events", "limitranges", "resourcequotas", "leases",
+		"endpointslices", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "debugruns",
+		"certificatesigningrequests", "customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"},
+		name)
 }
 
 func clusterWide(resource string) bool {
-	return slices.Contains([]string{"namespaces", "nodes", "clusterroles", "clusterrolebindings", "certificatesigningrequests",
-		"customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"}, resource)
+	return slices.Contains([]string{"namespaces", "nodes", "clusterroles", "clusterrolebindings",
+		"certificatesigningrequests", "customresourcedefinitions", "priorityclasses", "runtimeclasses", "tokenreviews"},
+		resource)
 }
 
 func (f *auditCommand) path() string {
@@ -228,13 +236,14 @@ func (f *auditCommand) run(ctx context.Context, t Terminal, args []string) error
 		return f.explain(err)
 	}
 	if unreadable > 0 {
-		fmt.Fprintf(t.Err, "skipped %d lines of the log that cannot be read (truncated, or not in JSON format)\n", unreadable)
+		fmt.Fprintf(t.Err, "skipped %d lines of the log that cannot be read (truncated, or not in JSON format)\n",
+			unreadable)
 	}
 	return out.end()
 }
 
-// logs are the logs to read: the first is the one there always is. What clients without an identity were refused is only told when
-// somebody asks for what was refused.
+// logs are the logs to read: the first is the one there always is. What clients without an identity were refused is
+// only told when somebody asks for what was refused.
 func (f *auditCommand) logs() []string {
 	logs := append([]string{f.path()}, trail.Busy(f.path())...)
 	if f.refused {
@@ -373,7 +382,8 @@ func (p *auditPrinter) line(e trail.Entry) error {
 	}
 	if !p.headed {
 		p.headed = true
-		if err := p.row([]string{"TIME", "USER", "NAMESPACE", "RESULT", "WHAT"}, []string{"FROM", "AGENT", "AUDIT-ID", "MESSAGE"}); err != nil {
+		if err := p.row([]string{"TIME", "USER", "NAMESPACE", "RESULT", "WHAT"},
+			[]string{"FROM", "AGENT", "AUDIT-ID", "MESSAGE"}); err != nil {
 			return err
 		}
 	}
@@ -385,7 +395,8 @@ func (p *auditPrinter) row(columns, wide []string) error {
 	text := trail.Pad(columns, 19, 20, 12, 14)
 	if p.f.output == "wide" {
 		last := len(columns) - 1
-		text = trail.Pad(append(slices.Clone(columns[:last]), append(wide[:3:3], columns[last], wide[3])...), 19, 20, 12, 14, 15, 16, 36, 0)
+		text = trail.Pad(append(slices.Clone(columns[:last]), append(wide[:3:3], columns[last], wide[3])...), 19, 20,
+			12, 14, 15, 16, 36, 0)
 	}
 	_, err := fmt.Fprintln(p.out, text)
 	return err

@@ -85,7 +85,8 @@ func (s source) words(address, why string) string {
 	case s.dataDir != "" && server.Locked(s.dataDir):
 		return fmt.Sprintf("the wherry server on %s does not respond yet (%s): it is starting or stopping; try again in a moment", address, why)
 	case s.dataDir != "":
-		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why, startCommand(s.dataDir))
+		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why,
+			startCommand(s.dataDir))
 	case onThisMachine(address):
 		return fmt.Sprintf("the server on %s does not respond (%s): if it is this machine's, start it with sudo wherry server", address, why)
 	}
@@ -122,8 +123,8 @@ var (
 // unknownAuthority is how package x509 says that a certificate's authority is not the one asked for.
 const unknownAuthority = "certificate signed by unknown authority"
 
-// kubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not answer. What the
-// server said itself, which may be about others that do not answer, stays as it is.
+// kubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not
+// answer. What the server said itself, which may be about others that do not answer, stays as it is.
 func (s source) kubectlWords(text string) string {
 	if strings.Contains(text, "Error from server") {
 		return text
@@ -140,8 +141,8 @@ func (s source) kubectlWords(text string) string {
 	return text
 }
 
-// checkKubeconfig refuses a kubeconfig that the user names, by --kubeconfig or in the environment, and that cannot be read: client-go
-// passes over files that are not there.
+// checkKubeconfig refuses a kubeconfig that the user names, by --kubeconfig or in the environment, and that cannot be
+// read: client-go passes over files that are not there.
 func checkKubeconfig(flag, variable string) error {
 	if flag != "" {
 		return readable("--kubeconfig", flag)

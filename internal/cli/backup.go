@@ -44,16 +44,20 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 	client := host(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&file, "output", "o", "", "file to write; - for standard output")
-	f.BoolVar(&what.Keys, "keys", false, "include the CA, all keys and tokens, and the logins at registries: whoever has the file can act as the server")
-	f.BoolVar(&what.Volumes, "volumes", false, "include the emptyDir volumes of all pods, as they are while the pods write to them")
+	f.BoolVar(&what.Keys, "keys", false,
+		"include the CA, all keys and tokens, and the logins at registries: whoever has the file can act as the server")
+	f.BoolVar(&what.Volumes, "volumes", false,
+		"include the emptyDir volumes of all pods, as they are while the pods write to them")
 	_ = cmd.MarkFlagFilename("output", "tar.gz")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return &Exit{exitUsage, errors.New("where to? name a file with -o, for example -o wherry.tar.gz, or - for standard output")}
+			return &Exit{exitUsage,
+				errors.New("where to? name a file with -o, for example -o wherry.tar.gz, or - for standard output")}
 		}
 		if file == "-" {
 			if isTerminal(t.Out) {
-				return &Exit{exitUsage, errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o")}
+				return &Exit{exitUsage,
+					errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o")}
 			}
 			return client().Backup(cmd.Context(), t.Out, what)
 		}
@@ -70,7 +74,8 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 }
 
 // backUp writes a backup next to its place, verifies it and moves it there.
-func backUp(ctx context.Context, c *hostapi.Client, file string, what hostapi.BackupParts) (h backup.Header, size int64, err error) {
+func backUp(ctx context.Context, c *hostapi.Client, file string,
+	what hostapi.BackupParts) (h backup.Header, size int64, err error) {
 	if err := replaceable(file); err != nil {
 		return h, 0, err
 	}

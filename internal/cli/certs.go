@@ -56,7 +56,8 @@ Exit codes: 1 failure, 2 incorrect usage.`,
 				return err
 			}
 			if len(items) == 0 {
-				return fmt.Errorf("no certificates in %s: no server or agent has been started with this data folder", abs)
+				return fmt.Errorf("no certificates in %s: no server or agent has been started with this data folder",
+					abs)
 			}
 			items = append(items, shownCerts(cmd.Context(), t, abs)...)
 			if output != "" {
@@ -130,8 +131,8 @@ func shownCerts(ctx context.Context, t Terminal, dir string) (items []pki.Item) 
 	return items
 }
 
-// kubeletAddresses are where a node's API may be: at the node's address, or, if that is this machine's, on loopback, where it is kept
-// from others.
+// kubeletAddresses are where a node's API may be: at the node's address, or, if that is this machine's, on loopback,
+// where it is kept from others.
 func kubeletAddresses(n *corev1.Node) (at []string) {
 	port := strconv.Itoa(int(n.Status.DaemonEndpoints.KubeletEndpoint.Port))
 	for _, a := range n.Status.Addresses {
@@ -206,9 +207,11 @@ Exit codes: 1 failure, 2 incorrect usage, 10 not root, 12 the server is running,
 			case !changed:
 				fmt.Fprintln(t.Err, "nothing to finish: no rotation is in progress")
 			case finish:
-				fmt.Fprintln(t.Err, "finished: from the server's next start on, anything signed by the old CA and key is rejected")
+				fmt.Fprintln(t.Err,
+					"finished: from the server's next start on, anything signed by the old CA and key is rejected")
 			default:
-				fmt.Fprintln(t.Err, "rotated: start the server; anything signed by the old CA and key stays valid until wherry certs rotate --finish")
+				fmt.Fprintln(t.Err,
+					"rotated: start the server; anything signed by the old CA and key stays valid until wherry certs rotate --finish")
 			}
 			return nil
 		},

@@ -57,7 +57,8 @@ func (f *clientFlags) connect() (*client, error) {
 			return nil, neverStarted(f.DataDir)
 		}
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: f.Context})
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, neverStarted(f.DataDir)
@@ -84,7 +85,8 @@ func (f *clientFlags) connect() (*client, error) {
 }
 
 // completePods completes the first argument with the names of pods.
-func (f *clientFlags) completePods(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (f *clientFlags) completePods(cmd *cobra.Command, args []string,
+	prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -111,7 +113,8 @@ func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) 
 	return names
 }
 
-// completeContainers completes a flag that names a container of the pod that is the first argument; which says which containers fit.
+// completeContainers completes a flag that names a container of the pod that is the first argument; which says which
+// containers fit.
 func (f *clientFlags) completeContainers(which func(podspec.ContainerRef) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp

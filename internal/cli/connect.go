@@ -27,9 +27,10 @@ import (
 // patience is how long a server that is starting is waited for.
 const patience = 60 * time.Second
 
-// connect finds the server for a run: the one that --kubeconfig, --data-dir or KUBECONFIG names, in this order, else this machine's, else
-// one brought up for the run.
-func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+// connect finds the server for a run: the one that --kubeconfig, --data-dir or KUBECONFIG names, in this order, else
+// this machine's, else one brought up for the run.
+func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen,
+	interrupts <-chan os.Signal) (*connection, error) {
 	variable := os.Getenv("KUBECONFIG")
 	if f.dataDirGiven {
 		variable = ""
@@ -67,9 +68,11 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen, interrupt
 
 // bringUp starts a server in this process. Its ports are the usual ones where they are free, so that kubectl elsewhere
 // finds it.
-func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Screen, interrupts <-chan os.Signal) (*connection, error) {
+func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Screen,
+	interrupts <-chan os.Signal) (*connection, error) {
 	if f.options.Detach {
-		return nil, fmt.Errorf("--detach needs a server that keeps running, and none is running on %s: start one with sudo wherry server", dir)
+		return nil,
+			fmt.Errorf("--detach needs a server that keeps running, and none is running on %s: start one with sudo wherry server", dir)
 	}
 	opts := server.Defaults()
 	opts.DataDir = dir
@@ -109,7 +112,8 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 		return nil, errors.Join(err, stop())
 	}
 	screen.Say("server is running")
-	return &connection{client: client, config: config, own: true, transfers: pulling.Node(server.Socket(dir)), close: stop}, nil
+	return &connection{client: client, config: config, own: true, transfers: pulling.Node(server.Socket(dir)),
+		close: stop}, nil
 }
 
 // freeOr0 is port if nobody listens on it, else 0: any free one.

@@ -69,8 +69,10 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&f.container, "container", "c", "", "the container; default: the pod's default container, or its first")
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "read and write as this user, UID or UID:GID; default: root, or the container's user if the pod must not run as root")
+	cmd.Flags().StringVarP(&f.container, "container", "c", "",
+		"the container; default: the pod's default container, or its first")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "",
+		"read and write as this user, UID or UID:GID; default: root, or the container's user if the pod must not run as root")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
@@ -83,10 +85,12 @@ type place struct {
 	path           string
 }
 
-// parsePlace reads PATH or [NAMESPACE/]POD:PATH. What begins with a slash, a dot or a tilde is a path, also with a colon in it.
+// parsePlace reads PATH or [NAMESPACE/]POD:PATH. What begins with a slash, a dot or a tilde is a path, also with a
+// colon in it.
 func parsePlace(text string) (place, error) {
 	before, after, colon := strings.Cut(text, ":")
-	if !colon || before == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") {
+	if !colon || before == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") ||
+		strings.HasPrefix(text, "~") {
 		return place{path: text}, nil
 	}
 	p := place{pod: before, path: after}
@@ -102,8 +106,9 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
-// ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read, or are devices; they
-// are not in the filesystem that a copy works on, where something of the same name would be hidden below them.
+// ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read,
+// or are devices; they are not in the filesystem that a copy works on, where something of the same name would be hidden
+// below them.
 func (p place) ofKernel() bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+p.path), "/"), "/")
 	return p.pod != "" && (first == "dev" || first == "proc" || first == "sys")
@@ -116,7 +121,8 @@ func checkKernels(from, to place) error {
 	case from.ofKernel():
 		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.pod, from.path)
 	case to.ofKernel():
-		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod, to.path)
+		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod,
+			to.path)
 	}
 	return nil
 }
@@ -151,14 +157,17 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 	}
 	remote := from
 	if destination == "-" && plain.IsTerminal(t.Out) {
-		return &Exit{exitUsage, errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file")}
+		return &Exit{exitUsage,
+			errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file")}
 	}
 	switch {
 	case (from.pod == "") == (to.pod == ""):
 		if from.pod != "" {
-			return &Exit{exitUsage, errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER")}
+			return &Exit{exitUsage,
+				errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER")}
 		}
-		return &Exit{exitUsage, errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}
+		return &Exit{exitUsage,
+			errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}
 	case from.pod == "":
 		remote = to
 	}
@@ -186,7 +195,9 @@ func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination strin
 		return f.interrupted(ctx, err, from.path)
 	}
 	if !podRuns(pod, f.container) {
-		fmt.Fprintf(t.Err, "container %s of pod %s is not running: files copied outside a volume are lost when it restarts\n", f.container, pod.Name)
+		fmt.Fprintf(t.Err,
+			"container %s of pod %s is not running: files copied outside a volume are lost when it restarts\n",
+			f.container, pod.Name)
 	}
 	return nil
 }
@@ -222,9 +233,11 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 // toolbox is a request for one of the toolbox's commands on the container's files.
-func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool, command ...string) (code int, err error) {
+func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool,
+	command ...string) (code int, err error) {
 	return c.stream(ctx, t, f.Namespace, ask.Toolbox{
-		Pod: pod, User: f.user, UserOf: f.container, Writable: writable, Stdin: t.In != nil, Command: command}.Session(), teller{})
+		Pod: pod, User: f.user, UserOf: f.container, Writable: writable, Stdin: t.In != nil,
+		Command: command}.Session(), teller{})
 }
 
 // said is the outcome of a command that has told its troubles by itself.
@@ -248,7 +261,8 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 	}
 	command = append(command, from.path)
 	if to == "-" {
-		return told.end(said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false, command...)))
+		return told.end(said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false,
+			command...)))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
 	if err != nil {
@@ -340,15 +354,17 @@ func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to
 // partingTime is how long the other side may take to clean up after an archive that was cut off.
 const partingTime = 5 * time.Second
 
-// unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes away what is not whole;
-// only if it does not is the line cut.
-func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *client, pod, folder string) (int, error) {
+// unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes
+// away what is not whole; only if it does not is the line cut.
+func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *client, pod,
+	folder string) (int, error) {
 	line, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
 	in := &calledOff{ctx: ctx, from: archive}
-	return f.toolbox(line, Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), folder)
+	return f.toolbox(line, Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox", "cp-unpack",
+		"--root", f.root(), folder)
 }
 
 // calledOff reads until the user calls it off.
@@ -368,14 +384,15 @@ func (c *calledOff) Read(p []byte) (int, error) {
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
 const notThere = 3
 
-// remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether it is a
-// folder is seen by unpacking nothing into it.
+// remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether
+// it is a folder is seen by unpacking nothing into it.
 func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base string) (folder, name string, err error) {
 	var nothing, trouble bytes.Buffer
 	if err := tar.NewWriter(&nothing).Close(); err != nil {
 		return "", "", err
 	}
-	code, err := f.toolbox(ctx, Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true, "/bin/toolbox", "cp-unpack", "--root", f.root(), to.path)
+	code, err := f.toolbox(ctx, Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true, "/bin/toolbox",
+		"cp-unpack", "--root", f.root(), to.path)
 	switch {
 	case err != nil:
 		return "", "", exitWith(code, err)

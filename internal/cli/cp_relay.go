@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// relay hands on what the other side of a copy says, in words that name the pod and the container. What the node says of everything else
-// in the pod is held back: it matters only if the copy fails.
+// relay hands on what the other side of a copy says, in words that name the pod and the container. What the node says
+// of everything else in the pod is held back: it matters only if the copy fails.
 type relay struct {
 	to             io.Writer
 	container, pod string
@@ -45,7 +45,8 @@ func (r *relay) line(text string) {
 		}
 	}
 	if note, ok := strings.CutPrefix(text, "wherry: "); ok {
-		if strings.Contains(note, "container "+r.container+" ") || strings.Contains(note, "container "+r.container+":") || strings.Contains(note, "cannot run") {
+		if strings.Contains(note, "container "+r.container+" ") ||
+			strings.Contains(note, "container "+r.container+":") || strings.Contains(note, "cannot run") {
 			r.held = append(r.held, note)
 		}
 		return

@@ -83,7 +83,8 @@ refused.`,
 	}
 	f.add(cmd)
 	f.Debug.AddFlags(cmd.Flags())
-	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(),
+		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(ephemeralOnes))
 	_ = cmd.RegisterFlagCompletionFunc("target", f.completeContainers(ownContainers))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
@@ -122,7 +123,8 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 		if err != nil {
 			return err
 		}
-		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target, Command: len(command) > 0, Made: f.Makes()})
+		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target,
+			Command: len(command) > 0, Made: f.Makes()})
 		if err != nil {
 			return err
 		}
@@ -146,7 +148,8 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 }
 
 // request makes a debug container and attaches to it (DC-03).
-func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name string, s ask.Session) (code int, err error) {
+func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name string,
+	s ask.Session) (code int, err error) {
 	end := "\n"
 	if s.TTY { // the terminal is in raw mode when the server answers
 		end = "\r\n"
@@ -164,7 +167,8 @@ func isDead(err error) bool {
 	if !errors.As(err, &refused) || refused.Status().Details == nil {
 		return false
 	}
-	return slices.ContainsFunc(refused.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Type == debugask.CauseDead })
+	return slices.ContainsFunc(refused.Status().Details.Causes,
+		func(c metav1.StatusCause) bool { return c.Type == debugask.CauseDead })
 }
 
 // attach comes back to a debug container that runs (DC-07).
@@ -182,7 +186,8 @@ func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *cor
 
 // visit runs the command beside the pod's containers, which need not run (IX-09).
 func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
-	f.say(t, "nothing is running in pod %s that a debug container could join: files are under /c/NAME, evidence is under /c/.wherry/NAME", pod.Name)
+	f.say(t,
+		"nothing is running in pod %s that a debug container could join: files are under /c/NAME, evidence is under /c/.wherry/NAME", pod.Name)
 	if f.Talks(t.Err) {
 		for _, line := range poddebug.Evidence(pod, time.Now(), lastWords(ctx, c, pod)) {
 			f.say(t, "  %s", line)
@@ -200,7 +205,8 @@ func lastWords(ctx context.Context, c *client, pod *corev1.Pod) map[string]strin
 	defer cancel()
 	said := map[string]string{}
 	for _, name := range poddebug.Dead(pod) {
-		text, err := c.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: name, TailLines: new(int64(3))}).DoRaw(ctx)
+		text, err := c.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
+			&corev1.PodLogOptions{Container: name, TailLines: new(int64(3))}).DoRaw(ctx)
 		if err == nil { // else there is nothing to say
 			said[name] = string(text)
 		}
@@ -224,7 +230,8 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		fmt.Fprintln(t.Err)
 	}
 	if f.Remove {
-		if err := stopDebug(ctx, c, f.Namespace, pod, name); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := stopDebug(ctx, c, f.Namespace, pod, name); err != nil && !apierrors.IsNotFound(err) &&
+			!apierrors.IsConflict(err) {
 			return err
 		}
 	}
@@ -248,10 +255,11 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 	return exitWith(int(end.ExitCode), nil)
 }
 
-// toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has it in the
-// log all the same. It is decided by the run, whatever the error is: one that did not begin with this command's word is somebody
-// else's, and this command has made none. It returns nil then.
-func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, name string) *corev1.ContainerStateTerminated {
+// toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has
+// it in the log all the same. It is decided by the run, whatever the error is: one that did not begin with this
+// command's word is somebody else's, and this command has made none. It returns nil then.
+func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod,
+	name string) *corev1.ContainerStateTerminated {
 	p, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if err != nil {
 		return nil
@@ -270,7 +278,8 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod, 
 	return end
 }
 
-// reason says why a session has ended that its user did not end, on a line of its own: the cursor stands behind a prompt.
+// reason says why a session has ended that its user did not end, on a line of its own: the cursor stands behind a
+// prompt.
 func (f *debugFlags) reason(t Terminal, why string) {
 	if f.TTY {
 		fmt.Fprintln(t.Err)

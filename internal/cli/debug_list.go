@@ -70,7 +70,8 @@ func podName(text string) string {
 
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().VarP(format{output}, "output", "o", "json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // debugContainers is what `wherry debug ls -o json` prints.
@@ -103,8 +104,9 @@ func debugContainersOf(pods []corev1.Pod, now time.Time) debugContainers {
 		for j := range p.Spec.EphemeralContainers {
 			e := &p.Spec.EphemeralContainers[j]
 			want := podspec.DebugRunsOf(p)[e.Name]
-			c := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: e.Name, Image: e.Image, Command: ask.PlainWords(append(slices.Clone(e.Command), e.Args...)...),
-				Target: e.TargetContainerName, Run: want.Run, StopAt: want.StopAt}
+			c := debugContainer{Namespace: p.Namespace, Pod: p.Name, Name: e.Name, Image: e.Image,
+				Command: ask.PlainWords(append(slices.Clone(e.Command), e.Args...)...), Target: e.TargetContainerName,
+				Run: want.Run, StopAt: want.StopAt}
 			c.setState(p, now)
 			list.Items = append(list.Items, c)
 		}
@@ -124,7 +126,8 @@ func (c *debugContainer) setState(p *corev1.Pod, now time.Time) {
 	c.age = "-"
 	switch state.Phase {
 	case podspec.DebugRunning:
-		i := slices.IndexFunc(p.Status.EphemeralContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
+		i := slices.IndexFunc(p.Status.EphemeralContainerStatuses,
+			func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
 		c.Status, c.StartedAt = "Running", &p.Status.EphemeralContainerStatuses[i].State.Running.StartedAt
 		c.age = since(c.StartedAt)
 	case podspec.DebugEnded:

@@ -42,7 +42,8 @@ const (
 func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command []string) error {
 	switch {
 	case f.Image != "":
-		return &Exit{exitUsage, fmt.Errorf("node debugging uses the built-in toolbox; for another image: wherry kubectl debug node/%s --image %s -it", node, f.Image)}
+		return &Exit{exitUsage,
+			fmt.Errorf("node debugging uses the built-in toolbox; for another image: wherry kubectl debug node/%s --image %s -it", node, f.Image)}
 	case f.Container != "" || f.Target != "" || f.User != "":
 		return &Exit{exitUsage, errors.New("-c, --target and --user only apply to pods: leave them out for a node")}
 	}
@@ -70,7 +71,8 @@ func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command 
 			fmt.Fprintf(t.Err, "cannot delete pod %s: %v\n", pod.Name, err)
 		}
 	}()
-	f.say(t, "node %s, through pod %s, which is deleted when you leave; the node's files are under /host", node, pod.Name)
+	f.say(t, "node %s, through pod %s, which is deleted when you leave; the node's files are under /host", node,
+		pod.Name)
 	if err := c.awaitNodePod(ctx, pod); err != nil {
 		return err
 	}
@@ -94,16 +96,17 @@ func nodeSession(pod string, command []string, tty bool) ask.Session {
 func (c *client) awaitNodePod(ctx context.Context, pod *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, nodePodPatience)
 	defer cancel()
-	_, err := watchtools.Until(ctx, pod.ResourceVersion, watchOf(c, pod.Namespace, pod.Name), func(e watch.Event) (bool, error) {
-		now, ok := e.Object.(*corev1.Pod)
-		if !ok {
-			return false, nil
-		}
-		if e.Type == watch.Deleted {
-			return false, fmt.Errorf("pod %s was deleted", now.Name)
-		}
-		return poddebug.NodePodUp(now)
-	})
+	_, err := watchtools.Until(ctx, pod.ResourceVersion, watchOf(c, pod.Namespace, pod.Name),
+		func(e watch.Event) (bool, error) {
+			now, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				return false, nil
+			}
+			if e.Type == watch.Deleted {
+				return false, fmt.Errorf("pod %s was deleted", now.Name)
+			}
+			return poddebug.NodePodUp(now)
+		})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("pod %s with image %s did not start on node %s within %s: see wherry kubectl describe pod %s",
 			pod.Name, debugask.ToolboxImage, pod.Spec.NodeName, nodePodPatience, pod.Name)

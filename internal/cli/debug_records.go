@@ -28,9 +28,10 @@ import (
 // endPatience is how long a debug container that was heard to end may take to be shown so.
 const endPatience = 5 * time.Second
 
-// awaitEnd returns how the run of a debug container ended that was asked for with the word request, or any run of it if there was none,
-// and why if it was ended from outside; nil if it still runs.
-func awaitEnd(ctx context.Context, c *client, namespace, pod, name, request string) (end *corev1.ContainerStateTerminated, why string, err error) {
+// awaitEnd returns how the run of a debug container ended that was asked for with the word request, or any run of it if
+// there was none, and why if it was ended from outside; nil if it still runs.
+func awaitEnd(ctx context.Context, c *client, namespace, pod, name,
+	request string) (end *corev1.ContainerStateTerminated, why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	p, err := c.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
@@ -65,24 +66,26 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name, request stri
 	return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), nil
 }
 
-// awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for (DC-07).
+// awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for
+// (DC-07).
 func (f *debugFlags) awaitStart(ctx context.Context, t Terminal, c *client, p *corev1.Pod, name string) error {
 	f.say(t, "waiting for debug container %s in pod %s to start", name, p.Name)
 	said := podspec.DebugStateOf(p, name).Reason
-	_, err := watchtools.Until(ctx, p.ResourceVersion, watchOf(c, p.Namespace, p.Name), func(e watch.Event) (bool, error) {
-		now, ok := e.Object.(*corev1.Pod)
-		if !ok {
-			return false, nil
-		}
-		if e.Type == watch.Deleted || now.UID != p.UID {
-			return false, fmt.Errorf("debug container %s has not started: pod %s was deleted", name, p.Name)
-		}
-		if why := podspec.DebugStateOf(now, name).Reason; why != said && poddebug.Starting(now, name) {
-			said = why
-			f.say(t, "  %s", why)
-		}
-		return !poddebug.Starting(now, name), nil
-	})
+	_, err := watchtools.Until(ctx, p.ResourceVersion, watchOf(c, p.Namespace, p.Name),
+		func(e watch.Event) (bool, error) {
+			now, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				return false, nil
+			}
+			if e.Type == watch.Deleted || now.UID != p.UID {
+				return false, fmt.Errorf("debug container %s has not started: pod %s was deleted", name, p.Name)
+			}
+			if why := podspec.DebugStateOf(now, name).Reason; why != said && poddebug.Starting(now, name) {
+				said = why
+				f.say(t, "  %s", why)
+			}
+			return !poddebug.Starting(now, name), nil
+		})
 	return err
 }
 
@@ -90,7 +93,8 @@ func replaced(pod, name string) error {
 	return fmt.Errorf("cannot tell how this session ended: debug container %s of pod %s has been started again since; see wherry debug history %s", name, pod, pod)
 }
 
-// mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as its beginning is.
+// mayEnd tells whether the end of a container is still to be shown. A session may have come and gone before as much as
+// its beginning is.
 func mayEnd(p podspec.DebugPhase) bool {
 	return p == podspec.DebugRunning || p == podspec.DebugPending
 }
@@ -167,7 +171,8 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			slices.SortStableFunc(list.Items, func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+			slices.SortStableFunc(list.Items,
+				func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 			return printDebugRuns(t, list, output)
 		},
 		ValidArgsFunction: f.completePods,
@@ -192,8 +197,9 @@ func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) erro
 	for i := range list.Items {
 		r := &list.Items[i]
 		fmt.Fprintln(w, strings.Join([]string{
-			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind), dashIfNone(r.Spec.Container),
-			r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(r.Spec), took(r.Status), exitOf(r.Status),
+			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind),
+			dashIfNone(r.Spec.Container), r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(r.Spec), took(r.Status),
+			exitOf(r.Status),
 		}, "\t"))
 	}
 	return w.Flush()

@@ -79,8 +79,10 @@ func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []s
 	return exitWith(code, err)
 }
 
-// defaulted is the request for the container that kubectl would take, of a pod that has several: the server does not choose.
-func (f *execFlags) defaulted(ctx context.Context, t Terminal, c *client, name string, command []string) (ask.Session, error) {
+// defaulted is the request for the container that kubectl would take, of a pod that has several: the server does not
+// choose.
+func (f *execFlags) defaulted(ctx context.Context, t Terminal, c *client, name string,
+	command []string) (ask.Session, error) {
 	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return ask.Session{}, err

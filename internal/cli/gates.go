@@ -44,8 +44,8 @@ func (v *gatesValue) Set(text string) error {
 	return nil
 }
 
-// setGates takes from gates those of the API's libraries, whose registry is a global, and switches them; what it returns are
-// Wherry's own. A group of gates is both.
+// setGates takes from gates those of the API's libraries, whose registry is a global, and switches them; what it
+// returns are Wherry's own. A group of gates is both.
 func setGates(gates map[string]bool) (own map[string]bool, err error) {
 	own, libraries := map[string]bool{}, map[string]bool{}
 	known := utilfeature.DefaultMutableFeatureGate.GetAll()

@@ -100,7 +100,8 @@ func newImageExport(t Terminal) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		if file == "" || file == "-" {
 			if isTerminal(t.Out) {
-				return &Exit{exitUsage, errors.New("an archive cannot be written to a terminal: name a file with -f, or pipe it to another program")}
+				return &Exit{exitUsage,
+					errors.New("an archive cannot be written to a terminal: name a file with -f, or pipe it to another program")}
 			}
 			return client().Export(cmd.Context(), t.Out, refs)
 		}

@@ -58,7 +58,8 @@ The images built into wherry (the toolbox, and the first process of each pod) ar
 	fl.BoolVarP(&f.all, "all", "a", false, "also list the images built into wherry")
 	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")
 	fl.BoolVar(&f.digests, "digests", false, "also print the images' registry digests")
-	fl.StringArrayVar(&f.filters, "filter", nil, "only images that match: dangling=true (without a name), dangling=false, or reference=PATTERN")
+	fl.StringArrayVar(&f.filters, "filter", nil,
+		"only images that match: dangling=true (without a name), dangling=false, or reference=PATTERN")
 	return cmd
 }
 
@@ -73,7 +74,8 @@ func choose(images []hostapi.Image, fits func(*hostapi.Image) bool) []hostapi.Im
 	return kept
 }
 
-// wanted settles which images are listed: those that one of the patterns stands for, with the names that it stands for, and every filter.
+// wanted settles which images are listed: those that one of the patterns stands for, with the names that it stands for,
+// and every filter.
 func (f *imageListFlags) wanted(patterns []string) (func(*hostapi.Image) bool, error) {
 	var checks []func(*hostapi.Image) bool
 	stand := func(patterns []string) error {
@@ -107,8 +109,8 @@ func (f *imageListFlags) wanted(patterns []string) (func(*hostapi.Image) bool, e
 	}, nil
 }
 
-// named leaves an image the names that a pattern stands for, more rather than less: one without a tag stands for all of them. It reports
-// whether there is one.
+// named leaves an image the names that a pattern stands for, more rather than less: one without a tag stands for all of
+// them. It reports whether there is one.
 func named(patterns imagename.Patterns, i *hostapi.Image) bool {
 	other := func(name string) bool {
 		ref, err := imagename.Parse(name)

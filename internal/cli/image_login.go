@@ -35,7 +35,8 @@ Prompts for a user or password that is not given.`,
 	client := host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if fromStdin && (user == "" || password != "") {
-			return &Exit{exitUsage, errors.New("--password-stdin reads only the password: give the user with -u, and do not use -p")}
+			return &Exit{exitUsage,
+				errors.New("--password-stdin reads only the password: give the user with -u, and do not use -p")}
 		}
 		login, err := askLogin(t, user, password, fromStdin)
 		if err != nil {
@@ -53,7 +54,8 @@ Prompts for a user or password that is not given.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&user, "username", "u", "", "user")
-	fl.StringVarP(&password, "password", "p", "", "password; every process on this machine can see it on a command line, so --password-stdin is safer")
+	fl.StringVarP(&password, "password", "p", "",
+		"password; every process on this machine can see it on a command line, so --password-stdin is safer")
 	fl.BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
 	return cmd
 }
@@ -101,7 +103,8 @@ func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login
 		return l, nil
 	}
 	if !ask.IsTerminal(t.In) {
-		return l, errors.New("user or password is missing, and there is no terminal to prompt on: use -u USER --password-stdin, or --creds USER:PASSWORD")
+		return l,
+			errors.New("user or password is missing, and there is no terminal to prompt on: use -u USER --password-stdin, or --creds USER:PASSWORD")
 	}
 	if l.User == "" {
 		fmt.Fprint(t.Err, "User: ")

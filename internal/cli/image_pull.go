@@ -42,7 +42,8 @@ On a terminal it shows its progress. Mirrors, registries without TLS and private
 		}
 		return nil
 	}
-	cmd.Flags().StringVar(&creds, "creds", "", "USER or USER:PASSWORD for the registry, for this pull only; prompts for a missing password")
+	cmd.Flags().StringVar(&creds, "creds", "",
+		"USER or USER:PASSWORD for the registry, for this pull only; prompts for a missing password")
 	return cmd
 }
 

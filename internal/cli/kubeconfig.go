@@ -61,7 +61,8 @@ The command needs access to the data folder, and so root; the server need not be
 	fl.StringArrayVar(&f.groups, "group", nil, "group that the user belongs to; may be given more than once")
 	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is valid, from 1m to 8760h (a year)")
 	fl.StringVar(&f.server, "server", "", "URL of the API server; default: that of <data-dir>/kubeconfig")
-	fl.StringVarP(&f.file, "output-file", "o", "", "file to write, readable only by its owner (with sudo, the user who ran it); default: standard output")
+	fl.StringVarP(&f.file, "output-file", "o", "",
+		"file to write, readable only by its owner (with sudo, the user who ran it); default: standard output")
 	fl.BoolVar(&f.allowAdmin, "allow-admin", false, "allow system:masters and other names that start with system:")
 	return cmd
 }
@@ -139,8 +140,8 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 	return nil
 }
 
-// sudoer is who typed sudo, to whom a file belongs that only its owner may read: nobody else could use it. Without sudo it is -1, which
-// changes no owner.
+// sudoer is who typed sudo, to whom a file belongs that only its owner may read: nobody else could use it. Without sudo
+// it is -1, which changes no owner.
 func sudoer() (uid, gid int) {
 	uid, uerr := strconv.Atoi(os.Getenv("SUDO_UID"))
 	gid, gerr := strconv.Atoi(os.Getenv("SUDO_GID"))

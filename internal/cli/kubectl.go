@@ -51,7 +51,8 @@ func silent(code int) error {
 	return &Exit{Code: code}
 }
 
-// kubectl runs kubectl with its arguments. What kubectl prints by itself is its own affair. It ends the process by itself on most errors, as kubectl does.
+// kubectl runs kubectl with its arguments. What kubectl prints by itself is its own affair. It ends the process by
+// itself on most errors, as kubectl does.
 func kubectl(t Terminal, args []string) int {
 	dataDir, given, args := cutDataDir(args)
 	from, err := chooseKubeconfig(dataDir, given, args)
@@ -67,11 +68,14 @@ func kubectl(t Terminal, args []string) int {
 	return 0
 }
 
-// quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of discovery before.
+// quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of
+// discovery before.
 func (s source) quietKubectl(errs io.Writer) {
 	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string, keysAndValues ...any) {
-		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error()) || strings.Contains(err.Error(), unknownAuthority)) {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string,
+		keysAndValues ...any) {
+		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error()) ||
+			strings.Contains(err.Error(), unknownAuthority)) {
 			return // the command fails with it in a moment, and says so
 		}
 		for _, handle := range handlers {
@@ -86,7 +90,8 @@ func (s source) quietKubectl(errs io.Writer) {
 	})
 }
 
-// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments, and tells whether it was given. What comes after -- is for others.
+// cutDataDir takes wherry's own flag --data-dir out of kubectl's arguments, and tells whether it was given. What comes
+// after -- is for others.
 func cutDataDir(args []string) (dir string, given bool, rest []string) {
 	dir = ask.DataDir()
 	for i := 0; i < len(args); i++ {
@@ -106,11 +111,12 @@ func cutDataDir(args []string) (dir string, given bool, rest []string) {
 	return dir, given, rest
 }
 
-// chooseKubeconfig points kubectl at this machine's server when the user points nowhere, or names its data folder: a flag counts for more
-// than a variable.
+// chooseKubeconfig points kubectl at this machine's server when the user points nowhere, or names its data folder: a
+// flag counts for more than a variable.
 func chooseKubeconfig(dataDir string, given bool, args []string) (source, error) {
 	if slices.ContainsFunc(args, func(a string) bool {
-		return a == "--kubeconfig" || strings.HasPrefix(a, "--kubeconfig=") || a == "--server" || strings.HasPrefix(a, "--server=") || a == "-s"
+		return a == "--kubeconfig" || strings.HasPrefix(a, "--kubeconfig=") || a == "--server" ||
+			strings.HasPrefix(a, "--server=") || a == "-s"
 	}) {
 		return source{}, nil
 	}
@@ -168,7 +174,8 @@ func completeKubectl(_ *cobra.Command, args []string, prefix string) ([]cobra.Co
 func needsServer(args []string) bool {
 	for _, a := range args {
 		switch a {
-		case "help", "--help", "-h", "completion", "config", "options", "plugin", "kustomize", "__complete", "__completeNoDesc", "--client", "--client=true":
+		case "help", "--help", "-h", "completion", "config", "options", "plugin", "kustomize", "__complete",
+			"__completeNoDesc", "--client", "--client=true":
 			return false
 		}
 	}

@@ -26,7 +26,8 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	f.all = cmd.Flags()
 	cmd.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	cmd.Flags().StringVar(&f.format, "log-format", "text", "text or json")
-	cmd.Flags().IntVarP(&f.verbosity, "v", "v", 0, "log verbosity of the Kubernetes libraries; 2 and above also sets --log-level debug")
+	cmd.Flags().IntVarP(&f.verbosity, "v", "v", 0,
+		"log verbosity of the Kubernetes libraries; 2 and above also sets --log-level debug")
 }
 
 // logger makes the logger and gives it to the Kubernetes libraries, whose own logger is a global.

@@ -23,8 +23,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may be nil. If pulls
-// is set, the user is shown the pull that a session waits for.
+// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may
+// be nil. If pulls is set, the user is shown the pull that a session waits for.
 type teller struct {
 	before func()
 	note   func(text string)
@@ -50,7 +50,8 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 	out, errs := s.Outputs(t.Out, t.Err)
 	defer plain.Flush(out)
 	defer plain.Flush(errs)
-	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: out, Stderr: errs, TTY: s.TTY, DetachKeys: s.DetachKeys}
+	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: out,
+		Stderr: errs, TTY: s.TTY, DetachKeys: s.DetachKeys}
 	if s.Stdin {
 		r.Stdin = t.In
 	}
@@ -72,7 +73,8 @@ func (c *client) showPull(t Terminal, base *url.URL, namespace string, s ask.Ses
 		if err != nil {
 			return // the session itself will say why
 		}
-		w := pulling.Wait{Container: container, Events: pulling.Events(asker, base, namespace, s.Pod), Show: pulling.To(t.Err, s.TTY)}
+		w := pulling.Wait{Container: container, Events: pulling.Events(asker, base, namespace, s.Pod),
+			Show: pulling.To(t.Err, s.TTY)}
 		if c.socket != "" {
 			w.Node = pulling.Node(c.socket)
 		}

@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone from the machine.
+// replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone
+// from the machine.
 func replaceable(file string) error {
-	if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "/proc/") { // /dev/stdout, also where that is a file now
+	// /dev/stdout, also where that is a file now
+	if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "/proc/") {
 		return fmt.Errorf("%s is not a regular file and stays as it is: use - for standard output", file)
 	}
 	info, err := os.Stat(file)

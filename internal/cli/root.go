@@ -20,8 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// Terminal is where a command reads and writes. New makes it plain: what comes from others cannot act on the user's terminal. Whoever needs
-// more asks package plain for it.
+// Terminal is where a command reads and writes. New makes it plain: what comes from others cannot act on the user's
+// terminal. Whoever needs more asks package plain for it.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
@@ -64,7 +64,8 @@ func Main(args []string) int {
 	return run(t, args[1:])
 }
 
-// plain makes messages harmless wherever they go, and results where a person reads them: a program gets these byte for byte.
+// plain makes messages harmless wherever they go, and results where a person reads them: a program gets these byte for
+// byte.
 func (t Terminal) plain() Terminal {
 	t.Err = plain.New(t.Err)
 	if plain.IsTerminal(t.Out) {
@@ -97,8 +98,8 @@ func run(t Terminal, args []string) int {
 	return codeOf(t.Err, err)
 }
 
-// unwritten is the error of a command that has done its work, and whose results could not be written. That nobody reads on is none: it is
-// how head ends.
+// unwritten is the error of a command that has done its work, and whose results could not be written. That nobody reads
+// on is none: it is how head ends.
 func unwritten(err error) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -164,12 +165,15 @@ Or run a pod in the foreground, without a server of its own:
 	root.SetErr(t.Err)
 	root.Version = versionsNow().Wherry
 	root.SetVersionTemplate("wherry {{.Version}}\n")
-	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"}, &cobra.Group{ID: "other", Title: "Other:"})
-	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t), newKubectl(t), newImage(t), newImages(t)} {
+	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"},
+		&cobra.Group{ID: "other", Title: "Other:"})
+	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t),
+		newKubectl(t), newImage(t), newImages(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newServer(t), newService(t), newAgent(t), newToken(t), newKubeconfig(t), newCerts(t), newBackup(t), newRestore(t), newCheck(t), newPurge(t)} {
+	for _, c := range []*cobra.Command{newServer(t), newService(t), newAgent(t), newToken(t), newKubeconfig(t),
+		newCerts(t), newBackup(t), newRestore(t), newCheck(t), newPurge(t)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

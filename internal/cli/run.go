@@ -79,20 +79,27 @@ command line.`,
 		f.dataDirGiven = fl.Changed("data-dir")
 		return f.run(cmd.Context(), t)
 	}
-	fl.StringSliceVarP(&f.files, "filename", "f", nil, "manifest to run: a file, a folder, a URL, or - for standard input; may be given more than once")
-	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace for objects that do not specify one")
+	fl.StringSliceVarP(&f.files, "filename", "f", nil,
+		"manifest to run: a file, a folder, a URL, or - for standard input; may be given more than once")
+	fl.StringVarP(&f.options.Namespace, "namespace", "n", metav1.NamespaceDefault,
+		"namespace for objects that do not specify one")
 	fl.BoolVar(&f.options.Remove, "rm", false, "when the pods have ended, delete everything that was created")
 	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "return when the pods are ready and leave them running")
-	fl.BoolVar(&f.options.FailFast, "fail-fast", false, "give up as soon as a container cannot start or crashes, even if waiting might help")
+	fl.BoolVar(&f.options.FailFast, "fail-fast", false,
+		"give up as soon as a container cannot start or crashes, even if waiting might help")
 	fl.DurationVar(&f.options.Timeout, "timeout", 0, "give up after this time, for example 10m; default: never")
 	fl.BoolVarP(&f.options.Quiet, "quiet", "q", false, "do not show progress, only the containers' output and problems")
-	fl.BoolVar(&f.prefix, "prefix", false, "start each line of output with the container's name; default: if several containers write")
-	fl.StringVarP(&f.output, "output", "o", "", "print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
-	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
+	fl.BoolVar(&f.prefix, "prefix", false,
+		"start each line of output with the container's name; default: if several containers write")
+	fl.StringVarP(&f.output, "output", "o", "",
+		"print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
 	dataDirFlag(cmd, &f.dataDir)
 	addOneOffFlags(fl, &f.oneOff)
 	f.logs = logFlags{level: "info", format: "text"}
-	fl.StringVar(&f.logs.level, "log-level", f.logs.level, "log level of a server that this command starts; its log is <data-dir>/server.log")
+	fl.StringVar(&f.logs.level, "log-level", f.logs.level,
+		"log level of a server that this command starts; its log is <data-dir>/server.log")
 	return cmd
 }
 
@@ -110,8 +117,9 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	if err != nil {
 		return &Exit{podrun.ExitFailure, err}
 	}
-	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts, ServerEnds: server.own,
-		Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server), Transfers: server.transfers}
+	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts,
+		ServerEnds: server.own, Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server),
+		Transfers: server.transfers}
 	result, err := runner.Run(ctx, objects)
 	if perr := f.print(t, result.Pods); err == nil {
 		err = perr
@@ -131,8 +139,9 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	return &Exit{result.Code, err}
 }
 
-// catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is told by the write that
-// failed, as sockets break too. A SIGHUP that is ignored (nohup) stays so. The channel holds one of each.
+// catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is told by
+// the write that failed, as sockets break too. A SIGHUP that is ignored (nohup) stays so. The channel holds one of
+// each.
 func catch() (interrupts chan os.Signal, release func()) {
 	interrupts, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
@@ -155,14 +164,16 @@ func offer(to chan<- os.Signal, s os.Signal) {
 // screen is where the run writes.
 func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
 	both := isTerminal(t.Err) && isTerminal(t.Out)
-	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Brief: f.oneOff.Image != "", Start: start}
+	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Brief: f.oneOff.Image != "",
+		Start: start}
 	if f.output != "" {
 		s.Out = t.Err
 	}
 	if width, height := sizeOf(t.Err); height > 0 {
 		_, out := sizeOf(s.Out)
 		s.OneLine = out > 0
-		s.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv), Zone: time.Local}
+		s.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv),
+			Zone: time.Local}
 	}
 	return s
 }
@@ -171,7 +182,9 @@ func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
 func (f *runFlags) read(ctx context.Context, t Terminal) ([]manifest.Object, error) {
 	switch {
 	case len(f.files) == 0 && f.oneOff.Image == "":
-		return nil, &Exit{exitUsage, errors.New("what to run? name a manifest with -f pod.yaml (-f - for standard input), or an image")}
+		return nil,
+			&Exit{exitUsage,
+				errors.New("what to run? name a manifest with -f pod.yaml (-f - for standard input), or an image")}
 	case f.options.Remove && f.options.Detach:
 		return nil, &Exit{exitUsage, errors.New("--rm waits for the pods' end and --detach does not; choose one")}
 	case f.options.Timeout < 0:

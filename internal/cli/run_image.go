@@ -20,15 +20,19 @@ import (
 )
 
 // oneOffFlags are the flags of `wherry run IMAGE`, which have no meaning with a manifest.
-var oneOffFlags = []string{"name", "entrypoint", "workdir", "user", "pull", "env", "env-file", "volume", "publish", "stdin", "tty"}
+var oneOffFlags = []string{"name", "entrypoint", "workdir", "user", "pull", "env", "env-file", "volume", "publish",
+	"stdin", "tty"}
 
 func addOneOffFlags(fl *pflag.FlagSet, o *podrun.OneOff) {
 	fl.BoolVarP(&o.Stdin, "stdin", "i", false, "with IMAGE: pass standard input to the container")
 	fl.BoolVarP(&o.TTY, "tty", "t", false, "with IMAGE: give it a terminal")
-	fl.StringArrayVarP(&o.Env, "env", "e", nil, "with IMAGE: an environment variable, K=V, or K to pass on its value from here; may be given more than once")
+	fl.StringArrayVarP(&o.Env, "env", "e", nil,
+		"with IMAGE: an environment variable, K=V, or K to pass on its value from here; may be given more than once")
 	fl.StringArrayVar(&o.EnvFiles, "env-file", nil, "with IMAGE: a file of environment variables, one per line")
-	fl.StringArrayVarP(&o.Volumes, "volume", "v", nil, "with IMAGE: mount a folder or file of this machine, HOST:PATH or HOST:PATH:ro; PATH alone for an empty folder")
-	fl.StringArrayVarP(&o.Ports, "publish", "p", nil, "with IMAGE: publish a container port on this machine, [IP:]HOST:CONTAINER[/udp]")
+	fl.StringArrayVarP(&o.Volumes, "volume", "v", nil,
+		"with IMAGE: mount a folder or file of this machine, HOST:PATH or HOST:PATH:ro; PATH alone for an empty folder")
+	fl.StringArrayVarP(&o.Ports, "publish", "p", nil,
+		"with IMAGE: publish a container port on this machine, [IP:]HOST:CONTAINER[/udp]")
 	fl.StringVar(&o.Name, "name", "", "with IMAGE: name of the pod; default: the image's name with a suffix")
 	fl.StringVar(&o.Entrypoint, "entrypoint", "", "with IMAGE: program to run instead of the image's entry point")
 	fl.StringVarP(&o.User, "user", "u", "", "with IMAGE: run as this user, UID or UID:GID")
@@ -56,11 +60,13 @@ func (f *runFlags) takeImage(cmd *cobra.Command, args []string) error {
 	image := before[0]
 	switch {
 	case len(f.files) > 0:
-		return &Exit{exitUsage, fmt.Errorf("-f and the image %q exclude each other; a second manifest needs an -f of its own", image)}
+		return &Exit{exitUsage,
+			fmt.Errorf("-f and the image %q exclude each other; a second manifest needs an -f of its own", image)}
 	case isManifest(image):
 		return &Exit{exitUsage, fmt.Errorf("%s is a manifest, not an image: wherry run -f %s", image, image)}
 	case len(before) > 1:
-		return &Exit{exitUsage, fmt.Errorf("unexpected %q: the command goes after --, as in: wherry run %s -- %s", before[1], image, strings.Join(before[1:], " "))}
+		return &Exit{exitUsage, fmt.Errorf("unexpected %q: the command goes after --, as in: wherry run %s -- %s",
+			before[1], image, strings.Join(before[1:], " "))}
 	}
 	f.oneOff.Image, f.oneOff.Command = image, command
 	return nil
@@ -74,7 +80,8 @@ func isManifest(name string) bool {
 		}
 	}
 	info, err := os.Stat(name)
-	return strings.Contains(name, "/") && err == nil && info.IsDir() && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/"))
+	return strings.Contains(name, "/") && err == nil && info.IsDir() &&
+		(strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/"))
 }
 
 // object is the pod of an image.
@@ -83,7 +90,9 @@ func (f *runFlags) object(t Terminal) (manifest.Object, error) {
 		f.oneOff.TTY = false // as with kubectl, scripts may say -it
 	}
 	if f.options.Detach && f.oneOff.Stdin {
-		return manifest.Object{}, &Exit{exitUsage, errors.New("-i passes input to the container, but --detach does not wait for it; choose one")}
+		return manifest.Object{},
+			&Exit{exitUsage,
+				errors.New("-i passes input to the container, but --detach does not wait for it; choose one")}
 	}
 	here := podrun.Here{Getenv: os.LookupEnv, ReadFile: os.ReadFile}
 	var err error
@@ -98,7 +107,8 @@ func (f *runFlags) object(t Terminal) (manifest.Object, error) {
 }
 
 // attach carries the streams of a container's process. Of a terminal they are this one's own, as it has a size.
-func (f *runFlags) attach(t Terminal, server *connection) func(context.Context, *corev1.Pod, string, io.Writer, io.Writer) error {
+func (f *runFlags) attach(t Terminal, server *connection) func(context.Context, *corev1.Pod, string, io.Writer,
+	io.Writer) error {
 	if !f.oneOff.Stdin {
 		return nil
 	}
@@ -108,7 +118,8 @@ func (f *runFlags) attach(t Terminal, server *connection) func(context.Context, 
 		if f.oneOff.TTY {
 			streams.Out, streams.Err = t.Out, t.Err
 		}
-		_, err := c.stream(ctx, streams, pod.Namespace, ask.Attach{Pod: pod.Name, Container: container, Stdin: true, TTY: f.oneOff.TTY}.Session(), teller{})
+		_, err := c.stream(ctx, streams, pod.Namespace, ask.Attach{Pod: pod.Name, Container: container, Stdin: true,
+			TTY: f.oneOff.TTY}.Session(), teller{})
 		return err
 	}
 }

@@ -77,7 +77,8 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	opts = s.Options()
-	ended := foreground{t: t, log: log, dataDir: opts.DataDir, also: opts.WriteKubeconfig, shared: opts.KubeconfigMode+opts.KubeconfigGroup != "", agent: opts.Join != ""}.during(s.Ready())
+	ended := foreground{t: t, log: log, dataDir: opts.DataDir, also: opts.WriteKubeconfig,
+		shared: opts.KubeconfigMode+opts.KubeconfigGroup != "", agent: opts.Join != ""}.during(s.Ready())
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
@@ -101,7 +102,8 @@ func startAgain(manager string, args []string, why error) error {
 	return errors.Join(why, syscall.Exec("/proc/self/exe", args, os.Environ()))
 }
 
-// withoutOnce leaves out the flags that are meant for one start: the pods that --forget ends when it is repeated would be others.
+// withoutOnce leaves out the flags that are meant for one start: the pods that --forget ends when it is repeated would
+// be others.
 func withoutOnce(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")
@@ -115,21 +117,29 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
-	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR, "network of service addresses; pods reach the API server at the first one, connections to others are refused")
-	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
+	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,
+		"network of service addresses; pods reach the API server at the first one, connections to others are refused")
+	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "",
+		"write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
 
-	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "", "mode of the --write-kubeconfig file, or of <data-dir>/kubeconfig, for example 644; default: 600. Anyone who can read the file can do anything")
-	f.StringVar(&o.KubeconfigGroup, "write-kubeconfig-group", "", "group that may read that file, by name or ID; the mode is then 640 by default")
+	f.StringVar(&o.KubeconfigMode, "write-kubeconfig-mode", "",
+		"mode of the --write-kubeconfig file, or of <data-dir>/kubeconfig, for example 644; default: 600. Anyone who can read the file can do anything")
+	f.StringVar(&o.KubeconfigGroup, "write-kubeconfig-group", "",
+		"group that may read that file, by name or ID; the mode is then 640 by default")
 
-	f.StringSliceVar(&o.EtcdServers, "etcd-servers", nil, "external etcd, for example https://host:2379; default: the embedded one")
+	f.StringSliceVar(&o.EtcdServers, "etcd-servers", nil,
+		"external etcd, for example https://host:2379; default: the embedded one")
 	f.StringVar(&o.EtcdCAFile, "etcd-cafile", "", "CA of the external etcd")
 	f.StringVar(&o.EtcdCertFile, "etcd-certfile", "", "client certificate for the external etcd")
 	f.StringVar(&o.EtcdKeyFile, "etcd-keyfile", "", "key of that certificate")
 	f.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "prefix of all keys in etcd")
 	snapshotFlags(cmd, &o.Snapshots)
-	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0, "size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
-	f.BoolVar(&o.Adopt, "adopt", false, "if the store was lost or put back: write pods that it does not know back into it, as this node knows them")
-	f.BoolVar(&o.Forget, "forget", false, "if the store was lost or put back: end pods that it does not know; with --adopt, those that cannot be written back")
+	f.Int64Var(&o.EtcdQuota, "etcd-quota-backend-bytes", 0,
+		"size in bytes at which the embedded etcd takes only deletions and the server's own writes; default: 6 GiB")
+	f.BoolVar(&o.Adopt, "adopt", false,
+		"if the store was lost or put back: write pods that it does not know back into it, as this node knows them")
+	f.BoolVar(&o.Forget, "forget", false,
+		"if the store was lost or put back: end pods that it does not know; with --adopt, those that cannot be written back")
 	auditFlags(cmd, t, &o.Audit)
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)
@@ -141,32 +151,51 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
 	dataDirFlag(cmd, &o.DataDir)
-	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to turn on or off, for example A=true,B=false:\n"+features.Help())
+	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to turn on or off, for example A=true,B=false:\n"+
+		features.Help())
 	f.StringVar(&o.NodeName, "node-name", "", "name of the node; default: the host's name")
-	f.StringSliceVar(&o.NodeIPs, "node-ip", nil, "addresses of the node, the first one its InternalIP; default: that of the default route")
-	f.StringVar(&o.KubeletAddress, "kubelet-address", "", "IP address that the node agent's API listens on; default: --bind-address if that is a single address, otherwise the node's own")
+	f.StringSliceVar(&o.NodeIPs, "node-ip", nil,
+		"addresses of the node, the first one its InternalIP; default: that of the default route")
+	f.StringVar(&o.KubeletAddress, "kubelet-address", "",
+		"IP address that the node agent's API listens on; default: --bind-address if that is a single address, otherwise the node's own")
 	tlsFlags(cmd, &o.Serving)
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
 	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil, "DNS server that pods use; default: the node's own")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 
-	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "", "CRI socket of a container runtime, for example unix:///run/containerd/containerd.sock; default: the embedded one")
+	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "",
+		"CRI socket of a container runtime, for example unix:///run/containerd/containerd.sock; default: the embedded one")
 	f.StringVar(&o.CgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; default: the runtime's")
-	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod network: one IPv4 and optionally one IPv6 subnet; default: a free /24 derived from the data folder")
-	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "", "maximum CPU for a debug container, for example 500m; default: its pod's limit")
-	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "", "maximum memory for a debug container, for example 256Mi; default: its pod's limit")
-	f.Int64Var(&o.DebugMaxPIDs, "debug-max-pids", 1024, "maximum number of processes and threads in a debug container or image exec; -1 for no limit but its pod's")
+	f.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil,
+		"pod network: one IPv4 and optionally one IPv6 subnet; default: a free /24 derived from the data folder")
+	f.StringVar(&o.DebugCPULimit, "debug-cpu-limit", "",
+		"maximum CPU for a debug container, for example 500m; default: its pod's limit")
+	f.StringVar(&o.DebugMemoryLimit, "debug-memory-limit", "",
+		"maximum memory for a debug container, for example 256Mi; default: its pod's limit")
+	f.Int64Var(&o.DebugMaxPIDs, "debug-max-pids", 1024,
+		"maximum number of processes and threads in a debug container or image exec; -1 for no limit but its pod's")
 	f.Int64Var(&o.PodMaxPIDs, "pod-max-pids", -1, "maximum number of processes and threads in a pod; -1 for no limit")
-	f.IntVar(&o.ImageExecs.Pod, "max-image-execs-per-pod", 16, "maximum number of image execs (wherry exec -m, wherry cp) in a pod at the same time; 0 for no limit")
-	f.IntVar(&o.ImageExecs.Namespace, "max-image-execs-per-namespace", 32, "maximum number of image execs in a namespace at the same time; 0 for no limit")
-	f.IntVar(&o.ImageExecs.Node, "max-image-execs", 64, "maximum number of image execs on this node at the same time; 0 for no limit")
-	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil, "images allowed for debug containers, for example registry.example.com/tools/*; default: all")
-	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "", "for which images on the node a pod's pull secrets are verified: "+
-		strings.Join(pullrecord.Policies(), ", ")+" (default NeverVerifyPreloadedImages: those that pods have pulled)")
-	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil, "images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
-	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil, "sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
+	f.IntVar(&o.ImageExecs.Pod, "max-image-execs-per-pod", 16,
+		"maximum number of image execs (wherry exec -m, wherry cp) in a pod at the same time; 0 for no limit")
+	f.IntVar(&o.ImageExecs.Namespace, "max-image-execs-per-namespace", 32,
+		"maximum number of image execs in a namespace at the same time; 0 for no limit")
+	f.IntVar(&o.ImageExecs.Node, "max-image-execs", 64,
+		"maximum number of image execs on this node at the same time; 0 for no limit")
+	f.StringSliceVar(&o.DebugImageAllow, "debug-image-allow", nil,
+		"images allowed for debug containers, for example registry.example.com/tools/*; default: all")
+	f.StringVar(&o.PullVerification, "image-pull-credentials-verification-policy", "",
+		"for which images on the node a pod's pull secrets are verified: "+
+			strings.Join(pullrecord.Policies(), ", ")+
+			" (default NeverVerifyPreloadedImages: those that pods have pulled)")
+	f.StringSliceVar(&o.PreloadedAllowlist, "preloaded-images-verification-allowlist", nil,
+		"images that NeverVerifyAllowlistedImages leaves out, for example registry.example.com/team/*")
+	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil,
+		"sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
-	f.StringVar(&o.BridgeName, "bridge-name", "", "network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
-	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "", "folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
-	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline, "give up pulling an image when its registry has sent nothing for this long")
+	f.StringVar(&o.BridgeName, "bridge-name", "",
+		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
+	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",
+		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
+	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,
+		"give up pulling an image when its registry has sent nothing for this long")
 }

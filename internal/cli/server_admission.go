@@ -15,10 +15,14 @@ import (
 // admissionFlags are those of the server's admission, as kube-apiserver has them.
 func admissionFlags(cmd *cobra.Command, o *api.AdmissionOptions) {
 	f := cmd.Flags()
-	f.StringVar(&o.ConfigFile, "admission-control-config-file", "", "AdmissionConfiguration: defaults and exemptions of PodSecurity, policies of ImagePolicy, clients of webhooks")
-	f.StringVar(&o.DefaultPodSecurity, "default-pod-security", "", "Pod Security level of namespaces without one, except kube-system: privileged, baseline or restricted (default privileged, as in Kubernetes)")
-	f.Var(seconds{&o.NotReady}, "default-not-ready-toleration-seconds", "seconds that pods without such a toleration stay on a node that is not ready (default 300)")
-	f.Var(seconds{&o.Unreachable}, "default-unreachable-toleration-seconds", "seconds that pods without such a toleration stay on an unreachable node (default 300)")
+	f.StringVar(&o.ConfigFile, "admission-control-config-file", "",
+		"AdmissionConfiguration: defaults and exemptions of PodSecurity, policies of ImagePolicy, clients of webhooks")
+	f.StringVar(&o.DefaultPodSecurity, "default-pod-security", "",
+		"Pod Security level of namespaces without one, except kube-system: privileged, baseline or restricted (default privileged, as in Kubernetes)")
+	f.Var(seconds{&o.NotReady}, "default-not-ready-toleration-seconds",
+		"seconds that pods without such a toleration stay on a node that is not ready (default 300)")
+	f.Var(seconds{&o.Unreachable}, "default-unreachable-toleration-seconds",
+		"seconds that pods without such a toleration stay on an unreachable node (default 300)")
 }
 
 // seconds is a flag's value: a number of seconds, or nothing.

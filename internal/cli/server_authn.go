@@ -8,22 +8,33 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// authnFlags say how the API server knows people and programs; they have kube-apiserver's and kube-controller-manager's names.
+// authnFlags say how the API server knows people and programs; they have kube-apiserver's and kube-controller-manager's
+// names.
 func authnFlags(cmd *cobra.Command, o *server.Options) {
 	f, a := cmd.Flags(), &o.Authentication
-	f.BoolVar(&a.Anonymous, "anonymous-auth", false, "accept requests without credentials, as user system:anonymous, subject to authorisation; otherwise they are rejected")
-	f.StringVar(&a.ConfigFile, "authentication-config", "", "file with an AuthenticationConfiguration: OpenID Connect providers, and paths that accept anonymous requests")
-	f.StringVar(&a.OIDC.IssuerURL, "oidc-issuer-url", "", "OpenID Connect provider whose ID tokens are accepted (https)")
+	f.BoolVar(&a.Anonymous, "anonymous-auth", false,
+		"accept requests without credentials, as user system:anonymous, subject to authorisation; otherwise they are rejected")
+	f.StringVar(&a.ConfigFile, "authentication-config", "",
+		"file with an AuthenticationConfiguration: OpenID Connect providers, and paths that accept anonymous requests")
+	f.StringVar(&a.OIDC.IssuerURL, "oidc-issuer-url", "",
+		"OpenID Connect provider whose ID tokens are accepted (https)")
 	f.StringVar(&a.OIDC.ClientID, "oidc-client-id", "", "client ID that the provider's tokens must be issued for")
 	f.StringVar(&a.OIDC.UsernameClaim, "oidc-username-claim", "", "claim that contains the user's name; default: sub")
-	f.StringVar(&a.OIDC.UsernamePrefix, "oidc-username-prefix", "", "prefix for user names; - for none; default: the issuer URL and #, none for the claim email")
+	f.StringVar(&a.OIDC.UsernamePrefix, "oidc-username-prefix", "",
+		"prefix for user names; - for none; default: the issuer URL and #, none for the claim email")
 	f.StringVar(&a.OIDC.GroupsClaim, "oidc-groups-claim", "", "claim that contains the user's groups")
 	f.StringVar(&a.OIDC.GroupsPrefix, "oidc-groups-prefix", "", "prefix of groups")
-	f.StringToStringVar(&a.OIDC.RequiredClaims, "oidc-required-claim", nil, "claim=value that a token must have; may be given more than once")
+	f.StringToStringVar(&a.OIDC.RequiredClaims, "oidc-required-claim", nil,
+		"claim=value that a token must have; may be given more than once")
 	f.StringVar(&a.OIDC.CAFile, "oidc-ca-file", "", "CA of the provider's certificate; default: the system's")
-	f.StringSliceVar(&a.OIDC.SigningAlgs, "oidc-signing-algs", nil, "algorithms that tokens may be signed with; default: RS256")
-	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil, "issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
-	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "", "URL of the keys for service account tokens in the discovery document; default: this server")
-	f.StringSliceVar(&a.APIAudiences, "api-audiences", nil, "audiences of tokens for this API; default: the service account issuers")
-	f.DurationVar(&o.SigningDuration, "cluster-signing-duration", o.SigningDuration, "maximum lifetime of certificates signed on request")
+	f.StringSliceVar(&a.OIDC.SigningAlgs, "oidc-signing-algs", nil,
+		"algorithms that tokens may be signed with; default: RS256")
+	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil,
+		"issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
+	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "",
+		"URL of the keys for service account tokens in the discovery document; default: this server")
+	f.StringSliceVar(&a.APIAudiences, "api-audiences", nil,
+		"audiences of tokens for this API; default: the service account issuers")
+	f.DurationVar(&o.SigningDuration, "cluster-signing-duration", o.SigningDuration,
+		"maximum lifetime of certificates signed on request")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// foreground tells the person who started a server at a terminal what to try, and in the end what is left. Without a terminal the end is
-// a line of the log.
+// foreground tells the person who started a server at a terminal what to try, and in the end what is left. Without a
+// terminal the end is a line of the log.
 type foreground struct {
 	t       Terminal
 	log     *slog.Logger
@@ -86,13 +86,15 @@ func (f foreground) farewell(pods int) string {
 	var which string
 	switch pods {
 	case 0:
-		return fmt.Sprintf("\nThe %s has stopped. No pods are running. To remove all its data: %s\n", start, f.command("purge"))
+		return fmt.Sprintf("\nThe %s has stopped. No pods are running. To remove all its data: %s\n", start,
+			f.command("purge"))
 	case 1:
 		which = "1 pod keeps running"
 	default:
 		which = fmt.Sprintf("%d pods keep running", pods)
 	}
-	return fmt.Sprintf("\nThe %s has stopped; %s. The next wherry %s takes over; to remove everything: %s\n", start, which, start, f.command("purge"))
+	return fmt.Sprintf("\nThe %s has stopped; %s. The next wherry %s takes over; to remove everything: %s\n", start,
+		which, start, f.command("purge"))
 }
 
 // command is a command line for this data folder.

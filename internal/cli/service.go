@@ -39,7 +39,8 @@ type serviceFlags struct {
 }
 
 func (f *serviceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "name", serviceName, "name of the service; choose another one for a second server on this machine")
+	cmd.Flags().StringVar(&f.name, "name", serviceName,
+		"name of the service; choose another one for a second server on this machine")
 	dataDirFlag(cmd, &f.dataDir)
 }
 
@@ -86,7 +87,9 @@ func serviceArgs(cmd *cobra.Command, args []string) (what string, flags []string
 	case len(before) == 0:
 		return "server", flags, nil
 	case len(before) > 1 || before[0] != "server" && before[0] != "agent":
-		return "", nil, wrongUse(cmd, fmt.Sprintf("unexpected argument %q: name server or agent, and its flags after --", before[len(before)-1]))
+		return "", nil,
+			wrongUse(cmd, fmt.Sprintf("unexpected argument %q: name server or agent, and its flags after --",
+				before[len(before)-1]))
 	}
 	return before[0], flags, nil
 }
@@ -97,7 +100,8 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,60}$`)
 // check refuses what a start would refuse, and what would make root run others' programs.
 func (f *serviceFlags) check(t Terminal, what string, flags []string) error {
 	if !validName.MatchString(f.name) {
-		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes", f.name)}
+		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
+			f.name)}
 	}
 	cmd := newServer(t)
 	if what == "agent" {
@@ -108,7 +112,8 @@ func (f *serviceFlags) check(t Terminal, what string, flags []string) error {
 	case err != nil:
 		return &Exit{exitUsage, fmt.Errorf("after --: %w\nsee wherry %s --help", err, what)}
 	case cmd.Flags().NArg() > 0:
-		return &Exit{exitUsage, fmt.Errorf("after --: unexpected argument %q: wherry %s takes only flags", cmd.Flags().Arg(0), what)}
+		return &Exit{exitUsage, fmt.Errorf("after --: unexpected argument %q: wherry %s takes only flags",
+			cmd.Flags().Arg(0), what)}
 	case cmd.Flags().Changed("data-dir"):
 		return &Exit{exitUsage, errors.New("--data-dir goes before the --")}
 	}
@@ -126,7 +131,9 @@ func wholePaths(cmd *cobra.Command) (err error) {
 			return
 		}
 		if whole, e := filepath.Abs(file); e == nil {
-			err = &Exit{exitUsage, fmt.Errorf("--%s %s: the service runs in another folder, so use the absolute path: %s", f.Name, file, whole)}
+			err = &Exit{exitUsage,
+				fmt.Errorf("--%s %s: the service runs in another folder, so use the absolute path: %s", f.Name, file,
+					whole)}
 		}
 	})
 	return err
@@ -149,13 +156,15 @@ func (f *serviceFlags) install(ctx context.Context, t Terminal, host service.Hos
 	}
 	installed := host.StartCommand(f.name) != ""
 	if pid, _ := server.LockHolder(dir); server.Locked(dir) && !installed && !f.noStart {
-		return &Exit{server.ExitFolderLocked, fmt.Errorf("a wherry server (pid %d) is already using %s: stop it first, its pods keep running, or use --no-start", pid, dir)}
+		return &Exit{server.ExitFolderLocked,
+			fmt.Errorf("a wherry server (pid %d) is already using %s: stop it first, its pods keep running, or use --no-start", pid, dir)}
 	}
 	args := []string{what}
 	if dir != server.DefaultDataDir {
 		args = append(args, "--data-dir", dir)
 	}
-	file, err := host.Install(ctx, service.Service{Name: f.name, Program: program, Args: append(args, flags...)}, !f.noStart)
+	file, err := host.Install(ctx, service.Service{Name: f.name, Program: program, Args: append(args, flags...)},
+		!f.noStart)
 	if err != nil {
 		return err
 	}
@@ -172,7 +181,8 @@ func (f *serviceFlags) installed(host service.Host, file string) string {
 		text += " and started the service " + f.name
 	}
 	if !host.StartsAtBoot() {
-		text += "\nthis machine has neither systemd nor update-rc.d, chkconfig or rc-update: have " + file + " start run at boot"
+		text += "\nthis machine has neither systemd nor update-rc.d, chkconfig or rc-update: have " + file +
+			" start run at boot"
 	}
 	return text
 }
@@ -197,7 +207,8 @@ wherry purge removes everything.`,
 
 func (f *serviceFlags) remove(ctx context.Context, t Terminal, host service.Host) error {
 	if !validName.MatchString(f.name) {
-		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes", f.name)}
+		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
+			f.name)}
 	}
 	if err := onlyAsRoot("only root can remove a service"); err != nil {
 		return err
@@ -211,7 +222,9 @@ func (f *serviceFlags) remove(ctx context.Context, t Terminal, host service.Host
 		return nil
 	}
 	purge := foreground{dataDir: f.dataDir}.command("purge")
-	fmt.Fprintf(t.Err, "stopped and removed the service %s; its pods keep running and its data stays; to remove everything: %s\n", f.name, purge)
+	fmt.Fprintf(t.Err,
+		"stopped and removed the service %s; its pods keep running and its data stays; to remove everything: %s\n",
+		f.name, purge)
 	return nil
 }
 

@@ -11,7 +11,8 @@ import (
 // snapshotFlags are those of the backups that a server makes by itself; named as k3s has them.
 func snapshotFlags(cmd *cobra.Command, o *server.SnapshotOptions) {
 	f := cmd.Flags()
-	f.DurationVar(&o.Interval, "etcd-snapshot-interval", o.Interval, "how often a snapshot of the embedded etcd is made; 0 for never")
+	f.DurationVar(&o.Interval, "etcd-snapshot-interval", o.Interval,
+		"how often a snapshot of the embedded etcd is made; 0 for never")
 	f.IntVar(&o.Keep, "etcd-snapshot-retention", o.Keep, "how many of these snapshots are kept")
 	f.StringVar(&o.Dir, "etcd-snapshot-dir", "", "folder for these snapshots; default: <data-dir>/snapshots")
 	_ = cmd.MarkFlagDirname("etcd-snapshot-dir")

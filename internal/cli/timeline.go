@@ -47,8 +47,11 @@ shortened on the axis. Without colour, bars differ by their characters; the lege
   wherry timeline web -o wide                # and list every moment with its time
   wherry timeline web -o svg > web.svg       # a picture; html adds a table
   wherry timeline web -o json | jq '.moments[] | select(.failed)'`,
-		Args:              cobra.ExactArgs(1),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, podName(args[0])) },
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command,
+			args []string) error {
+			return f.run(cmd.Context(), t, podName(args[0]))
+		},
 		ValidArgsFunction: f.completePods,
 	}
 	fl := cmd.Flags()
@@ -57,7 +60,8 @@ shortened on the axis. Without colour, bars differ by their characters; the lege
 	fl.BoolVarP(&f.watch, "watch", "w", false, "keep following until the pod is gone")
 	fl.BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
 	fl.BoolVar(&f.noColour, "no-color", false, "do not use colours (also $NO_COLOR)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -117,7 +121,8 @@ func (f *timelineFlags) zone() *time.Location {
 
 func (f *timelineFlags) options(t Terminal) timeline.Options {
 	width, _ := sizeOf(t.Out)
-	return timeline.Options{Width: width, Colour: isTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv), Zone: f.zone(), Moments: f.output == "wide"}
+	return timeline.Options{Width: width, Colour: isTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv),
+		Zone: f.zone(), Moments: f.output == "wide"}
 }
 
 // sizeOf is the terminal's width and height; a height of 0 is none: a file, a pipe.
@@ -146,8 +151,8 @@ func asciiOnly(env func(string) string) bool {
 // redraw is how often a picture that is followed moves on when nothing happens.
 const redraw = 500 * time.Millisecond
 
-// follow shows a pod's timeline as it grows: on a terminal the picture, drawn anew in its place; else its moments, line by
-// line; with -o json what the node says.
+// follow shows a pod's timeline as it grows: on a terminal the picture, drawn anew in its place; else its moments, line
+// by line; with -o json what the node says.
 func (f *timelineFlags) follow(ctx context.Context, t Terminal, source podtime.Source, name string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -72,9 +72,11 @@ Exit codes: 1 failure, 2 wrong command line.`,
 	fl := cmd.Flags()
 	fl.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long it is valid; 0 for no limit")
 	fl.StringVar(&f.description, "description", "", "what it is for")
-	fl.StringSliceVar(&f.groups, "groups", nil, "additional groups for agents that use it; each must start with system:bootstrappers:")
+	fl.StringSliceVar(&f.groups, "groups", nil,
+		"additional groups for agents that use it; each must start with system:bootstrappers:")
 	fl.BoolVar(&f.join, "print-join-command", false, "print the command that joins another machine with it")
-	fl.StringVar(&f.server, "server", "", "with --print-join-command: URL of this server for the other machine; default: its own address")
+	fl.StringVar(&f.server, "server", "",
+		"with --print-join-command: URL of this server for the other machine; default: its own address")
 	return cmd
 }
 
@@ -93,7 +95,9 @@ func (f *tokenFlags) check(args []string) (string, error) {
 	case len(args) == 0:
 		return bootstraputil.GenerateBootstrapToken()
 	case !bootstraputil.IsValidBootstrapToken(args[0]):
-		return "", &Exit{exitUsage, errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made")}
+		return "",
+			&Exit{exitUsage,
+				errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made")}
 	}
 	return args[0], nil
 }
@@ -144,18 +148,20 @@ func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) erro
 	if err := rest.LoadTLSFiles(c.config); err != nil {
 		return err
 	}
-	kubeconfig, err := pki.WriteKubeconfig(address, c.config.CAData, bootstrapapi.BootstrapUserPrefix+id, &clientcmdapi.AuthInfo{Token: token})
+	kubeconfig, err := pki.WriteKubeconfig(address, c.config.CAData, bootstrapapi.BootstrapUserPrefix+id,
+		&clientcmdapi.AuthInfo{Token: token})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "(umask 077; echo %s | base64 -d > wherry-bootstrap.yaml) && sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates\n",
-		base64.StdEncoding.EncodeToString(kubeconfig))
+	fmt.Fprintf(t.Out,
+		"(umask 077; echo %s | base64 -d > wherry-bootstrap.yaml) && sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates\n", base64.StdEncoding.EncodeToString(kubeconfig))
 	return nil
 }
 
 // reachable is the URL of the server for other machines: the endpoint of the service kubernetes.
 func reachable(ctx context.Context, c *client) (string, error) {
-	slices, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
+	slices, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +170,8 @@ func reachable(ctx context.Context, c *client) (string, error) {
 			return "https://" + net.JoinHostPort(s.Endpoints[0].Addresses[0], strconv.Itoa(int(*s.Ports[0].Port))), nil
 		}
 	}
-	return "", errors.New("the server listens on this machine's loopback address only, where no other machine reaches it: start it with --bind-address 0.0.0.0, or give --server")
+	return "",
+		errors.New("the server listens on this machine's loopback address only, where no other machine reaches it: start it with --bind-address 0.0.0.0, or give --server")
 }
 
 // tokenItem is a token as a person may see it: without its secret.
@@ -191,7 +198,8 @@ Exit codes: 1 failure, 2 wrong command line.`,
 				return err
 			}
 			list, err := c.CoreV1().Secrets(metav1.NamespaceSystem).List(cmd.Context(), metav1.ListOptions{
-				FieldSelector: fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String(),
+				FieldSelector: fields.OneTermEqualSelector("type",
+					string(bootstrapapi.SecretTypeBootstrapToken)).String(),
 			})
 			if err != nil {
 				return err
@@ -214,7 +222,8 @@ Exit codes: 1 failure, 2 wrong command line.`,
 }
 
 func describeToken(s *corev1.Secret) tokenItem {
-	item := tokenItem{ID: string(s.Data[bootstrapapi.BootstrapTokenIDKey]), Description: string(s.Data[bootstrapapi.BootstrapTokenDescriptionKey])}
+	item := tokenItem{ID: string(s.Data[bootstrapapi.BootstrapTokenIDKey]),
+		Description: string(s.Data[bootstrapapi.BootstrapTokenDescriptionKey])}
 	if end, err := time.Parse(time.RFC3339, string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])); err == nil {
 		item.Ends = &end
 	}
@@ -236,7 +245,8 @@ func printTokens(t Terminal, items []tokenItem, now time.Time) error {
 		if i.Ends != nil {
 			left, ends = duration.HumanDuration(i.Ends.Sub(now)), i.Ends.Format(time.RFC3339)
 		}
-		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, dashIfNone(strings.Join(i.Groups, ",")), dashIfNone(i.Description)}, "\t"))
+		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, dashIfNone(strings.Join(i.Groups, ",")),
+			dashIfNone(i.Description)}, "\t"))
 	}
 	return w.Flush()
 }
@@ -255,7 +265,8 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			for _, arg := range args {
 				id, _, _ := strings.Cut(arg, ".")
 				if !bootstraputil.IsValidBootstrapTokenID(id) {
-					return &Exit{exitUsage, fmt.Errorf("%q is not a token ID: it has 6 lower-case letters or digits, as shown by wherry token list", id)}
+					return &Exit{exitUsage,
+						fmt.Errorf("%q is not a token ID: it has 6 lower-case letters or digits, as shown by wherry token list", id)}
 				}
 				ids = append(ids, id)
 			}
@@ -265,7 +276,8 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			}
 			var errs []error
 			for _, id := range ids {
-				err := c.CoreV1().Secrets(metav1.NamespaceSystem).Delete(cmd.Context(), bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
+				err := c.CoreV1().Secrets(metav1.NamespaceSystem).Delete(cmd.Context(),
+					bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
 				if apierrors.IsNotFound(err) {
 					err = fmt.Errorf("there is no token with the ID %s", id)
 				}

@@ -41,15 +41,19 @@ func instead(cmd *cobra.Command, name string) []string {
 		return near
 	}
 	if of, ok := map[string]string{
-		"ps": "kubectl get pods", "inspect": "kubectl describe pod", "rm": "kubectl delete pod", "stop": "kubectl delete pod", "kill": "kubectl delete pod",
-		"pull": "image pull", "load": "image import", "save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug", "sh": "debug",
-		"start": "server", "serve": "server", "up": "server", "join": "agent", "install": "service install", "uninstall": "service remove",
+		"ps": "kubectl get pods", "inspect": "kubectl describe pod", "rm": "kubectl delete pod",
+		"stop": "kubectl delete pod", "kill": "kubectl delete pod", "pull": "image pull", "load": "image import",
+		"save": "image export", "rmi": "image rm", "login": "image login", "shell": "debug", "sh": "debug",
+		"start": "server", "serve": "server", "up": "server", "join": "agent", "install": "service install",
+		"uninstall": "service remove",
 	}[name]; ok {
-		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd && (found.Name() == "kubectl" || !found.HasSubCommands()) {
+		if found, _, err := cmd.Find(strings.Fields(of)); err == nil && found != cmd &&
+			(found.Name() == "kubectl" || !found.HasSubCommands()) {
 			return []string{"wherry " + of}
 		}
 	}
-	if slices.ContainsFunc(kubectlcmd.NewDefaultKubectlCommand().Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }) {
+	if slices.ContainsFunc(kubectlcmd.NewDefaultKubectlCommand().Commands(),
+		func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) }) {
 		return []string{"wherry kubectl " + name}
 	}
 	near := cmd.SuggestionsFor(name)
@@ -59,8 +63,8 @@ func instead(cmd *cobra.Command, name string) []string {
 	return near
 }
 
-// unknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the flags first, which
-// are those of a command it does not know.
+// unknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the
+// flags first, which are those of a command it does not know.
 func unknownFirst(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || cmd.HasParent() && !groupsOnly(cmd) {
@@ -137,12 +141,14 @@ func wrongArguments(cmd *cobra.Command, args []string, err error) error {
 		return wrongUse(cmd, text)
 	}
 	if few && len(args) < len(want) {
-		return wrongUse(cmd, fmt.Sprintf("%s is missing: %s %s", strings.TrimSuffix(want[len(args)], "..."), cmd.CommandPath(), strings.Join(want, " ")))
+		return wrongUse(cmd, fmt.Sprintf("%s is missing: %s %s", strings.TrimSuffix(want[len(args)], "..."),
+			cmd.CommandPath(), strings.Join(want, " ")))
 	}
 	if most == 0 {
 		return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath()))
 	}
-	return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s %s", args[most], cmd.CommandPath(), strings.Join(want, " ")))
+	return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s %s", args[most], cmd.CommandPath(),
+		strings.Join(want, " ")))
 }
 
 func scanned(text, format string, n *int) bool {

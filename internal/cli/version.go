@@ -42,8 +42,8 @@ func newVersion(t Terminal) *cobra.Command {
 			v := versionsNow()
 			switch output {
 			case "":
-				fmt.Fprintf(t.Out, "wherry      %s\nKubernetes  %s\ncontainerd  %s\nrunc        %s\netcd        %s\nGo          %s %s\n",
-					v.Wherry, v.Kubernetes, v.Containerd, v.Runc, v.Etcd, v.Go, v.Platform)
+				fmt.Fprintf(t.Out,
+					"wherry      %s\nKubernetes  %s\ncontainerd  %s\nrunc        %s\netcd        %s\nGo          %s %s\n", v.Wherry, v.Kubernetes, v.Containerd, v.Runc, v.Etcd, v.Go, v.Platform)
 				return nil
 			default:
 				return printAs(t, output, v)

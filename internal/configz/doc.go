@@ -4,5 +4,6 @@
 //
 // [Flags] reads it from a command's flags, [Handler] serves it.
 //
-// The law: no secret is ever on that page. Flags name files that hold secrets; one that holds a secret itself is not shown.
+// The law: no secret is ever on that page. Flags name files that hold secrets; one that holds a secret itself is not
+// shown.
 package configz

@@ -30,7 +30,8 @@ func ParseUser(text string) (*User, error) {
 	}
 	group, err := number(gid)
 	if err != nil {
-		return nil, fmt.Errorf("%q does not name a group after the colon: give numbers, UID:GID, for example 1000:1000", text)
+		return nil, fmt.Errorf("%q does not name a group after the colon: give numbers, UID:GID, for example 1000:1000",
+			text)
 	}
 	return &User{UID: user, GID: &group}, nil
 }

@@ -14,8 +14,8 @@ import (
 // deepest is how many levels are gone down, with a descriptor each. What is nested deeper is moved up first.
 const deepest = 32
 
-// Remove removes the named entry of a folder with all below it. One that is not there is a success. Mounts, bind mounts too, are left
-// alone: the error names the one that is in the way.
+// Remove removes the named entry of a folder with all below it. One that is not there is a success. Mounts, bind mounts
+// too, are left alone: the error names the one that is in the way.
 func Remove(parent *os.File, name string) error {
 	done, err := plainly(parent, name)
 	if done || err != nil {

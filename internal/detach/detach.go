@@ -16,8 +16,8 @@ import (
 // patience is how long the kernel may take for what it does without asking a file system's server.
 const patience = 10 * time.Second
 
-// Remote detaches the remote file systems that are mounted below a folder, each with all that is mounted on it. What still uses one keeps it
-// until it is done. Nothing is detached anywhere else, though mounts may be shared.
+// Remote detaches the remote file systems that are mounted below a folder, each with all that is mounted on it. What
+// still uses one keeps it until it is done. Nothing is detached anywhere else, though mounts may be shared.
 func Remote(dir string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {
@@ -53,7 +53,8 @@ func pick(mounts []*mountinfo.Info, dir string) []target {
 		}
 	}
 	for i := range out {
-		out[i].bears = slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return strings.HasPrefix(m.Mountpoint, out[i].at+"/") })
+		out[i].bears = slices.ContainsFunc(mounts,
+			func(m *mountinfo.Info) bool { return strings.HasPrefix(m.Mountpoint, out[i].at+"/") })
 	}
 	// One that is mounted above a target that was listed before goes with all below it.
 	return slices.DeleteFunc(out, func(t target) bool {
@@ -64,7 +65,8 @@ func pick(mounts []*mountinfo.Info, dir string) []target {
 // remote: somebody else answers for what is in it.
 func remote(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ".") // fuse.sshfs
-	return slices.Contains([]string{"fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "lustre", "glusterfs"}, kind)
+	return slices.Contains([]string{"fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs",
+		"lustre", "glusterfs"}, kind)
 }
 
 func (t target) detach() error {
@@ -93,6 +95,7 @@ func within(at string, do func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return fmt.Errorf("%s cannot be unmounted: its file system does not answer; unmount it with: umount -f -l %s", at, at)
+		return fmt.Errorf("%s cannot be unmounted: its file system does not answer; unmount it with: umount -f -l %s",
+			at, at)
 	}
 }

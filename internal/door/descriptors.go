@@ -23,7 +23,8 @@ const (
 	mostReserve  = 1024
 )
 
-// NewDescriptors raises the process's limit as far as it may be raised. Its children begin with the limit that the process began with.
+// NewDescriptors raises the process's limit as far as it may be raised. Its children begin with the limit that the
+// process began with.
 func NewDescriptors() (*Descriptors, error) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -45,8 +46,9 @@ func NewDescriptors() (*Descriptors, error) {
 // Limit is how many files the process may have open.
 func (d *Descriptors) Limit() int { return d.limit }
 
-// Short tells whether so few descriptors are left that they should be kept for what the server cannot do without: its store above all.
-// The kernel gives out the lowest number that is free; so what lies above the one it gives now is all that is left for certain.
+// Short tells whether so few descriptors are left that they should be kept for what the server cannot do without: its
+// store above all. The kernel gives out the lowest number that is free; so what lies above the one it gives now is all
+// that is left for certain.
 func (d *Descriptors) Short() bool {
 	fd, err := unix.FcntlInt(d.spare.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -25,8 +25,8 @@ const tellAgain = time.Minute
 // Config says how a door is kept.
 type Config struct {
 	Limits crowd.Limits
-	// StrangerTime is how long a connection may be without a request in progress while nobody has shown credentials on it: for the
-	// TLS handshake and the first request, and then between requests. 0: StrangerTime.
+	// StrangerTime is how long a connection may be without a request in progress while nobody has shown credentials on
+	// it: for the TLS handshake and the first request, and then between requests. 0: StrangerTime.
 	StrangerTime time.Duration
 	// Short tells that descriptors run short; nil: never.
 	Short  func() bool
@@ -125,7 +125,8 @@ func (d *Door) running(c *conn, by int) {
 // admit lets a connection in, and others out if there are too many. It tells whether this one stays.
 func (d *Door) admit(inner net.Conn) (*conn, bool) {
 	c := &conn{Half: streams.Half{Conn: inner},
-		door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()), asked: time.Now()}
+		door: d, from: source(inner.RemoteAddr()), ends: ends(inner.LocalAddr().String(), inner.RemoteAddr().String()),
+		asked: time.Now()}
 	c.touch()
 	short := d.cfg.Short()
 	d.mu.Lock()
@@ -156,8 +157,8 @@ func (d *Door) relieve() bool {
 	return len(victims) > 0
 }
 
-// excess takes out those that are too many. Most of the time nobody is, and nothing is looked through: c is the only one that has come, or
-// has become somebody's.
+// excess takes out those that are too many. Most of the time nobody is, and nothing is looked through: c is the only
+// one that has come, or has become somebody's.
 func (d *Door) excess(c *conn) []*conn {
 	l := d.cfg.Limits
 	if d.strangers <= l.Strangers && d.known <= l.Known && d.from[c.from] <= l.PerAddress {
@@ -169,7 +170,8 @@ func (d *Door) excess(c *conn) []*conn {
 func (d *Door) facts() []crowd.Conn {
 	out := make([]crowd.Conn, 0, len(d.open))
 	for id, c := range d.open {
-		out = append(out, crowd.Conn{ID: id, From: c.from, User: c.user, Running: c.running, Last: time.Unix(0, c.used.Load())})
+		out = append(out, crowd.Conn{ID: id, From: c.from, User: c.user, Running: c.running,
+			Last: time.Unix(0, c.used.Load())})
 	}
 	return out
 }

@@ -10,7 +10,8 @@ const (
 	NotFound  = 127
 )
 
-// Of is the exit code that stands for a runtime's words about a command it could not start; 0 if they are about something else.
+// Of is the exit code that stands for a runtime's words about a command it could not start; 0 if they are about
+// something else.
 func Of(words string) int {
 	for _, k := range []struct {
 		words string

@@ -12,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The gates. The names and meanings of the first three are Kubernetes'; the others are of what Kubernetes has not. All can be
-// switched off, though Kubernetes has locked some of them: a pod with a field that its node does not honour is worse than one that
-// is turned away.
+// The gates. The names and meanings of the first three are Kubernetes'; the others are of what Kubernetes has not. All
+// can be switched off, though Kubernetes has locked some of them: a pod with a field that its node does not honour is
+// worse than one that is turned away.
 const (
 	// SidecarContainers is restartPolicy on init containers (SC-18).
 	SidecarContainers featuregate.Feature = "SidecarContainers"
@@ -54,8 +54,8 @@ type Gates struct {
 	set featuregate.MutableVersionedFeatureGate
 }
 
-// New makes the gates with some of them set otherwise than by default. The names AllAlpha and AllBeta stand for groups. An
-// unknown name is an error that tells the known ones.
+// New makes the gates with some of them set otherwise than by default. The names AllAlpha and AllBeta stand for groups.
+// An unknown name is an error that tells the known ones.
 func New(set map[string]bool) (*Gates, error) {
 	g := featuregate.NewFeatureGate()
 	specs := map[featuregate.Feature]featuregate.FeatureSpec{}
@@ -87,8 +87,8 @@ func (g *Gates) Enabled(name featuregate.Feature) bool {
 	return false
 }
 
-// Publish shows the gates as kubernetes_feature_enabled in the metrics. That metric is the library's and one for the whole
-// process.
+// Publish shows the gates as kubernetes_feature_enabled in the metrics. That metric is the library's and one for the
+// whole process.
 func (g *Gates) Publish() {
 	if g != nil {
 		g.set.AddMetrics()

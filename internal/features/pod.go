@@ -79,8 +79,8 @@ func (g *Gates) Drop(pod, old *corev1.Pod) (said []string) {
 	return said
 }
 
-// Missing says which features a pod needs that are off: "" if it needs none. Whether a field asks for something counts, not
-// whether it is there: shareProcessNamespace: false asks for nothing.
+// Missing says which features a pod needs that are off: "" if it needs none. Whether a field asks for something counts,
+// not whether it is there: shareProcessNamespace: false asks for nothing.
 func (g *Gates) Missing(pod *corev1.Pod) string {
 	var said []string
 	for _, p := range parts() {
@@ -92,8 +92,9 @@ func (g *Gates) Missing(pod *corev1.Pod) string {
 	return strings.Join(said, "; ")
 }
 
-// asks tells whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in order to
-// run: with the gate off they are left alone (EC-24). Nor is being held when it has failed: with the gate off it is not.
+// asks tells whether a pod asks for what a gate governs. Ephemeral containers are no part of what a pod needs in order
+// to run: with the gate off they are left alone (EC-24). Nor is being held when it has failed: with the gate off it is
+// not.
 func asks(s *corev1.PodSpec, gate featuregate.Feature) bool {
 	switch gate {
 	case SidecarContainers:

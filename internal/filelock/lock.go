@@ -19,8 +19,8 @@ const tick = 10 * time.Millisecond
 // ErrHeld is what Take returns when another process has the lock.
 var ErrHeld = errors.New("locked by another process")
 
-// Take locks f for this process alone. While another has the lock, it asks held whether that is a process at work: if so, it returns
-// ErrHeld at once, else when patience is over.
+// Take locks f for this process alone. While another has the lock, it asks held whether that is a process at work: if
+// so, it returns ErrHeld at once, else when patience is over.
 func Take(f *os.File, patience time.Duration, held func() bool) error {
 	for end := time.Now().Add(patience); ; time.Sleep(tick) {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {

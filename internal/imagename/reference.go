@@ -14,7 +14,8 @@ import (
 
 // Reference is an image's name taken apart.
 type Reference struct {
-	// Given is the name as it was written, with :latest when it has neither tag nor digest: what the runtime is asked for.
+	// Given is the name as it was written, with :latest when it has neither tag nor digest: what the runtime is asked
+	// for.
 	Given string
 	// Full is Given with registry and library/ spelled out.
 	Full string
@@ -53,7 +54,8 @@ func Parse(image string) (Reference, error) {
 	return r, nil
 }
 
-// Asked is what a runtime is asked for when a container names an image: [Reference.Given], or what cannot be parsed as it is.
+// Asked is what a runtime is asked for when a container names an image: [Reference.Given], or what cannot be parsed as
+// it is.
 func Asked(image string) string {
 	if ref, err := Parse(image); err == nil {
 		return ref.Given
@@ -64,7 +66,8 @@ func Asked(image string) string {
 // hint adds what people mostly get wrong.
 func hint(image string) string {
 	switch {
-	case strings.HasPrefix(image, "http://"), strings.HasPrefix(image, "https://"), strings.HasPrefix(image, "docker://"):
+	case strings.HasPrefix(image, "http://"), strings.HasPrefix(image, "https://"),
+		strings.HasPrefix(image, "docker://"):
 		return " (leave out the scheme: registry.example/name:tag)"
 	case strings.ToLower(image) != image:
 		return fmt.Sprintf(" (did you mean %q?)", strings.ToLower(image))

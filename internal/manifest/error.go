@@ -87,7 +87,8 @@ func (d document) wrongType(err error, where lines, prefix string) *Error {
 	if field, value, want, ok := mismatchOf(err); ok {
 		return d.mismatch(field, value, want, where, prefix)
 	}
-	if strings.Contains(err.Error(), "quantities must match") || strings.Contains(err.Error(), "unable to parse quantity") {
+	if strings.Contains(err.Error(), "quantities must match") ||
+		strings.Contains(err.Error(), "unable to parse quantity") {
 		if field, line, value := where.badQuantity(); field != "" {
 			return d.fault(line, field, "%q is not a quantity; use for example 500m, 2, 64Mi or 1Gi", value)
 		}

@@ -156,7 +156,8 @@ func (w want) fits(node *yaml.Node) bool {
 }
 
 // quantityParents are the fields whose values are quantities.
-var quantityParents = map[string]bool{"requests": true, "limits": true, "capacity": true, "allocatable": true, "overhead": true, "hard": true}
+var quantityParents = map[string]bool{"requests": true, "limits": true, "capacity": true, "allocatable": true,
+	"overhead": true, "hard": true}
 
 // badQuantity finds the first value in a quantity's place that is none.
 func (l lines) badQuantity() (field string, line int, value string) {

@@ -40,7 +40,8 @@ func Read(source string, r io.Reader) ([]Object, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	if len(data) > MaxFileBytes {
-		return nil, Errors{{Source: source, Message: fmt.Sprintf("is larger than %d MiB; split it into several files", MaxFileBytes>>20)}}
+		return nil, Errors{{Source: source, Message: fmt.Sprintf("is larger than %d MiB; split it into several files",
+			MaxFileBytes>>20)}}
 	}
 	return Decode(source, data)
 }
@@ -64,7 +65,8 @@ func Decode(source string, data []byte) ([]Object, error) {
 	case len(faults) > 0:
 		return nil, faults
 	case len(objects) == 0:
-		return nil, Errors{{Source: source, Message: "contains no objects; write at least one with apiVersion and kind"}}
+		return nil,
+			Errors{{Source: source, Message: "contains no objects; write at least one with apiVersion and kind"}}
 	}
 	return objects, nil
 }
@@ -87,8 +89,10 @@ func (d document) fault(line int, field, format string, args ...any) *Error {
 
 func (d document) decode() ([]Object, Errors) {
 	if len(d.text) > MaxObjectBytes {
-		return nil, Errors{d.fault(0, "", "the object is %.1f MiB; the store takes at most 1.5 MiB: put large data into volumes or images",
-			float64(len(d.text))/(1<<20))}
+		return nil,
+			Errors{d.fault(0, "",
+				"the object is %.1f MiB; the store takes at most 1.5 MiB: put large data into volumes or images",
+				float64(len(d.text))/(1<<20))}
 	}
 	where := newLines(d.text)
 	body, err := yaml.YAMLToJSONStrict(d.text)
@@ -186,9 +190,11 @@ func (d document) name(obj runtime.Object, where lines, prefix string) Errors {
 	}
 	switch {
 	case name == "":
-		return Errors{d.fault(where.of(prefix+"metadata"), prefix+"metadata.name", "is missing; give name or generateName")}
+		return Errors{d.fault(where.of(prefix+"metadata"), prefix+"metadata.name",
+			"is missing; give name or generateName")}
 	case len(name) > maxNameLength:
-		return Errors{d.fault(where.of(field), field, "has %d characters; at most %d are allowed", len(name), maxNameLength)}
+		return Errors{d.fault(where.of(field), field, "has %d characters; at most %d are allowed", len(name),
+			maxNameLength)}
 	case len(m.GetNamespace()) > 63:
 		return Errors{d.fault(where.of(prefix+"metadata.namespace"), prefix+"metadata.namespace",
 			"has %d characters; at most 63 are allowed", len(m.GetNamespace()))}

@@ -50,7 +50,8 @@ func splitYAML(data []byte) []document {
 		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
 			end = at + n + 1
 		}
-		if rest, ok := bytes.CutPrefix(data[at:end], []byte("---")); ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
+		if rest, ok := bytes.CutPrefix(data[at:end], []byte("---")); ok &&
+			(len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
 			docs = appendDocument(docs, data[begin:at], beginLine)
 			begin, beginLine = at, line // the marker stays: YAML reads it as the document's start
 		}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// How long the API server's word about who may use the kubelet's API holds. It is less than the kubelet's 2 and 5 minutes:
-// a right that was taken away is gone soon.
+// How long the API server's word about who may use the kubelet's API holds. It is less than the kubelet's 2 and 5
+// minutes: a right that was taken away is gone soon.
 const (
 	tokenTTL  = time.Minute
 	allowTTL  = time.Minute
@@ -32,8 +32,9 @@ func patience() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3}
 }
 
-// access decides by the API server's word who may use the kubelet's API: tokens by TokenReview, rights by SubjectAccessReview,
-// as the kubelet does in webhook mode (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/).
+// access decides by the API server's word who may use the kubelet's API: tokens by TokenReview, rights by
+// SubjectAccessReview, as the kubelet does in webhook mode
+// (https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/).
 type access struct {
 	tokens authenticator.Request
 	rights func() (authorizer.Authorizer, error) // made when it is first needed: it compiles CEL's environment
@@ -59,8 +60,8 @@ func newAccess(client kubernetes.Interface) (*access, error) {
 	})}, nil
 }
 
-// authorize is the method of an authorizer.Authorizer. The group system:masters may do everything, on every server there is, so
-// nobody is asked; an API server that is away locks its administrators out of no node.
+// authorize is the method of an authorizer.Authorizer. The group system:masters may do everything, on every server
+// there is, so nobody is asked; an API server that is away locks its administrators out of no node.
 func (a *access) authorize(ctx context.Context, attrs authorizer.Attributes) (authorizer.Decision, string, error) {
 	if slices.Contains(attrs.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
 		return authorizer.DecisionAllow, "", nil

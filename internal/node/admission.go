@@ -19,9 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// admission judges once of each pod that comes whether it fits beside those that are here (PL-20). That a pod was taken is a lasting
-// fact: its status has a start time then, and one that was taken is not asked again, whatever has become of the node. So a pod that was
-// here first is never refused for a later one.
+// admission judges once of each pod that comes whether it fits beside those that are here (PL-20). That a pod was taken
+// is a lasting fact: its status has a start time then, and one that was taken is not asked again, whatever has become
+// of the node. So a pod that was here first is never refused for a later one.
 type admission struct {
 	// fetch reads the node and its pods as they are now.
 	fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)
@@ -34,7 +34,8 @@ type admission struct {
 }
 
 func newAdmission(fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)) *admission {
-	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{}, room: newPreemption()}
+	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{},
+		room: newPreemption()}
 }
 
 // setNode takes in the node as the API server has it.
@@ -44,8 +45,8 @@ func (a *admission) setNode(n *corev1.Node) {
 	a.node.Object = n
 }
 
-// open takes in the pods that are bound to the node when the agent starts: first those that were taken before, then, the oldest first,
-// those that came meanwhile.
+// open takes in the pods that are bound to the node when the agent starts: first those that were taken before, then,
+// the oldest first, those that came meanwhile.
 func (a *admission) open(ctx context.Context, pods []*corev1.Pod) {
 	pods = slices.SortedFunc(slices.Values(pods), func(p, q *corev1.Pod) int {
 		return cmp.Or(p.CreationTimestamp.Compare(q.CreationTimestamp.Time), cmp.Compare(p.UID, q.UID))
@@ -121,8 +122,8 @@ func (a *admission) refusal(uid types.UID) *plan.Refusal {
 	return a.refused[uid]
 }
 
-// count counts a pod as it is now: its requests may have changed. One that has ended holds nothing any more, one that was refused
-// nothing at all.
+// count counts a pod as it is now: its requests may have changed. One that has ended holds nothing any more, one that
+// was refused nothing at all.
 func (a *admission) count(pod *corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +152,8 @@ func ended(s *corev1.PodStatus) bool {
 
 // newNodeInformer watches this node's own object, for its labels, taints and resources.
 func newNodeInformer(client kubernetes.Interface, name string) cache.SharedIndexInformer {
-	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll, fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll,
+		fields.OneTermEqualSelector("metadata.name", name))
 	return cache.NewSharedIndexInformer(lw, &corev1.Node{}, 0, cache.Indexers{})
 }
 
@@ -173,7 +175,8 @@ func (a *Agent) fetchAdmission(ctx context.Context) (*corev1.Node, []corev1.Pod,
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err := a.cfg.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: ofNode(a.cfg.NodeName).String()})
+	pods, err := a.cfg.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{FieldSelector: ofNode(a.cfg.NodeName).String()})
 	if err != nil {
 		return nil, nil, err
 	}

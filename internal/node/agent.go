@@ -85,8 +85,9 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(), runtimeVersion: version.GetRuntimeVersion(),
-		recursive: recursiveReadOnly(ctx, c.CRI), ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
+	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(),
+		runtimeVersion: version.GetRuntimeVersion(), recursive: recursiveReadOnly(ctx, c.CRI),
+		ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
 	c.CRI = a.cfg.CRI
@@ -102,13 +103,16 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
-		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets, DockerConfig: c.DockerConfig,
-		Progress: a.imageEvent, Logger: c.Logger})
-	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI), Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
-		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell})
+		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets,
+		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
+	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
+		Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
+		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(),
+		Logger: c.Logger, Started: a.starts.tell})
 	if c.ImageRuntime != nil {
-		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner, Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger,
-			Pod: a.podOf, Changed: a.changes.wait, Released: a.released, Limits: c.ImageExecs})
+		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
+			Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger, Pod: a.podOf, Changed: a.changes.wait,
+			Released: a.released, Limits: c.ImageExecs})
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)
@@ -120,7 +124,8 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// recursiveReadOnly asks whether the runtime can make mounts read-only with all below them. One that does not say cannot.
+// recursiveReadOnly asks whether the runtime can make mounts read-only with all below them. One that does not say
+// cannot.
 func recursiveReadOnly(ctx context.Context, c *cri.Client) bool {
 	s, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
 	if err != nil {
@@ -257,8 +262,9 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 // orphanPause is how long the agent gathers nudges of pods it has no worker for before it looks what they are.
 const orphanPause = 2 * time.Second
 
-// nudged hands the runtime's nudges to the workers. One for a pod without a worker is most often the echo of a pod that has
-// just gone; but a sandbox may also appear late, from a call that was given up, and then somebody has to take it down.
+// nudged hands the runtime's nudges to the workers. One for a pod without a worker is most often the echo of a pod that
+// has just gone; but a sandbox may also appear late, from a call that was given up, and then somebody has to take it
+// down.
 func (a *Agent) nudged(ctx context.Context) {
 	orphans := time.NewTimer(0)
 	defer orphans.Stop()
@@ -301,7 +307,8 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 // Facts is part of [work.Node].
 func (a *Agent) Facts() plan.Node {
 	_, full := a.evictor.pressed()
-	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, RecursiveReadOnly: a.recursive, NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
+	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, RecursiveReadOnly: a.recursive,
+		NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
 }
 
 // broadcast tells any number of waiters that something has changed.

@@ -31,13 +31,15 @@ type Config struct {
 	NodeIPs  []string // the primary one first
 	Client   kubernetes.Interface
 	CRI      *cri.Client
-	Exec     httpapi.Execer   // of a runtime that runs commands in containers without the CRI's streams; nil: through the CRI
-	Attach   httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
+	// of a runtime that runs commands in containers without the CRI's streams; nil: through the CRI
+	Exec   httpapi.Execer
+	Attach httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
 
-	DataDir      string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
-	Logs         ops.LogFolders // of pods
-	StoreID      string         // of the store that the pods come from; "": nothing is recorded beside it (package record)
-	DockerConfig string         // the node's own registry credentials: path of a docker config.json, "" for none
+	DataDir string         // pods' volumes lie in <DataDir>/pods, seccomp profiles in <DataDir>/seccomp
+	Logs    ops.LogFolders // of pods
+	// of the store that the pods come from; "": nothing is recorded beside it (package record)
+	StoreID      string
+	DockerConfig string // the node's own registry credentials: path of a docker config.json, "" for none
 	// ImageRuntime is what image exec needs of the runtime; nil: it is not implemented.
 	ImageRuntime imageexec.Runtime
 	// NoImageRuntime says why there is none, for people.
@@ -67,7 +69,8 @@ type Config struct {
 	UnsafeSysctls podspec.SysctlPatterns // that pods may set besides the safe ones
 
 	Eviction Eviction // what happens when a resource runs out
-	// DiskMeasured, if set, is told how many bytes are free on the disk of DataDir, at least every ten seconds. It must be quick.
+	// DiskMeasured, if set, is told how many bytes are free on the disk of DataDir, at least every ten seconds. It must
+	// be quick.
 	DiskMeasured func(free int64)
 	// Blockers, if set, names the firewall chains that may drop pods' packets. It is asked every ten seconds.
 	Blockers func() ([]string, error)

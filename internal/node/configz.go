@@ -9,8 +9,8 @@ import (
 	"github.com/wherryproject/wherry/internal/configz"
 )
 
-// kubeletConfig is what /configz shows under the kubelet's name, in the words of its configuration (kubelet.config.k8s.io/v1beta1),
-// for tools that read it there. Only what this agent has is in it.
+// kubeletConfig is what /configz shows under the kubelet's name, in the words of its configuration
+// (kubelet.config.k8s.io/v1beta1), for tools that read it there. Only what this agent has is in it.
 type kubeletConfig struct {
 	FeatureGates          map[string]bool   `json:"featureGates"`
 	ClusterDomain         string            `json:"clusterDomain,omitempty"`
@@ -36,12 +36,13 @@ type kubeletConfig struct {
 func (a *Agent) configz() http.Handler {
 	e := a.cfg.Eviction
 	k := kubeletConfig{
-		FeatureGates: a.cfg.Features.All(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS, MaxPods: a.cfg.MaxPods, PodPidsLimit: a.cfg.podPIDs(),
-		EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGrace: map[string]string{}, EvictionReclaim: map[string]string{},
+		FeatureGates: a.cfg.Features.All(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS,
+		MaxPods: a.cfg.MaxPods, PodPidsLimit: a.cfg.podPIDs(), EvictionHard: map[string]string{},
+		EvictionSoft: map[string]string{}, EvictionSoftGrace: map[string]string{}, EvictionReclaim: map[string]string{},
 		EvictionTransition: e.Transition.String(), EvictionMaxPodGrace: int(e.MaxPodGrace / time.Second),
 		ImageGCHigh: e.Images.High, ImageGCLow: e.Images.Low, ImageMinimumGCAge: e.Images.MinAge.String(),
-		NodeStatusReport: statusEvery.String(), NodeLeaseSeconds: leaseSeconds,
-		ContainerRuntime: a.runtime, ContainerRuntimeBuild: a.runtimeVersion,
+		NodeStatusReport: statusEvery.String(), NodeLeaseSeconds: leaseSeconds, ContainerRuntime: a.runtime,
+		ContainerRuntimeBuild: a.runtimeVersion,
 	}
 	for _, t := range e.Thresholds {
 		name := string(t.Signal)
@@ -54,5 +55,6 @@ func (a *Agent) configz() http.Handler {
 			k.EvictionReclaim[name] = t.Reclaim.String()
 		}
 	}
-	return configz.Handler(map[string]any{"kubeletconfig": k, "wherry": configz.Component{FeatureGates: a.cfg.Features.All(), Flags: a.cfg.Flags}})
+	return configz.Handler(map[string]any{"kubeletconfig": k,
+		"wherry": configz.Component{FeatureGates: a.cfg.Features.All(), Flags: a.cfg.Flags}})
 }

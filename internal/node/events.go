@@ -27,7 +27,8 @@ type recorder struct {
 
 func newRecorder(client kubernetes.Interface, node string) *recorder {
 	cast := record.NewBroadcaster()
-	return &recorder{client, cast, cast.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: node})}
+	return &recorder{client, cast, cast.NewRecorder(scheme.Scheme,
+		corev1.EventSource{Component: "kubelet", Host: node})}
 }
 
 func (r *recorder) start() {
@@ -38,8 +39,8 @@ func (r *recorder) stop() { r.cast.Shutdown() }
 
 // Event is part of [ops.Recorder].
 func (r *recorder) Event(pod *corev1.Pod, fieldPath, eventType, reason, message string) {
-	r.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
-		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath}, eventType, reason, message)
+	r.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
+		UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath}, eventType, reason, message)
 }
 
 func (a *Agent) imageEvent(e image.Event) {
@@ -77,14 +78,16 @@ func (a *Agent) tellContainer(pod *corev1.Pod, before, now *corev1.ContainerStat
 	if w == nil {
 		return
 	}
-	if b := before; b != nil && b.State.Waiting != nil && b.State.Waiting.Reason == w.Reason && b.RestartCount == now.RestartCount {
+	if b := before; b != nil && b.State.Waiting != nil && b.State.Waiting.Reason == w.Reason &&
+		b.RestartCount == now.RestartCount {
 		return
 	}
 	path := fieldPath(pod, now.Name)
 	switch w.Reason {
 	case "CrashLoopBackOff":
 		a.events.Event(pod, path, corev1.EventTypeWarning, "BackOff",
-			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", now.Name, pod.Name, pod.Namespace, pod.UID))
+			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", now.Name, pod.Name, pod.Namespace,
+				pod.UID))
 	case "ImagePullBackOff":
 		a.events.Event(pod, path, corev1.EventTypeNormal, "BackOff", w.Message)
 		a.events.Event(pod, path, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff")

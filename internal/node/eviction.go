@@ -20,7 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Eviction is what an agent does when a resource runs out; the zero value holds pods to their own limits and does nothing else.
+// Eviction is what an agent does when a resource runs out; the zero value holds pods to their own limits and does
+// nothing else.
 type Eviction struct {
 	Thresholds  []evict.Threshold
 	Transition  time.Duration // how long a condition outlives its cause
@@ -30,8 +31,9 @@ type Eviction struct {
 }
 
 const (
-	// measureEvery is the kubelet's period too. The kernel tells of stalls for want of memory, see [pressure.Stalls]; of a disk or
-	// the process table that fills up, or of memory that is taken while there is still some, nothing tells.
+	// measureEvery is the kubelet's period too. The kernel tells of stalls for want of memory, see [pressure.Stalls];
+	// of a disk or the process table that fills up, or of memory that is taken while there is still some, nothing
+	// tells.
 	measureEvery = 10 * time.Second
 	// measureNear is the period while a disk is nearly full: a program fills what is left in a second.
 	measureNear = time.Second
@@ -64,7 +66,8 @@ type evictor struct {
 
 func newEvictor(a *Agent) *evictor {
 	e := &evictor{a: a, cfg: a.cfg.Eviction, log: a.log, going: map[types.UID]time.Time{}, gone: make(chan struct{}, 1)}
-	e.images = imageKeeper{images: a.cfg.CRI.Images, runtime: a.cfg.CRI.Runtime, log: a.log, pulls: a.pulls, seen: map[string]evict.Image{}}
+	e.images = imageKeeper{images: a.cfg.CRI.Images, runtime: a.cfg.CRI.Runtime, log: a.log, pulls: a.pulls,
+		seen: map[string]evict.Image{}}
 	e.meter = pressure.Meter{Proc: "/proc", NodeFs: a.cfg.DataDir}
 	if d := a.cfg.Cgroups; d != nil && !d.Host().V2 {
 		e.meter.MemoryGroup = d.Host().Mounts["memory"]
@@ -161,7 +164,8 @@ func conditionNames(s evict.State) (out []corev1.NodeConditionType) {
 	return out
 }
 
-// relieve makes room for the most urgent threshold: on a disk by what nobody needs, and then, or else, by ending one pod.
+// relieve makes room for the most urgent threshold: on a disk by what nobody needs, and then, or else, by ending one
+// pod.
 func (e *evictor) relieve(ctx context.Context, readings evict.Readings, due []evict.Threshold) {
 	first := due[0]
 	if first.Signal.Disk() {
@@ -260,7 +264,8 @@ func (e *evictor) waits() bool {
 	return len(e.going) > 0
 }
 
-// observed is told what the node shows of a pod. One that was told to go has when nothing of it runs and its volumes are released.
+// observed is told what the node shows of a pod. One that was told to go has when nothing of it runs and its volumes
+// are released.
 func (e *evictor) observed(uid types.UID, seen *plan.Seen) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -291,14 +296,16 @@ func (e *evictor) running() (out []*corev1.Pod) {
 	for _, v := range views {
 		p := v.Pod
 		_, going := e.going[p.UID]
-		if !going && !plan.IsEviction(p.Status.Reason) && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
+		if !going && !plan.IsEviction(p.Status.Reason) && p.DeletionTimestamp == nil &&
+			p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded && p.Spec.NodeName != "" {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// named lists the images that the node's pods name: one that is pulled for a container which is not there yet is in use too.
+// named lists the images that the node's pods name: one that is pulled for a container which is not there yet is in use
+// too.
 func (e *evictor) named() []string {
 	var out []string
 	for _, p := range e.running() {

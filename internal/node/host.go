@@ -33,10 +33,12 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{Tokens: access.tokens, Authorize: access.authorize, MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites,
-		Host: host{a}, Door: a.cfg.Door, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec, Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName,
-		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(), Configz: a.configz(),
-		NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
+	return httpapi.New(httpapi.Config{Tokens: access.tokens, Authorize: access.authorize,
+		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Door: a.cfg.Door,
+		ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec,
+		Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
+		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
+		Configz: a.configz(), NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
 }
 
 // health is what /healthz says: an agent whose runtime does not answer cannot run pods.
@@ -170,7 +172,8 @@ func (h host) LogPath(uid types.UID, name string, previous bool) (string, error)
 	case !previous && newest == nil && h.a.kept(v.Pod, name) != "":
 		return h.a.kept(v.Pod, name), nil
 	case !previous && newest == nil:
-		return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name, waitingFor(v.Pod, name))
+		return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, v.Pod.Name,
+			waitingFor(v.Pod, name))
 	}
 	if previous {
 		return h.a.cfg.Logs.File(v.Pod, name, before.Attempt), nil

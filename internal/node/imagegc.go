@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// imagesEvery is how often it is noted which images are in use, and, above the high mark, some are removed. It is the kubelet's
-// period; a file system that fills up tells nobody.
+// imagesEvery is how often it is noted which images are in use, and, above the high mark, some are removed. It is the
+// kubelet's period; a file system that fills up tells nobody.
 const imagesEvery = 5 * time.Minute
 
 // imageDisk is what the disk of images has, as far as it is known which that is.
@@ -42,8 +42,8 @@ type imageKeeper struct {
 	looked  time.Time
 }
 
-// collect looks at the images, and removes those that [evict.Images] names; all of the unused ones if now is set. fs is that of the
-// images; named are images that pods name.
+// collect looks at the images, and removes those that [evict.Images] names; all of the unused ones if now is set. fs is
+// that of the images; named are images that pods name.
 func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict.Reading, now bool, named []string) {
 	if p.High == 0 || !now && time.Since(k.looked) < imagesEvery {
 		return
@@ -62,7 +62,9 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 		if enough <= 0 || ctx.Err() != nil {
 			return
 		}
-		if _, err := k.images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}}); err != nil {
+		if _,
+			err := k.images.RemoveImage(ctx,
+			&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}}); err != nil {
 			k.log.Warn("cannot remove unused image", "image", i.ID, "err", err)
 			continue
 		}
@@ -138,7 +140,8 @@ func remember(was evict.Image, i *runtimeapi.Image, used map[string]bool, now ti
 		out.Found = now
 	}
 	is := func(name string) bool { return used[name] }
-	out.InUse = used[i.GetId()] || slices.ContainsFunc(i.GetRepoTags(), is) || slices.ContainsFunc(i.GetRepoDigests(), is)
+	out.InUse = used[i.GetId()] || slices.ContainsFunc(i.GetRepoTags(), is) ||
+		slices.ContainsFunc(i.GetRepoDigests(), is)
 	out.Kept = i.GetPinned() || len(i.GetRepoDigests()) == 0 || slices.ContainsFunc(i.GetRepoTags(), imagename.BuiltIn)
 	if out.InUse {
 		out.LastUsed = now

@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// Observe is part of [work.Node]: what the runtime and the node's folders show of a pod, and which of its containers somebody
-// looks at by image exec.
+// Observe is part of [work.Node]: what the runtime and the node's folders show of a pod, and which of its containers
+// somebody looks at by image exec.
 func (a *Agent) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error) {
 	seen, err := a.Runner.Observe(ctx, pod)
 	for i := range seen.Containers {

@@ -87,8 +87,8 @@ func prettyName(text string) string {
 	return "Linux"
 }
 
-// hostDNS reads the node's resolv.conf. If that names only a resolver on the loopback, which pods cannot reach, the list
-// behind it is taken (systemd-resolved keeps one). (Pure.)
+// hostDNS reads the node's resolv.conf. If that names only a resolver on the loopback, which pods cannot reach, the
+// list behind it is taken (systemd-resolved keeps one). (Pure.)
 func hostDNS(text, behind string) *runtimeapi.DNSConfig {
 	c := parseResolv(text)
 	local := len(c.Servers) > 0
@@ -121,8 +121,8 @@ func parseResolv(text string) *runtimeapi.DNSConfig {
 }
 
 func (m machine) info() corev1.NodeSystemInfo {
-	return corev1.NodeSystemInfo{MachineID: m.id, SystemUUID: m.id, BootID: m.boot, KernelVersion: m.kernel, OSImage: m.os,
-		OperatingSystem: "linux", Architecture: runtime.GOARCH}
+	return corev1.NodeSystemInfo{MachineID: m.id, SystemUUID: m.id, BootID: m.boot, KernelVersion: m.kernel,
+		OSImage: m.os, OperatingSystem: "linux", Architecture: runtime.GOARCH}
 }
 
 func (a *Agent) capacity() corev1.ResourceList {
@@ -134,13 +134,14 @@ func (a *Agent) capacity() corev1.ResourceList {
 	}
 }
 
-// allocatable is the capacity: nothing is kept back for the system, which on a machine of one's own is the owner's to say.
+// allocatable is the capacity: nothing is kept back for the system, which on a machine of one's own is the owner's to
+// say.
 func (a *Agent) allocatable() corev1.ResourceList { return a.capacity() }
 
 func (a *Agent) opsNode() ops.Node {
-	n := ops.Node{IPs: a.cfg.NodeIPs, Allocatable: a.allocatable(), ClusterDomain: a.cfg.ClusterDomain, ClusterDNS: a.cfg.ClusterDNS,
-		HostDNS: a.machine.dns, SeccompDir: a.cfg.DataDir + "/seccomp", Cgroup: cgroup.Node{MemoryCapacity: a.machine.memory, Debug: a.cfg.DebugCap},
-		DebugImages: a.cfg.DebugImages}
+	n := ops.Node{IPs: a.cfg.NodeIPs, Allocatable: a.allocatable(), ClusterDomain: a.cfg.ClusterDomain,
+		ClusterDNS: a.cfg.ClusterDNS, HostDNS: a.machine.dns, SeccompDir: a.cfg.DataDir + "/seccomp",
+		Cgroup: cgroup.Node{MemoryCapacity: a.machine.memory, Debug: a.cfg.DebugCap}, DebugImages: a.cfg.DebugImages}
 	if a.cfg.Cgroups != nil {
 		n.Cgroup.V2 = a.cfg.Cgroups.Host().V2
 	}

@@ -30,7 +30,8 @@ import (
 func newPodInformer(client kubernetes.Interface, node string) cache.SharedIndexInformer {
 	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		ofNode(node))
-	return cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 // ofNode selects the pods of a node.
@@ -52,7 +53,8 @@ func (a *Agent) saveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
-	now, err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	now, err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, work.ErrGone
@@ -86,28 +88,32 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	zero := int64(0)
-	err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero,
-		Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	err := a.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: &zero,
+			Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it (PL-20), and so
-// is one that does not fit beside those that are here, or that comes while the node is under pressure.
+// Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it
+// (PL-20), and so is one that does not fit beside those that are here, or that comes while the node is under pressure.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	if os := pod.Spec.OS; os != nil && os.Name != corev1.Linux {
-		return &plan.Refusal{Reason: "PodOSNotSupported", Message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS"}
+		return &plan.Refusal{Reason: "PodOSNotSupported",
+			Message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	if os := pod.Labels[corev1.LabelOSStable]; os != "" && os != string(corev1.Linux) {
-		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch", Message: "Pod was rejected: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
+		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch",
+			Message: "Pod was rejected: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
 	}
 	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
 	if missing := a.cfg.Features.Missing(pod); missing != "" {
-		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node", Begun: true}
+		return &plan.Refusal{Reason: "FeatureGateOff", Message: "Pod was rejected: " + missing + " at this node",
+			Begun: true}
 	}
 	if bad := podspec.ForbiddenSysctl(pod, a.cfg.UnsafeSysctls); bad != "" {
 		return &plan.Refusal{Reason: "SysctlForbidden", Message: "Pod was rejected: " + bad}
@@ -121,8 +127,8 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 	return nil
 }
 
-// remember records a pod beside the store, for a server that starts on a store which has lost it. One that is being deleted is recorded
-// once: from then on its folder is taken away.
+// remember records a pod beside the store, for a server that starts on a store which has lost it. One that is being
+// deleted is recorded once: from then on its folder is taken away.
 func (a *Agent) remember(was, pod *corev1.Pod) {
 	if a.cfg.StoreID == "" || was != nil && was.DeletionTimestamp != nil {
 		return
@@ -133,9 +139,9 @@ func (a *Agent) remember(was, pod *corev1.Pod) {
 	}
 }
 
-// endStrays ends the processes of this node's pods that the runtime knows nothing of, when the agent starts and before anything is started
-// again: the runtime has lost its state, and a pod that is not to be restarted would be said to have ended and go on. Pods are known
-// by their folders, see [ops.Runner].
+// endStrays ends the processes of this node's pods that the runtime knows nothing of, when the agent starts and before
+// anything is started again: the runtime has lost its state, and a pod that is not to be restarted would be said to
+// have ended and go on. Pods are known by their folders, see [ops.Runner].
 func (a *Agent) endStrays(ctx context.Context) {
 	if a.cfg.Cgroups == nil {
 		return
@@ -159,10 +165,12 @@ func (a *Agent) endStrays(ctx context.Context) {
 		}
 		n, err := a.cfg.Cgroups.EndPod(ctx, uid)
 		if n > 0 {
-			a.log.Warn("processes of a pod that the runtime knows nothing of have been ended", "uid", string(uid), "count", n)
+			a.log.Warn("processes of a pod that the runtime knows nothing of have been ended", "uid", string(uid),
+				"count", n)
 		}
 		if err != nil {
-			a.log.Warn("processes of a pod that the runtime knows nothing of cannot be ended", "uid", string(uid), "err", err)
+			a.log.Warn("processes of a pod that the runtime knows nothing of cannot be ended", "uid", string(uid),
+				"err", err)
 		}
 	}
 }

@@ -17,11 +17,12 @@ import (
 // messagePreempted is the kubelet's sentence, in the status of a pod that goes for a critical one.
 const messagePreempted = "Preempted in order to admit critical pod"
 
-// preemption is the room that is being made for critical pods (PL-20): who goes, and who waits for that. It belongs to the admission, whose
-// lock guards it. Who goes is not counted any more from the moment it was decided; a critical pod begins when all of them have gone.
+// preemption is the room that is being made for critical pods (PL-20): who goes, and who waits for that. It belongs to
+// the admission, whose lock guards it. Who goes is not counted any more from the moment it was decided; a critical pod
+// begins when all of them have gone.
 //
-// An agent that is restarted finds who goes by the reason in the status, which is published with the first stop; what was not published
-// yet is decided again.
+// An agent that is restarted finds who goes by the reason in the status, which is published with the first stop; what
+// was not published yet is decided again.
 type preemption struct {
 	going   map[types.UID]*going
 	waiting map[types.UID]*corev1.Pod
@@ -65,7 +66,8 @@ func (a *admission) preempt(pod *corev1.Pod, why *fit.Misfit) bool {
 	victims, ok := fit.MakeRoom(pod, a.node)
 	for _, v := range victims {
 		a.node.Remove(v.UID)
-		e := &plan.Eviction{Reason: plan.ReasonPreempting, Message: messagePreempted, At: time.Now(), Grace: ownGrace(v)}
+		e := &plan.Eviction{Reason: plan.ReasonPreempting, Message: messagePreempted, At: time.Now(),
+			Grace: ownGrace(v)}
 		a.room.going[v.UID] = &going{eviction: e, resource: why.Resource}
 	}
 	return ok

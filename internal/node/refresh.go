@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/volume"
 )
 
-// refresher writes the files of volumes anew when what they come from has changed (PL-05). One pod at a time; a pod that
-// changes again while it is written is written once more.
+// refresher writes the files of volumes anew when what they come from has changed (PL-05). One pod at a time; a pod
+// that changes again while it is written is written once more.
 type refresher struct {
 	a  *Agent
 	mu sync.Mutex
@@ -77,8 +77,8 @@ func (r *refresher) refresh(ctx context.Context, uid types.UID) {
 	}
 }
 
-// newest is the pod as the API server has it. Its worker may not have taken in yet the very change that the files are to
-// show.
+// newest is the pod as the API server has it. Its worker may not have taken in yet the very change that the files are
+// to show.
 func (r *refresher) newest(pod *corev1.Pod) *corev1.Pod {
 	o, ok, err := r.a.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)
 	if now, isPod := o.(*corev1.Pod); err == nil && ok && isPod && now.UID == pod.UID {

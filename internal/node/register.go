@@ -89,7 +89,8 @@ func (a *Agent) labels() map[string]string {
 func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	now := have.DeepCopy()
 	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
-	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images, have.Status.VolumesInUse, have.Status.VolumesAttached
+	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images,
+		have.Status.VolumesInUse, have.Status.VolumesAttached
 	for _, c := range have.Status.Conditions { // of others
 		if nodeCondition(now.Status.Conditions, c.Type) == nil && c.Type != FirewallBlocksPods {
 			now.Status.Conditions = append(now.Status.Conditions, c)
@@ -133,7 +134,8 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		if apierrors.IsNotFound(err) {
 			err = a.tryRegister(ctx)
 		} else if err == nil {
-			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) || time.Since(published) > statusEvery {
+			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) ||
+				time.Since(published) > statusEvery {
 				err = a.updateStatus(ctx, have)
 				published = time.Now()
 			}
@@ -170,7 +172,8 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: a.leaseOwner(ctx)},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now}}, metav1.CreateOptions{})
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now}},
+			metav1.CreateOptions{})
 		return err
 	}
 	if err != nil {
@@ -184,8 +187,8 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	return err
 }
 
-// leaseOwner is the node's object, so that the lease goes with it; none while the node is not known, and then the next renewal asks
-// again: a lease without an owner says as well that the agent lives.
+// leaseOwner is the node's object, so that the lease goes with it; none while the node is not known, and then the next
+// renewal asks again: a lease without an owner says as well that the agent lives.
 func (a *Agent) leaseOwner(ctx context.Context) []metav1.OwnerReference {
 	node, err := a.cfg.Client.CoreV1().Nodes().Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
 	if err != nil {
@@ -224,7 +227,8 @@ func pressures() []pressureCondition {
 	return []pressureCondition{
 		{corev1.NodeMemoryPressure, "kubelet has insufficient memory available", "KubeletHasInsufficientMemory",
 			"kubelet has sufficient memory available", "KubeletHasSufficientMemory"},
-		{corev1.NodeDiskPressure, "kubelet has disk pressure", "KubeletHasDiskPressure", "kubelet has no disk pressure", "KubeletHasNoDiskPressure"},
+		{corev1.NodeDiskPressure, "kubelet has disk pressure", "KubeletHasDiskPressure", "kubelet has no disk pressure",
+			"KubeletHasNoDiskPressure"},
 		{corev1.NodePIDPressure, "kubelet has insufficient PID available", "KubeletHasInsufficientPID",
 			"kubelet has sufficient PID available", "KubeletHasSufficientPID"},
 	}
@@ -232,7 +236,8 @@ func pressures() []pressureCondition {
 
 // conditions derives the node's conditions.
 func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) []corev1.NodeCondition {
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status"}
 	if why := a.runtimeTrouble(ctx); why != "" {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", why
 	}

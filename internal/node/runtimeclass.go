@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// runtimeClasses knows the handlers of runtime classes. It asks when a pod of one needs a sandbox, which is seldom; a handler never
-// changes, so while the API server is away the last answer does.
+// runtimeClasses knows the handlers of runtime classes. It asks when a pod of one needs a sandbox, which is seldom; a
+// handler never changes, so while the API server is away the last answer does.
 type runtimeClasses struct {
 	client kubernetes.Interface
 

@@ -14,7 +14,8 @@ import (
 type serviceCache struct{ cache.SharedIndexInformer }
 
 func newServiceCache(client kubernetes.Interface) serviceCache {
-	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "services", metav1.NamespaceAll, fields.Everything())
+	lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "services", metav1.NamespaceAll,
+		fields.Everything())
 	return serviceCache{cache.NewSharedIndexInformer(lw, &corev1.Service{}, 0, cache.Indexers{})}
 }
 

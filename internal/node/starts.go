@@ -14,8 +14,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// starts tells who waits for a container's start as soon as the runtime has done it: before anybody has looked at the pod again, and long
-// before its status is stored.
+// starts tells who waits for a container's start as soon as the runtime has done it: before anybody has looked at the
+// pod again, and long before its status is stored.
 type starts struct {
 	mu      sync.Mutex
 	waiting map[start]map[chan<- string]bool
@@ -28,8 +28,8 @@ type start struct {
 	attempt   uint32
 }
 
-// wait returns a channel that gets the id of the container when it is started from now on, and what to call when that is not waited for
-// any more.
+// wait returns a channel that gets the id of the container when it is started from now on, and what to call when that
+// is not waited for any more.
 func (s *starts) wait(of start) (started <-chan string, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,15 +86,16 @@ func (h host) Started(ctx context.Context, uid types.UID, container string, run 
 	}
 }
 
-// startedIn finds the container of a run that has started, whether it still runs or not. An error says that the run will not start any
-// more. (Pure.)
+// startedIn finds the container of a run that has started, whether it still runs or not. An error says that the run
+// will not start any more. (Pure.)
 func startedIn(pod *corev1.Pod, seen plan.Seen, container string, run uint32) (id string, err error) {
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
 		if c.Name != container || c.Attempt != run || c.StartedAt.IsZero() {
 			continue
 		}
-		if c.Reason == "StartError" || c.Reason == "ContainerCannotRun" { // containerd's and CRI-O's word for one whose command could not be run
+		// containerd's and CRI-O's word for one whose command could not be run
+		if c.Reason == "StartError" || c.Reason == "ContainerCannotRun" {
 			continue
 		}
 		return c.ID, nil

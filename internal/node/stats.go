@@ -44,8 +44,8 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 	return out, nil
 }
 
-// parseStat reads how long the processors have worked since the machine started, and when that was. Guests' time is in the user's
-// already; waiting for a disk and time that the hypervisor took are no work. (Pure.)
+// parseStat reads how long the processors have worked since the machine started, and when that was. Guests' time is in
+// the user's already; waiting for a disk and time that the hypervisor took are no work. (Pure.)
 func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 	haveCPU, haveBoot := false, false
 	for line := range strings.Lines(text) {
@@ -71,7 +71,8 @@ func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 	return busy, boot, haveCPU && haveBoot
 }
 
-// parseMeminfo reads what memory is in use: the working set is what could not be had by a program that wants it. (Pure.)
+// parseMeminfo reads what memory is in use: the working set is what could not be had by a program that wants it.
+// (Pure.)
 func parseMeminfo(text string) (*statsapi.MemoryStats, bool) {
 	kib := map[string]uint64{}
 	for line := range strings.Lines(text) {

@@ -34,10 +34,12 @@ func (a *Agent) observed(uid types.UID, seen *plan.Seen) {
 	}
 }
 
-// newHistory takes up what an earlier agent noted of the node's pods. That some of it cannot be read keeps no pod from running.
+// newHistory takes up what an earlier agent noted of the node's pods. That some of it cannot be read keeps no pod from
+// running.
 func (a *Agent) newHistory() *history.Recorder {
 	has := func(uid string) bool { return a.workers != nil && a.workers.Has(types.UID(uid)) }
-	r, err := history.New(history.Config{Dir: filepath.Join(a.cfg.DataDir, "history"), Node: a.cfg.NodeName, Has: has, Logger: a.log}, time.Now())
+	r, err := history.New(history.Config{Dir: filepath.Join(a.cfg.DataDir, "history"), Node: a.cfg.NodeName, Has: has,
+		Logger: a.log}, time.Now())
 	if err != nil {
 		a.log.Warn("cannot read all timelines of pods", "err", err)
 	}

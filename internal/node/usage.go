@@ -34,8 +34,8 @@ func (a *Agent) use(ctx context.Context, pods []*corev1.Pod, disk bool) ([]evict
 	return out, nil
 }
 
-// runtimeUse asks the runtime about all pods, by UID. What debug containers and image execs in a pod use is in the pod's sums
-// (EC-18): they are in its cgroup.
+// runtimeUse asks the runtime about all pods, by UID. What debug containers and image execs in a pod use is in the
+// pod's sums (EC-18): they are in its cgroup.
 func (a *Agent) runtimeUse(ctx context.Context) (map[types.UID]*evict.Candidate, error) {
 	out := map[types.UID]*evict.Candidate{}
 	boxes, err := a.figures.Pods(ctx)

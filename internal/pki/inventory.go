@@ -27,7 +27,8 @@ type Item struct {
 // Describe makes an item of a certificate.
 func Describe(name, where, renewal string, cert *x509.Certificate) Item {
 	ends := cert.NotAfter.UTC()
-	return Item{Name: name, Where: where, Subject: cert.Subject.String(), Issuer: cert.Issuer.CommonName, Ends: &ends, Renewal: renewal}
+	return Item{Name: name, Where: where, Subject: cert.Subject.String(), Issuer: cert.Issuer.CommonName, Ends: &ends,
+		Renewal: renewal}
 }
 
 // ByRotation is the Renewal of what only a person renews.

@@ -73,8 +73,8 @@ func WriteFile(name string, data []byte, perm os.FileMode) error {
 	return WriteFileFor(-1, -1, name, data, perm)
 }
 
-// WriteFileFor is WriteFile of a file that is uid's and gid's from its beginning, and so are the folders that are made for it; -1 stands
-// for this process's own.
+// WriteFileFor is WriteFile of a file that is uid's and gid's from its beginning, and so are the folders that are made
+// for it; -1 stands for this process's own.
 func WriteFileFor(uid, gid int, name string, data []byte, perm os.FileMode) (err error) {
 	if err := mkdirAllFor(uid, gid, filepath.Dir(name)); err != nil {
 		return err

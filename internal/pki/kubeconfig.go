@@ -18,15 +18,18 @@ func (c *CA) Kubeconfig(server, user string, groups []string, ttl time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	return WriteKubeconfig(server, c.CertPEM(), user, &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key})
+	return WriteKubeconfig(server, c.CertPEM(), user, &clientcmdapi.AuthInfo{ClientCertificateData: cert,
+		ClientKeyData: key})
 }
 
-// WriteKubeconfig makes a kubeconfig with one cluster, one user and one context; ca is the bundle to know the server by.
+// WriteKubeconfig makes a kubeconfig with one cluster, one user and one context; ca is the bundle to know the server
+// by.
 func WriteKubeconfig(server string, ca []byte, user string, credentials *clientcmdapi.AuthInfo) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[kubeconfigName] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
 	config.AuthInfos[user] = credentials
-	config.Contexts[kubeconfigName] = &clientcmdapi.Context{Cluster: kubeconfigName, AuthInfo: user, Namespace: "default"}
+	config.Contexts[kubeconfigName] = &clientcmdapi.Context{Cluster: kubeconfigName, AuthInfo: user,
+		Namespace: "default"}
 	config.CurrentContext = kubeconfigName
 	return clientcmd.Write(*config)
 }

@@ -24,7 +24,8 @@ import (
 
 const (
 	caLifetime = 10 * 365 * 24 * time.Hour
-	// ServingLifetime is that of a server's certificate, which a running server makes anew when four fifths of it are over.
+	// ServingLifetime is that of a server's certificate, which a running server makes anew when four fifths of it are
+	// over.
 	ServingLifetime = 365 * 24 * time.Hour
 	// clockSkew lets clients whose clock is a little behind accept a certificate made this second.
 	clockSkew = time.Hour
@@ -48,8 +49,9 @@ type CA struct {
 	cross  []byte              // PEM; goes with every certificate that is signed
 }
 
-// LoadOrCreate reads <dir>/ca.crt and <dir>/ca.key, or makes them when both are missing; name is the common name of a new CA.
-// A folder with only one of the two, or with files that do not belong together, is an error: guessing would lock clients out.
+// LoadOrCreate reads <dir>/ca.crt and <dir>/ca.key, or makes them when both are missing; name is the common name of a
+// new CA. A folder with only one of the two, or with files that do not belong together, is an error: guessing would
+// lock clients out.
 func LoadOrCreate(dir string, name string) (*CA, error) {
 	if err := settle(dir); err != nil {
 		return nil, fmt.Errorf("certificate authority in %s: %w", dir, err)
@@ -89,8 +91,8 @@ func Load(dir string) (*CA, error) {
 	return ca, ca.loadFormer(dir)
 }
 
-// unreadable says what to do about a file of the CA that cannot be read. It never advises to remove the other one: whoever only lacks
-// the right to read would destroy the authority that signed everything.
+// unreadable says what to do about a file of the CA that cannot be read. It never advises to remove the other one:
+// whoever only lacks the right to read would destroy the authority that signed everything.
 func unreadable(dir string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("certificate authority in %s: %w: only root may read it; run the command with sudo", dir, err)
@@ -134,7 +136,8 @@ func create(dir, name string) (*CA, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As in a rotation: what is cut off before the key is in place never was, and settle ends what is cut off after that.
+	// As in a rotation: what is cut off before the key is in place never was, and settle ends what is cut off after
+	// that.
 	cert := filepath.Join(dir, certFile)
 	if err := WriteFile(cert+nextSuffix, ca.pem, 0o644); err != nil {
 		return nil, err
@@ -181,7 +184,8 @@ func caTemplate(name string) (*x509.Certificate, error) {
 	}, err
 }
 
-// CertPEM returns the certificates to trust in PEM form: the CA's own and, until a rotation is finished, the one before.
+// CertPEM returns the certificates to trust in PEM form: the CA's own and, until a rotation is finished, the one
+// before.
 func (c *CA) CertPEM() []byte {
 	bundle := slices.Clone(c.pem)
 	for _, cert := range c.former {
@@ -223,7 +227,8 @@ func (c *CA) ServingFor(dnsNames []string, ips []net.IP, ttl time.Duration) (cer
 	})
 }
 
-// Client makes a client certificate: user becomes the common name, groups the organisations, as the API server reads them.
+// Client makes a client certificate: user becomes the common name, groups the organisations, as the API server reads
+// them.
 func (c *CA) Client(user string, groups []string, ttl time.Duration) (certPEM, keyPEM []byte, err error) {
 	return c.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -246,8 +251,8 @@ func (c *CA) sign(template *x509.Certificate) (certPEM, keyPEM []byte, err error
 	return certPEM, keyPEM, err
 }
 
-// Sign signs a certificate for somebody else's key and gives it a serial number; it never outlives the CA. What is returned is
-// the chain in PEM form, the certificate itself first.
+// Sign signs a certificate for somebody else's key and gives it a serial number; it never outlives the CA. What is
+// returned is the chain in PEM form, the certificate itself first.
 func (c *CA) Sign(template *x509.Certificate, key crypto.PublicKey) (certPEM []byte, err error) {
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lookAgain is how long a wait for a renewal is at most: a timer does not count the time that a machine sleeps, and the clock
-	// may be set, of neither of which there is an event.
+	// lookAgain is how long a wait for a renewal is at most: a timer does not count the time that a machine sleeps, and
+	// the clock may be set, of neither of which there is an event.
 	lookAgain = time.Hour
 	// renewPause is between two renewals.
 	renewPause = time.Second
@@ -22,11 +22,12 @@ const (
 	renewSlow  = 10 * time.Minute
 )
 
-// RenewAt is when a certificate that was made at one time and ends at another is to be made anew: when four fifths of its time
-// are over.
+// RenewAt is when a certificate that was made at one time and ends at another is to be made anew: when four fifths of
+// its time are over.
 func RenewAt(made, end time.Time) time.Time { return made.Add(end.Sub(made) * 4 / 5) }
 
-// Renewing is a certificate with its key that is made anew before it ends, as long as Run runs. It is safe for concurrent use.
+// Renewing is a certificate with its key that is made anew before it ends, as long as Run runs. It is safe for
+// concurrent use.
 type Renewing struct {
 	name  string
 	log   *slog.Logger
@@ -88,7 +89,8 @@ func (r *Renewing) Run(ctx context.Context) {
 				pause, retry = retry, min(2*retry, renewSlow)
 			case !ends.After(before): // it ends with its authority: to make it again and again changes nothing
 				if !told {
-					r.log.Warn("certificate cannot be extended beyond the end of its CA", "certificate", r.name, "ends", ends)
+					r.log.Warn("certificate cannot be extended beyond the end of its CA", "certificate", r.name, "ends",
+						ends)
 				}
 				pause, told = lookAgain, true
 			default:

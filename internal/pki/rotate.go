@@ -34,10 +34,10 @@ func Rotating(dir string) (bool, error) {
 	return len(ca.former) > 0, nil
 }
 
-// Rotate puts a new CA and a new key for service account tokens in place of those in dir. What was signed before stays good: the
-// former CA stays trusted (CertPEM, Pool), who trusts only the former one accepts what the new one signs (the chain goes on to it),
-// and the former key's public half is kept. Nobody may use the folder meanwhile. A rotation that is cut off has either not taken
-// place or is whole. It returns ErrRotating while the one before is not finished.
+// Rotate puts a new CA and a new key for service account tokens in place of those in dir. What was signed before stays
+// good: the former CA stays trusted (CertPEM, Pool), who trusts only the former one accepts what the new one signs (the
+// chain goes on to it), and the former key's public half is kept. Nobody may use the folder meanwhile. A rotation that
+// is cut off has either not taken place or is whole. It returns ErrRotating while the one before is not finished.
 func Rotate(dir string) error {
 	if err := settle(dir); err != nil {
 		return err
@@ -86,8 +86,8 @@ func Rotate(dir string) error {
 	return os.Rename(filepath.Join(dir, certFile+nextSuffix), filepath.Join(dir, certFile))
 }
 
-// Finish ends the overlap: what the CA and the account keys before the last Rotate have signed is refused from now on. The result
-// is false when there is nothing to finish.
+// Finish ends the overlap: what the CA and the account keys before the last Rotate have signed is refused from now on.
+// The result is false when there is nothing to finish.
 func Finish(dir string) (bool, error) {
 	rotating, err := Rotating(dir)
 	if err != nil {
@@ -131,7 +131,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// crossSign certifies the next CA's name and key as an authority, so that those who know only this CA accept what it signs.
+// crossSign certifies the next CA's name and key as an authority, so that those who know only this CA accept what it
+// signs.
 func (c *CA) crossSign(next *CA) ([]byte, error) {
 	template, err := caTemplate(next.cert.Subject.CommonName)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// ValidityError says that a certificate authority is not valid at this time, and so nothing that it has signed or could sign.
+// ValidityError says that a certificate authority is not valid at this time, and so nothing that it has signed or could
+// sign.
 type ValidityError struct {
 	NotBefore, NotAfter time.Time // of its certificate
 	Now                 time.Time // by this machine's clock
@@ -19,7 +20,8 @@ func (e *ValidityError) Early() bool { return e.Now.Before(e.NotBefore) }
 func (e *ValidityError) Error() string {
 	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 	if e.Early() {
-		return fmt.Sprintf("the certificate authority is not valid before %s, and this machine's clock says %s", day(e.NotBefore), day(e.Now))
+		return fmt.Sprintf("the certificate authority is not valid before %s, and this machine's clock says %s",
+			day(e.NotBefore), day(e.Now))
 	}
 	return fmt.Sprintf("the certificate authority expired on %s", day(e.NotAfter))
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// firstCollection is the garbage collector's percentage until it has run once: that is at a heap of 36 MB, more than the packages
-// and a short command need.
+// firstCollection is the garbage collector's percentage until it has run once: that is at a heap of 36 MB, more than
+// the packages and a short command need.
 const firstCollection = 800
 
 // init, and not a function that main calls: when main begins, the time is spent.
@@ -23,11 +23,13 @@ func init() {
 	}
 	if !translated(os.Getenv) {
 		// kubectl packs and unpacks its translations (13 ms) at the first text of any of its packages, for English too.
-		_ = i18n.SetLoadTranslationsFunc(func() error { return nil }) // fails if they are loaded already: nothing is lost then
+		// fails if they are loaded already: nothing is lost then
+		_ = i18n.SetLoadTranslationsFunc(func() error { return nil })
 	}
 }
 
-// postponeGarbageCollection keeps the collector from running while the heap is small, and then gives it back its usual pace.
+// postponeGarbageCollection keeps the collector from running while the heap is small, and then gives it back its usual
+// pace.
 func postponeGarbageCollection() {
 	usual := debug.SetGCPercent(firstCollection)
 	w := new([16]byte) // any object that nobody keeps: it goes with the first collection

@@ -25,15 +25,16 @@ type Login struct {
 	Password string `json:"password"`
 }
 
-// Host is a registry's name without what people put around it: https:// and a slash at the end. One with a path is refused: a login is for
-// all of a registry.
+// Host is a registry's name without what people put around it: https:// and a slash at the end. One with a path is
+// refused: a login is for all of a registry.
 func Host(name string) (string, error) {
 	host := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://"), "/")
 	if host == strings.TrimSuffix(strings.TrimPrefix(dockerHubKey, "https://"), "/") {
 		host = "docker.io"
 	}
 	if host == "" || strings.ContainsAny(host, "/@ ") {
-		return "", fmt.Errorf("%q is not a registry: name its host alone, and its port if it has one, for example registry.example.com:5000", name)
+		return "",
+			fmt.Errorf("%q is not a registry: name its host alone, and its port if it has one, for example registry.example.com:5000", name)
 	}
 	switch host = strings.ToLower(host); host {
 	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
@@ -53,7 +54,8 @@ func keyOf(host string) string {
 // Set keeps a login, in place of one that was there for the registry.
 func (l Logins) Set(host string, login Login) error {
 	return l.edit(func(auths map[string]json.RawMessage) (bool, error) {
-		entry, err := json.Marshal(map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(login.User + ":" + login.Password))})
+		entry, err := json.Marshal(map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte(login.User + ":" +
+			login.Password))})
 		if err != nil {
 			return false, err
 		}

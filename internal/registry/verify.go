@@ -17,8 +17,8 @@ import (
 // verifyPatience is how long a registry is waited for.
 const verifyPatience = time.Minute
 
-// Verify asks a registry whether it takes a login. asked is false if it lets everybody in, so that nobody knows. hostsDir is the folder of
-// registry settings.
+// Verify asks a registry whether it takes a login. asked is false if it lets everybody in, so that nobody knows.
+// hostsDir is the folder of registry settings.
 func Verify(ctx context.Context, hostsDir, host string, login Login) (asked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, verifyPatience)
 	defer cancel()
@@ -41,7 +41,8 @@ func Verify(ctx context.Context, hostsDir, host string, login Login) (asked bool
 	case err != nil:
 		return asked, unreached(hostsDir, host, err)
 	case code != http.StatusOK:
-		return asked, fmt.Errorf("%s does not answer as a registry: %d %s at %s://%s%s/", host, code, http.StatusText(code), own.Scheme, own.Host, own.Path)
+		return asked, fmt.Errorf("%s does not answer as a registry: %d %s at %s://%s%s/", host, code,
+			http.StatusText(code), own.Scheme, own.Host, own.Path)
 	}
 	return asked, nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Listener accepts connections made by its Dial: each a pair of connected sockets that have no name, so that nothing
-// outside the process can reach them. (grpc's bufconn is not for this: a stale read deadline of its pipes makes net/http
-// cancel live requests.)
+// outside the process can reach them. (grpc's bufconn is not for this: a stale read deadline of its pipes makes
+// net/http cancel live requests.)
 type Listener struct {
 	pair     func() (near, far net.Conn, err error)
 	accepted chan net.Conn
@@ -25,8 +25,8 @@ type Listener struct {
 // New makes a listener that is open until Close.
 func New() *Listener { return listener(socketPair) }
 
-// NewInMemory is New with connections that are no sockets, each write of which waits for its reader: for bubbles of testing/synctest,
-// in which time stands still while anybody waits for a socket.
+// NewInMemory is New with connections that are no sockets, each write of which waits for its reader: for bubbles of
+// testing/synctest, in which time stands still while anybody waits for a socket.
 func NewInMemory() *Listener {
 	return listener(func() (near, far net.Conn, err error) {
 		near, far = net.Pipe()

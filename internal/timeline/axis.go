@@ -62,7 +62,8 @@ func NewAxis(p Picture, width float64) *Axis {
 				longest = i
 			}
 		}
-		if longest < 0 || a.parts[longest].took() <= cutOver*(whole-a.parts[longest].took()) || whole == a.parts[longest].took() {
+		if longest < 0 || a.parts[longest].took() <= cutOver*(whole-a.parts[longest].took()) ||
+			whole == a.parts[longest].took() {
 			break
 		}
 		a.parts[longest].cut = true
@@ -115,11 +116,12 @@ func (a *Axis) Cuts() (out []float64) {
 }
 
 // steps between ticks.
-var steps = []time.Duration{time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
-	50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
-	5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
-	10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
-	7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
+var steps = []time.Duration{time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond,
+	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
+	500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second,
+	30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute,
+	30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
+	30 * 24 * time.Hour, 365 * 24 * time.Hour}
 
 // Ticks are round times since the axis' beginning, about apart from one another.
 func (a *Axis) Ticks(apart float64) (out []Tick) {

@@ -10,9 +10,10 @@ import (
 // keepFirst of a history's moments tell how the pod began; they are dropped last.
 const keepFirst = 100
 
-// Fold shortens a list of moments, which is in the order of Seq, to at most max. What repeats goes first, from the oldest on;
-// how the pod began, what happened only once and the newest half stay as long as possible. What was dropped of a container is
-// told by one moment, which takes the number of the first one dropped. It returns the numbers that are no more, too.
+// Fold shortens a list of moments, which is in the order of Seq, to at most max. What repeats goes first, from the
+// oldest on; how the pod began, what happened only once and the newest half stay as long as possible. What was dropped
+// of a container is told by one moment, which takes the number of the first one dropped. It returns the numbers that
+// are no more, too.
 func Fold(moments []Moment, max int) (kept []Moment, dropped []int) {
 	if len(moments) <= max || max < 2 {
 		return moments, nil
@@ -75,7 +76,8 @@ func without(moments []Moment, drop []bool) (kept []Moment, dropped []int) {
 		at, ok := folds[m.Container]
 		if !ok {
 			folds[m.Container] = len(kept)
-			kept = append(kept, Moment{Seq: m.Seq, At: m.At, Last: m.At, Times: 1, What: Folded, Container: m.Container})
+			kept = append(kept, Moment{Seq: m.Seq, At: m.At, Last: m.At, Times: 1, What: Folded,
+				Container: m.Container})
 			continue
 		}
 		f := &kept[at]

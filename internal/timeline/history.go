@@ -40,7 +40,8 @@ type Pod struct {
 	Containers []Container `json:"containers,omitempty"`
 }
 
-// History is all that a node noted of one pod. In a stream, a later History holds only what has changed; see [History.Merge].
+// History is all that a node noted of one pod. In a stream, a later History holds only what has changed; see
+// [History.Merge].
 type History struct {
 	Pod
 	Moments []Moment  `json:"moments"`
@@ -96,7 +97,8 @@ const (
 
 // Moment is one thing that happened.
 type Moment struct {
-	// Seq numbers the moments of a pod in the order they were noted. A moment replaces an earlier one of the same number.
+	// Seq numbers the moments of a pod in the order they were noted. A moment replaces an earlier one of the same
+	// number.
 	Seq       int       `json:"seq"`
 	At        time.Time `json:"at"`
 	Last      time.Time `json:"last,omitzero"`   // when it happened again for the last time
@@ -111,13 +113,15 @@ type Moment struct {
 	Text      string    `json:"text,omitempty"`
 }
 
-// Within tells whether a pod that is gone can have been of the namespace of its name that was created at a time, to the second. A pod of
-// an earlier namespace was removed before this one came to be. Of one that was created in the same second, only its removal tells.
+// Within tells whether a pod that is gone can have been of the namespace of its name that was created at a time, to the
+// second. A pod of an earlier namespace was removed before this one came to be. Of one that was created in the same
+// second, only its removal tells.
 func (h *History) Within(created time.Time) bool {
 	if !h.Created.Equal(created) {
 		return h.Created.After(created)
 	}
-	return !slices.ContainsFunc(h.Moments, func(m Moment) bool { return m.What == Removed && m.At.Before(created.Add(time.Second)) })
+	return !slices.ContainsFunc(h.Moments,
+		func(m Moment) bool { return m.What == Removed && m.At.Before(created.Add(time.Second)) })
 }
 
 // Merge takes a later part of the same history in.

@@ -233,7 +233,8 @@ func (r *Row) start(s *span, l *life) {
 		r.span(&first, middle)
 	}
 	if to.After(middle) {
-		r.Bars = append(r.Bars, Bar{From: middle, To: to, Shade: Starting, Attempt: s.attempt, Open: s.open, Failed: s.failed, Text: s.text})
+		r.Bars = append(r.Bars, Bar{From: middle, To: to, Shade: Starting, Attempt: s.attempt, Open: s.open,
+			Failed: s.failed, Text: s.text})
 		if s.failed {
 			r.Marks = append(r.Marks, Mark{At: to, Sign: Failed, Text: s.text})
 		}
@@ -241,7 +242,8 @@ func (r *Row) start(s *span, l *life) {
 }
 
 func (r *Row) span(s *span, to time.Time) {
-	r.Bars = append(r.Bars, Bar{From: s.from, To: to, Shade: shades[s.what], Attempt: s.attempt, Open: s.open, Failed: s.failed, Text: s.text})
+	r.Bars = append(r.Bars, Bar{From: s.from, To: to, Shade: shades[s.what], Attempt: s.attempt, Open: s.open,
+		Failed: s.failed, Text: s.text})
 	if s.failed {
 		r.Marks = append(r.Marks, Mark{At: to, Sign: Failed, Text: s.text})
 	}

@@ -125,7 +125,8 @@ func (h *History) spanFrom(moments []Moment, i int) span {
 	s := span{what: b.What, container: b.Container, attempt: b.Attempt, from: b.At, text: b.Text}
 	for j := i + 1; j < len(moments); j++ {
 		m := &moments[j]
-		same := m.What == b.What && m.Container == b.Container && m.Attempt == b.Attempt && (m.What != CleanUp || strings.HasPrefix(m.Text, b.Text))
+		same := m.What == b.What && m.Container == b.Container && m.Attempt == b.Attempt &&
+			(m.What != CleanUp || strings.HasPrefix(m.Text, b.Text))
 		switch {
 		case same && m.Edge == End:
 			s.to, s.failed, s.text = m.At, m.Failed, m.Text

@@ -2,9 +2,9 @@
 
 package timeline
 
-// Subresource is the one of a pod that is its timeline: GET pods/NAME/timeline is a History as JSON; with ?watch=1 a stream of JSON lines,
-// the first the whole history and each later one what has changed, to the pod's end; with ?uid= of that very pod. It is there for an hour
-// after the pod is gone.
+// Subresource is the one of a pod that is its timeline: GET pods/NAME/timeline is a History as JSON; with ?watch=1 a
+// stream of JSON lines, the first the whole history and each later one what has changed, to the pod's end; with ?uid=
+// of that very pod. It is there for an hour after the pod is gone.
 const Subresource = "timeline"
 
 // Causes of a status that tells why there is no timeline. A status without one of them is not about timelines.

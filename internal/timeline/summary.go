@@ -292,7 +292,8 @@ func (p *Picture) stuck() string {
 	}
 	of := p.blameUp(p.To.Add(-time.Nanosecond))
 	for _, r := range p.Rows[1:] {
-		if r.State != "" && (strings.HasSuffix(of, " "+r.Name) || of == r.Label || strings.HasPrefix(of, r.Label+" until ")) {
+		if r.State != "" && (strings.HasSuffix(of, " "+r.Name) || of == r.Label ||
+			strings.HasPrefix(of, r.Label+" until ")) {
 			return fmt.Sprintf("%s (%s)", r.Label, r.State)
 		}
 	}

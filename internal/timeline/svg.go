@@ -62,7 +62,8 @@ type sheet struct {
 func (s *sheet) add(format string, args ...any) { fmt.Fprintf(&s.b, format+"\n", args...) }
 
 func (s *sheet) text(x, y int, fill, weight, text string) {
-	s.add(`<text x="%d" y="%d" fill="%s" font-weight="%s">%s</text>`, x, y, fill, weight, html.EscapeString(oneline.Of(text)))
+	s.add(`<text x="%d" y="%d" fill="%s" font-weight="%s">%s</text>`, x, y, fill, weight,
+		html.EscapeString(oneline.Of(text)))
 }
 
 func (s *sheet) scale(rows int) {
@@ -118,12 +119,14 @@ type entry struct {
 
 func legendOf(p Picture) (out []entry) {
 	for s := Quiet; s <= Leaving; s++ {
-		if slices.ContainsFunc(p.Rows, func(r Row) bool { return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Shade == s }) }) {
+		if slices.ContainsFunc(p.Rows,
+			func(r Row) bool { return slices.ContainsFunc(r.Bars, func(b Bar) bool { return b.Shade == s }) }) {
 			out = append(out, entry{inks[s], false})
 		}
 	}
 	for s := Passed; s <= Failed; s++ {
-		if slices.ContainsFunc(p.Rows, func(r Row) bool { return slices.ContainsFunc(r.Marks, func(m Mark) bool { return m.Sign == s }) }) {
+		if slices.ContainsFunc(p.Rows,
+			func(r Row) bool { return slices.ContainsFunc(r.Marks, func(m Mark) bool { return m.Sign == s }) }) {
 			out = append(out, entry{signs[s], true})
 		}
 	}
@@ -160,8 +163,9 @@ func HTML(h History, zone *time.Location) string {
 		if m.Failed || m.What == Exited && m.Code != 0 {
 			class = ` class="bad"`
 		}
-		fmt.Fprintf(&b, "<tr%s><td>%.3fs</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", class, m.At.Sub(h.Begin()).Seconds(),
-			m.At.In(zone).Format("15:04:05.000"), html.EscapeString(Subject(m)), html.EscapeString(Describe(m)))
+		fmt.Fprintf(&b, "<tr%s><td>%.3fs</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", class,
+			m.At.Sub(h.Begin()).Seconds(), m.At.In(zone).Format("15:04:05.000"), html.EscapeString(Subject(m)),
+			html.EscapeString(Describe(m)))
 	}
 	b.WriteString("</table></body></html>\n")
 	return b.String()

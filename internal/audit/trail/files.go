@@ -26,7 +26,8 @@ const rotatedTime = "2006-01-02T15-04-05.000"
 // busyOwners is how many users who have written more than their share have a log of their own.
 const busyOwners = 16
 
-// Busy are the logs, beside that at path, of users who have written more than their share: one each, and the last for all others.
+// Busy are the logs, beside that at path, of users who have written more than their share: one each, and the last for
+// all others.
 func Busy(path string) []string {
 	var all []string
 	for i := range busyOwners {
@@ -43,8 +44,8 @@ func beside(path, suffix string) string {
 	return strings.TrimSuffix(path, ext) + suffix + ext
 }
 
-// Files returns the log at path and what it was rotated into, oldest first. A log that was never written to is no error; a
-// folder that may not be read is.
+// Files returns the log at path and what it was rotated into, oldest first. A log that was never written to is no
+// error; a folder that may not be read is.
 func Files(path string) ([]string, error) {
 	dir, base := filepath.Split(path)
 	names, err := os.ReadDir(filepath.Clean(dir))
@@ -92,8 +93,8 @@ type Event struct {
 // maxLine bounds one event: two bodies of the largest object a server takes.
 const maxLine = 16 << 20
 
-// Read calls f for each event of the files that the filter takes, in their order, until f returns an error. It returns how many
-// lines could not be read.
+// Read calls f for each event of the files that the filter takes, in their order, until f returns an error. It returns
+// how many lines could not be read.
 func Read(files []string, filter Filter, f func(Event) error) (unreadable int, err error) {
 	for _, file := range files {
 		n, err := readFile(file, filter, f)

@@ -62,5 +62,6 @@ func (f Filter) Takes(e *auditv1.Event) bool {
 	if e.ResponseStatus != nil {
 		code = e.ResponseStatus.Code
 	}
-	return (!f.Refused || code == http.StatusUnauthorized || code == http.StatusForbidden) && (!f.Failed || code >= http.StatusBadRequest)
+	return (!f.Refused || code == http.StatusUnauthorized || code == http.StatusForbidden) &&
+		(!f.Failed || code >= http.StatusBadRequest)
 }

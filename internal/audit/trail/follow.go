@@ -16,8 +16,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Follow calls f for each event that the filter takes, of those the log already has and of those that come, until
-// ctx is done or f returns an error. It goes on over rotation. ready, if not nil, is called when all that was there is read.
+// Follow calls f for each event that the filter takes, of those the log already has and of those that come, until ctx
+// is done or f returns an error. It goes on over rotation. ready, if not nil, is called when all that was there is
+// read.
 func Follow(ctx context.Context, path string, filter Filter, f func(Event) error, ready func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 // GeneratedName is the annotation of an event that names what a request with generateName made.
 const GeneratedName = "audit.wherry.dev/generated-name"
 
-// Count is the annotation of an event that stands for several refused requests of clients without an identity: their number.
+// Count is the annotation of an event that stands for several refused requests of clients without an identity: their
+// number.
 const Count = "audit.wherry.dev/count"
 
 // Entry is a request as a person reads it. Its texts hold no control characters.
@@ -43,9 +44,10 @@ type Entry struct {
 // Say words an event.
 func Say(e *auditv1.Event) Entry {
 	entry := Entry{
-		ID: string(e.AuditID), When: e.RequestReceivedTimestamp.Time, User: user(e), Verb: e.Verb, What: what(e), Result: result(e),
-		From: strings.Join(e.SourceIPs, ","), Agent: e.UserAgent,
-		Open: e.Stage == auditv1.StageResponseStarted && (e.ResponseStatus == nil || e.ResponseStatus.Code < http.StatusBadRequest),
+		ID: string(e.AuditID), When: e.RequestReceivedTimestamp.Time, User: user(e), Verb: e.Verb, What: what(e),
+		Result: result(e), From: strings.Join(e.SourceIPs, ","), Agent: e.UserAgent,
+		Open: e.Stage == auditv1.StageResponseStarted && (e.ResponseStatus == nil ||
+			e.ResponseStatus.Code < http.StatusBadRequest),
 	}
 	if e.ObjectRef != nil {
 		entry.Namespace = e.ObjectRef.Namespace
@@ -53,7 +55,8 @@ func Say(e *auditv1.Event) Entry {
 	if s := e.ResponseStatus; s != nil && s.Code >= http.StatusBadRequest {
 		entry.Message = s.Message
 	}
-	for _, text := range []*string{&entry.ID, &entry.User, &entry.Verb, &entry.Namespace, &entry.What, &entry.Result, &entry.Message, &entry.From, &entry.Agent} {
+	for _, text := range []*string{&entry.ID, &entry.User, &entry.Verb, &entry.Namespace, &entry.What, &entry.Result,
+		&entry.Message, &entry.From, &entry.Agent} {
 		*text = plain(*text)
 	}
 	return entry
@@ -226,7 +229,8 @@ func exec(e *auditv1.Event, query url.Values, where string) string {
 	text := ""
 	switch kind := notes[debugrun.AuditKind]; {
 	case kind == string(debugrun.EphemeralContainer) || query.Has(debugask.ParamName):
-		text = "debug " + objectOf(e) + ": container " + first(notes[debugrun.AuditContainer], query.Get(debugask.ParamName)) +
+		text = "debug " + objectOf(e) + ": container " + first(notes[debugrun.AuditContainer],
+			query.Get(debugask.ParamName)) +
 			" of image " + first(image, query.Get(debugask.ParamImage))
 		if target := first(notes[debugrun.AuditTarget], query.Get(debugask.ParamTarget)); target != "" {
 			text += ", target " + target
@@ -307,8 +311,8 @@ func plain(text string) string {
 	return text
 }
 
-// Merge makes of entries in the order of the log one per request, in the order in which requests came: of a request that lasts
-// there are two, its begin and its end.
+// Merge makes of entries in the order of the log one per request, in the order in which requests came: of a request
+// that lasts there are two, its begin and its end.
 type Merge struct {
 	entries []Entry
 	open    map[string]int // by ID

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Sizes fills in each module's Code from a binary. It reads the table of functions that the Go runtime itself needs, so it works
-// on stripped binaries too.
+// Sizes fills in each module's Code from a binary. It reads the table of functions that the Go runtime itself needs, so
+// it works on stripped binaries too.
 func Sizes(binary string, list []Module) error {
 	f, err := elf.Open(binary)
 	if err != nil {
@@ -43,8 +43,8 @@ func Sizes(binary string, list []Module) error {
 	return nil
 }
 
-// packageOf is the import path in a function's name: all up to the first dot after the last slash. Type parameters may hold
-// slashes, and dots in the last element are escaped.
+// packageOf is the import path in a function's name: all up to the first dot after the last slash. Type parameters may
+// hold slashes, and dots in the last element are escaped.
 func packageOf(name string) string {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		name = name[:i]

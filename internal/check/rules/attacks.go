@@ -78,13 +78,14 @@ func (p *AttackPage) Update(found Proofs) {
 func (p *AttackPage) String() string {
 	lines := slices.Clone(p.lines)
 	for _, a := range p.Attacks {
-		lines[p.at[a.ID]] = fmt.Sprintf("| %s | %s | %s | %s |", a.ID, a.Text, strings.Join(a.Rules, ", "), strings.Join(a.Tests, ", "))
+		lines[p.at[a.ID]] = fmt.Sprintf("| %s | %s | %s | %s |", a.ID, a.Text, strings.Join(a.Rules, ", "),
+			strings.Join(a.Tests, ", "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Faults says where the page claims what the tests do not show. untried are the ids that may still be without a test; one that has a
-// test must be taken off them. rules is the page with the rules that attacks bear on.
+// Faults says where the page claims what the tests do not show. untried are the ids that may still be without a test;
+// one that has a test must be taken off them. rules is the page with the rules that attacks bear on.
 func (p *AttackPage) Faults(found Proofs, untried []string, rules *Page) []string {
 	var out []string
 	for _, a := range p.Attacks {
@@ -92,7 +93,8 @@ func (p *AttackPage) Faults(found Proofs, untried []string, rules *Page) []strin
 		case len(found[a.ID]) == 0 && !may:
 			out = append(out, fmt.Sprintf("%s: no test repeats it: none says ATTACK %s", a.ID, a.ID))
 		case len(found[a.ID]) > 0 && may:
-			out = append(out, fmt.Sprintf("%s: %s repeats it, so take it off the list of those without a test", a.ID, found[a.ID][0]))
+			out = append(out, fmt.Sprintf("%s: %s repeats it, so take it off the list of those without a test", a.ID,
+				found[a.ID][0]))
 		}
 		for _, r := range a.Rules {
 			if _, known := rules.at[r]; !known {

@@ -79,12 +79,14 @@ func (p *Page) String() string {
 		if r.Pure {
 			layer = " P"
 		}
-		lines[p.at[r.ID]] = fmt.Sprintf("| %s%s | %s | %s | %s |", r.ID, layer, r.Text, r.Status, strings.Join(r.Tests, ", "))
+		lines[p.at[r.ID]] = fmt.Sprintf("| %s%s | %s | %s | %s |", r.ID, layer, r.Text, r.Status,
+			strings.Join(r.Tests, ", "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Faults says where the page claims what the tests do not show. That its tests column is up to date is `make verify`'s to check.
+// Faults says where the page claims what the tests do not show. That its tests column is up to date is `make verify`'s
+// to check.
 func (p *Page) Faults(found Proofs) []string {
 	var out []string
 	known := map[string]bool{}
@@ -97,7 +99,8 @@ func (p *Page) Faults(found Proofs) []string {
 		case len(found[r.ID]) == 0:
 			out = append(out, fmt.Sprintf("%s: says works, but no test names it", r.ID))
 		case !r.Pure && !real:
-			out = append(out, fmt.Sprintf("%s: says works, but no test on a real container runtime (below test/ or in internal/runtime) names it", r.ID))
+			out = append(out,
+				fmt.Sprintf("%s: says works, but no test on a real container runtime (below test/ or in internal/runtime) names it", r.ID))
 		}
 	}
 	for id, tests := range found {
@@ -109,7 +112,8 @@ func (p *Page) Faults(found Proofs) []string {
 	return out
 }
 
-// OnRealRuntime tells the tests that run real containers: those against the built binary, and the embedded runtime's own.
+// OnRealRuntime tells the tests that run real containers: those against the built binary, and the embedded runtime's
+// own.
 func OnRealRuntime(test string) bool {
 	return strings.HasPrefix(test, "test/") || strings.HasPrefix(test, "internal/runtime")
 }

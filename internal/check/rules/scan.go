@@ -21,8 +21,8 @@ var Prefixes = []string{"EC", "IX", "DC", "PID", "SC", "PL", "RS"}
 
 var id = regexp.MustCompile(`\b(?:` + strings.Join(Prefixes, "|") + `)-\d\d\b`)
 
-// Scan finds the tests below root that name rules: in the doc comment of a Test or Fuzz function, or inside it (subtest names,
-// comments, tables).
+// Scan finds the tests below root that name rules: in the doc comment of a Test or Fuzz function, or inside it (subtest
+// names, comments, tables).
 func Scan(root fs.FS) (Proofs, error) {
 	return scan(root, func(text string) []string { return id.FindAllString(text, -1) })
 }
@@ -67,7 +67,8 @@ func scanFile(p string, text []byte, named func(text string) []string, found Pro
 	}
 	for _, d := range tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") && !strings.HasPrefix(fn.Name.Name, "Fuzz") {
+		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") &&
+			!strings.HasPrefix(fn.Name.Name, "Fuzz") {
 			continue
 		}
 		from, to := set.Position(fn.Pos()).Offset, set.Position(fn.End()).Offset

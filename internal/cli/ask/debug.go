@@ -37,22 +37,26 @@ type Debug struct {
 // AddFlags adds the flags of the command itself.
 func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 	fl.StringVarP(&d.Pod, "pod", "p", "", "the pod, if its name is also the name of a command")
-	fl.StringVarP(&d.Container, "container", "c", "", "name of the debug container; default: debug, or debug-2 and so on if that is running")
+	fl.StringVarP(&d.Container, "container", "c", "",
+		"name of the debug container; default: debug, or debug-2 and so on if that is running")
 	fl.StringVarP(&d.Image, "image", "m", "", "image of the debug container; default: the built-in toolbox")
-	fl.StringVar(&d.Target, "target", "", "container whose processes it sees; default: the pod's main container, if there is only one")
+	fl.StringVar(&d.Target, "target", "",
+		"container whose processes it sees; default: the pod's main container, if there is only one")
 	fl.StringVar(&d.Profile, "profile", "", "privileges: "+strings.Join(debugask.Profiles(), ", ")+"; default: general")
 	fl.DurationVar(&d.TTL, "ttl", 0, "stop it after this long, for example 30m; default: never")
 	fl.BoolVarP(&d.TTY, flagTTY, "t", false, "allocate a terminal; default: if standard input is one")
-	fl.StringVarP(&d.User, "user", "u", "", "run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root")
-	fl.BoolVarP(&d.Stdin, "stdin", "i", false, "pass standard input; always on, accepted for compatibility with kubectl debug and docker exec")
+	fl.StringVarP(&d.User, "user", "u", "",
+		"run as this user: UID or UID:GID; default: root, or the target's user if the pod must not run as root")
+	fl.BoolVarP(&d.Stdin, "stdin", "i", false,
+		"pass standard input; always on, accepted for compatibility with kubectl debug and docker exec")
 	fl.BoolVar(&d.Remove, "rm", false, "stop it when this session ends, even if you leave with Ctrl-P Ctrl-Q")
 	fl.BoolVarP(&d.Quiet, "quiet", "q", false, "print only the command's output")
 }
 
 const flagTTY = "tty"
 
-// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one. It makes the
-// command's own word, unless there is one. The error is about what was given.
+// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
+// It makes the command's own word, unless there is one. The error is about what was given.
 func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) error {
 	if d.Request == "" {
 		d.Request = rand.Text()
@@ -66,7 +70,8 @@ func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) error {
 	return cmp.Or(checkProfile(d.Profile), checkUser(d.User))
 }
 
-// checkProfile refuses a profile that there is none of. A newer server may have more; a client of its version knows them.
+// checkProfile refuses a profile that there is none of. A newer server may have more; a client of its version knows
+// them.
 func checkProfile(name string) error {
 	if all := debugask.Profiles(); name != "" && !slices.Contains(all, name) {
 		return fmt.Errorf("--profile: there is no profile %q: choose one of %s", name, strings.Join(all, ", "))
@@ -87,8 +92,8 @@ func (d *Debug) Makes() bool {
 	return d.Profile != "" || d.User != "" || d.TTL != 0
 }
 
-// First is the request for a debug container that nobody named. Most pods live and have nobody by that name, so it is made without
-// looking; it asks to be refused if there is nothing to join.
+// First is the request for a debug container that nobody named. Most pods live and have nobody by that name, so it is
+// made without looking; it asks to be refused if there is nothing to join.
 func (d *Debug) First(pod string, command []string) Session {
 	s := d.Add(pod, debugask.FirstName, command)
 	s.Query.Set(debugask.ParamUnlessDead, "true")

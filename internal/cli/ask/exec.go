@@ -25,10 +25,13 @@ type Exec struct {
 
 // AddFlags adds the flags of the command itself.
 func (e *Exec) AddFlags(fl *pflag.FlagSet) {
-	fl.StringVarP(&e.Container, "container", "c", "", "the container; default: the first, as with kubectl. With --image: the one whose processes it sees")
-	fl.StringVarP(&e.Image, "image", "m", "", "run the command from this image, with the files of every container under /c")
+	fl.StringVarP(&e.Container, "container", "c", "",
+		"the container; default: the first, as with kubectl. With --image: the one whose processes it sees")
+	fl.StringVarP(&e.Image, "image", "m", "",
+		"run the command from this image, with the files of every container under /c")
 	fl.BoolVar(&e.Writable, "writable", false, "with --image: let the command write to the containers' files")
-	fl.StringVarP(&e.User, "user", "u", "", "with --image: run as this user, UID or UID:GID; default: root, or a container's user if the pod must not run as root")
+	fl.StringVarP(&e.User, "user", "u", "",
+		"with --image: run as this user, UID or UID:GID; default: root, or a container's user if the pod must not run as root")
 	fl.BoolVarP(&e.Stdin, "stdin", "i", false, "pass standard input to the command")
 	fl.BoolVarP(&e.TTY, flagTTY, "t", false, "standard input is a terminal")
 	fl.BoolVarP(&e.Quiet, "quiet", "q", false, "print only the command's output")
@@ -38,11 +41,14 @@ func (e *Exec) AddFlags(fl *pflag.FlagSet) {
 func (e *Exec) Session(pod string, command []string, in io.Reader) (Session, error) {
 	switch {
 	case e.Image == "" && len(command) == 0:
-		return Session{}, errors.New("no command given: use wherry exec POD -- COMMAND, or --image IMAGE to run the image's own")
+		return Session{},
+			errors.New("no command given: use wherry exec POD -- COMMAND, or --image IMAGE to run the image's own")
 	case e.Image == "" && e.Writable:
-		return Session{}, errors.New("--writable only works with --image: a command in a container can write whatever that container can")
+		return Session{},
+			errors.New("--writable only works with --image: a command in a container can write whatever that container can")
 	case e.Image == "" && e.User != "":
-		return Session{}, errors.New("--user only works with --image: a command in a container runs as that container's user")
+		return Session{},
+			errors.New("--user only works with --image: a command in a container runs as that container's user")
 	case e.TTY && !e.Stdin:
 		return Session{}, errors.New("-t needs -i: a terminal without input is of no use")
 	}

@@ -4,8 +4,8 @@ package ask
 
 import "strings"
 
-// Literal keeps Kubernetes from reading $(NAME) and $$ in a text of a pod's spec: on a command line they are the shell's. The container
-// gets the text as it is here.
+// Literal keeps Kubernetes from reading $(NAME) and $$ in a text of a pod's spec: on a command line they are the
+// shell's. The container gets the text as it is here.
 func Literal(text string) string {
 	if strings.Contains(text, "$(") || strings.Contains(text, "$$") {
 		return strings.ReplaceAll(text, "$", "$$")
@@ -13,7 +13,8 @@ func Literal(text string) string {
 	return text
 }
 
-// Plain is the reverse, for people to read: a text of a pod's spec as its container gets it. References to variables stay.
+// Plain is the reverse, for people to read: a text of a pod's spec as its container gets it. References to variables
+// stay.
 func Plain(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 
 func each(words []string, change func(string) string) []string {

@@ -21,8 +21,8 @@ type Session struct {
 	DetachKeys  bool // the user may leave with Ctrl-P Ctrl-Q
 }
 
-// Outputs are the writers for what the command writes. With a terminal of its own, all of it reaches the user's: that is what such a session
-// is for. Without one, a terminal is given what it cannot obey, and everything else every byte.
+// Outputs are the writers for what the command writes. With a terminal of its own, all of it reaches the user's: that
+// is what such a session is for. Without one, a terminal is given what it cannot obey, and everything else every byte.
 func (s Session) Outputs(out, errs io.Writer) (stdout, stderr io.Writer) {
 	if s.TTY {
 		return plain.Own(out), plain.Own(errs)
@@ -39,11 +39,13 @@ func newSession(pod, subresource string, q url.Values, stdin, tty bool) Session 
 	return Session{Pod: pod, Subresource: subresource, Query: q, Stdin: stdin, TTY: tty}
 }
 
-// URL is where the session is asked for, at a server whose API is at base. It fails for names that would lead elsewhere.
+// URL is where the session is asked for, at a server whose API is at base. It fails for names that would lead
+// elsewhere.
 func (s Session) URL(base *url.URL, namespace string) (*url.URL, error) {
 	for _, n := range []struct{ kind, name string }{{"namespace", namespace}, {"pod", s.Pod}} {
 		if n.name == "" || n.name == "." || n.name == ".." || strings.ContainsAny(n.name, "/%") {
-			return nil, fmt.Errorf("%q is not a %s name: give the name alone, as in kubectl get %ss", n.name, n.kind, n.kind)
+			return nil, fmt.Errorf("%q is not a %s name: give the name alone, as in kubectl get %ss", n.name, n.kind,
+				n.kind)
 		}
 	}
 	u := base.JoinPath("api/v1/namespaces", namespace, "pods", s.Pod, s.Subresource)
@@ -51,8 +53,8 @@ func (s Session) URL(base *url.URL, namespace string) (*url.URL, error) {
 	return u, nil
 }
 
-// PodAndCommand splits the arguments of command: POD [-- COMMAND], or -- COMMAND if the pod is given already. dash is how many
-// came before the --, or -1.
+// PodAndCommand splits the arguments of command: POD [-- COMMAND], or -- COMMAND if the pod is given already. dash is
+// how many came before the --, or -1.
 func PodAndCommand(command, pod string, args []string, dash int) (string, []string, error) {
 	before, argv := args, []string(nil)
 	if dash >= 0 {
@@ -65,7 +67,8 @@ func PodAndCommand(command, pod string, args []string, dash int) (string, []stri
 		pod, before = before[0], before[1:]
 	}
 	if len(before) > 0 {
-		return "", nil, fmt.Errorf("unexpected %q: the command goes after --, as in: %s %s -- %s", before[0], command, pod, strings.Join(before, " "))
+		return "", nil, fmt.Errorf("unexpected %q: the command goes after --, as in: %s %s -- %s", before[0], command,
+			pod, strings.Join(before, " "))
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(pod, "pods/"), "pod/"), argv, nil
 }

@@ -28,13 +28,15 @@ func (w *Where) AddFlags(fl *pflag.FlagSet) {
 
 // AddServerFlags is AddFlags for what is in no namespace.
 func (w *Where) AddServerFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
+	fl.StringVar(&w.Kubeconfig, "kubeconfig", "",
+		"kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
 	fl.StringVar(&w.Context, "context", "", "context to use from the kubeconfig")
 	fl.StringVar(&w.DataDir, "data-dir", DataDir(), "data folder of this machine's server (also $WHERRY_DATA_DIR)")
 	w.dataDir = fl.Lookup("data-dir")
 }
 
-// Variable is the KUBECONFIG of the environment, unless --data-dir says which server is meant: a flag counts for more than a variable.
+// Variable is the KUBECONFIG of the environment, unless --data-dir says which server is meant: a flag counts for more
+// than a variable.
 func (w *Where) Variable(getenv func(string) string) string {
 	if w.DataDirGiven() {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// Pack writes the file or tree at local as a tar stream whose names begin with name. Symbolic links are kept as links; what is
-// neither file, folder nor link (sockets, devices) is left out and reported to skipped.
+// Pack writes the file or tree at local as a tar stream whose names begin with name. Symbolic links are kept as links;
+// what is neither file, folder nor link (sockets, devices) is left out and reported to skipped.
 func Pack(w io.Writer, local, name string, skipped func(path, why string)) error {
 	t := tar.NewWriter(w)
 	err := filepath.WalkDir(local, func(file string, d fs.DirEntry, err error) error {

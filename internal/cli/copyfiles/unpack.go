@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are the user's
-// own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped. An existing file is replaced when the new
-// one is whole; an existing folder is added to; a device, pipe or socket that is in the way is an error. It returns how many entries were made.
+// Unpack makes in folder what a tar stream holds: one file or tree, whose first name is replaced by name. Owners are
+// the user's own; modes (without setuid) and times are kept. Devices and the like are left out and reported to skipped.
+// An existing file is replaced when the new one is whole; an existing folder is added to; a device, pipe or socket that
+// is in the way is an error. It returns how many entries were made.
 func Unpack(r io.Reader, folder, name string, skipped func(path, why string)) (int, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -128,7 +129,8 @@ func (u *unpacker) replace(to string) error {
 	return u.root.Remove(to)
 }
 
-// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other or a device.
+// replaceable refuses what a copy must not take away: folders, and what programs open by its name to reach each other
+// or a device.
 func (u *unpacker) replaceable(to string, there fs.FileInfo) error {
 	full := path.Join(u.root.Name(), to)
 	switch {
@@ -140,7 +142,8 @@ func (u *unpacker) replaceable(to string, there fs.FileInfo) error {
 	return nil
 }
 
-// file writes a file under a name of its own first, so that one which was cut off never stands under the name that was asked for.
+// file writes a file under a name of its own first, so that one which was cut off never stands under the name that was
+// asked for.
 func (u *unpacker) file(to string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
 	if info, err := u.root.Lstat(to); err == nil {
 		if err := u.replaceable(to, info); err != nil {
@@ -174,8 +177,8 @@ func (u *unpacker) write(to string, mode fs.FileMode, h *tar.Header, content io.
 	return u.root.Chtimes(to, h.ModTime, h.ModTime)
 }
 
-// withHoles writes a file and leaves holes where there are nothing but zeros. A container's file may be terabytes of holes, which took no
-// room there and would fill the disk here.
+// withHoles writes a file and leaves holes where there are nothing but zeros. A container's file may be terabytes of
+// holes, which took no room there and would fill the disk here.
 func withHoles(f *os.File, content io.Reader, size int64) error {
 	buffer := make([]byte, 256<<10)
 	var zeros [4096]byte
@@ -190,7 +193,8 @@ func withHoles(f *os.File, content io.Reader, size int64) error {
 			at += int64(len(part))
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && at == size: // of the last piece, not of the archive
+		// of the last piece, not of the archive
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && at == size:
 			return f.Truncate(size)
 		case err != nil:
 			return err

@@ -19,7 +19,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// ErrUnusual says that a kubeconfig holds something, or lacks something, that this package does not know how to deal with.
+// ErrUnusual says that a kubeconfig holds something, or lacks something, that this package does not know how to deal
+// with.
 var ErrUnusual = errors.New("not a plain kubeconfig")
 
 // Target is a server and where in it the user is.
@@ -60,7 +61,8 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 	if t.Namespace == "" {
 		t.Namespace = "default"
 	}
-	if t.Base, err = url.Parse(string(c.Server)); err != nil || t.Base.Scheme != "https" || t.Base.Host == "" || t.Base.RawQuery != "" || t.Base.User != nil {
+	if t.Base, err = url.Parse(string(c.Server)); err != nil || t.Base.Scheme != "https" || t.Base.Host == "" ||
+		t.Base.RawQuery != "" || t.Base.User != nil {
 		return nil, errors.New("the server is not a plain https URL")
 	}
 	if t.TLS, err = tlsOf(c, u, dir); err != nil {

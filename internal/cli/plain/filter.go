@@ -18,8 +18,8 @@ const (
 	maxStyle = 128
 )
 
-// Filter makes a stream safe for a terminal. Its zero value escapes everything; with Colours, SGR sequences (ESC [ … m) pass, and a carriage
-// return before a newline is dropped.
+// Filter makes a stream safe for a terminal. Its zero value escapes everything; with Colours, SGR sequences (ESC [ … m)
+// pass, and a carriage return before a newline is dropped.
 type Filter struct {
 	Colours bool
 
@@ -66,7 +66,8 @@ func (f *Filter) pause(dst []byte) []byte {
 	return dst
 }
 
-// next adds the first character or sequence of p and returns its length; 0 if it may go on beyond p, unless p is the last.
+// next adds the first character or sequence of p and returns its length; 0 if it may go on beyond p, unless p is the
+// last.
 func (f *Filter) next(dst *[]byte, p []byte, last bool) int {
 	switch b := p[0]; {
 	case b == '\n':
@@ -124,7 +125,8 @@ func (f *Filter) colour(dst *[]byte, seq []byte) {
 	*dst = append(*dst, seq...)
 }
 
-// conceals tells whether one of a sequence's parameters is 8, "concealed", and not a part of a colour (38;5;8, 48;2;8;8;8).
+// conceals tells whether one of a sequence's parameters is 8, "concealed", and not a part of a colour (38;5;8,
+// 48;2;8;8;8).
 func conceals(params [][]byte) bool {
 	for i := 0; i < len(params); i++ {
 		switch number(params[i]) {
@@ -148,7 +150,8 @@ func number(param []byte) int {
 	return n
 }
 
-// sgr returns the length of the colour sequence that p begins with, or with whole false how much of p could be the beginning of one.
+// sgr returns the length of the colour sequence that p begins with, or with whole false how much of p could be the
+// beginning of one.
 func sgr(p []byte) (n int, whole bool) {
 	if len(p) == 1 {
 		return 1, false
@@ -167,8 +170,8 @@ func sgr(p []byte) (n int, whole bool) {
 	return n, false
 }
 
-// obeyed tells whether a terminal, or the text around it, would obey a character instead of showing it: controls, what changes the
-// direction of text, and what cannot be seen at all.
+// obeyed tells whether a terminal, or the text around it, would obey a character instead of showing it: controls, what
+// changes the direction of text, and what cannot be seen at all.
 func obeyed(r rune) bool {
 	switch {
 	case unicode.IsControl(r): // C0, DEL, C1
@@ -181,7 +184,8 @@ func obeyed(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f // tags, which are invisible
 }
 
-// Text returns a whole text as a terminal may be given it. What is left alone once is left alone again: Text(Text(s)) == Text(s).
+// Text returns a whole text as a terminal may be given it. What is left alone once is left alone again: Text(Text(s))
+// == Text(s).
 func Text(text string) string {
 	var f Filter
 	return string(f.Flush(f.Append(nil, []byte(text))))

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Writer writes to another writer through a Filter. It may be used by several goroutines at once. A character that is cut off by the end of
-// a Write waits for the next one; Flush shows what is left.
+// Writer writes to another writer through a Filter. It may be used by several goroutines at once. A character that is
+// cut off by the end of a Write waits for the next one; Flush shows what is left.
 type Writer struct {
 	to io.Writer
 
@@ -20,7 +20,8 @@ type Writer struct {
 	buf    []byte
 }
 
-// New returns a Writer that escapes everything a terminal would obey. One that is a Writer already is returned as it is, and so is nil.
+// New returns a Writer that escapes everything a terminal would obey. One that is a Writer already is returned as it
+// is, and so is nil.
 func New(to io.Writer) io.Writer {
 	if _, ok := to.(*Writer); ok || to == nil {
 		return to
@@ -28,8 +29,8 @@ func New(to io.Writer) io.Writer {
 	return &Writer{to: to}
 }
 
-// Output returns a writer for what a container has written. On a terminal it is a Writer that lets colours through; elsewhere it is the
-// writer below, byte for byte: a file or a program gets what the container wrote.
+// Output returns a writer for what a container has written. On a terminal it is a Writer that lets colours through;
+// elsewhere it is the writer below, byte for byte: a file or a program gets what the container wrote.
 func Output(to io.Writer) io.Writer {
 	own := Own(to)
 	if !IsTerminal(own) {
@@ -38,8 +39,8 @@ func Output(to io.Writer) io.Writer {
 	return &Writer{to: own, filter: Filter{Colours: true}}
 }
 
-// Own returns the writer below a Writer, for wherry's own control sequences and for sessions with a terminal of their own. Whoever writes
-// there answers for every byte.
+// Own returns the writer below a Writer, for wherry's own control sequences and for sessions with a terminal of their
+// own. Whoever writes there answers for every byte.
 func Own(w io.Writer) io.Writer {
 	if f, ok := w.(*Writer); ok {
 		return f.to
@@ -93,8 +94,8 @@ func File(stream any) (*os.File, bool) {
 	return file, ok
 }
 
-// Watched hands everything on to another writer, and keeps the first error of that one: what was not written is known at the end, whoever
-// wrote it.
+// Watched hands everything on to another writer, and keeps the first error of that one: what was not written is known
+// at the end, whoever wrote it.
 type Watched struct {
 	to io.Writer
 

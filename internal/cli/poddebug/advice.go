@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SecurityAdvice says what to do about a refusal of Pod Security: the profile that keeps to the level which the namespace enforces. It is
-// nothing where the refusal is about something else, or that profile was asked for already.
+// SecurityAdvice says what to do about a refusal of Pod Security: the profile that keeps to the level which the
+// namespace enforces. It is nothing where the refusal is about something else, or that profile was asked for already.
 func SecurityAdvice(refusal, profile, pod string) string {
 	_, level, found := strings.Cut(refusal, `violates PodSecurity "`)
 	if !found {
@@ -18,5 +18,6 @@ func SecurityAdvice(refusal, profile, pod string) string {
 	if level != "restricted" && level != "baseline" || profile == level || profile == "restricted" {
 		return ""
 	}
-	return fmt.Sprintf("the namespace takes what keeps to the level %s of Pod Security: wherry debug --profile %s %s", level, level, pod)
+	return fmt.Sprintf("the namespace takes what keeps to the level %s of Pod Security: wherry debug --profile %s %s",
+		level, level, pod)
 }

@@ -52,7 +52,8 @@ type Choice struct {
 func Choose(pod *corev1.Pod, w Wish) (Choice, error) {
 	if w.Name != "" && podspec.DebugStateOf(pod, w.Name).Phase == podspec.DebugRunning {
 		if w.Image != "" || w.Command || w.Target != "" {
-			return Choice{}, fmt.Errorf("debug container %q of pod %s is running: leave image, target and command out to attach to it, or choose another name", w.Name, pod.Name)
+			return Choice{},
+				fmt.Errorf("debug container %q of pod %s is running: leave image, target and command out to attach to it, or choose another name", w.Name, pod.Name)
 		}
 		return Choice{Attach, w.Name}, nil
 	}

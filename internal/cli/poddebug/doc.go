@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poddebug decides, for the commands that debug, what a person most likely wants in a pod's present state: [Choose] a new
-// debug container, one that runs already, or image exec into what is left of dead containers; and words what is known about them.
+// Package poddebug decides, for the commands that debug, what a person most likely wants in a pod's present state:
+// [Choose] a new debug container, one that runs already, or image exec into what is left of dead containers; and words
+// what is known about them.
 //
 // Its law: it decides from the pod alone, and never talks to a server.
 //

@@ -15,19 +15,21 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Dead are the containers of a pod that have ended and do not run, and that left no message: what they printed last says more.
+// Dead are the containers of a pod that have ended and do not run, and that left no message: what they printed last
+// says more.
 func Dead(pod *corev1.Pod) (names []string) {
 	for _, s := range podspec.OwnStatuses(&pod.Status) {
 		end := podspec.LastEnd(s)
-		if end != nil && s.State.Running == nil && strings.TrimSpace(end.Message) == "" && (end.ExitCode != 0 || s.State.Waiting != nil) {
+		if end != nil && s.State.Running == nil && strings.TrimSpace(end.Message) == "" &&
+			(end.ExitCode != 0 || s.State.Waiting != nil) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended. said is what
-// containers printed last, by their names.
+// Evidence words what is known of the ends of a pod's containers, a line each; nothing of those that never ended. said
+// is what containers printed last, by their names.
 func Evidence(pod *corev1.Pod, now time.Time, said map[string]string) (lines []string) {
 	for _, s := range podspec.Statuses(&pod.Status) {
 		if line := obituary(s, now, said[s.Name]); line != "" {

@@ -14,7 +14,8 @@ import (
 // together is how far apart two ends may be stored that were one: times are stored in whole seconds.
 const together = 2 * time.Second
 
-// WhyEnded says why the last run of a debug container was ended from outside, or nothing if its command ended by itself.
+// WhyEnded says why the last run of a debug container was ended from outside, or nothing if its command ended by
+// itself.
 func WhyEnded(pod *corev1.Pod, name string) string {
 	end := podspec.DebugStateOf(pod, name).Terminated
 	if end == nil || end.ExitCode <= 128 { // nobody killed it
@@ -23,7 +24,8 @@ func WhyEnded(pod *corev1.Pod, name string) string {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Sprintf("pod %s is being deleted", pod.Name)
 	}
-	if want := podspec.DebugRunsOf(pod)[name]; want.StopAt != nil && !end.FinishedAt.Add(together).Before(want.StopAt.Time) {
+	if want := podspec.DebugRunsOf(pod)[name]; want.StopAt != nil &&
+		!end.FinishedAt.Add(together).Before(want.StopAt.Time) {
 		if want.StoppedBy != "" {
 			return fmt.Sprintf("%s stopped debug container %s", want.StoppedBy, name)
 		}

@@ -21,7 +21,8 @@ func check(client kubernetes.Interface, objects []manifest.Object) error {
 	var errs []error
 	for _, o := range objects {
 		if _, ok := verbsFor(client, "", o.Object); !ok {
-			errs = append(errs, fmt.Errorf("%s: wherry run does not support %s: %s", place(o), o.GVK.Kind, instead(o, serves(client, o))))
+			errs = append(errs, fmt.Errorf("%s: wherry run does not support %s: %s", place(o), o.GVK.Kind,
+				instead(o, serves(client, o))))
 		}
 		if _, ok := o.Object.(*corev1.Pod); ok {
 			pods++
@@ -64,7 +65,8 @@ const theirs = "the ConfigMaps, Secrets, ServiceAccounts, Services and Namespace
 // templateOf is where the template of the pods stands that an object asks for, "" if it asks for none.
 func templateOf(obj runtime.Object) string {
 	switch obj.(type) {
-	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet, *appsv1.ReplicaSet, *batchv1.Job, *corev1.ReplicationController:
+	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet, *appsv1.ReplicaSet, *batchv1.Job,
+		*corev1.ReplicationController:
 		return "spec.template"
 	case *batchv1.CronJob:
 		return "spec.jobTemplate.spec.template"

@@ -42,7 +42,8 @@ type follower struct {
 }
 
 func newFollower(r *Runner, pod *corev1.Pod) *follower {
-	return &follower{owner: r, self: pod, pod: pod, causes: map[progress.Line]bool{}, placed: make(chan struct{}), opened: map[string]int32{}}
+	return &follower{owner: r, self: pod, pod: pod, causes: map[progress.Line]bool{}, placed: make(chan struct{}),
+		opened: map[string]int32{}}
 }
 
 // run follows the pod until it has ended, is ready (detached), is gone, is hopeless, or ctx ends.
@@ -54,7 +55,8 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	if !f.owner.Options.Quiet {
 		f.logs.Go(func() { f.tellImages(eventCtx) })
 	}
-	err = watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
+	err = watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion,
+		func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
 	stopEvents()
 	f.drain(stopLogs, err)
 	f.draw(ctx)
@@ -176,7 +178,8 @@ func (f *follower) attach(ctx context.Context, pod *corev1.Pod, container string
 	case refused:
 		f.copyLogs(ctx, container)
 	default:
-		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session was interrupted: " + err.Error(), Trouble: true})
+		r.Screen.Tell(pod.Name, progress.Line{Container: container, Text: "the session was interrupted: " + err.Error(),
+			Trouble: true})
 	}
 }
 
@@ -189,12 +192,15 @@ func (f *follower) tty(container string) bool {
 	return false
 }
 
-// watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with nil when
-// it is gone or another has taken its name, until see says that it has seen enough. It survives broken watches.
-func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, version string, see func(*corev1.Pod) (bool, error)) error {
+// watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with
+// nil when it is gone or another has taken its name, until see says that it has seen enough. It survives broken
+// watches.
+func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, version string,
+	see func(*corev1.Pod) (bool, error)) error {
 	selector := fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	pods := client.CoreV1().Pods(pod.Namespace)
-	watcher := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	watcher := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context,
+		o metav1.ListOptions) (watch.Interface, error) {
 		o.FieldSelector = selector
 		return pods.Watch(ctx, o)
 	}}

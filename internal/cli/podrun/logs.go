@@ -16,8 +16,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/progress"
 )
 
-// copyLogs begins to copy a container's output: its two streams to where each belongs, or all of it to standard output if the server does
-// not tell them apart.
+// copyLogs begins to copy a container's output: its two streams to where each belongs, or all of it to standard output
+// if the server does not tell them apart.
 func (f *follower) copyLogs(ctx context.Context, container string) {
 	f.logs.Go(func() {
 		if !f.splitsLogs(ctx, container) {
@@ -40,16 +40,18 @@ func (f *follower) copyLog(ctx context.Context, container string, which *string)
 		_, err = io.Copy(w, stream)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: "its log was cut off: " + err.Error(), Trouble: true})
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container,
+			Text: "its log was cut off: " + err.Error(), Trouble: true})
 	}
 }
 
 // noStream is the name of no stream.
 const noStream = "None"
 
-// splitsLogs tells whether the server can give one stream of a log without the other. Those before Kubernetes 1.32 take no notice when
-// they are asked for one, and would give all of the log twice; later ones may have that turned off. So it is asked, once in a run, for a
-// stream that does not exist, which only a server that knows the parameter refuses as such.
+// splitsLogs tells whether the server can give one stream of a log without the other. Those before Kubernetes 1.32 take
+// no notice when they are asked for one, and would give all of the log twice; later ones may have that turned off. So
+// it is asked, once in a run, for a stream that does not exist, which only a server that knows the parameter refuses as
+// such.
 func (f *follower) splitsLogs(ctx context.Context, container string) bool {
 	l := &f.owner.logs
 	l.mu.Lock()
@@ -82,7 +84,8 @@ type splitting struct {
 // aboutStream tells whether an error is of this kind and about the parameter that asks for one stream.
 func aboutStream(err error, kind metav1.CauseType) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Details != nil && slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == kind && c.Field == "stream"
-	})
+	return ok && status.ErrStatus.Details != nil && slices.ContainsFunc(status.ErrStatus.Details.Causes,
+		func(c metav1.StatusCause) bool {
+			return c.Type == kind && c.Field == "stream"
+		})
 }

@@ -38,7 +38,8 @@ type typed[T runtime.Object] interface {
 	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string) (T, error)
 }
 
 func verbsOf[T runtime.Object](c typed[T], obj T) verbs {
@@ -92,8 +93,8 @@ type other struct {
 	verbs      verbs
 }
 
-// rehearse lets the server judge all objects without storing one, so that a bad one leaves nothing half done. Objects of a
-// namespace that the manifest itself makes cannot be judged before it is there.
+// rehearse lets the server judge all objects without storing one, so that a bad one leaves nothing half done. Objects
+// of a namespace that the manifest itself makes cannot be judged before it is there.
 func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error {
 	making := map[string]bool{}
 	for _, o := range objects {
@@ -108,14 +109,16 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 			continue
 		}
 		v, _ := verbsFor(r.Client, ns, o.Object)
-		_, err := v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		_, err := v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+			FieldValidation: metav1.FieldValidationStrict})
 		_, isPod := o.Object.(*corev1.Pod)
 		switch {
 		case err == nil:
 		case apierrors.IsAlreadyExists(err) && !isPod:
 		case apierrors.IsAlreadyExists(err):
-			errs = append(errs, fmt.Errorf("%s: pod %s/%s already exists; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
-				place(o), ns, m.GetName(), ns, m.GetName(), nameOfItsOwn(o)))
+			errs = append(errs,
+				fmt.Errorf("%s: pod %s/%s already exists; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
+					place(o), ns, m.GetName(), ns, m.GetName(), nameOfItsOwn(o)))
 		default:
 			errs = append(errs, refused(o, err))
 		}
@@ -214,7 +217,8 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 	// One that is cut off half-way may have been done all the same, and nobody would remove it.
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
 	defer cancel()
-	obj, err := v.create(whole, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
+	obj, err := v.create(whole, metav1.CreateOptions{FieldManager: fieldManager,
+		FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return refused(o, err)
 	}
@@ -240,7 +244,8 @@ func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object,
 	if err != nil {
 		return err
 	}
-	if err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true)}); err != nil {
+	if err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager,
+		Force: ptr.To(true)}); err != nil {
 		return refused(o, err)
 	}
 	r.Screen.Say("%s %s updated", strings.ToLower(o.GVK.Kind), m.GetName())

@@ -20,7 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/manifest"
 )
 
-// oneOffGrace is the grace of a pod that a command line describes, as docker has it: its process is often a shell, which takes no SIGTERM.
+// oneOffGrace is the grace of a pod that a command line describes, as docker has it: its process is often a shell,
+// which takes no SIGTERM.
 const oneOffGrace = 10
 
 // OneOff is a pod of one container as a command line describes it, in docker's words.
@@ -52,7 +53,8 @@ func (o OneOff) Object(here Here) (manifest.Object, error) {
 	if err != nil {
 		return manifest.Object{}, err
 	}
-	return manifest.Object{Source: "wherry run " + o.Image, GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Object: pod}, nil
+	return manifest.Object{Source: "wherry run " + o.Image, GVK: corev1.SchemeGroupVersion.WithKind("Pod"),
+		Object: pod}, nil
 }
 
 func (o OneOff) pod(here Here) (*corev1.Pod, error) {
@@ -61,7 +63,8 @@ func (o OneOff) pod(here Here) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("%q is not an image name: %w", o.Image, err)
 	}
 	name := nameOf(ref)
-	c := corev1.Container{Name: name, Image: o.Image, WorkingDir: o.Workdir, Stdin: o.Stdin, StdinOnce: o.Stdin, TTY: o.TTY}
+	c := corev1.Container{Name: name, Image: o.Image, WorkingDir: o.Workdir, Stdin: o.Stdin, StdinOnce: o.Stdin,
+		TTY: o.TTY}
 	for _, arg := range o.Command {
 		c.Args = append(c.Args, ask.Literal(arg))
 	}
@@ -72,7 +75,8 @@ func (o OneOff) pod(here Here) (*corev1.Pod, error) {
 	if o.Name == "" {
 		pod.GenerateName = name + "-"
 	}
-	pod.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To[int64](oneOffGrace)}
+	pod.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+		TerminationGracePeriodSeconds: ptr.To[int64](oneOffGrace)}
 	if c.ImagePullPolicy, err = pullPolicy(o.Pull); err != nil {
 		return nil, err
 	}
@@ -150,7 +154,8 @@ func (o OneOff) environment(here Here) ([]corev1.EnvVar, error) {
 	add := func(text, where string) error {
 		name, value, given := strings.Cut(text, "=")
 		if name == "" {
-			return fmt.Errorf("%s: %q has no name: write NAME=VALUE, or NAME to pass on its value from here", where, text)
+			return fmt.Errorf("%s: %q has no name: write NAME=VALUE, or NAME to pass on its value from here", where,
+				text)
 		}
 		if !given {
 			if value, given = here.Getenv(name); !given {
@@ -209,7 +214,8 @@ func volume(text, folder string) (corev1.VolumeSource, corev1.VolumeMount, error
 		}
 	}
 	if len(parts) > 3 || !filepath.IsAbs(mount.MountPath) {
-		return source, mount, fmt.Errorf("-v %s: write HOST:PATH or HOST:PATH:ro, with an absolute PATH in the container, for example -v ./data:/data", text)
+		return source, mount,
+			fmt.Errorf("-v %s: write HOST:PATH or HOST:PATH:ro, with an absolute PATH in the container, for example -v ./data:/data", text)
 	}
 	if len(parts) == 1 {
 		source.EmptyDir = &corev1.EmptyDirVolumeSource{}
@@ -217,7 +223,8 @@ func volume(text, folder string) (corev1.VolumeSource, corev1.VolumeMount, error
 	}
 	host := parts[0]
 	if !strings.Contains(host, "/") && host != "." && host != ".." {
-		return source, mount, fmt.Errorf("-v %s: there are no named volumes here: name a folder or file on this machine, for example -v ./%s:%s", text, host, mount.MountPath)
+		return source, mount,
+			fmt.Errorf("-v %s: there are no named volumes here: name a folder or file on this machine, for example -v ./%s:%s", text, host, mount.MountPath)
 	}
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(folder, host)

@@ -9,9 +9,10 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/plain"
 )
 
-// Log returns a writer for what one container writes to its standard output or, with asError, to its standard error: line by line with
-// the container's name in front if several write, else as it comes. To a terminal it goes through a filter that lets nothing but colours
-// through; else every byte is handed on. Close writes what is left of a last line without an end.
+// Log returns a writer for what one container writes to its standard output or, with asError, to its standard error:
+// line by line with the container's name in front if several write, else as it comes. To a terminal it goes through a
+// filter that lets nothing but colours through; else every byte is handed on. Close writes what is left of a last line
+// without an end.
 func (s *Screen) Log(pod, container string, asError bool) io.WriteCloser {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +98,8 @@ func (w *logLines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush writes a line. One that is cut in the middle may be cut in a character: the filter keeps its beginning for the next.
+// flush writes a line. One that is cut in the middle may be cut in a character: the filter keeps its beginning for the
+// next.
 func (w *logLines) flush(whole bool) {
 	text := w.rest
 	switch {

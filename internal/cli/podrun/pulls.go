@@ -19,8 +19,8 @@ import (
 // fieldOfContainer finds the container that an event is about.
 var fieldOfContainer = regexp.MustCompile(`^spec\.(?:initContainers|containers)\{(.+)\}$`)
 
-// tellImages tells what is fetched for the pod, once it has a node. Only events say it; when they cannot be had, that is all that is
-// missing.
+// tellImages tells what is fetched for the pod, once it has a node. Only events say it; when they cannot be had, that
+// is all that is missing.
 func (f *follower) tellImages(ctx context.Context) {
 	selector := fields.OneTermEqualSelector("involvedObject.uid", string(f.self.UID)).String()
 	w, err := f.owner.Client.CoreV1().Events(f.self.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
@@ -52,7 +52,8 @@ func (f *follower) tellImages(ctx context.Context) {
 				container = m[1]
 			}
 			if e.Type == watch.Added && tellsOfPull(event) {
-				f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: event.Message, Slow: event.Reason == "Pulling"})
+				f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Text: event.Message,
+					Slow: event.Reason == "Pulling"})
 			}
 			switch event.Reason {
 			case "Pulling":

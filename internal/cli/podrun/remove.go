@@ -63,7 +63,8 @@ func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int6
 			GracePeriodSeconds: grace,
 			Preconditions:      metav1.NewUIDPreconditions(string(p.UID)),
 		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // conflict: another pod of that name
+		// conflict: another pod of that name
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err))
 		}
 	}
@@ -91,7 +92,8 @@ func (r *Runner) leave(why error, pods []*corev1.Pod) error {
 		lines = append(lines, advice(p))
 	}
 	if r.ServerEnds && len(lines) > 1 {
-		lines = append(lines, "the server ends with this run, and the pods would keep running without one: start a server first (sudo wherry server)")
+		lines = append(lines,
+			"the server ends with this run, and the pods would keep running without one: start a server first (sudo wherry server)")
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// Exit codes of a run that the pod does not decide. One that a signal ended has 128 and the signal's number, as a shell reports it: 130
-// for Ctrl-C.
+// Exit codes of a run that the pod does not decide. One that a signal ended has 128 and the signal's number, as a shell
+// reports it: 130 for Ctrl-C.
 const (
 	ExitFailure = 125 // the run itself failed: bad manifest, no server, hopeless image
 	ExitTimeout = 124 // as timeout(1)
@@ -39,8 +39,8 @@ type Options struct {
 	Prefix    *bool         // the container's name in front of its output; nil: if several containers write
 }
 
-// Runner runs the objects of a manifest. Interrupts carries the signals that end a run: the first one deletes the pods and waits, a
-// second one of a person at the terminal kills them.
+// Runner runs the objects of a manifest. Interrupts carries the signals that end a run: the first one deletes the pods
+// and waits, a second one of a person at the terminal kills them.
 type Runner struct {
 	Client     kubernetes.Interface
 	Screen     *Screen
@@ -48,8 +48,8 @@ type Runner struct {
 	Interrupts <-chan os.Signal
 	// Timeline fetches what a pod's node noted of it; nil: nothing is told of where the time went.
 	Timeline func(context.Context, *corev1.Pod) (timeline.History, error)
-	// Attach carries the streams of a container's process until it ends, to a terminal of its own or to out and errs; nil: what
-	// containers write is read of their logs. A refusal is an *apierrors.StatusError.
+	// Attach carries the streams of a container's process until it ends, to a terminal of its own or to out and errs;
+	// nil: what containers write is read of their logs. A refusal is an *apierrors.StatusError.
 	Attach func(ctx context.Context, pod *corev1.Pod, container string, out, errs io.Writer) error
 	// Transfers are the parts of images that the node is fetching; nil: nobody tells.
 	Transfers pulling.Ask
@@ -174,8 +174,9 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 
 func (r *Runner) sayDeleting() { r.Screen.Announce("deleting; press Ctrl-C again to kill at once") }
 
-// attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code. An interrupt
-// deletes the pods, and so does the timeout of a run that removes them; their ends are then followed as any other.
+// attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code.
+// An interrupt deletes the pods, and so does the timeout of a run that removes them; their ends are then followed as
+// any other.
 func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

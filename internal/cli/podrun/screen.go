@@ -17,16 +17,18 @@ import (
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// Screen is where a run writes: progress with the time since the run's start to Err, and of each container's output what it wrote to
-// its standard output to Out, the rest to Err. Lines of progress are written whole, and so are lines that have a name in front.
+// Screen is where a run writes: progress with the time since the run's start to Err, and of each container's output
+// what it wrote to its standard output to Out, the rest to Err. Lines of progress are written whole, and so are lines
+// that have a name in front.
 type Screen struct {
 	Out, Err io.Writer
 	Colour   bool
-	OneLine  bool // Out and Err are a person's screen: a line that a container left open is ended before a line of progress
-	Quiet    bool // no progress
-	Brief    bool // of progress only what takes its time
-	Start    time.Time
-	Rows     timeline.Options // how timelines are drawn; a width of 0: not at all
+	// Out and Err are a person's screen: a line that a container left open is ended before a line of progress
+	OneLine bool
+	Quiet   bool // no progress
+	Brief   bool // of progress only what takes its time
+	Start   time.Time
+	Rows    timeline.Options // how timelines are drawn; a width of 0: not at all
 	// Lost is called once when nobody reads what is written any more; nil: nobody needs to know.
 	Lost func()
 
@@ -49,8 +51,8 @@ const (
 	normal = "\x1b[0m"
 )
 
-// expect settles which names stand in front of lines: the pod's if there are several, and the container's before its output if several
-// containers write, unless prefix says otherwise.
+// expect settles which names stand in front of lines: the pod's if there are several, and the container's before its
+// output if several containers write, unless prefix says otherwise.
 func (s *Screen) expect(pods []*corev1.Pod, prefix *bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +95,8 @@ func (s *Screen) Tell(pod string, l progress.Line) {
 		text = s.paint(red, text)
 	}
 	s.endLine()
-	s.write(s.Err, fmt.Appendf(nil, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%5.1fs", time.Since(s.Start).Seconds())), name, text))
+	s.write(s.Err, fmt.Appendf(nil, "%s %s%s\n", s.paint(dim, fmt.Sprintf("%5.1fs", time.Since(s.Start).Seconds())),
+		name, text))
 }
 
 // lend gives the terminal to a program in a container, or takes it back. Meanwhile nothing of ours is written there.
@@ -145,7 +148,8 @@ func (s *Screen) endLine() {
 	s.open = false
 }
 
-// write writes what is harmless by now, unless nobody reads any more. That nobody does is told once and is no error of the writer's.
+// write writes what is harmless by now, unless nobody reads any more. That nobody does is told once and is no error of
+// the writer's.
 func (s *Screen) write(w io.Writer, p []byte) {
 	if s.lost {
 		return

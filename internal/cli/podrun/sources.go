@@ -96,7 +96,8 @@ func (s Sources) readFolder(ctx context.Context, folder string) ([]manifest.Obje
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: there is no manifest in this folder: none of its files ends in %s", folder, strings.Join(manifestEndings, ", "))
+		return nil, fmt.Errorf("%s: there is no manifest in this folder: none of its files ends in %s", folder,
+			strings.Join(manifestEndings, ", "))
 	}
 	return s.Read(ctx, names)
 }
@@ -121,7 +122,8 @@ func (s Sources) fetch(ctx context.Context, url string) ([]manifest.Object, erro
 		return nil, fmt.Errorf("%s: the server answered %s", url, resp.Status)
 	}
 	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
-		return nil, fmt.Errorf("%s is a web page, not a manifest: find the address of the file itself (on GitHub: Raw)", url)
+		return nil, fmt.Errorf("%s is a web page, not a manifest: find the address of the file itself (on GitHub: Raw)",
+			url)
 	}
 	return manifest.Read(url, resp.Body)
 }

@@ -33,7 +33,8 @@ func (f *follower) tellWay(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// draw shows the pod's rows, as wherry timeline does, when there is nothing more to follow. Files and pipes get no picture.
+// draw shows the pod's rows, as wherry timeline does, when there is nothing more to follow. Files and pipes get no
+// picture.
 func (f *follower) draw(ctx context.Context) {
 	if f.owner.Screen.Rows.Width == 0 {
 		return

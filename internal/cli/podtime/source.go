@@ -54,8 +54,8 @@ func (s Source) Of(ctx context.Context, pod *corev1.Pod) (h timeline.History, er
 	return h, json.NewDecoder(body).Decode(&h)
 }
 
-// open asks for a timeline, with a parameter unless it has no name: as the pod's subresource, and where the API server is of another make
-// through its proxy to the node.
+// open asks for a timeline, with a parameter unless it has no name: as the pod's subresource, and where the API server
+// is of another make through its proxy to the node.
 func (s Source) open(ctx context.Context, namespace, name, param, value string) (io.ReadCloser, error) {
 	with := func(r *rest.Request) (io.ReadCloser, error) {
 		if param != "" {
@@ -63,7 +63,8 @@ func (s Source) open(ctx context.Context, namespace, name, param, value string) 
 		}
 		return r.Stream(ctx)
 	}
-	body, err := with(s.Client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(name).SubResource(timeline.Subresource))
+	body,
+		err := with(s.Client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(name).SubResource(timeline.Subresource))
 	if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return body, err
 	}
@@ -78,7 +79,8 @@ func (s Source) open(ctx context.Context, namespace, name, param, value string) 
 	}
 	switch {
 	case apierrors.IsForbidden(err) && apierrors.IsForbidden(byNode):
-		return nil, fmt.Errorf("you may not read the timelines of pods in namespace %s (get pods/timeline): %w", namespace, err)
+		return nil, fmt.Errorf("you may not read the timelines of pods in namespace %s (get pods/timeline): %w",
+			namespace, err)
 	case node != "":
 		return nil, explain(byNode, node, namespace, name)
 	}
@@ -107,8 +109,8 @@ func toldWhy(err error, namespace, name string) error {
 // pause is how long is waited before a broken stream is taken up again.
 const pause = time.Second
 
-// Follow calls hear with the timeline and then with what changes of it, until the pod is gone or ctx ends. It waits for a pod
-// that has no node yet, and survives restarts of the node's agent; then it begins with the whole again.
+// Follow calls hear with the timeline and then with what changes of it, until the pod is gone or ctx ends. It waits for
+// a pod that has no node yet, and survives restarts of the node's agent; then it begins with the whole again.
 func (s Source) Follow(ctx context.Context, namespace, name string, hear func(timeline.History)) error {
 	for heard := false; ; {
 		gone, err := s.stream(ctx, namespace, name, func(h timeline.History) { heard = true; hear(h) })
@@ -141,7 +143,8 @@ func (s Source) exists(ctx context.Context, namespace, name string) bool {
 }
 
 // stream hears one stream to its end and tells whether that was the pod's.
-func (s Source) stream(ctx context.Context, namespace, name string, hear func(timeline.History)) (gone bool, err error) {
+func (s Source) stream(ctx context.Context, namespace, name string,
+	hear func(timeline.History)) (gone bool, err error) {
 	body, err := s.open(ctx, namespace, name, "watch", "1")
 	if err != nil {
 		return false, err
@@ -164,7 +167,8 @@ func (s Source) stream(ctx context.Context, namespace, name string, hear func(ti
 
 // ask is the request for a timeline through the API server's proxy to the node.
 func (s Source) ask(node, namespace, name string) *rest.Request {
-	return s.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy", "timeline", namespace, name)
+	return s.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy", "timeline", namespace,
+		name)
 }
 
 // Unbound says that a pod has no node that could keep its timeline.

@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Outcome says whether the pod has ended and, if so, the exit code that stands for it: 0 when it succeeded, else that of
-// the main container that failed first, else that of the init container that kept the mains from starting, else 1.
+// Outcome says whether the pod has ended and, if so, the exit code that stands for it: 0 when it succeeded, else that
+// of the main container that failed first, else that of the init container that kept the mains from starting, else 1.
 // why is a sentence for the failures that no exit code explains.
 func Outcome(pod *corev1.Pod) (code int, why string, ended bool) {
 	switch pod.Status.Phase {
@@ -93,8 +93,8 @@ var troubles = map[string]bool{
 // passing is a config map that each namespace is given by itself, a moment after it was made.
 const passing = `"kube-root-ca.crt"`
 
-// Stuck returns the pod's first trouble: a container's in spec order, else what keeps its sandbox from being made, else that no node
-// takes it.
+// Stuck returns the pod's first trouble: a container's in spec order, else what keeps its sandbox from being made, else
+// that no node takes it.
 func Stuck(pod *corev1.Pod) (Trouble, bool) {
 	for _, s := range ordered(pod) {
 		w := s.State.Waiting
@@ -103,7 +103,8 @@ func Stuck(pod *corev1.Pod) (Trouble, bool) {
 		}
 		if hopeless, ok := troubles[w.Reason]; ok {
 			t := Trouble{Container: s.Name, Reason: w.Reason, Message: w.Message, Hopeless: hopeless}
-			if last := s.LastTerminationState.Terminated; last != nil && w.Reason == "CrashLoopBackOff" && last.ExitCode != 0 {
+			if last := s.LastTerminationState.Terminated; last != nil && w.Reason == "CrashLoopBackOff" &&
+				last.ExitCode != 0 {
 				t.ExitCode = shellCode(last.ExitCode)
 			}
 			return t, true

@@ -33,7 +33,8 @@ func Diff(old, new *corev1.Pod) []Line {
 	if cause := obstacle(new); cause != "" && cause != obstacle(old) {
 		add(Line{Text: "cannot start yet: " + cause, Trouble: true, Cause: true})
 	}
-	if !podspec.IsTrue(&old.Status, corev1.PodReadyToStartContainers) && podspec.IsTrue(&new.Status, corev1.PodReadyToStartContainers) {
+	if !podspec.IsTrue(&old.Status, corev1.PodReadyToStartContainers) &&
+		podspec.IsTrue(&new.Status, corev1.PodReadyToStartContainers) {
 		add(Line{Text: "sandbox is up" + address(new)})
 	}
 	before := statuses(old)
@@ -66,8 +67,8 @@ func scheduled(old, new *corev1.Pod, add func(Line)) {
 	}
 }
 
-// obstacle is what keeps the pod's sandbox from being made: a volume that cannot be had, or a fault of the sandbox itself. The node
-// says it in each waiting container's message, under the reason of a pod on its way.
+// obstacle is what keeps the pod's sandbox from being made: a volume that cannot be had, or a fault of the sandbox
+// itself. The node says it in each waiting container's message, under the reason of a pod on its way.
 func obstacle(pod *corev1.Pod) string {
 	for _, s := range ordered(pod) {
 		if w := s.State.Waiting; w != nil && quiet[w.Reason] && w.Message != "" {

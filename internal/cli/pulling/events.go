@@ -30,7 +30,8 @@ func (e *Event) age() uint64 {
 func UnderWay(events []Event, container string) string {
 	last := Event{}
 	for _, e := range events {
-		if strings.HasSuffix(e.InvolvedObject.FieldPath, "{"+container+"}") && slices.Contains([]string{"Pulling", "Pulled", "Failed", "BackOff"}, e.Reason) &&
+		if strings.HasSuffix(e.InvolvedObject.FieldPath, "{"+container+"}") &&
+			slices.Contains([]string{"Pulling", "Pulled", "Failed", "BackOff"}, e.Reason) &&
 			e.age() >= last.age() {
 			last = e
 		}

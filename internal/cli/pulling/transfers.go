@@ -66,8 +66,8 @@ func (t *Transfers) sum() (bytes, total int64) {
 	return bytes, total
 }
 
-// String is one line of how far it is, empty before anything has come. The total is that of what has begun: a node fetches a few parts at a
-// time.
+// String is one line of how far it is, empty before anything has come. The total is that of what has begun: a node
+// fetches a few parts at a time.
 func (t *Transfers) String() string {
 	if len(t.parts) == 0 {
 		return ""
@@ -77,5 +77,6 @@ func (t *Transfers) String() string {
 	}
 	bytes, total := t.sum()
 	const mib = 1 << 20
-	return fmt.Sprintf("%.1f of %.1f MiB, %.1f MiB/s, %d of %d layers", float64(bytes)/mib, float64(total)/mib, t.rate/mib, len(t.parts)-t.busy, len(t.parts))
+	return fmt.Sprintf("%.1f of %.1f MiB, %.1f MiB/s, %d of %d layers", float64(bytes)/mib, float64(total)/mib,
+		t.rate/mib, len(t.parts)-t.busy, len(t.parts))
 }

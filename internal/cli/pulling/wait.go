@@ -31,7 +31,8 @@ type Wait struct {
 	Container string // see the function Container
 	Events    func(context.Context) ([]Event, error)
 	Node      Ask // nil: nobody can be asked how much has arrived
-	// Show is called with what is being done and how far it is, "" if that is not known; and with two empty texts when it is over.
+	// Show is called with what is being done and how far it is, "" if that is not known; and with two empty texts when
+	// it is over.
 	Show func(what, how string)
 }
 
@@ -78,8 +79,8 @@ func Events(client *http.Client, base *url.URL, namespace, pod string) func(cont
 	}
 }
 
-// To shows a Wait to whoever reads out: a terminal sees one line that changes and goes away in the end, anything else a line when a
-// pull is seen. In raw mode a terminal needs more than a line feed.
+// To shows a Wait to whoever reads out: a terminal sees one line that changes and goes away in the end, anything else a
+// line when a pull is seen. In raw mode a terminal needs more than a line feed.
 func To(out io.Writer, raw bool) func(what, how string) {
 	if file, ok := plain.File(out); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {

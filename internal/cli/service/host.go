@@ -57,7 +57,8 @@ func (h Host) file(name string) string {
 
 // StartCommand is the command that starts the service of that name; "" if it is not installed.
 func (h Host) StartCommand(name string) string {
-	for file, command := range map[string]string{h.unit(name): "systemctl start " + name, h.script(name): h.script(name) + " start"} {
+	for file, command := range map[string]string{h.unit(name): "systemctl start " + name,
+		h.script(name): h.script(name) + " start"} {
 		if mine, err := ours(file); err == nil && mine {
 			return command
 		}
@@ -77,7 +78,8 @@ func (h Host) Install(ctx context.Context, s Service, now bool) (file string, er
 			return "", err
 		}
 		if err == nil {
-			return "", fmt.Errorf("%s already exists and was not created by wherry: remove it, or choose another --name", file)
+			return "",
+				fmt.Errorf("%s already exists and was not created by wherry: remove it, or choose another --name", file)
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -154,7 +156,8 @@ func (h Host) Remove(ctx context.Context, name string) (bool, error) {
 // end are the commands that end the service, before its file is removed and after.
 func (h Host) end(name string) (before, after [][]string) {
 	if h.systemd() {
-		return [][]string{{"systemctl", "disable", "--now", name + ".service"}}, [][]string{{"systemctl", "daemon-reload"}}
+		return [][]string{{"systemctl", "disable", "--now", name + ".service"}},
+			[][]string{{"systemctl", "daemon-reload"}}
 	}
 	before = [][]string{{h.script(name), "stop"}}
 	switch {

@@ -37,7 +37,8 @@ func (s Service) fill(text string, quote func(string) string) string {
 	}
 	var b strings.Builder
 	t := template.Must(template.New("").Parse(text)) // ours, and tested
-	if err := t.Execute(&b, map[string]string{"Mark": mark, "Name": s.Name, "What": s.Args[0], "Command": strings.Join(words, " ")}); err != nil {
+	if err := t.Execute(&b, map[string]string{"Mark": mark, "Name": s.Name, "What": s.Args[0],
+		"Command": strings.Join(words, " ")}); err != nil {
 		return "" // a builder takes everything
 	}
 	return b.String()

@@ -18,14 +18,15 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// handedOver is the variable of the environment that makes the file begin with the main program (cmd/wherry-short/entry). Its value is
-// a handover in JSON.
+// handedOver is the variable of the environment that makes the file begin with the main program
+// (cmd/wherry-short/entry). Its value is a handover in JSON.
 const handedOver = "WHERRY_HANDED_OVER"
 
 // exitDefect is that of a program that cannot go on.
 const exitDefect = 1
 
-// Main is the short program, for the arguments and streams of its process. It returns an exit code, or not at all: the main program goes on.
+// Main is the short program, for the arguments and streams of its process. It returns an exit code, or not at all: the
+// main program goes on.
 func Main(args []string, in io.Reader, out, err io.Writer) int {
 	w := world{args: args, getenv: os.Getenv, in: in, out: out, err: plain.New(err)}
 	var had *Outcome
@@ -52,10 +53,12 @@ func (w world) handOver(o *Outcome) error {
 		return err
 	}
 	path := self()
-	return fmt.Errorf("start %s again: %w (is /proc mounted?)", path, unix.Exec(path, w.args, append(os.Environ(), handedOver+"="+text)))
+	return fmt.Errorf("start %s again: %w (is /proc mounted?)", path,
+		unix.Exec(path, w.args, append(os.Environ(), handedOver+"="+text)))
 }
 
-// self is the path of this program's file: the one that it was started by, so that its name stays, unless there is another one now.
+// self is the path of this program's file: the one that it was started by, so that its name stays, unless there is
+// another one now.
 func self() string {
 	const magic = "/proc/self/exe"
 	path, err := os.Readlink(magic)
@@ -80,8 +83,8 @@ type Outcome struct {
 	taken bool
 }
 
-// Take returns what Run of the session returned, if there was one. It is given once, and to who asks by the same u. A nil Outcome has
-// nothing to give.
+// Take returns what Run of the session returned, if there was one. It is given once, and to who asks by the same u. A
+// nil Outcome has nothing to give.
 func (o *Outcome) Take(u *url.URL) (code int, err error, had bool) {
 	if o == nil || o.taken {
 		return 0, nil, false
@@ -89,7 +92,9 @@ func (o *Outcome) Take(u *url.URL) (code int, err error, had bool) {
 	o.taken = true
 	if o.url != u.String() {
 		// The two ways to a request differ: a defect. To ask again could run a command twice.
-		return session.ExitFailed, errors.New("the session was asked for in two ways: report this as a defect of wherry, with the command"), true
+		return session.ExitFailed,
+			errors.New("the session was asked for in two ways: report this as a defect of wherry, with the command"),
+			true
 	}
 	return o.code, o.err, true
 }
@@ -118,7 +123,8 @@ func Received() (*Outcome, error) {
 	}
 	o, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("the environment has %s, which is for wherry's own use, with a value that is not of wherry: %w; unset it", handedOver, err)
+		return nil,
+			fmt.Errorf("the environment has %s, which is for wherry's own use, with a value that is not of wherry: %w; unset it", handedOver, err)
 	}
 	return o, nil
 }

@@ -134,7 +134,8 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 		return nil, false
 	}
 	if container := pulling.Container(p.Query); container != "" && !p.quiet {
-		p.pull = &pulling.Wait{Container: container, Events: pulling.Events(asker(target.Server), target.Base, target.Namespace, p.Pod), Show: pulling.To(w.err, p.TTY)}
+		p.pull = &pulling.Wait{Container: container, Events: pulling.Events(asker(target.Server), target.Base,
+			target.Namespace, p.Pod), Show: pulling.To(w.err, p.TTY)}
 		if path == datadir.Kubeconfig(where.DataDir) {
 			p.pull.Node = pulling.Node(datadir.Socket(where.DataDir))
 		}
@@ -144,7 +145,8 @@ func (w world) at(where *ask.Where, p *plan) (*plan, bool) {
 
 // asker asks what is not a session.
 func asker(s session.Server) *http.Client {
-	return &http.Client{Transport: withHeader{&http.Transport{TLSClientConfig: s.TLS.Clone(), DisableKeepAlives: true}, s.Header}}
+	return &http.Client{Transport: withHeader{&http.Transport{TLSClientConfig: s.TLS.Clone(), DisableKeepAlives: true},
+		s.Header}}
 }
 
 // withHeader adds the header that shows who asks.
@@ -194,7 +196,8 @@ func (w world) carry(ctx context.Context, p *plan) *Outcome {
 	return &Outcome{url: p.url.String(), code: code, err: err}
 }
 
-// say tells the user of a session. The terminal may be in raw mode, where a new line does not begin at the left by itself.
+// say tells the user of a session. The terminal may be in raw mode, where a new line does not begin at the left by
+// itself.
 func (w world) say(p *plan, text string) {
 	end := "\n"
 	if p.TTY {

@@ -32,7 +32,8 @@ type Controller struct {
 func New(client kubernetes.Interface, log *slog.Logger) *Controller {
 	own := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(metav1.NamespaceSystem),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String()
+			o.FieldSelector = fields.OneTermEqualSelector("type",
+				string(bootstrapapi.SecretTypeBootstrapToken)).String()
 		}))
 	c := &Controller{client: client, log: log, own: own}
 	c.loop = loop.New("bootstraptokens", log, c.sync)

@@ -40,12 +40,14 @@ type Controller struct {
 }
 
 // New makes the controller; no certificate lives longer than longest. The caller starts the factory's informers.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger, ca Authority, longest time.Duration) *Controller {
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger, ca Authority,
+	longest time.Duration) *Controller {
 	c := &Controller{client: client, log: log, ca: ca, longest: longest}
 	c.loop = loop.New("certificates", log, c.sync)
 	requests := factory.Certificates().V1().CertificateSigningRequests()
 	c.requests = requests.Lister()
-	c.loop.Watch(requests.Informer(), func(obj any) { c.loop.Add(obj.(*certificatesv1.CertificateSigningRequest).Name) })
+	c.loop.Watch(requests.Informer(),
+		func(obj any) { c.loop.Add(obj.(*certificatesv1.CertificateSigningRequest).Name) })
 	return c
 }
 
@@ -68,7 +70,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		err = c.sign(ctx, r.DeepCopy(), now)
 	case Remove:
 		c.log.Info("removing certificate request", "request", name, "why", d.Why)
-		err = c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
+		err = c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
 	default:
 		return loop.Later{After: max(time.Second, d.Again.Sub(now)), Why: "keeping the request for a while"}
 	}
@@ -80,9 +83,11 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 
 func (c *Controller) approve(ctx context.Context, r *certificatesv1.CertificateSigningRequest, why string) error {
 	r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: why, LastUpdateTime: metav1.Now(),
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: why,
+		LastUpdateTime: metav1.Now(),
 	})
-	_, err := c.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, r.Name, r, metav1.UpdateOptions{})
+	_, err := c.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, r.Name, r,
+		metav1.UpdateOptions{})
 	if err == nil {
 		c.log.Info("approving certificate request", "request", r.Name, "user", r.Spec.Username, "why", why)
 	}
@@ -93,14 +98,16 @@ func (c *Controller) sign(ctx context.Context, r *certificatesv1.CertificateSign
 	template, csr, err := Template(r, now, c.longest)
 	if err != nil {
 		r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-			Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerValidationFailure", Message: err.Error(), LastUpdateTime: metav1.Now(),
+			Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerValidationFailure",
+			Message: err.Error(), LastUpdateTime: metav1.Now(),
 		})
 	} else if r.Status.Certificate, err = c.ca.Sign(template, csr.PublicKey); err != nil {
 		return err
 	}
 	_, err = c.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, r, metav1.UpdateOptions{})
 	if err == nil && len(r.Status.Certificate) > 0 {
-		c.log.Info("signed certificate", "request", r.Name, "user", r.Spec.Username, "subject", template.Subject.String(), "ends", template.NotAfter)
+		c.log.Info("signed certificate", "request", r.Name, "user", r.Spec.Username, "subject",
+			template.Subject.String(), "ends", template.NotAfter)
 	}
 	return err
 }

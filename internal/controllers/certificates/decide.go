@@ -59,7 +59,8 @@ func Decide(r *certificatesv1.CertificateSigningRequest, now time.Time) Decision
 	return Decision{Again: end}
 }
 
-func has(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+func has(r *certificatesv1.CertificateSigningRequest,
+	t certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
 	for i := range r.Status.Conditions {
 		if c := &r.Status.Conditions[i]; c.Type == t && c.Status == corev1.ConditionTrue {
 			return c
@@ -70,7 +71,8 @@ func has(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestCo
 
 // answered: there is nothing to be done any more.
 func answered(r *certificatesv1.CertificateSigningRequest) bool {
-	return len(r.Status.Certificate) > 0 || has(r, certificatesv1.CertificateDenied) != nil || has(r, certificatesv1.CertificateFailed) != nil
+	return len(r.Status.Certificate) > 0 || has(r, certificatesv1.CertificateDenied) != nil ||
+		has(r, certificatesv1.CertificateFailed) != nil
 }
 
 // ends is when a request is to be removed, and why then.

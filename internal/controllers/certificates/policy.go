@@ -18,8 +18,8 @@ import (
 
 const (
 	nodeUserPrefix = "system:node:"
-	// backdate lets those whose clock is a little behind accept the certificate at once. A short-lived one has less of it: its holder
-	// reckons from it when to renew, and must not find that time past.
+	// backdate lets those whose clock is a little behind accept the certificate at once. A short-lived one has less of
+	// it: its holder reckons from it when to renew, and must not find that time past.
 	backdate = 5 * time.Minute
 )
 
@@ -43,7 +43,8 @@ func nodeClient(csr *x509.CertificateRequest, usages []certificatesv1.KeyUsage) 
 	if len(csr.DNSNames)+len(csr.IPAddresses)+len(csr.EmailAddresses)+len(csr.URIs) > 0 {
 		return errors.New("subject alternative names are not allowed")
 	}
-	return errors.Join(nodeSubject(csr), checkUsages(usages, certificatesv1.UsageClientAuth, []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature}))
+	return errors.Join(nodeSubject(csr), checkUsages(usages, certificatesv1.UsageClientAuth,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature}))
 }
 
 func nodeServing(csr *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
@@ -53,21 +54,25 @@ func nodeServing(csr *x509.CertificateRequest, usages []certificatesv1.KeyUsage)
 	case len(csr.DNSNames)+len(csr.IPAddresses) == 0:
 		return errors.New("at least one DNS name or IP address is required as subject alternative name")
 	}
-	return errors.Join(nodeSubject(csr), checkUsages(usages, certificatesv1.UsageServerAuth, []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature}))
+	return errors.Join(nodeSubject(csr), checkUsages(usages, certificatesv1.UsageServerAuth,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature}))
 }
 
 func nodeSubject(csr *x509.CertificateRequest) error {
 	if !slices.Equal(csr.Subject.Organization, []string{user.NodesGroup}) {
-		return fmt.Errorf("the subject's organisation must be exactly %s, it is %v", user.NodesGroup, csr.Subject.Organization)
+		return fmt.Errorf("the subject's organisation must be exactly %s, it is %v", user.NodesGroup,
+			csr.Subject.Organization)
 	}
 	if name, ok := strings.CutPrefix(csr.Subject.CommonName, nodeUserPrefix); !ok || name == "" {
-		return fmt.Errorf("the subject's common name must be %s and the node's name, it is %q", nodeUserPrefix, csr.Subject.CommonName)
+		return fmt.Errorf("the subject's common name must be %s and the node's name, it is %q", nodeUserPrefix,
+			csr.Subject.CommonName)
 	}
 	return nil
 }
 
 // checkUsages: the purpose must be there, with what else is needed, and nothing but what TLS needs.
-func checkUsages(usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage, needed []certificatesv1.KeyUsage) error {
+func checkUsages(usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage,
+	needed []certificatesv1.KeyUsage) error {
 	for _, u := range append(needed, purpose) {
 		if !slices.Contains(usages, u) {
 			return fmt.Errorf("usages must include %q", u)
@@ -83,9 +88,10 @@ func checkUsages(usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsa
 	return nil
 }
 
-// Template is the certificate that an approved request is good for, which lives as long as was asked for, at most longest. The error
-// says why its signer refuses it, for the requestor.
-func Template(r *certificatesv1.CertificateSigningRequest, now time.Time, longest time.Duration) (*x509.Certificate, *x509.CertificateRequest, error) {
+// Template is the certificate that an approved request is good for, which lives as long as was asked for, at most
+// longest. The error says why its signer refuses it, for the requestor.
+func Template(r *certificatesv1.CertificateSigningRequest, now time.Time,
+	longest time.Duration) (*x509.Certificate, *x509.CertificateRequest, error) {
 	check, ok := policies()[r.Spec.SignerName]
 	if !ok {
 		return nil, nil, fmt.Errorf("signer %s is not served here", r.Spec.SignerName)
@@ -102,8 +108,8 @@ func Template(r *certificatesv1.CertificateSigningRequest, now time.Time, longes
 		lifetime = min(lifetime, time.Duration(*n)*time.Second)
 	}
 	t := &x509.Certificate{
-		Subject: csr.Subject, DNSNames: csr.DNSNames, IPAddresses: csr.IPAddresses, EmailAddresses: csr.EmailAddresses, URIs: csr.URIs,
-		NotBefore: now.Add(-min(backdate, lifetime/10)), NotAfter: now.Add(lifetime),
+		Subject: csr.Subject, DNSNames: csr.DNSNames, IPAddresses: csr.IPAddresses, EmailAddresses: csr.EmailAddresses,
+		URIs: csr.URIs, NotBefore: now.Add(-min(backdate, lifetime/10)), NotAfter: now.Add(lifetime),
 	}
 	for _, u := range r.Spec.Usages {
 		switch u {

@@ -28,7 +28,8 @@ const (
 	// Most is how many records of a namespace are kept; the oldest that are finished go.
 	Most = 1000
 
-	// The queue holds pods as namespace/name, and namespaces behind this prefix, which no namespace's name can begin with.
+	// The queue holds pods as namespace/name, and namespaces behind this prefix, which no namespace's name can begin
+	// with.
 	trimPrefix = "trim:"
 	// byPod is the index of records by their pods' names.
 	byPod = "pod"
@@ -54,13 +55,17 @@ type Controller struct {
 }
 
 // New makes the controller; most is how many records a namespace may have. The caller starts the factory's informers.
-func New(client kubernetes.Interface, records Records, factory informers.SharedInformerFactory, log *slog.Logger, most int) *Controller {
+func New(client kubernetes.Interface, records Records, factory informers.SharedInformerFactory, log *slog.Logger,
+	most int) *Controller {
 	c := &Controller{client: client, records: records, log: log, since: time.Now(), most: most}
 	c.loop = loop.New("debugruns", log, c.sync)
-	informer := factory.InformerFor(&debugrun.DebugRun{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+	informer := factory.InformerFor(&debugrun.DebugRun{}, func(kubernetes.Interface,
+		time.Duration) cache.SharedIndexInformer {
 		return cache.NewSharedIndexInformer(records.ListWatch(), &debugrun.DebugRun{}, 0, cache.Indexers{
 			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-			byPod:                func(obj any) ([]string, error) { return []string{podOf(obj.(*debugrun.DebugRun))}, nil },
+			byPod: func(obj any) ([]string, error) {
+				return []string{podOf(obj.(*debugrun.DebugRun))}, nil
+			},
 		})
 	})
 	c.runs = informer.GetIndexer()
@@ -143,15 +148,16 @@ func (c *Controller) complete(ctx context.Context, namespace, name string) error
 		}
 		run = run.DeepCopy()
 		run.Status = status
-		if _, err := c.records.UpdateStatus(ctx, run); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if _, err := c.records.UpdateStatus(ctx, run); err != nil && !apierrors.IsNotFound(err) &&
+			!apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("record %s/%s: %w", namespace, run.Name, err))
 		}
 	}
 	return errors.Join(errs...) // after a conflict the record itself comes again
 }
 
-// pod is the one that a record speaks of, or nil when it is gone: when the API server itself says so, since what is heard of pods
-// and what is heard of records may be of different times.
+// pod is the one that a record speaks of, or nil when it is gone: when the API server itself says so, since what is
+// heard of pods and what is heard of records may be of different times.
 func (c *Controller) pod(ctx context.Context, namespace, name string, run *debugrun.DebugRun) (*corev1.Pod, error) {
 	if pod, err := c.pods.Pods(namespace).Get(name); err == nil && pod.UID == run.Spec.Pod.UID {
 		return pod, nil
@@ -175,7 +181,8 @@ func (c *Controller) trim(ctx context.Context, namespace string) error {
 		return err != nil || pod.UID != r.Spec.Pod.UID
 	}, Keep, c.most, now)
 	for _, r := range drop {
-		err := c.records.Delete(ctx, namespace, r.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
+		err := c.records.Delete(ctx, namespace, r.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}

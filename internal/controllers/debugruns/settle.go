@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 )
 
-// settle says what a record's status ought to be, and whether that is news. The pod is nil when it is gone. An image exec is
-// finished by the server that handed its streams over; one of a time before since has lost that server.
+// settle says what a record's status ought to be, and whether that is news. The pod is nil when it is gone. An image
+// exec is finished by the server that handed its streams over; one of a time before since has lost that server.
 func settle(run *debugrun.DebugRun, pod *corev1.Pod, since, now time.Time) (debugrun.DebugRunStatus, bool) {
 	out := run.DeepCopy().Status
 	end := metav1.NewTime(now)
@@ -25,7 +25,8 @@ func settle(run *debugrun.DebugRun, pod *corev1.Pod, since, now time.Time) (debu
 		return out, false
 	case run.Spec.Kind == debugrun.ImageExec:
 		if run.CreationTimestamp.Add(time.Second).Before(since) { // it has whole seconds only
-			out.FinishedAt, out.Reason, out.Message = &end, debugrun.Unwatched, "the server was stopped while the command ran"
+			out.FinishedAt, out.Reason, out.Message = &end, debugrun.Unwatched,
+				"the server was stopped while the command ran"
 		}
 	case pod == nil || pod.UID != run.Spec.Pod.UID:
 		out.FinishedAt, out.Reason, out.Message = &end, debugrun.PodGone, "the pod was deleted"
@@ -59,7 +60,8 @@ func settleContainer(out *debugrun.DebugRunStatus, run *debugrun.DebugRun, pod *
 	case later == 1 && last != nil:
 		ended(out, last, now)
 	case later > 0:
-		out.FinishedAt, out.Reason, out.Message = &now, debugrun.Unwatched, "its name was used again before its end was seen"
+		out.FinishedAt, out.Reason, out.Message = &now, debugrun.Unwatched,
+			"its name was used again before its end was seen"
 	}
 }
 
@@ -75,11 +77,13 @@ func ended(out *debugrun.DebugRunStatus, t *corev1.ContainerStateTerminated, now
 	out.Reason, out.Message = t.Reason, t.Message
 }
 
-// surplus are the records that go: those whose pod is gone and that are older than keep, and the oldest of those that are
-// finished beyond most. next is when one will be too old, or zero.
-func surplus(runs []*debugrun.DebugRun, gone func(*debugrun.DebugRun) bool, keep time.Duration, most int, now time.Time) (drop []*debugrun.DebugRun, next time.Time) {
+// surplus are the records that go: those whose pod is gone and that are older than keep, and the oldest of those that
+// are finished beyond most. next is when one will be too old, or zero.
+func surplus(runs []*debugrun.DebugRun, gone func(*debugrun.DebugRun) bool, keep time.Duration, most int,
+	now time.Time) (drop []*debugrun.DebugRun, next time.Time) {
 	runs = slices.Clone(runs)
-	slices.SortFunc(runs, func(a, b *debugrun.DebugRun) int { // by name too, so that the same facts always name the same records
+	// by name too, so that the same facts always name the same records
+	slices.SortFunc(runs, func(a, b *debugrun.DebugRun) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	tooMany := len(runs) - most

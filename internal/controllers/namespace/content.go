@@ -62,11 +62,15 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 	var parse *groupVersionError
 	unparsed := errors.As(c.discovery, &parse)
 	out := []corev1.NamespaceCondition{
-		{Type: corev1.NamespaceDeletionDiscoveryFailure, Reason: "ResourcesDiscovered", Message: "All resources successfully discovered"},
-		{Type: corev1.NamespaceDeletionGVParsingFailure, Reason: "ParsedGroupVersions", Message: "All legacy kube types successfully parsed"},
-		{Type: corev1.NamespaceDeletionContentFailure, Reason: "ContentDeleted", Message: "All content successfully deleted, may be waiting on finalization"},
+		{Type: corev1.NamespaceDeletionDiscoveryFailure, Reason: "ResourcesDiscovered",
+			Message: "All resources successfully discovered"},
+		{Type: corev1.NamespaceDeletionGVParsingFailure, Reason: "ParsedGroupVersions",
+			Message: "All legacy kube types successfully parsed"},
+		{Type: corev1.NamespaceDeletionContentFailure, Reason: "ContentDeleted",
+			Message: "All content successfully deleted, may be waiting on finalization"},
 		{Type: corev1.NamespaceContentRemaining, Reason: "ContentRemoved", Message: "All content successfully removed"},
-		{Type: corev1.NamespaceFinalizersRemaining, Reason: "ContentHasNoFinalizers", Message: "All content-preserving finalizers finished"},
+		{Type: corev1.NamespaceFinalizersRemaining, Reason: "ContentHasNoFinalizers",
+			Message: "All content-preserving finalizers finished"},
 	}
 	set := func(i int, reason, message string) {
 		out[i].Status, out[i].Reason, out[i].Message = corev1.ConditionTrue, reason, message
@@ -89,9 +93,10 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 		}))
 	}
 	if len(c.finalizers) > 0 {
-		set(4, "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+list(c.finalizers, func(f string, n int) string {
-			return fmt.Sprintf("%s in %d resource instances", f, n)
-		}))
+		set(4, "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+
+			list(c.finalizers, func(f string, n int) string {
+				return fmt.Sprintf("%s in %d resource instances", f, n)
+			}))
 	}
 	return out
 }
@@ -99,7 +104,8 @@ func (c *content) conditions() []corev1.NamespaceCondition {
 // setConditions puts conditions into a status and says whether that changed it. A condition that was never anything
 // but false is kept out until something is the matter, as an emptied namespace has nothing to tell.
 func setConditions(s *corev1.NamespaceStatus, conditions []corev1.NamespaceCondition, now metav1.Time) (changed bool) {
-	trouble := slices.ContainsFunc(conditions, func(c corev1.NamespaceCondition) bool { return c.Status == corev1.ConditionTrue })
+	trouble := slices.ContainsFunc(conditions,
+		func(c corev1.NamespaceCondition) bool { return c.Status == corev1.ConditionTrue })
 	if !trouble && len(s.Conditions) == 0 {
 		return false
 	}

@@ -31,7 +31,8 @@ type Controller struct {
 }
 
 // New makes the controller; objects is a client for all kinds. The caller starts the factory's informers.
-func New(client kubernetes.Interface, objects metadata.Interface, factory informers.SharedInformerFactory, log *slog.Logger) *Controller {
+func New(client kubernetes.Interface, objects metadata.Interface, factory informers.SharedInformerFactory,
+	log *slog.Logger) *Controller {
 	c := &Controller{client: client, objects: objects}
 	c.loop = loop.New("namespace", log, c.sync)
 	c.loop.Workers = 4
@@ -92,7 +93,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 func (c *Controller) publish(ctx context.Context, ns *corev1.Namespace, found *content) (*corev1.Namespace, error) {
 	updated := ns.DeepCopy()
 	updated.Status.Phase = corev1.NamespaceTerminating
-	if !setConditions(&updated.Status, found.conditions(), metav1.Now()) && ns.Status.Phase == corev1.NamespaceTerminating {
+	if !setConditions(&updated.Status, found.conditions(), metav1.Now()) &&
+		ns.Status.Phase == corev1.NamespaceTerminating {
 		return ns, nil
 	}
 	return c.client.CoreV1().Namespaces().UpdateStatus(ctx, updated, metav1.UpdateOptions{})
@@ -101,7 +103,8 @@ func (c *Controller) publish(ctx context.Context, ns *corev1.Namespace, found *c
 // finalize takes our finalizer away; the API server deletes a namespace that has none left.
 func (c *Controller) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	updated := ns.DeepCopy()
-	updated.Spec.Finalizers = slices.DeleteFunc(updated.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+	updated.Spec.Finalizers = slices.DeleteFunc(updated.Spec.Finalizers,
+		func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	_, err := c.client.CoreV1().Namespaces().Finalize(ctx, updated, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

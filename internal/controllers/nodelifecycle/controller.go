@@ -35,8 +35,8 @@ type Controller struct {
 	heard map[string]sign
 }
 
-// sign is the last sign of life of a node: what it was, in its own object and in its lease, and when this process saw it. What is new is
-// what differs: the stamps are of the node's clock, which may be set back.
+// sign is the last sign of life of a node: what it was, in its own object and in its lease, and when this process saw
+// it. What is new is what differs: the stamps are of the node's clock, which may be set back.
 type sign struct {
 	stamps [2]time.Time
 	at     time.Time
@@ -52,13 +52,15 @@ const (
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger) *Controller {
 	c := &Controller{
 		client: client, log: log, heard: map[string]sign{},
-		own: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(corev1.NamespaceNodeLease)),
+		own: informers.NewSharedInformerFactoryWithOptions(client, 0,
+			informers.WithNamespace(corev1.NamespaceNodeLease)),
 	}
 	c.loop = loop.New("nodelifecycle", log, c.sync)
 	nodes := factory.Core().V1().Nodes()
 	c.nodes = nodes.Lister()
 	c.loop.Watch(nodes.Informer(), func(obj any) { c.seen(obj.(*corev1.Node)) })
-	c.loop.Watch(c.own.Coordination().V1().Leases().Informer(), func(obj any) { c.renewed(obj.(*coordinationv1.Lease)) })
+	c.loop.Watch(c.own.Coordination().V1().Leases().Informer(),
+		func(obj any) { c.renewed(obj.(*coordinationv1.Lease)) })
 	return c
 }
 
@@ -143,7 +145,8 @@ func (c *Controller) declareUnknown(ctx context.Context, node *corev1.Node) (*co
 	updated := node.DeepCopy()
 	now := metav1.Now()
 	changed := false
-	reported := []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure}
+	reported := []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure,
+		corev1.NodePIDPressure}
 	for _, t := range reported {
 		unknown := corev1.NodeCondition{
 			Type: t, Status: corev1.ConditionUnknown, LastTransitionTime: now,

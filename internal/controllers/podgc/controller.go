@@ -51,7 +51,8 @@ type Controller struct {
 }
 
 // New makes the controller; threshold is how many ended pods are kept. The caller starts the factory's informers.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger, threshold int) *Controller {
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger,
+	threshold int) *Controller {
 	c := &Controller{
 		client: client, log: log, threshold: threshold,
 		ended: map[types.UID]bool{}, since: map[string]time.Time{}, loose: map[string]*corev1.Pod{},
@@ -202,13 +203,15 @@ func (c *Controller) markLost(ctx context.Context, pod *corev1.Pod) error {
 		"metadata": map[string]any{"uid": pod.UID},
 		"status": map[string]any{"phase": corev1.PodFailed, "conditions": []any{map[string]any{
 			"type": corev1.DisruptionTarget, "status": corev1.ConditionTrue, "reason": "DeletionByPodGC",
-			"message": "PodGC: node no longer exists", "lastTransitionTime": metav1.Now(), "observedGeneration": pod.Generation,
+			"message": "PodGC: node no longer exists", "lastTransitionTime": metav1.Now(),
+			"observedGeneration": pod.Generation,
 		}}},
 	})
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	_, err = c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	return ignoreGone(err)
 }
 

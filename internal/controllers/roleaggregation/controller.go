@@ -45,8 +45,8 @@ const all = "*"
 // Run works until ctx is done. It is called once.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// sync writes all that differ, also when one cannot be written: rights that are taken away must go. A role that is made of another
-// aggregated one comes again when that one is written.
+// sync writes all that differ, also when one cannot be written: rights that are taken away must go. A role that is made
+// of another aggregated one comes again when that one is written.
 func (c *Controller) sync(ctx context.Context, _ string) error {
 	roles, err := c.roles.List(labels.Everything())
 	if err != nil {

@@ -38,7 +38,8 @@ type Controller struct {
 }
 
 // New makes the controller; ca is the certificate in PEM. The caller starts the factory's informers.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger, ca []byte) *Controller {
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, log *slog.Logger,
+	ca []byte) *Controller {
 	c := &Controller{client: client, own: loop.OnlyNamed(client, Name), data: map[string]string{Key: string(ca)}}
 	c.loop = loop.New("rootca", log, c.sync)
 	namespaces, configMaps := factory.Core().V1().Namespaces(), c.own.Core().V1().ConfigMaps()
@@ -86,8 +87,9 @@ func (c *Controller) sync(ctx context.Context, namespace string) error {
 
 func (c *Controller) create(ctx context.Context, namespace string) error {
 	configMap := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: Name, Namespace: namespace, Annotations: map[string]string{descriptionKey: description}},
-		Data:       c.data,
+		ObjectMeta: metav1.ObjectMeta{Name: Name, Namespace: namespace,
+			Annotations: map[string]string{descriptionKey: description}},
+		Data: c.data,
 	}
 	_, err := c.client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {

@@ -58,7 +58,8 @@ func (r *run) bind(ctx context.Context, pod *corev1.Pod, node string) {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
 	if err == nil {
-		r.events.Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
+		r.events.Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace,
+			pod.Name, node)
 		return // the pod's own change tells the rest
 	}
 	r.box.send(func() { r.bindFailed(ctx, pod, node, err) })
@@ -87,7 +88,8 @@ func (r *run) refuse(ctx context.Context, pod *corev1.Pod, why string) {
 	r.events.Event(pod, corev1.EventTypeWarning, "FailedScheduling", why)
 	patch, err := refusalPatch(pod, why, metav1.Now())
 	if err == nil {
-		_, err = r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 	}
 	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return

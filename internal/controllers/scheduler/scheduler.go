@@ -37,9 +37,10 @@ type Scheduler struct {
 	namespaces cache.SharedIndexInformer
 }
 
-// New makes a scheduler; the caller starts the factory's informers. A pod that needs a feature that is off in gates stays
-// unschedulable (SC-18).
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory, gates *features.Gates, log *slog.Logger) *Scheduler {
+// New makes a scheduler; the caller starts the factory's informers. A pod that needs a feature that is off in gates
+// stays unschedulable (SC-18).
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, gates *features.Gates,
+	log *slog.Logger) *Scheduler {
 	core := factory.Core().V1()
 	return &Scheduler{
 		client: client, features: gates, log: log,
@@ -96,9 +97,11 @@ func (s *Scheduler) subscribe(r *run) (leave func(), synced []cache.DoneChecker,
 		informer cache.SharedIndexInformer
 		set, del func(any)
 	}{
-		{s.nodes, func(o any) { r.state.setNode(o.(*corev1.Node)) }, func(o any) { r.state.deleteNode(o.(*corev1.Node)) }},
+		{s.nodes, func(o any) { r.state.setNode(o.(*corev1.Node)) },
+			func(o any) { r.state.deleteNode(o.(*corev1.Node)) }},
 		{s.pods, func(o any) { r.state.setPod(o.(*corev1.Pod)) }, func(o any) { r.state.deletePod(o.(*corev1.Pod)) }},
-		{s.namespaces, func(o any) { r.state.setNamespace(o.(*corev1.Namespace)) }, func(o any) { r.state.deleteNamespace(o.(*corev1.Namespace)) }},
+		{s.namespaces, func(o any) { r.state.setNamespace(o.(*corev1.Namespace)) },
+			func(o any) { r.state.deleteNamespace(o.(*corev1.Namespace)) }},
 	} {
 		registration, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { r.box.send(func() { w.set(o) }) },

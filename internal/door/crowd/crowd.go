@@ -10,8 +10,9 @@ import (
 
 // Conn is what is known of one open connection.
 type Conn struct {
-	ID      uint64
-	From    string    // who shares it shares the limits of strangers: an IPv4 address, or the /64 network of an IPv6 one
+	ID uint64
+	// who shares it shares the limits of strangers: an IPv4 address, or the /64 network of an IPv6 one
+	From    string
 	User    string    // whose credentials were accepted on it last; empty: nobody's
 	Running int       // requests that are being answered
 	Last    time.Time // when something happened on it last
@@ -30,15 +31,17 @@ const (
 	leastKnown     = 32
 )
 
-// LimitsFor shares out descriptors for the connections of one port: a third to strangers, the rest to the known. An address may have half
-// of what there is for strangers. However many descriptors there are, no more than mostStrangers are for strangers, since each takes memory.
+// LimitsFor shares out descriptors for the connections of one port: a third to strangers, the rest to the known. An
+// address may have half of what there is for strangers. However many descriptors there are, no more than mostStrangers
+// are for strangers, since each takes memory.
 func LimitsFor(descriptors, mostStrangers int) Limits {
 	strangers := max(min(descriptors/3, mostStrangers), leastStrangers)
-	return Limits{Strangers: strangers, PerAddress: strangers / 2, Known: max(min(descriptors-strangers, 4*mostStrangers), leastKnown)}
+	return Limits{Strangers: strangers, PerAddress: strangers / 2,
+		Known: max(min(descriptors-strangers, 4*mostStrangers), leastKnown)}
 }
 
-// Excess names the connections to close so that the limits hold. Of a crowd that is too large a sixteenth more is named, so that the next
-// to come need no new decision.
+// Excess names the connections to close so that the limits hold. Of a crowd that is too large a sixteenth more is
+// named, so that the next to come need no new decision.
 func Excess(conns []Conn, l Limits) []uint64 {
 	var strangers, known []Conn
 	for _, c := range conns {
@@ -52,8 +55,8 @@ func Excess(conns []Conn, l Limits) []uint64 {
 	return append(out, shrink(known, roomy(len(known), l.Known), l.Known, func(c Conn) string { return c.User })...)
 }
 
-// Relief names connections to close when descriptors run short: an eighth of the strangers and of the known who are idle, at least one
-// of either crowd if it has any.
+// Relief names connections to close when descriptors run short: an eighth of the strangers and of the known who are
+// idle, at least one of either crowd if it has any.
 func Relief(conns []Conn) []uint64 {
 	var strangers, idle []Conn
 	for _, c := range conns {
@@ -105,7 +108,8 @@ func shrink(conns []Conn, room, most int, group func(Conn) string) []uint64 {
 	return out
 }
 
-// levelFor is the smallest share for all groups with which room is used up: what is above room then is less than one of each group.
+// levelFor is the smallest share for all groups with which room is used up: what is above room then is less than one of
+// each group.
 func levelFor(groups map[string][]Conn, room int) int {
 	sizes := make([]int, 0, len(groups))
 	for _, g := range groups {
@@ -125,8 +129,8 @@ func levelFor(groups map[string][]Conn, room int) int {
 	return sizes[len(sizes)-1]
 }
 
-// byUse puts first whom it hurts least to lose: idle ones, those longest idle first; then those at work, the newest work first, since what has
-// run for long is what would be missed.
+// byUse puts first whom it hurts least to lose: idle ones, those longest idle first; then those at work, the newest
+// work first, since what has run for long is what would be missed.
 func byUse(a, b Conn) int {
 	if ia, ib := a.Running == 0, b.Running == 0; ia != ib {
 		if ia {

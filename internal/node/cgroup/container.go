@@ -28,9 +28,9 @@ type Cap struct {
 	PIDs     int64 // processes and threads
 }
 
-// DebugResources decides what the runtime is asked to give a debug container, or the container of an image exec: nothing is
-// requested for it, what it uses is its pod's (EC-18), and in its own cgroup below the pod's it has the node's cap (EC-19). When
-// memory runs out it is killed before the containers it was made to look at.
+// DebugResources decides what the runtime is asked to give a debug container, or the container of an image exec:
+// nothing is requested for it, what it uses is its pod's (EC-18), and in its own cgroup below the pod's it has the
+// node's cap (EC-19). When memory runs out it is killed before the containers it was made to look at.
 func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi.LinuxContainerResources {
 	r := ContainerResources(pod, c, node)
 	r.OomScoreAdj = oomBestEffort
@@ -53,8 +53,8 @@ func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi
 	return r
 }
 
-// ContainerResources decides what the runtime is asked to give a container: weight, quota and limits by its own requests and
-// limits, and how readily the kernel kills it when memory runs out.
+// ContainerResources decides what the runtime is asked to give a container: weight, quota and limits by its own
+// requests and limits, and how readily the kernel kills it when memory runs out.
 func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi.LinuxContainerResources {
 	cpu, asked := c.Resources.Requests[corev1.ResourceCPU]
 	limit := c.Resources.Limits.Cpu()
@@ -94,9 +94,9 @@ const (
 
 const nodeCritical = "system-node-critical"
 
-// OOMScoreAdj decides the oom_score_adj of a container: best-effort pods go first, guaranteed and node-critical ones last,
-// and of burstable ones those that use more than they asked for before those that asked for much. A sidecar's is no higher
-// than the lowest of the main containers' (SC-13), so that it does not die before what it serves.
+// OOMScoreAdj decides the oom_score_adj of a container: best-effort pods go first, guaranteed and node-critical ones
+// last, and of burstable ones those that use more than they asked for before those that asked for much. A sidecar's is
+// no higher than the lowest of the main containers' (SC-13), so that it does not die before what it serves.
 func OOMScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity int64) int64 {
 	if pod.Spec.PriorityClassName == nodeCritical {
 		return oomGuaranteed

@@ -31,14 +31,15 @@ type Driver interface {
 	// EnsurePod makes the pod's cgroup and gives it what ResourcesOf says. It is idempotent, and follows a pod that was
 	// resized.
 	EnsurePod(pod *corev1.Pod) error
-	// RemovePod removes the pod's cgroup in every hierarchy, and the empty ones the runtime left in it. A cgroup that still
-	// has processes is an error that names them; one that is not there is fine.
+	// RemovePod removes the pod's cgroup in every hierarchy, and the empty ones the runtime left in it. A cgroup that
+	// still has processes is an error that names them; one that is not there is fine.
 	RemovePod(uid types.UID) error
-	// EndPod kills what is in a pod's cgroup, and waits until it has ended: how many processes that were. It is for what its runtime
-	// knows nothing of; a pod that has no cgroup has no processes. One that cannot be ended within some seconds is an error.
+	// EndPod kills what is in a pod's cgroup, and waits until it has ended: how many processes that were. It is for
+	// what its runtime knows nothing of; a pod that has no cgroup has no processes. One that cannot be ended within
+	// some seconds is an error.
 	EndPod(ctx context.Context, uid types.UID) (ended int, err error)
-	// LimitPIDs bounds the processes and threads of a container that has been started, by its id and its pod's cgroup parent. It is for
-	// cgroup v1: on v2, where it does nothing, the runtime is asked for it (DebugResources).
+	// LimitPIDs bounds the processes and threads of a container that has been started, by its id and its pod's cgroup
+	// parent. It is for cgroup v1: on v2, where it does nothing, the runtime is asked for it (DebugResources).
 	LimitPIDs(parent, container string, most int64) error
 	// HasPod tells whether anything of a pod's cgroup is there, in any hierarchy.
 	HasPod(uid types.UID) bool
@@ -46,8 +47,8 @@ type Driver interface {
 	Teardown() error
 	// List names the pods that have a cgroup.
 	List() ([]types.UID, error)
-	// Unified is the folder of the cgroup of all pods in the unified hierarchy, and how deep it lies there; empty if there is no such
-	// hierarchy. Setup makes it.
+	// Unified is the folder of the cgroup of all pods in the unified hierarchy, and how deep it lies there; empty if
+	// there is no such hierarchy. Setup makes it.
 	Unified() (folder string, depth int)
 	// Host is what was detected or configured.
 	Host() Host
@@ -72,7 +73,8 @@ type Config struct {
 	Allocatable corev1.ResourceList
 }
 
-// Detect finds out how this machine does cgroups. Systemd is chosen where it runs, as it may undo what others do to its tree.
+// Detect finds out how this machine does cgroups. Systemd is chosen where it runs, as it may undo what others do to its
+// tree.
 func Detect() (Host, error) {
 	h := Host{V2: cgroups.IsCgroup2UnifiedMode(), Systemd: systemd.IsRunningSystemd(), Mounts: map[string]string{}}
 	if h.V2 {
@@ -96,7 +98,8 @@ func Detect() (Host, error) {
 	}
 	for _, need := range []string{"cpu", "memory"} {
 		if h.Mounts[need] == "" {
-			return h, fmt.Errorf("cgroups: the %s controller is not mounted: mount cgroup v2 at /sys/fs/cgroup, or the v1 controllers below it", need)
+			return h,
+				fmt.Errorf("cgroups: the %s controller is not mounted: mount cgroup v2 at /sys/fs/cgroup, or the v1 controllers below it", need)
 		}
 	}
 	return h, nil
@@ -182,8 +185,8 @@ func (d *driver) EnsurePod(pod *corev1.Pod) error {
 	return d.weighBurstable()
 }
 
-// weighBurstable gives the burstable class the sum of its pods' shares: competing with a guaranteed pod, which stands beside
-// the class, a burstable one then gets its due. Called with mu held.
+// weighBurstable gives the burstable class the sum of its pods' shares: competing with a guaranteed pod, which stands
+// beside the class, a burstable one then gets its due. Called with mu held.
 func (d *driver) weighBurstable() error {
 	var sum uint64
 	for _, s := range d.shares {
@@ -239,7 +242,8 @@ func (d *driver) apply(n name, r Resources) error {
 	return nil
 }
 
-// translate says Resources in the library's words for the machine's version. "No limit" is said, as a resize may lift one.
+// translate says Resources in the library's words for the machine's version. "No limit" is said, as a resize may lift
+// one.
 func (d *driver) translate(r Resources) *cgroups.Resources {
 	out := &cgroups.Resources{
 		SkipDevices:     true,
@@ -276,8 +280,8 @@ func unlimited(n int64) int64 {
 	return n
 }
 
-// readShares reads the shares of the burstable pods that are there, of a former run of the server. Unreadable ones count as
-// nothing: the next EnsurePod of the pod puts it right.
+// readShares reads the shares of the burstable pods that are there, of a former run of the server. Unreadable ones
+// count as nothing: the next EnsurePod of the pod puts it right.
 func (d *driver) readShares() map[types.UID]uint64 {
 	out := map[types.UID]uint64{}
 	if d.config.Host.V2 {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// endTime is how long killed processes are waited for. One that waits for a disk or a network file system does not end before that
-// answers.
+// endTime is how long killed processes are waited for. One that waits for a disk or a network file system does not end
+// before that answers.
 const endTime = 10 * time.Second
 
 func (d *driver) EndPod(ctx context.Context, uid types.UID) (ended int, err error) {
@@ -70,8 +70,8 @@ func (d *driver) endRound(ctx context.Context, folders []string) (killed int, er
 		}
 		fds[pid] = fd
 	}
-	// A number may have been given to another process before it was opened: who is still listed is the one that was opened, or in
-	// the cgroup too.
+	// A number may have been given to another process before it was opened: who is still listed is the one that was
+	// opened, or in the cgroup too.
 	still, err := processes(folders)
 	if err != nil {
 		return 0, err
@@ -114,8 +114,8 @@ func processes(folders []string) (map[int]bool, error) {
 	return out, nil
 }
 
-// endAtOnce has the kernel kill all that is in a cgroup of the unified hierarchy, also what is being forked; in a freezer of the first
-// version it thaws them, since a frozen process there does not end.
+// endAtOnce has the kernel kill all that is in a cgroup of the unified hierarchy, also what is being forked; in a
+// freezer of the first version it thaws them, since a frozen process there does not end.
 func endAtOnce(folder string) error {
 	if err := write(filepath.Join(folder, "cgroup.kill"), "1"); err != nil {
 		return err

@@ -77,7 +77,8 @@ func (l layout) uid(class name, folder string) (types.UID, bool) {
 	if l.systemd {
 		rest, ok := strings.CutPrefix(folder, strings.TrimSuffix(unit(class), slice)+"-"+podPrefix)
 		rest, isSlice := strings.CutSuffix(rest, slice)
-		return types.UID(strings.ReplaceAll(rest, "_", "-")), ok && isSlice && rest != "" && !strings.Contains(rest, "-")
+		return types.UID(strings.ReplaceAll(rest, "_", "-")),
+			ok && isSlice && rest != "" && !strings.Contains(rest, "-")
 	}
 	rest, ok := strings.CutPrefix(folder, podPrefix)
 	return types.UID(rest), ok && rest != ""

@@ -110,7 +110,8 @@ func busy(path string, err error) error {
 }
 
 func (d *driver) Teardown() error {
-	all := append([]name{d.layout.class(corev1.PodQOSBurstable), d.layout.class(corev1.PodQOSBestEffort), d.layout.top()}, d.roots()...)
+	all := append([]name{d.layout.class(corev1.PodQOSBurstable), d.layout.class(corev1.PodQOSBestEffort),
+		d.layout.top()}, d.roots()...)
 	for _, n := range all {
 		if err := d.remove(n); err != nil {
 			return err

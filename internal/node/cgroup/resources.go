@@ -57,9 +57,9 @@ type Limits struct {
 	HugePageSizes []string
 }
 
-// ResourcesOf decides what the cgroup of a pod is given, by its effective resources (SC-14): a weight by the CPU request; a
-// quota and a memory limit only if every container of the pod has one, as otherwise those without one may use what the node
-// has.
+// ResourcesOf decides what the cgroup of a pod is given, by its effective resources (SC-14): a weight by the CPU
+// request; a quota and a memory limit only if every container of the pod has one, as otherwise those without one may
+// use what the node has.
 func ResourcesOf(pod *corev1.Pod, limits Limits) Resources {
 	r := Resources{CPUShares: minShares, PIDs: limits.PodPIDs}
 	bounded := podspec.BoundedLimits(pod)

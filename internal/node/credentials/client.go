@@ -56,9 +56,10 @@ func (c *Client) Close() {
 	}
 }
 
-// Join makes sure that the agent's kubeconfig can be used, and waits until it can: when it is not there or its certificate has ended,
-// it asks for a certificate with the bootstrap kubeconfig. From then on the certificate is renewed before it ends, if it was got in
-// this way; a kubeconfig that somebody else has made is left alone, and the Client is nil.
+// Join makes sure that the agent's kubeconfig can be used, and waits until it can: when it is not there or its
+// certificate has ended, it asks for a certificate with the bootstrap kubeconfig. From then on the certificate is
+// renewed before it ends, if it was got in this way; a kubeconfig that somebody else has made is left alone, and the
+// Client is nil.
 func Join(ctx context.Context, c Config) (*Client, error) {
 	store, err := newStore(clientPrefix, c)
 	if err != nil {
@@ -71,7 +72,8 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 	case state == foreign:
 		return nil, nil
 	case state != good && c.Bootstrap == "":
-		return nil, fmt.Errorf("--kubeconfig %s %s: give --bootstrap-kubeconfig to request a new one (wherry token create makes it), or another --kubeconfig", c.Kubeconfig, state)
+		return nil,
+			fmt.Errorf("--kubeconfig %s %s: give --bootstrap-kubeconfig to request a new one (wherry token create makes it), or another --kubeconfig", c.Kubeconfig, state)
 	}
 	if state != good {
 		// Who joins again wants a new certificate: the one there is may be of a CA that is about to go.
@@ -109,7 +111,8 @@ func (c Config) firstTime(ctx context.Context, manager certificate.Manager, stor
 	}
 	manager.Start()
 	if manager.Current() == nil {
-		c.Logger.Info("requested a certificate; waiting for it to be signed (see kubectl get csr)", "server", bootstrap.Host, "node", c.NodeName)
+		c.Logger.Info("requested a certificate; waiting for it to be signed (see kubectl get csr)", "server",
+			bootstrap.Host, "node", c.NodeName)
 		select {
 		case <-store.updated:
 		case <-ctx.Done():
@@ -137,7 +140,8 @@ func (c Config) accepted(ctx context.Context, bootstrap *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("--bootstrap-kubeconfig: %w", err)
 	}
-	_, err = client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	_, err = client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("--bootstrap-kubeconfig: %s does not accept its token, which may have expired: create another with wherry token create", bootstrap.Host)
 	}

@@ -21,14 +21,15 @@ import (
 // Getter is the function of a tls.Config that finds the certificate to show.
 type Getter func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// Serving keeps the certificate that the agent's own API shows, signed by the API server's CA once somebody has approved it. Close
-// ends it.
+// Serving keeps the certificate that the agent's own API shows, signed by the API server's CA once somebody has
+// approved it. Close ends it.
 type Serving struct {
 	manager  certificate.Manager
 	meantime Getter
 }
 
-// NewServing asks for the certificate at once, in the background, and again before it ends; until there is one, meantime's is shown.
+// NewServing asks for the certificate at once, in the background, and again before it ends; until there is one,
+// meantime's is shown.
 func NewServing(c Config, config *rest.Config, ips []net.IP, meantime Getter) (*Serving, error) {
 	store, err := newStore(servingPrefix, c)
 	if err != nil {

@@ -70,7 +70,8 @@ func (s *tellingStore) removeFormer() error {
 	var errs []error
 	for _, f := range files {
 		path := filepath.Join(s.dir, f.Name())
-		if f.Type().IsRegular() && path != used && strings.HasPrefix(f.Name(), s.prefix+"-") && strings.HasSuffix(f.Name(), ".pem") {
+		if f.Type().IsRegular() && path != used && strings.HasPrefix(f.Name(), s.prefix+"-") &&
+			strings.HasSuffix(f.Name(), ".pem") {
 			errs = append(errs, os.Remove(path))
 		}
 	}

@@ -22,9 +22,10 @@ type Input struct {
 	PodIPs, HostIPs []string
 	// Allocatable of the node: what resourceFieldRef shows for a limit that is not set.
 	Allocatable corev1.ResourceList
-	// ConfigMap and Secret give the named object of the pod's namespace. One that does not exist is nil, or an error that
-	// apierrors.IsNotFound knows; any other error makes the container wait even when the reference is optional, since it is
-	// not known whether the object exists. They must not block and must answer the same for the whole of one Build.
+	// ConfigMap and Secret give the named object of the pod's namespace. One that does not exist is nil, or an error
+	// that apierrors.IsNotFound knows; any other error makes the container wait even when the reference is optional,
+	// since it is not known whether the object exists. They must not block and must answer the same for the whole of
+	// one Build.
 	ConfigMap func(name string) (*corev1.ConfigMap, error)
 	Secret    func(name string) (*corev1.Secret, error)
 	// Services of all namespaces, or at least of the pod's and the default one (see NeedsServices).
@@ -50,9 +51,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Reason is the waiting reason of the container: CreateContainerConfigError.
 func (e *Error) Reason() string { return "CreateContainerConfigError" }
 
-// Build gives the container's variables (PL-06), each name once: service links first, then what only envFrom gives, both sorted,
-// then env in the order of the spec. env overrides envFrom, a later entry overrides an earlier one, all override service links.
-// Every error is an *Error.
+// Build gives the container's variables (PL-06), each name once: service links first, then what only envFrom gives,
+// both sorted, then env in the order of the spec. env overrides envFrom, a later entry overrides an earlier one, all
+// override service links. Every error is an *Error.
 func Build(in Input) ([]*runtimeapi.KeyValue, error) {
 	links := serviceVars(in.Pod, in.Services)
 	vars := map[string]string{}

@@ -9,9 +9,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Expand replaces $(NAME) in each word by the variable's value (PL-06). $$ stands for one $, so that $$(NAME) stays $(NAME);
-// a reference to an unknown variable, and any other $, is left as it is. Values are not expanded again.
-// It is what command and args of a container go through.
+// Expand replaces $(NAME) in each word by the variable's value (PL-06). $$ stands for one $, so that $$(NAME) stays
+// $(NAME); a reference to an unknown variable, and any other $, is left as it is. Values are not expanded again. It is
+// what command and args of a container go through.
 func Expand(words []string, envs []*runtimeapi.KeyValue) []string {
 	if words == nil {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// FieldValue is the value of a metadata or spec field of a pod as the downward API shows it, in files and variables alike:
-// metadata.name, namespace, uid, labels, annotations (whole or by ['key']), spec.nodeName, spec.serviceAccountName.
-// Whole maps are lines of key="quoted value", sorted. An absent label or annotation is the empty string. Addresses are not
-// here: they are not known from the object alone (see Build).
+// FieldValue is the value of a metadata or spec field of a pod as the downward API shows it, in files and variables
+// alike: metadata.name, namespace, uid, labels, annotations (whole or by ['key']), spec.nodeName,
+// spec.serviceAccountName. Whole maps are lines of key="quoted value", sorted. An absent label or annotation is the
+// empty string. Addresses are not here: they are not known from the object alone (see Build).
 func FieldValue(pod *corev1.Pod, path string) (string, error) {
 	if field, key, ok := subscript(path); ok {
 		switch field {
@@ -27,7 +27,8 @@ func FieldValue(pod *corev1.Pod, path string) (string, error) {
 		case "metadata.annotations":
 			return pod.Annotations[key], nil
 		}
-		return "", fmt.Errorf("unsupported fieldPath %q: only metadata.labels and metadata.annotations take a ['key']", path)
+		return "", fmt.Errorf("unsupported fieldPath %q: only metadata.labels and metadata.annotations take a ['key']",
+			path)
 	}
 	switch path {
 	case "metadata.name":
@@ -66,10 +67,11 @@ func lines(m map[string]string) string {
 	return strings.Join(out, "\n")
 }
 
-// ResourceValue is the value of a resourceFieldRef of a container of the pod: the amount divided by the divisor and rounded up.
-// A limit that is not set counts as the pod's own limit, and without that as what the node can give (allocatable); a request
-// that is not set is 0. The container is ref.ContainerName, or self when that is empty.
-func ResourceValue(pod *corev1.Pod, self string, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+// ResourceValue is the value of a resourceFieldRef of a container of the pod: the amount divided by the divisor and
+// rounded up. A limit that is not set counts as the pod's own limit, and without that as what the node can give
+// (allocatable); a request that is not set is 0. The container is ref.ContainerName, or self when that is empty.
+func ResourceValue(pod *corev1.Pod, self string, ref *corev1.ResourceFieldSelector,
+	allocatable corev1.ResourceList) (string, error) {
 	name := ref.ContainerName
 	if name == "" {
 		name = self
@@ -90,15 +92,18 @@ func ResourceValue(pod *corev1.Pod, self string, ref *corev1.ResourceFieldSelect
 		return "", fmt.Errorf("unsupported resourceFieldRef %q: it starts with limits. or requests.", ref.Resource)
 	}
 	switch {
-	case resourceName == corev1.ResourceCPU, resourceName == corev1.ResourceMemory, resourceName == corev1.ResourceEphemeralStorage,
+	case resourceName == corev1.ResourceCPU, resourceName == corev1.ResourceMemory,
+		resourceName == corev1.ResourceEphemeralStorage,
 		strings.HasPrefix(what, corev1.ResourceHugePagesPrefix):
 		return divide(amount, ref.Divisor), nil
 	}
-	return "", fmt.Errorf("unsupported resourceFieldRef %q: known are cpu, memory, ephemeral-storage and hugepages-*", ref.Resource)
+	return "", fmt.Errorf("unsupported resourceFieldRef %q: known are cpu, memory, ephemeral-storage and hugepages-*",
+		ref.Resource)
 }
 
 // limit falls back for the three resources every node has; huge pages that are not asked for are simply none.
-func limit(pod *corev1.Pod, res corev1.ResourceRequirements, name corev1.ResourceName, allocatable corev1.ResourceList) resource.Quantity {
+func limit(pod *corev1.Pod, res corev1.ResourceRequirements, name corev1.ResourceName,
+	allocatable corev1.ResourceList) resource.Quantity {
 	q, set := res.Limits[name]
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// References lists the names of the ConfigMaps and Secrets, all of the pod's namespace, that the container's environment names,
-// optional ones too; sorted, each once.
+// References lists the names of the ConfigMaps and Secrets, all of the pod's namespace, that the container's
+// environment names, optional ones too; sorted, each once.
 func References(c *corev1.Container) (configMaps, secrets []string) {
 	for _, from := range c.EnvFrom {
 		if from.ConfigMapRef != nil {

@@ -15,14 +15,14 @@ const (
 	masterService   = "kubernetes"
 )
 
-// NeedsServices says whether the pod's variables depend on the Services of its own namespace. The kubernetes Service of the
-// default namespace is given to every pod in any case.
+// NeedsServices says whether the pod's variables depend on the Services of its own namespace. The kubernetes Service of
+// the default namespace is given to every pod in any case.
 func NeedsServices(pod *corev1.Pod) bool {
 	return pod.Spec.EnableServiceLinks == nil || *pod.Spec.EnableServiceLinks
 }
 
-// serviceVars are the NAME_SERVICE_HOST, NAME_SERVICE_PORT and docker-link style NAME_PORT_… variables of the services a pod
-// can see. A service without an address of its own (headless, ExternalName) has none.
+// serviceVars are the NAME_SERVICE_HOST, NAME_SERVICE_PORT and docker-link style NAME_PORT_… variables of the services
+// a pod can see. A service without an address of its own (headless, ExternalName) has none.
 func serviceVars(pod *corev1.Pod, services []*corev1.Service) map[string]string {
 	out := map[string]string{}
 	links := NeedsServices(pod)

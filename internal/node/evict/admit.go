@@ -12,8 +12,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Admit says why a node under pressure does not begin a pod, or "". Under memory pressure only it still takes pods that have
-// requested something, and those that tolerate it; critical pods always.
+// Admit says why a node under pressure does not begin a pod, or "". Under memory pressure only it still takes pods that
+// have requested something, and those that tolerate it; critical pods always.
 func Admit(pod *corev1.Pod, s State) string {
 	if len(s.Pressed) == 0 || Critical(pod) {
 		return ""
@@ -35,6 +35,7 @@ func Admit(pod *corev1.Pod, s State) string {
 func tolerates(pod *corev1.Pod, key string) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) &&
-			(t.Key == key && (t.Operator == corev1.TolerationOpExists || t.Value == "") || t.Key == "" && t.Operator == corev1.TolerationOpExists)
+			(t.Key == key && (t.Operator == corev1.TolerationOpExists || t.Value == "") ||
+				t.Key == "" && t.Operator == corev1.TolerationOpExists)
 	})
 }

@@ -34,8 +34,8 @@ type Candidate struct {
 	Volumes    map[string]int64 // emptyDirs on disk, by volume
 }
 
-// Critical tells whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never evicted, but for a
-// disk that nobody else fills.
+// Critical tells whether a pod of a system-critical priority is spared: it is held to no limit of its own, and never
+// evicted, but for a disk that nobody else fills.
 func Critical(pod *corev1.Pod) bool { return podspec.Critical(pod) }
 
 // Victim is the pod that goes, and what its status will say.
@@ -44,9 +44,10 @@ type Victim struct {
 	Message string
 }
 
-// Choose names the pod to go for a threshold, or nil if there is none: first those that use more than they requested, then by
-// priority, then by how much more they use. Of files and processes nothing is requested: there the priority and the count decide.
-// A disk that is full ends more than pods, so there critical ones go too, once no other has anything on it.
+// Choose names the pod to go for a threshold, or nil if there is none: first those that use more than they requested,
+// then by priority, then by how much more they use. Of files and processes nothing is requested: there the priority and
+// the count decide. A disk that is full ends more than pods, so there critical ones go too, once no other has anything
+// on it.
 func Choose(t Threshold, r Reading, pods []Candidate) *Victim {
 	pods = eligible(t.Signal, pods)
 	if len(pods) == 0 {
@@ -95,8 +96,9 @@ func rank(s Signal, a, b *Candidate) int {
 	if s != PIDAvailable && !s.inodes() {
 		exceeds = cmp.Compare(sign(above(b)), sign(above(a)))
 	}
-	return cmp.Or(exceeds, cmp.Compare(podspec.Priority(a.Pod), podspec.Priority(b.Pod)), cmp.Compare(above(b), above(a)),
-		b.Pod.CreationTimestamp.Compare(a.Pod.CreationTimestamp.Time), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
+	return cmp.Or(exceeds, cmp.Compare(podspec.Priority(a.Pod), podspec.Priority(b.Pod)),
+		cmp.Compare(above(b), above(a)), b.Pod.CreationTimestamp.Compare(a.Pod.CreationTimestamp.Time),
+		strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
 }
 
 // sign tells only whether something is above what was requested.
@@ -129,7 +131,8 @@ func requested(s Signal, list corev1.ResourceList) int64 {
 func lowMessage(t Threshold, r Reading, c *Candidate) string {
 	what := t.Signal.resource()
 	var b strings.Builder
-	fmt.Fprintf(&b, "The node was low on resource: %s. Threshold quantity: %s, available: %s. ", what, t.Least, quantity(t.Signal, r.Available))
+	fmt.Fprintf(&b, "The node was low on resource: %s. Threshold quantity: %s, available: %s. ", what, t.Least,
+		quantity(t.Signal, r.Available))
 	if t.Signal == PIDAvailable || t.Signal.inodes() {
 		return b.String()
 	}
@@ -145,7 +148,8 @@ func lowMessage(t Threshold, r Reading, c *Candidate) string {
 		case known:
 			want := requested(t.Signal, ref.Container.Resources.Requests)
 			if n > want {
-				fmt.Fprintf(&b, "Container %s was using %s, request is %s, has larger consumption of %s. ", u.Name, quantity(t.Signal, n), quantity(t.Signal, want), what)
+				fmt.Fprintf(&b, "Container %s was using %s, request is %s, has larger consumption of %s. ", u.Name,
+					quantity(t.Signal, n), quantity(t.Signal, want), what)
 			}
 		}
 	}

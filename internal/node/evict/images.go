@@ -23,8 +23,8 @@ type ImagePolicy struct {
 	MinAge    time.Duration // younger images stay
 }
 
-// Images lists the images to remove, in order, and how many bytes must come free until it is enough. Nothing is listed below the
-// high mark. With all set, everything unused goes whatever its age: the node is under disk pressure.
+// Images lists the images to remove, in order, and how many bytes must come free until it is enough. Nothing is listed
+// below the high mark. With all set, everything unused goes whatever its age: the node is under disk pressure.
 func Images(p ImagePolicy, fs Reading, all bool, images []Image, now time.Time) (out []Image, enough int64) {
 	if fs.Capacity <= 0 {
 		return nil, 0

@@ -15,7 +15,8 @@ import (
 // ephemeral-storage of a container.
 func Limited(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {
-		if e := pod.Spec.Volumes[i].EmptyDir; e != nil && e.Medium == corev1.StorageMediumDefault && e.SizeLimit != nil && e.SizeLimit.Sign() > 0 {
+		if e := pod.Spec.Volumes[i].EmptyDir; e != nil && e.Medium == corev1.StorageMediumDefault &&
+			e.SizeLimit != nil && e.SizeLimit.Sign() > 0 {
 			return true
 		}
 	}
@@ -27,8 +28,8 @@ func Limited(pod *corev1.Pod) bool {
 	return false
 }
 
-// OverLimit says which limit on local storage a pod has passed, in the kubelet's words, or "". The use of debug containers and of
-// image execs counts to the pod's sum (EC-18).
+// OverLimit says which limit on local storage a pod has passed, in the kubelet's words, or "". The use of debug
+// containers and of image execs counts to the pod's sum (EC-18).
 func OverLimit(c Candidate) string {
 	for _, v := range c.Pod.Spec.Volumes {
 		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumDefault || v.EmptyDir.SizeLimit == nil {
@@ -38,15 +39,18 @@ func OverLimit(c Candidate) string {
 			return fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())
 		}
 	}
-	if limit, ok := podspec.EffectiveLimits(c.Pod)[corev1.ResourceEphemeralStorage]; ok && limit.Sign() > 0 && c.Disk > limit.Value() {
-		return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String()) + debugShare(c)
+	if limit, ok := podspec.EffectiveLimits(c.Pod)[corev1.ResourceEphemeralStorage]; ok && limit.Sign() > 0 &&
+		c.Disk > limit.Value() {
+		return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ",
+			limit.String()) + debugShare(c)
 	}
 	for _, u := range c.Containers {
 		ref, known := podspec.FindContainer(&c.Pod.Spec, u.Name)
 		if !known || u.Exec {
 			continue
 		}
-		if limit, ok := ref.Container.Resources.Limits[corev1.ResourceEphemeralStorage]; ok && limit.Sign() > 0 && u.Disk > limit.Value() {
+		if limit, ok := ref.Container.Resources.Limits[corev1.ResourceEphemeralStorage]; ok && limit.Sign() > 0 &&
+			u.Disk > limit.Value() {
 			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", u.Name, limit.String())
 		}
 	}

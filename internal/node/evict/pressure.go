@@ -14,7 +14,8 @@ type Reading struct{ Available, Capacity int64 }
 // Readings are by signal. What could not be measured is not in it, and no pod goes for it.
 type Readings map[Signal]Reading
 
-// State is what has to be remembered from one measurement to the next. It may be lost: grace and transition then begin anew.
+// State is what has to be remembered from one measurement to the next. It may be lost: grace and transition then begin
+// anew.
 type State struct {
 	// Since says of every threshold that is met, by its place in the list, since when it is.
 	Since map[int]time.Time
@@ -28,8 +29,9 @@ func (s State) Under(c corev1.NodeConditionType) bool {
 	return ok
 }
 
-// Judge holds readings against thresholds. It returns the new state, and those thresholds for which a pod has to go now, the most
-// urgent first. A condition holds on for transition after its last threshold was met, so that it does not flap.
+// Judge holds readings against thresholds. It returns the new state, and those thresholds for which a pod has to go
+// now, the most urgent first. A condition holds on for transition after its last threshold was met, so that it does not
+// flap.
 func Judge(list []Threshold, r Readings, was State, transition time.Duration, now time.Time) (State, []Threshold) {
 	out := State{Since: map[int]time.Time{}, Pressed: map[corev1.NodeConditionType]time.Time{}}
 	var due []Threshold
@@ -76,7 +78,8 @@ func Wake(list []Threshold, s State, now time.Time) (time.Duration, bool) {
 	return next, found
 }
 
-// NearlyFull tells whether a disk has less than twice what a threshold wants, or next to nothing whatever the thresholds are.
+// NearlyFull tells whether a disk has less than twice what a threshold wants, or next to nothing whatever the
+// thresholds are.
 func NearlyFull(list []Threshold, r Readings) bool {
 	for _, t := range list {
 		got, ok := r[t.Signal]

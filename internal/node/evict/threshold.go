@@ -20,7 +20,8 @@ import (
 // Signal names something that is measured, as the flags do.
 type Signal string
 
-// The signals. nodefs is the file system of the pods' volumes and logs, imagefs that of images and containers' own files.
+// The signals. nodefs is the file system of the pods' volumes and logs, imagefs that of images and containers' own
+// files.
 const (
 	MemoryAvailable   Signal = "memory.available"
 	NodeFsAvailable   Signal = "nodefs.available"
@@ -32,7 +33,8 @@ const (
 
 // signals is every signal, in the order in which they are acted upon: memory cannot wait.
 func signals() []Signal {
-	return []Signal{MemoryAvailable, NodeFsAvailable, ImageFsAvailable, NodeFsInodesFree, ImageFsInodesFree, PIDAvailable}
+	return []Signal{MemoryAvailable, NodeFsAvailable, ImageFsAvailable, NodeFsInodesFree, ImageFsInodesFree,
+		PIDAvailable}
 }
 
 // Condition is the node condition that a signal leads to.
@@ -102,8 +104,8 @@ func (t Threshold) String() string { return fmt.Sprintf("%s<%s", t.Signal, t.Lea
 // Flags are the thresholds as given: signal to quantity or percentage, and for SoftGrace to a duration.
 type Flags struct{ Hard, Soft, SoftGrace, Reclaim map[string]string }
 
-// Parse reads flags. A hard or soft threshold of 0% or 100% is none, as with the kubelet. All faults come back at once; each
-// names its flag.
+// Parse reads flags. A hard or soft threshold of 0% or 100% is none, as with the kubelet. All faults come back at once;
+// each names its flag.
 func Parse(f Flags) ([]Threshold, error) {
 	var out []Threshold
 	var errs []error
@@ -124,7 +126,8 @@ func Parse(f Flags) ([]Threshold, error) {
 			case a.Value == 0 && (a.Share <= 0 || a.Share >= 1):
 				continue
 			case kind.soft && !waits:
-				errs = append(errs, fmt.Errorf("--eviction-soft: %s has no grace period; set one in --eviction-soft-grace-period", s))
+				errs = append(errs,
+					fmt.Errorf("--eviction-soft: %s has no grace period; set one in --eviction-soft-grace-period", s))
 			}
 			out = append(out, Threshold{Signal: s, Least: a, Soft: kind.soft, Grace: grace[s], Reclaim: reclaim[s]})
 			if !kind.soft {
@@ -138,7 +141,8 @@ func Parse(f Flags) ([]Threshold, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b Threshold) int {
-		return cmp.Or(cmp.Compare(slices.Index(signals(), a.Signal), slices.Index(signals(), b.Signal)), cmp.Compare(a.Grace, b.Grace))
+		return cmp.Or(cmp.Compare(slices.Index(signals(), a.Signal), slices.Index(signals(), b.Signal)),
+			cmp.Compare(a.Grace, b.Grace))
 	})
 	return out, errors.Join(errs...)
 }
@@ -172,7 +176,8 @@ func parseAmount(text string) (Amount, error) {
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil || q.Sign() <= 0 {
-		return Amount{}, fmt.Errorf("%q is neither a quantity above 0, such as 100Mi, nor a percentage, such as 5%%", text)
+		return Amount{}, fmt.Errorf("%q is neither a quantity above 0, such as 100Mi, nor a percentage, such as 5%%",
+			text)
 	}
 	return Amount{Value: q.Value()}, nil
 }

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// patience is how long pods are waited for. A shim that works answers in milliseconds, on a busy machine in some hundred.
+	// patience is how long pods are waited for. A shim that works answers in milliseconds, on a busy machine in some
+	// hundred.
 	patience = 2 * time.Second
-	// longest is how long a call may be under way that nobody waits for any more. Then it is made again, to see whether the shim has
-	// come back.
+	// longest is how long a call may be under way that nobody waits for any more. Then it is made again, to see whether
+	// the shim has come back.
 	longest = 30 * time.Second
 )
 
@@ -108,7 +109,9 @@ func (r *Reader) Containers(ctx context.Context) ([]*runtimeapi.ContainerStats, 
 		return nil, err
 	}
 	got := r.containers.each(ctx, r, boxes, func(ctx context.Context, id string) ([]*runtimeapi.ContainerStats, error) {
-		list, err := r.runtime.ListContainerStats(ctx, &runtimeapi.ListContainerStatsRequest{Filter: &runtimeapi.ContainerStatsFilter{PodSandboxId: id}})
+		list,
+			err := r.runtime.ListContainerStats(ctx,
+			&runtimeapi.ListContainerStatsRequest{Filter: &runtimeapi.ContainerStatsFilter{PodSandboxId: id}})
 		return list.GetStats(), err
 	})
 	var out []*runtimeapi.ContainerStats
@@ -133,7 +136,8 @@ func (r *Reader) learn(list []*runtimeapi.ContainerStats) {
 	r.last = last
 }
 
-// learned are the last figures of a pod's containers from when all were asked about. Those of a sandbox that is there no more are given by none.
+// learned are the last figures of a pod's containers from when all were asked about. Those of a sandbox that is there
+// no more are given by none.
 func (r *Reader) learned(b *runtimeapi.PodSandbox) []*runtimeapi.ContainerStats {
 	uid := b.GetLabels()[cri.LabelPodUID]
 	if uid == "" || b.GetState() != runtimeapi.PodSandboxState_SANDBOX_READY {

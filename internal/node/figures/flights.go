@@ -24,7 +24,8 @@ type flight struct {
 	late bool
 }
 
-// late tells whether somebody has waited in vain for a call that is still under way: asking about all pods at once would take as long.
+// late tells whether somebody has waited in vain for a call that is still under way: asking about all pods at once
+// would take as long.
 func (f *flights[T]) late() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,9 +44,10 @@ func (f *flights[T]) learn(known map[string]T) {
 	f.known = known
 }
 
-// each asks about every pod at the same time and returns what is known of each when all have answered, the reader's patience is over,
-// or ctx ends.
-func (f *flights[T]) each(ctx context.Context, r *Reader, boxes []*runtimeapi.PodSandbox, ask func(context.Context, string) (T, error)) map[string]T {
+// each asks about every pod at the same time and returns what is known of each when all have answered, the reader's
+// patience is over, or ctx ends.
+func (f *flights[T]) each(ctx context.Context, r *Reader, boxes []*runtimeapi.PodSandbox,
+	ask func(context.Context, string) (T, error)) map[string]T {
 	var wait []*flight
 	ids := map[string]bool{}
 	f.mu.Lock()

@@ -65,7 +65,8 @@ func (p *record) repeats(m *timeline.Moment) (int, bool) {
 
 // podOf is who a pod is.
 func podOf(pod *corev1.Pod) timeline.Pod {
-	out := timeline.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time}
+	out := timeline.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Node: pod.Spec.NodeName,
+		Created: pod.CreationTimestamp.Time}
 	for ref := range podspec.Containers(&pod.Spec) {
 		out.Containers = append(out.Containers, timeline.Container{Name: ref.Container.Name, Kind: ref.Kind})
 	}
@@ -97,7 +98,8 @@ func (r *Recorder) Pod(pod *corev1.Pod, now time.Time) {
 			m.Text = fmt.Sprintf("with %ds of grace", *s)
 		}
 		old := p.had(&m)
-		own := old != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 // the agent's last word
+		// the agent's last word
+		own := old != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 		if old == nil || old.Text != m.Text && !own {
 			p.add(m)
 		}
@@ -195,7 +197,8 @@ func (r *Recorder) probe(pod *corev1.Pod, e work.Event) {
 	if !e.Returned || e.Cancelled || failed && e.Op.Early || e.Err != nil && !failed {
 		return
 	}
-	m := timeline.Moment{At: e.At, What: timeline.Probed, Container: e.Op.Container, Attempt: e.Op.Attempt, Probe: e.Op.Probe.String(), Failed: failed}
+	m := timeline.Moment{At: e.At, What: timeline.Probed, Container: e.Op.Container, Attempt: e.Op.Attempt,
+		Probe: e.Op.Probe.String(), Failed: failed}
 	if failed {
 		m.Text = no.Message
 	}
@@ -256,7 +259,8 @@ func (r *Recorder) Tell(pod *corev1.Pod, from, to *corev1.PodStatus, now time.Ti
 			p.add(timeline.Moment{At: now, What: readiness(is)})
 		}
 		if from.Phase != to.Phase && to.Phase != "" {
-			p.add(timeline.Moment{At: now, What: timeline.Phase, Text: reasoned(string(to.Phase), reasoned(to.Reason, to.Message))})
+			p.add(timeline.Moment{At: now, What: timeline.Phase,
+				Text: reasoned(string(to.Phase), reasoned(to.Reason, to.Message))})
 		}
 	})
 }
@@ -304,5 +308,6 @@ func (p *record) tellWait(old corev1.ContainerStatus, s *corev1.ContainerStatus,
 	if old.State.Waiting != nil && old.State.Waiting.Reason == w.Reason && old.RestartCount == s.RestartCount {
 		return
 	}
-	p.add(timeline.Moment{At: now, What: timeline.Waiting, Container: s.Name, Attempt: uint32(max(s.RestartCount, 0)), Text: reasoned(w.Reason, w.Message)})
+	p.add(timeline.Moment{At: now, What: timeline.Waiting, Container: s.Name, Attempt: uint32(max(s.RestartCount, 0)),
+		Text: reasoned(w.Reason, w.Message)})
 }

@@ -31,8 +31,8 @@ type line struct {
 // maxLine is the longest line that is read; the recorder writes far shorter ones.
 const maxLine = 64 << 10
 
-// Read reads a history. Lines that make no sense are left out: the last one may have been cut off when the machine went down,
-// and a later version may write what this one does not know. Of two moments with one number the later counts.
+// Read reads a history. Lines that make no sense are left out: the last one may have been cut off when the machine went
+// down, and a later version may write what this one does not know. Of two moments with one number the later counts.
 func Read(r io.Reader) (timeline.History, error) {
 	h := timeline.History{}
 	at := map[int]int{}

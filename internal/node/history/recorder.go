@@ -79,7 +79,8 @@ func New(c Config, now time.Time) (*Recorder, error) {
 }
 
 func newRecord(pod timeline.Pod) *record {
-	return &record{h: timeline.History{Pod: pod}, sizes: map[int]int{}, facts: map[fact]int{}, ready: map[uint32]bool{}, meta: true}
+	return &record{h: timeline.History{Pod: pod}, sizes: map[int]int{}, facts: map[fact]int{}, ready: map[uint32]bool{},
+		meta: true}
 }
 
 func restored(h timeline.History, now time.Time) *record {
@@ -273,10 +274,14 @@ func (p *record) job(uid string) (job, bool) {
 }
 
 func (p *record) find(seq int) (int, bool) {
-	return slices.BinarySearchFunc(p.h.Moments, seq, func(m timeline.Moment, seq int) int { return cmp.Compare(m.Seq, seq) })
+	return slices.BinarySearchFunc(p.h.Moments, seq, func(m timeline.Moment,
+		seq int) int {
+		return cmp.Compare(m.Seq, seq)
+	})
 }
 
-// save writes one pod's job. A file that has grown over its bound by moments that count again is written anew next time.
+// save writes one pod's job. A file that has grown over its bound by moments that count again is written anew next
+// time.
 func (r *Recorder) save(j job) error {
 	if j.anew {
 		return r.dir.replace(j.uid, j.data)
@@ -339,9 +344,10 @@ func (p *record) end(now time.Time) {
 	p.wake()
 }
 
-// Find returns the newest history of a pod of that name; one that is on the node comes before those that are gone. With a
-// uid it is that very pod's. Changed is closed when there is more.
-func (r *Recorder) Find(namespace, name, uid string, now time.Time) (h timeline.History, changed <-chan struct{}, ok bool) {
+// Find returns the newest history of a pod of that name; one that is on the node comes before those that are gone. With
+// a uid it is that very pod's. Changed is closed when there is more.
+func (r *Recorder) Find(namespace, name, uid string,
+	now time.Time) (h timeline.History, changed <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var best *record

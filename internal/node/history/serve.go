@@ -14,14 +14,15 @@ import (
 // beat is how often a stream says the time when nothing else happens, so that neither end takes the other for dead.
 const beat = 10 * time.Second
 
-// ServeHTTP answers GET .../{namespace}/{pod} with the history of the newest pod of that name, or with ?uid= of that very one,
-// as JSON. With ?watch=1 the answer is a stream of JSON lines: the first is the whole history, each later one what has
-// changed; it ends when the pod is gone.
+// ServeHTTP answers GET .../{namespace}/{pod} with the history of the newest pod of that name, or with ?uid= of that
+// very one, as JSON. With ?watch=1 the answer is a stream of JSON lines: the first is the whole history, each later one
+// what has changed; it ends when the pod is gone.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	namespace, name, uid := req.PathValue("namespace"), req.PathValue("pod"), req.URL.Query().Get("uid")
 	h, changed, ok := r.Find(namespace, name, uid, time.Now())
 	if !ok {
-		http.Error(w, fmt.Sprintf("this node keeps no timeline of a pod %q in namespace %q", name, namespace), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("this node keeps no timeline of a pod %q in namespace %q", name, namespace),
+			http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

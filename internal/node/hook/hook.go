@@ -35,8 +35,9 @@ type Runner struct {
 // New makes a runner whose exec hooks run through c.
 func New(c *cri.Client) *Runner { return &Runner{cri: c} }
 
-// Run runs the handler and blocks until it has ended, or until ctx ends; then the error wraps the context's cause. A command cut
-// off this way is killed, as far as the runtime does it. Errors name hook, container and pod, in the kubelet's words.
+// Run runs the handler and blocks until it has ended, or until ctx ends; then the error wraps the context's cause. A
+// command cut off this way is killed, as far as the runtime does it. Errors name hook, container and pod, in the
+// kubelet's words.
 func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler) error {
 	kind, what, run := r.handler(t, h)
 	if run == nil {
@@ -58,13 +59,16 @@ func (r *Runner) Run(ctx context.Context, t Target, h *corev1.LifecycleHandler) 
 func (r *Runner) handler(t Target, h *corev1.LifecycleHandler) (kind, what string, run func(context.Context) error) {
 	switch {
 	case h.Exec != nil:
-		return "Exec", fmt.Sprint(h.Exec.Command), func(ctx context.Context) error { return r.exec(ctx, t, h.Exec.Command) }
+		return "Exec", fmt.Sprint(h.Exec.Command),
+			func(ctx context.Context) error { return r.exec(ctx, t, h.Exec.Command) }
 	case h.HTTPGet != nil:
 		return "HTTP", h.HTTPGet.Path, func(ctx context.Context) error { return httpGet(ctx, t, h.HTTPGet) }
 	case h.TCPSocket != nil:
-		return "TCP", h.TCPSocket.Port.String(), func(ctx context.Context) error { return tcpSocket(ctx, t, h.TCPSocket) }
+		return "TCP", h.TCPSocket.Port.String(),
+			func(ctx context.Context) error { return tcpSocket(ctx, t, h.TCPSocket) }
 	case h.Sleep != nil:
-		return "Sleep", fmt.Sprint(h.Sleep.Seconds), func(ctx context.Context) error { return sleep(ctx, h.Sleep.Seconds) }
+		return "Sleep", fmt.Sprint(h.Sleep.Seconds),
+			func(ctx context.Context) error { return sleep(ctx, h.Sleep.Seconds) }
 	}
 	return "", "", nil
 }

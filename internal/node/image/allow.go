@@ -19,8 +19,8 @@ const ImageNotAllowed = "ImageNotAllowed"
 // AllowFlag is the flag that holds the patterns of an [AllowList].
 const AllowFlag = "--debug-image-allow"
 
-// AllowList says by [imagename.Patterns] which images debug containers and image execs of a node may have (DC-13); empty: all of
-// them.
+// AllowList says by [imagename.Patterns] which images debug containers and image execs of a node may have (DC-13);
+// empty: all of them.
 type AllowList imagename.Patterns
 
 // ParseAllowList checks patterns.
@@ -33,8 +33,8 @@ func ParseAllowList(patterns []string) (AllowList, error) {
 	return patterns, nil
 }
 
-// Check returns an *[Error] with the reason [ImageNotAllowed] if the list has no pattern for the image. A name that is no image
-// reference at all is none of its business.
+// Check returns an *[Error] with the reason [ImageNotAllowed] if the list has no pattern for the image. A name that is
+// no image reference at all is none of its business.
 func (l AllowList) Check(image string) error {
 	ref, err := imagename.Parse(image)
 	if len(l) == 0 || err != nil {
@@ -46,8 +46,8 @@ func (l AllowList) Check(image string) error {
 	return l.refuse(fmt.Sprintf("image %q", image), image)
 }
 
-// CheckID is Check for an image that is called by its id (see [imagename.IsID]): every name that the node knows it by must be allowed,
-// and it must have one.
+// CheckID is Check for an image that is called by its id (see [imagename.IsID]): every name that the node knows it by
+// must be allowed, and it must have one.
 func (l AllowList) CheckID(image string, names []string) error {
 	if len(l) == 0 {
 		return nil
@@ -79,7 +79,8 @@ func (p *Puller) Allowed(ctx context.Context, l AllowList, image string) error {
 	}
 	r, err := p.cfg.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
 	if err != nil {
-		return &Error{Reason: ImageInspectError, Image: image, Err: err, Message: fmt.Sprintf("Failed to inspect image %q: %v", image, err)}
+		return &Error{Reason: ImageInspectError, Image: image, Err: err,
+			Message: fmt.Sprintf("Failed to inspect image %q: %v", image, err)}
 	}
 	return l.CheckID(image, namesOf(r.GetImage()))
 }

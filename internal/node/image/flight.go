@@ -37,7 +37,8 @@ type pulled struct {
 }
 
 // pull joins or starts the flight and waits for its end or the caller's.
-func (p *Puller) pull(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (pulled, error) {
+func (p *Puller) pull(ctx context.Context, pod *corev1.Pod, ref imagename.Reference,
+	auths []*runtimeapi.AuthConfig) (pulled, error) {
 	key := flightKey(ref, auths)
 	p.mu.Lock()
 	f := p.flights[key]
@@ -72,7 +73,8 @@ func (p *Puller) land(key string, f *flight) {
 	}
 }
 
-func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) {
+func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod, ref imagename.Reference,
+	auths []*runtimeapi.AuthConfig) {
 	defer func() {
 		p.mu.Lock()
 		p.land(key, f)
@@ -99,20 +101,23 @@ func (p *Puller) fly(ctx context.Context, f *flight, key string, pod *corev1.Pod
 }
 
 // try is Fetch for a pod.
-func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, int, error) {
-	return fetch(ctx, p.cfg.Images, &runtimeapi.PullImageRequest{Image: spec(ref), SandboxConfig: sandboxOf(pod)}, ref, auths)
+func (p *Puller) try(ctx context.Context, pod *corev1.Pod, ref imagename.Reference,
+	auths []*runtimeapi.AuthConfig) (string, int, error) {
+	return fetch(ctx, p.cfg.Images, &runtimeapi.PullImageRequest{Image: spec(ref), SandboxConfig: sandboxOf(pod)}, ref,
+		auths)
 }
 
-// Fetch pulls with one credential after the other until one does it; without any, anonymously. The error is an *Error, the last one's: the
-// credentials tried first are the most specific, and the reasons are mostly the same.
-func Fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest, ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
+// Fetch pulls with one credential after the other until one does it; without any, anonymously. The error is an *Error,
+// the last one's: the credentials tried first are the most specific, and the reasons are mostly the same.
+func Fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest,
+	ref imagename.Reference, auths []*runtimeapi.AuthConfig) (string, error) {
 	id, _, err := fetch(ctx, images, req, ref, auths)
 	return id, err
 }
 
 // fetch is Fetch, and tells which of the credentials did it.
-func fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest, ref imagename.Reference,
-	auths []*runtimeapi.AuthConfig) (id string, used int, err error) {
+func fetch(ctx context.Context, images runtimeapi.ImageServiceClient, req *runtimeapi.PullImageRequest,
+	ref imagename.Reference, auths []*runtimeapi.AuthConfig) (id string, used int, err error) {
 	if len(auths) == 0 {
 		auths = []*runtimeapi.AuthConfig{nil}
 	}
@@ -136,7 +141,8 @@ func sandboxOf(pod *corev1.Pod) *runtimeapi.PodSandboxConfig {
 	return &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID)},
 		Labels: map[string]string{
-			"io.kubernetes.pod.name": pod.Name, "io.kubernetes.pod.namespace": pod.Namespace, "io.kubernetes.pod.uid": string(pod.UID),
+			"io.kubernetes.pod.name": pod.Name, "io.kubernetes.pod.namespace": pod.Namespace,
+			"io.kubernetes.pod.uid": string(pod.UID),
 		},
 		Annotations: pod.Annotations,
 	}

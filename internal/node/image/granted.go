@@ -24,7 +24,8 @@ type credential struct {
 
 // secret is the credential as records of pulls have it.
 func (c credential) secret() pullrecord.Secret {
-	return pullrecord.Secret{UID: string(c.from.UID), Namespace: c.from.Namespace, Name: c.from.Name, Hash: hashOf(c.auth)}
+	return pullrecord.Secret{UID: string(c.from.UID), Namespace: c.from.Namespace, Name: c.from.Name,
+		Hash: hashOf(c.auth)}
 }
 
 // hashOf tells credentials from others without giving them away.
@@ -37,16 +38,19 @@ func hashOf(auth *runtimeapi.AuthConfig) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// granted tells whether the pod of these credentials may use an image that is on the node without asking its registry (RS-12).
+// granted tells whether the pod of these credentials may use an image that is on the node without asking its registry
+// (RS-12).
 func (p *Puller) granted(ref imagename.Reference, name, id string, auths func() []credential) bool {
 	if p.cfg.Records == nil {
 		return true
 	}
 	record, begun, err := p.cfg.Records.Look(ref, id)
 	if err != nil {
-		p.cfg.Logger.Warn("record of an image's pull cannot be read, so the registry is asked", "image", name, "err", err)
+		p.cfg.Logger.Warn("record of an image's pull cannot be read, so the registry is asked", "image", name, "err",
+			err)
 	}
-	facts := pullrecord.Facts{Policy: p.cfg.Verify, Image: ref, ByID: imagename.IsID(name), Record: record, Begun: begun, Unread: err != nil}
+	facts := pullrecord.Facts{Policy: p.cfg.Verify, Image: ref, ByID: imagename.IsID(name), Record: record,
+		Begun: begun, Unread: err != nil}
 	verdict := pullrecord.Decide(facts, func() (all []pullrecord.Secret) {
 		for _, c := range auths() {
 			if c.from != nil {
@@ -56,16 +60,18 @@ func (p *Puller) granted(ref imagename.Reference, name, id string, auths func() 
 		return all
 	})
 	if verdict.By != nil {
-		if err := p.cfg.Records.Learn(ref, id, pullrecord.Access{Secrets: []pullrecord.Secret{*verdict.By}}, time.Now()); err != nil {
+		if err := p.cfg.Records.Learn(ref, id, pullrecord.Access{Secrets: []pullrecord.Secret{*verdict.By}},
+			time.Now()); err != nil {
 			p.cfg.Logger.Warn("record of an image's pull cannot be written", "image", name, "err", err)
 		}
 	}
 	return verdict.Granted
 }
 
-// recorded pulls, and keeps on record who was let in: a note before, so that an image whose pull is cut off here and ended by the
-// runtime does not pass for one that was always there.
-func (p *Puller) recorded(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, all []credential) (pulled, error) {
+// recorded pulls, and keeps on record who was let in: a note before, so that an image whose pull is cut off here and
+// ended by the runtime does not pass for one that was always there.
+func (p *Puller) recorded(ctx context.Context, pod *corev1.Pod, ref imagename.Reference,
+	all []credential) (pulled, error) {
 	auths := make([]*runtimeapi.AuthConfig, len(all))
 	for i := range all {
 		auths[i] = all[i].auth
@@ -74,7 +80,8 @@ func (p *Puller) recorded(ctx context.Context, pod *corev1.Pod, ref imagename.Re
 		return p.pull(ctx, pod, ref, auths)
 	}
 	if err := p.cfg.Records.Begin(ref); err != nil {
-		return pulled{}, &Error{Reason: ErrImagePull, Image: ref.Given, Err: err, Message: "image " + ref.Given + " is not pulled, as it cannot be put on record: " + err.Error()}
+		return pulled{}, &Error{Reason: ErrImagePull, Image: ref.Given, Err: err,
+			Message: "image " + ref.Given + " is not pulled, as it cannot be put on record: " + err.Error()}
 	}
 	got, err := p.pull(ctx, pod, ref, auths)
 	switch {
@@ -85,7 +92,8 @@ func (p *Puller) recorded(ctx context.Context, pod *corev1.Pod, ref imagename.Re
 		}
 		err := p.cfg.Records.Done(ref, got.known, access, time.Now())
 		if err != nil {
-			p.cfg.Logger.Warn("an image's pull cannot be put on record, so it will be pulled again", "image", ref.Given, "err", err)
+			p.cfg.Logger.Warn("an image's pull cannot be put on record, so it will be pulled again", "image", ref.Given,
+				"err", err)
 		}
 	case ctx.Err() != nil:
 		p.cfg.Records.Left(ref)

@@ -182,8 +182,8 @@ func splitPort(hostport string) (host, port string) {
 // dockerHub is how docker's own tools name the registry whose images are written docker.io/…
 const dockerHub = "index.docker.io"
 
-// For gives all credentials that fit the image, in the order they are to be tried. A host matches label by label, with * and ?
-// not crossing a dot; the port must be the same; the path must be a prefix. Equal credentials come once.
+// For gives all credentials that fit the image, in the order they are to be tried. A host matches label by label, with *
+// and ? not crossing a dot; the port must be the same; the path must be a prefix. Equal credentials come once.
 func (k *Keyring) For(ref imagename.Reference) []*runtimeapi.AuthConfig {
 	var out []*runtimeapi.AuthConfig
 	for _, e := range k.fitting(ref) {
@@ -193,7 +193,8 @@ func (k *Keyring) For(ref imagename.Reference) []*runtimeapi.AuthConfig {
 }
 
 func (l login) auth() *runtimeapi.AuthConfig {
-	return &runtimeapi.AuthConfig{Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken}
+	return &runtimeapi.AuthConfig{Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken,
+		RegistryToken: l.RegistryToken}
 }
 
 // fitting are the entries that fit the image, one for equal credentials.

@@ -27,12 +27,14 @@ type Config struct {
 	Images runtimeapi.ImageServiceClient
 	// PullSecrets gives the pod's pull secrets that exist and the names of those that do not. Nil: pods have none.
 	PullSecrets func(ctx context.Context, pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error)
-	// DockerConfig is the path of the node's own docker config.json, read again at every pull; it need not exist. "": none.
+	// DockerConfig is the path of the node's own docker config.json, read again at every pull; it need not exist. "":
+	// none.
 	DockerConfig string
-	// Parallel is the number of pulls at once for each namespace; 0 means DefaultParallel. One registry gets at most one less.
+	// Parallel is the number of pulls at once for each namespace; 0 means DefaultParallel. One registry gets at most
+	// one less.
 	Parallel int
-	// Records has the image of another pod's pull asked for with the pod's own credentials, as Verify says; nil: whatever is on the node
-	// is for all pods.
+	// Records has the image of another pod's pull asked for with the pod's own credentials, as Verify says; nil:
+	// whatever is on the node is for all pods.
 	Records *pullrecord.Store
 	Verify  pullrecord.Policy
 	// Progress, if set, is told what happens, in the words of the kubelet's events. It must not block.
@@ -69,19 +71,21 @@ func New(cfg Config) *Puller {
 	return &Puller{cfg: cfg, turns: &turns{parallel: cfg.Parallel}, flights: map[string]*flight{}}
 }
 
-// Ensure makes one attempt to have the container's image on the node as its pull policy says, and returns the runtime's id of
-// it, to be given to CreateContainer. What goes wrong is an *Error; a cancelled context is that context's error, wrapped.
-// An ephemeral container is passed as (*corev1.Container)(&ec.EphemeralContainerCommon).
+// Ensure makes one attempt to have the container's image on the node as its pull policy says, and returns the runtime's
+// id of it, to be given to CreateContainer. What goes wrong is an *Error; a cancelled context is that context's error,
+// wrapped. An ephemeral container is passed as (*corev1.Container)(&ec.EphemeralContainerCommon).
 func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (imageRef string, err error) {
 	say := func(kind, reason, format string, args ...any) {
 		if p.cfg.Progress != nil {
-			p.cfg.Progress(Event{Pod: pod, Container: c.Name, Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
+			p.cfg.Progress(Event{Pod: pod, Container: c.Name, Type: kind, Reason: reason,
+				Message: fmt.Sprintf(format, args...)})
 		}
 	}
 	ref, err := imagename.Parse(c.Image)
 	if err != nil {
 		say(corev1.EventTypeWarning, "InspectFailed", "Failed to apply default image tag %q: %v", c.Image, err)
-		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
+		return "", &Error{Reason: InvalidImageName, Image: c.Image, Err: err,
+			Message: fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err)}
 	}
 	policy := PolicyOf(c.ImagePullPolicy, ref)
 	toolbox := podspec.IsToolbox(c.Image)
@@ -99,11 +103,13 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		}
 		if err != nil {
 			say(corev1.EventTypeWarning, "InspectFailed", "Failed to inspect image %q: %v", c.Image, err)
-			return "", &Error{Reason: ImageInspectError, Image: c.Image, Err: err, Message: fmt.Sprintf("Failed to inspect image %q: %v", c.Image, err)}
+			return "", &Error{Reason: ImageInspectError, Image: c.Image, Err: err,
+				Message: fmt.Sprintf("Failed to inspect image %q: %v", c.Image, err)}
 		}
 		switch granted := id != "" && p.granted(ref, c.Image, id, auths); {
 		case granted:
-			say(corev1.EventTypeNormal, "Pulled", "Container image %q already present on machine and can be accessed by the pod", c.Image)
+			say(corev1.EventTypeNormal, "Pulled",
+				"Container image %q already present on machine and can be accessed by the pod", c.Image)
 			return id, nil
 		case id != "" && policy == corev1.PullNever:
 			message := fmt.Sprintf("Container image %q is present on the machine but cannot be accessed by the pod: with pull policy of Never its credentials cannot be verified; "+
@@ -132,12 +138,14 @@ func (p *Puller) Ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		return "", cancelled(ctx, ref)
 	}
 	if err != nil {
-		p.cfg.Logger.Debug("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image, "err", err)
+		p.cfg.Logger.Debug("image not pulled", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "image", c.Image,
+			"err", err)
 		say(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", c.Image, err)
 		return "", err
 	}
-	say(corev1.EventTypeNormal, "Pulled", "Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.",
-		c.Image, got.took.Truncate(time.Millisecond), time.Since(begin).Truncate(time.Millisecond), got.size)
+	say(corev1.EventTypeNormal, "Pulled",
+		"Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", c.Image,
+		got.took.Truncate(time.Millisecond), time.Since(begin).Truncate(time.Millisecond), got.size)
 	return got.id, nil
 }
 
@@ -153,7 +161,8 @@ func (p *Puller) inspect(ctx context.Context, ref imagename.Reference) (id strin
 	}
 	got := r.GetImage()
 	if !imagename.IsID(ref.Given) && imagename.CalledByID(ref.Given, got.GetId(), namesOf(got)) {
-		return "", 0, nil // the runtime took a name for the beginning of an id: policies were shown a name, so a name it is
+		// the runtime took a name for the beginning of an id: policies were shown a name, so a name it is
+		return "", 0, nil
 	}
 	return got.GetId(), got.GetSize(), nil
 }
@@ -162,9 +171,10 @@ func spec(ref imagename.Reference) *runtimeapi.ImageSpec {
 	return &runtimeapi.ImageSpec{Image: ref.Given, UserSpecifiedImage: ref.Given}
 }
 
-// credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is told of
-// and passed over: the image may be public.
-func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference, say func(kind, reason, format string, args ...any)) []credential {
+// credentials are those of the pod's pull secrets, then those of the node. A secret that is missing or unreadable is
+// told of and passed over: the image may be public.
+func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename.Reference,
+	say func(kind, reason, format string, args ...any)) []credential {
 	var ring, node Keyring
 	if p.cfg.PullSecrets != nil {
 		found, missing, err := p.cfg.PullSecrets(ctx, pod)
@@ -178,7 +188,8 @@ func (p *Puller) credentials(ctx context.Context, pod *corev1.Pod, ref imagename
 		}
 		if len(missing) > 0 {
 			say(corev1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
-				"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", "))
+				"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.",
+				strings.Join(missing, ", "))
 		}
 	}
 	if p.cfg.DockerConfig != "" {

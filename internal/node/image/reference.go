@@ -8,8 +8,8 @@ import (
 	"github.com/wherryproject/wherry/internal/imagename"
 )
 
-// PolicyOf is the pull policy of an image: the given one, or what Kubernetes takes when none is: Always for the tag latest,
-// else IfNotPresent.
+// PolicyOf is the pull policy of an image: the given one, or what Kubernetes takes when none is: Always for the tag
+// latest, else IfNotPresent.
 func PolicyOf(given corev1.PullPolicy, ref imagename.Reference) corev1.PullPolicy {
 	switch {
 	case given != "":

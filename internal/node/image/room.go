@@ -20,16 +20,16 @@ const (
 	mostRoom = 2 << 30
 	// roomShare of a disk is left by pulls: one in twenty, as the node begins to evict there.
 	roomShare = 20
-	// lookEvery is how often the disk is looked at during a pull: a small image can unpack to a gigabyte in two seconds, and nothing says
-	// beforehand how large it gets.
+	// lookEvery is how often the disk is looked at during a pull: a small image can unpack to a gigabyte in two
+	// seconds, and nothing says beforehand how large it gets.
 	lookEvery = 100 * time.Millisecond
 )
 
 // Disk says how many bytes of the images' disk are free, and how many there are.
 type Disk func() (free, capacity int64, err error)
 
-// Roomy is an image service whose pulls fail when they leave too little of the disk, before they begin or on the way (RS-02). What they have
-// brought is removed by the runtime.
+// Roomy is an image service whose pulls fail when they leave too little of the disk, before they begin or on the way
+// (RS-02). What they have brought is removed by the runtime.
 func Roomy(images runtimeapi.ImageServiceClient, disk Disk) runtimeapi.ImageServiceClient {
 	return roomy{images, disk}
 }
@@ -40,7 +40,8 @@ type roomy struct {
 }
 
 // PullImage implements runtimeapi.ImageServiceClient.
-func (r roomy) PullImage(ctx context.Context, req *runtimeapi.PullImageRequest, opts ...grpc.CallOption) (*runtimeapi.PullImageResponse, error) {
+func (r roomy) PullImage(ctx context.Context, req *runtimeapi.PullImageRequest,
+	opts ...grpc.CallOption) (*runtimeapi.PullImageResponse, error) {
 	if r.short() {
 		return nil, noRoom()
 	}
@@ -85,5 +86,6 @@ var errShort = errors.New("the disk is nearly full")
 
 // noRoom has the kernel's words, by which explain knows it.
 func noRoom() error {
-	return status.Error(codes.ResourceExhausted, "no space left on device for the image: the rest of the disk is kept for running pods")
+	return status.Error(codes.ResourceExhausted,
+		"no space left on device for the image: the rest of the disk is kept for running pods")
 }

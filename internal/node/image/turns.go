@@ -11,8 +11,9 @@ import (
 // turn is what a pull is charged to.
 type turn struct{ namespace, registry string }
 
-// mayStart decides whether a pull may begin beside those that run. Each namespace has a number of its own, so that a registry that hangs
-// holds up nobody else's; and of that number one registry leaves at least one for the others. (Pure.)
+// mayStart decides whether a pull may begin beside those that run. Each namespace has a number of its own, so that a
+// registry that hangs holds up nobody else's; and of that number one registry leaves at least one for the others.
+// (Pure.)
 func mayStart(t turn, running []turn, parallel int) bool {
 	mine, same := 0, 0
 	for _, r := range running {
@@ -36,7 +37,8 @@ type turns struct {
 	waiting []*waiter
 }
 
-// waiter is a pull that has not begun. Several namespaces may wait for it: it begins as soon as it is the turn of one of them.
+// waiter is a pull that has not begun. Several namespaces may wait for it: it begins as soon as it is the turn of one
+// of them.
 type waiter struct {
 	turns []turn
 	begun chan struct{} // closed when it may begin, charged to charge

@@ -25,8 +25,8 @@ func (e *Execs) leave(s *Session) {
 	}
 }
 
-// Run removes what could not be removed when its session ended (IX-05), with growing pauses, until ctx ends. It would hold the disk space
-// of pods that are gone. What is left when ctx ends is the next Sweep's.
+// Run removes what could not be removed when its session ended (IX-05), with growing pauses, until ctx ends. It would
+// hold the disk space of pods that are gone. What is left when ctx ends is the next Sweep's.
 func (e *Execs) Run(ctx context.Context) {
 	pause, again := firstPause, (<-chan time.Time)(nil)
 	for {

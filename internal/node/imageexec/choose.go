@@ -18,8 +18,8 @@ type shown struct {
 	plan.Container
 }
 
-// choose decides which attempt of each container is shown: the newest that was started, or could not be, whether it runs or
-// not. Containers without one are left out, with the reason for the client (IX-10).
+// choose decides which attempt of each container is shown: the newest that was started, or could not be, whether it
+// runs or not. Containers without one are left out, with the reason for the client (IX-10).
 func choose(pod *corev1.Pod, seen plan.Seen) (show []shown, left []string) {
 	for ref := range podspec.Containers(&pod.Spec) {
 		name := ref.Container.Name

@@ -20,9 +20,10 @@ const labelSession = cri.AnnotationPrefix + "image-exec"
 // filesAt is where the command finds the pod's containers.
 const filesAt = "/c"
 
-// containerConfig makes the config of the command's container. pod is the pod, or what stands in for it; files and hosts
-// are the session's, on the node.
-func containerConfig(r Request, session string, pod *corev1.Pod, p place, node ops.Node, image *runtimeapi.Image, user *ops.User, files, hosts string) (*runtimeapi.ContainerConfig, error) {
+// containerConfig makes the config of the command's container. pod is the pod, or what stands in for it; files and
+// hosts are the session's, on the node.
+func containerConfig(r Request, session string, pod *corev1.Pod, p place, node ops.Node, image *runtimeapi.Image,
+	user *ops.User, files, hosts string) (*runtimeapi.ContainerConfig, error) {
 	c, err := ops.ContainerConfig(ops.ContainerInput{
 		Pod:       pod,
 		Kind:      podspec.Ephemeral,
@@ -33,7 +34,8 @@ func containerConfig(r Request, session string, pod *corev1.Pod, p place, node o
 		TargetID:  p.Target,
 		HostsFile: hosts,
 		// The mounts in it have their own mind, and those that come later are to be seen too.
-		Mounts: []*runtimeapi.Mount{{ContainerPath: filesAt, HostPath: files, Readonly: true, Propagation: runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER}},
+		Mounts: []*runtimeapi.Mount{{ContainerPath: filesAt, HostPath: files, Readonly: true,
+			Propagation: runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER}},
 	})
 	if err != nil {
 		return nil, err
@@ -51,8 +53,8 @@ func container(r Request, session string, pod *corev1.Pod) *corev1.Container {
 		Stdin: r.Stdin, StdinOnce: r.Stdin, TTY: r.TTY, SecurityContext: security}
 }
 
-// userNote tells the client whom its command runs as, where that is not root because the pod does not allow it; nothing if the client
-// has named a user itself.
+// userNote tells the client whom its command runs as, where that is not root because the pod does not allow it; nothing
+// if the client has named a user itself.
 func userNote(r Request, pod *corev1.Pod, config *runtimeapi.ContainerConfig) string {
 	if _, forced := podspec.ImageExecSecurity(pod, r.User, r.likeWhom()); !forced || r.User != nil {
 		return ""
@@ -61,7 +63,8 @@ func userNote(r Request, pod *corev1.Pod, config *runtimeapi.ContainerConfig) st
 	if who == "" {
 		who = strconv.FormatInt(config.GetLinux().GetSecurityContext().GetRunAsUser().GetValue(), 10)
 	}
-	return fmt.Sprintf("the pod has runAsNonRoot: the command runs as user %s and cannot read what that user may not", who)
+	return fmt.Sprintf("the pod has runAsNonRoot: the command runs as user %s and cannot read what that user may not",
+		who)
 }
 
 // sandboxConfig makes the config of a temporary sandbox.

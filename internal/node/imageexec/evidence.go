@@ -34,13 +34,14 @@ type evidence struct {
 
 // statusJSON makes status.json of a container.
 func statusJSON(c shown) ([]byte, error) {
-	e := evidence{Name: c.Name, Type: c.Kind.Label(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image, ImageID: c.ImageID,
-		StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
+	e := evidence{Name: c.Name, Type: c.Kind.Label(), ID: c.ID, Attempt: c.Attempt, State: "running", Image: c.Image,
+		ImageID: c.ImageID, StartedAt: c.StartedAt.UTC(), Reason: c.Reason, Message: c.Message}
 	switch {
 	case c.Lost:
 		e.State = "unknown"
 	case c.Exited():
-		e.State, e.FinishedAt, e.ExitCode, e.OOMKilled = "exited", c.FinishedAt.UTC(), &c.ExitCode, c.Reason == "OOMKilled"
+		e.State, e.FinishedAt, e.ExitCode, e.OOMKilled = "exited", c.FinishedAt.UTC(), &c.ExitCode,
+			c.Reason == "OOMKilled"
 		if n := c.ExitCode - 128; n > 0 && n <= 64 {
 			e.Signal = unix.SignalName(unix.Signal(n))
 		}

@@ -75,7 +75,8 @@ type Execs struct {
 
 // New makes Execs. Nothing is touched before Sweep.
 func New(c Config) *Execs {
-	return &Execs{Config: c, live: map[string]owner{}, held: map[string]int{}, writers: map[string]string{}, left: make(chan struct{}, 1)}
+	return &Execs{Config: c, live: map[string]owner{}, held: map[string]int{}, writers: map[string]string{},
+		left: make(chan struct{}, 1)}
 }
 
 // Holds tells whether a session shows the files of a container, which are not to go from under it.
@@ -99,8 +100,8 @@ func (e *Execs) Owns(uid types.UID) bool {
 	return ours
 }
 
-// cleanTime bounds how long taking a session away may take, and calls of the runtime that are waited for though the client is
-// gone: what they make would be seen by nobody.
+// cleanTime bounds how long taking a session away may take, and calls of the runtime that are waited for though the
+// client is gone: what they make would be seen by nobody.
 const cleanTime = 30 * time.Second
 
 // Session is one image exec.
@@ -130,13 +131,16 @@ type Session struct {
 	following // of what starts later
 }
 
-// Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it can do
-// something about, are *Error. The session must be closed.
+// Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it
+// can do something about, are *Error. The session must be closed.
 func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Session, error) {
 	if !kernelCan() {
-		return nil, refuse(http.StatusNotImplemented, "image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")
+		return nil,
+			refuse(http.StatusNotImplemented,
+				"image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")
 	}
-	if err := e.Ops.Images.Allowed(ctx, e.Ops.Node.DebugImages, r.Image); err != nil { // nothing is asked of a registry (DC-13)
+	// nothing is asked of a registry (DC-13)
+	if err := e.Ops.Images.Allowed(ctx, e.Ops.Node.DebugImages, r.Image); err != nil {
 		return nil, refuse(http.StatusForbidden, "image exec: %v", err)
 	}
 	s := &Session{id: uuid.NewString(), e: e, req: r}
@@ -210,12 +214,15 @@ func (s *Session) prepare(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // config decides the container's config.
-func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p place) (*runtimeapi.ContainerConfig, error) {
+func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen,
+	p place) (*runtimeapi.ContainerConfig, error) {
 	as := pod
 	if p.Box == nil {
 		as = standIn(pod, s.id)
 	}
-	got, err := s.e.Ops.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(s.req.Image)}})
+	got,
+		err := s.e.Ops.CRI.Images.ImageStatus(ctx,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(s.req.Image)}})
 	if err == nil && got.GetImage() == nil {
 		err = errors.New("it has just been removed from the node; try again")
 	}
@@ -233,8 +240,8 @@ func (s *Session) config(ctx context.Context, pod *corev1.Pod, seen plan.Seen, p
 	return c, nil
 }
 
-// show makes a container's files and what is known of it visible as /c/<as>. What cannot be had is noted (IX-10); the error is of files
-// that cannot be written to, as was asked for, because somebody else does.
+// show makes a container's files and what is known of it visible as /c/<as>. What cannot be had is noted (IX-10); the
+// error is of files that cannot be written to, as was asked for, because somebody else does.
 func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string) error {
 	s.hold(c.ID, as)
 	files, err := s.e.Runtime.Files(ctx, c.ID)
@@ -244,7 +251,8 @@ func (s *Session) show(ctx context.Context, pod *corev1.Pod, c shown, as string)
 		s.notes = append(s.notes, notes...)
 	}
 	if errors.Is(err, errWritten) {
-		return refuse(http.StatusConflict, "container %s: %v; wait until that has ended, or read only", c.Name, errWritten)
+		return refuse(http.StatusConflict, "container %s: %v; wait until that has ended, or read only", c.Name,
+			errWritten)
 	}
 	if err != nil {
 		s.note("container %s is left out: %v", c.Name, err)

@@ -25,12 +25,12 @@ type following struct {
 	done   chan struct{}
 }
 
-// maxLater bounds how many containers are shown that have started after the command: one that crashes again and again must not
-// keep all its files on the disk.
+// maxLater bounds how many containers are shown that have started after the command: one that crashes again and again
+// must not keep all its files on the disk.
 const maxLater = 16
 
-// hold keeps a container's files while the session lasts: what is shown does not go from under the command when the container is
-// started anew.
+// hold keeps a container's files while the session lasts: what is shown does not go from under the command when the
+// container is started anew.
 func (s *Session) hold(container, as string) {
 	if s.ids == nil {
 		s.ids, s.names = map[string]bool{}, map[string]bool{}
@@ -58,8 +58,8 @@ func (s *Session) release() {
 	}
 }
 
-// follow shows containers that start while the command runs, until the session is closed. Each comes as /c/<name>, or, if that is
-// there already, of the attempt before, as /c/<name>.<attempt>.
+// follow shows containers that start while the command runs, until the session is closed. Each comes as /c/<name>, or,
+// if that is there already, of the attempt before, as /c/<name>.<attempt>.
 func (s *Session) follow() {
 	s.changing.Lock()
 	defer s.changing.Unlock()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Limits bound how many image execs there are at the same time (RS-05). Each holds memory for what it shows, a container, and in a pod
-// that has ended a sandbox. Zero is no limit.
+// Limits bound how many image execs there are at the same time (RS-05). Each holds memory for what it shows, a
+// container, and in a pod that has ended a sandbox. Zero is no limit.
 type Limits struct{ Pod, Namespace, Node int }
 
 // owner is whose a session is.
@@ -21,7 +21,8 @@ type owner struct {
 	pod       types.UID
 }
 
-// admit decides whether a pod may have one more session, beside those that are live. The error says which limit there is. (Pure.)
+// admit decides whether a pod may have one more session, beside those that are live. The error says which limit there
+// is. (Pure.)
 func (l Limits) admit(live map[string]owner, of owner) error {
 	var pod, namespace int
 	for _, o := range live {
@@ -35,7 +36,8 @@ func (l Limits) admit(live map[string]owner, of owner) error {
 	for _, c := range []struct {
 		most, have int
 		whose      string
-	}{{l.Pod, pod, "of this pod"}, {l.Namespace, namespace, fmt.Sprintf("in namespace %q", of.namespace)}, {l.Node, len(live), "on this node"}} {
+	}{{l.Pod, pod, "of this pod"}, {l.Namespace, namespace, fmt.Sprintf("in namespace %q", of.namespace)},
+		{l.Node, len(live), "on this node"}} {
 		if c.most > 0 && c.have >= c.most {
 			return fmt.Errorf("there are %d image execs %s already, which is the limit; try again when one of them has ended", c.have, c.whose)
 		}
@@ -58,8 +60,8 @@ func (e *Execs) begin(id string, pod *corev1.Pod) error {
 // errWritten is why a session does not get an ended container's files to write to: another has them.
 var errWritten = errors.New("it has ended, and another image exec or wherry cp is writing to its files")
 
-// alone lets one session at a time have an ended container's layers mounted to write to: the kernel does not say what becomes of them
-// otherwise.
+// alone lets one session at a time have an ended container's layers mounted to write to: the kernel does not say what
+// becomes of them otherwise.
 func (s *Session) alone(container string, f Files) Files {
 	mountRoot := f.MountRoot
 	f.MountRoot = func(at string, writable bool) error {
@@ -88,7 +90,8 @@ const sessionLogs = 4 << 20
 // nodeLogs is how much memory those of all sessions may take together, in bytes: no cgroup is charged for them.
 const nodeLogs = 64 << 20
 
-// takeLogs reserves memory for the end of a log, as much as there is of what is wanted; giveLogs gives back what is not needed.
+// takeLogs reserves memory for the end of a log, as much as there is of what is wanted; giveLogs gives back what is not
+// needed.
 func (e *Execs) takeLogs(want int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +106,8 @@ func (e *Execs) giveLogs(n int64) {
 	e.logs -= n
 }
 
-// logShare decides how much of a container's log a session with that many containers shows, when so much is shown already. (Pure.)
+// logShare decides how much of a container's log a session with that many containers shows, when so much is shown
+// already. (Pure.)
 func logShare(containers int, shownAlready int64) int64 {
 	share := min(int64(logMost), sessionLogs/int64(max(containers, 1)))
 	return max(min(share, sessionLogs-shownAlready), 0)

@@ -35,13 +35,14 @@ type place struct {
 	Notes  []string
 }
 
-// placeOf decides where the command runs: in the pod's sandbox as long as that is up, else, to look at what is left of the
-// pod, in a temporary one (IX-03, IX-09).
+// placeOf decides where the command runs: in the pod's sandbox as long as that is up, else, to look at what is left of
+// the pod, in a temporary one (IX-03, IX-09).
 func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	var p place
 	if target != "" {
 		if _, ok := podspec.FindContainer(&pod.Spec, target); !ok {
-			return p, refuse(http.StatusNotFound, "container not found (%q): pod %q has no such container", target, pod.Name)
+			return p, refuse(http.StatusNotFound, "container not found (%q): pod %q has no such container", target,
+				pod.Name)
 		}
 	}
 	for i := range seen.Sandboxes {
@@ -54,7 +55,9 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 	case pod.DeletionTimestamp != nil:
 		return p, refuse(http.StatusConflict, "pod %q is being deleted, and its sandbox is already gone", pod.Name)
 	case len(seen.Containers) == 0:
-		return p, refuse(http.StatusConflict, "pod %q has not run any container on this node yet, so there is nothing to see; try kubectl describe pod", pod.Name)
+		return p,
+			refuse(http.StatusConflict,
+				"pod %q has not run any container on this node yet, so there is nothing to see; try kubectl describe pod", pod.Name)
 	default:
 		p.Box = nil
 		p.Notes = append(p.Notes, "the pod's sandbox is gone: the command runs in its own network")
@@ -69,18 +72,20 @@ func placeOf(pod *corev1.Pod, seen plan.Seen, target string) (place, error) {
 			return p, nil
 		}
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("container %s is not running: the command does not see its processes", target))
+	p.Notes = append(p.Notes, fmt.Sprintf("container %s is not running: the command does not see its processes",
+		target))
 	return p, nil
 }
 
 // leaving tells whether a pod has ended, so that its sandbox is going to be stopped at any moment.
 func leaving(pod *corev1.Pod, seen plan.Seen) bool {
 	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	return over && pod.DeletionTimestamp == nil && !slices.ContainsFunc(seen.Containers, func(c plan.Container) bool { return c.Running() })
+	return over && pod.DeletionTimestamp == nil && !slices.ContainsFunc(seen.Containers,
+		func(c plan.Container) bool { return c.Running() })
 }
 
-// standIn is the pod that a temporary sandbox is made of: like the pod, but nobody takes it for the pod, and its host ports
-// stay free.
+// standIn is the pod that a temporary sandbox is made of: like the pod, but nobody takes it for the pod, and its host
+// ports stay free.
 func standIn(pod *corev1.Pod, session string) *corev1.Pod {
 	p := pod.DeepCopy()
 	p.UID = types.UID(session)

@@ -30,9 +30,9 @@ type Request struct {
 // them. A terminal has no stderr of its own, so that is not asked for then. Every error is the client's.
 func Parse(q url.Values) (Request, error) {
 	r := Request{
-		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1", UserOf: q.Get("userOf"),
-		Stdin: q.Get("input") == "1", Stdout: q.Get("output") == "1", Stderr: q.Get("error") == "1", TTY: q.Get("tty") == "1",
-		Policy: corev1.PullPolicy(q.Get("pullPolicy")),
+		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1",
+		UserOf: q.Get("userOf"), Stdin: q.Get("input") == "1", Stdout: q.Get("output") == "1",
+		Stderr: q.Get("error") == "1", TTY: q.Get("tty") == "1", Policy: corev1.PullPolicy(q.Get("pullPolicy")),
 	}
 	r.Stderr = r.Stderr && !r.TTY
 	var err error
@@ -57,8 +57,8 @@ func Parse(q url.Values) (Request, error) {
 	if podspec.IsToolbox(r.Image) {
 		r.Policy = corev1.PullNever // no registry has it
 	}
-	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"), "output": q.Get("output"),
-		"error": q.Get("error"), "tty": q.Get("tty")} {
+	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"),
+		"output": q.Get("output"), "error": q.Get("error"), "tty": q.Get("tty")} {
 		if v != "" && v != "0" && v != "1" {
 			return r, fmt.Errorf("%s: %q is not 0 or 1", name, v)
 		}
@@ -66,7 +66,8 @@ func Parse(q url.Values) (Request, error) {
 	return r, nil
 }
 
-// likeWhom is the container whose user the command takes in a pod that must run without root; "" for the first that has one.
+// likeWhom is the container whose user the command takes in a pod that must run without root; "" for the first that has
+// one.
 func (r Request) likeWhom() string {
 	if r.UserOf != "" {
 		return r.UserOf

@@ -34,7 +34,8 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	s.below = s.parent(pod)
 	if p.Box != nil {
 		id, ips = p.Box.ID, p.Box.IPs
-		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node, LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod)})
+		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node,
+			LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod)})
 	} else {
 		var err error
 		s.below = s.parent(standIn(pod, s.id))
@@ -55,13 +56,16 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 		return err
 	}
 	s.created, s.box = true, id
-	made, err := s.e.Ops.CRI.Runtime.CreateContainer(calls, &runtimeapi.CreateContainerRequest{PodSandboxId: id, Config: config, SandboxConfig: box})
+	made, err := s.e.Ops.CRI.Runtime.CreateContainer(calls, &runtimeapi.CreateContainerRequest{PodSandboxId: id,
+		Config: config, SandboxConfig: box})
 	if err != nil {
 		if s.ending(calls, id) {
-			return refuse(http.StatusConflict, "pod %q has just ended: try again in a moment, to look at what is left of it", pod.Name)
+			return refuse(http.StatusConflict,
+				"pod %q has just ended: try again in a moment, to look at what is left of it", pod.Name)
 		}
 		if cri.NotFound(err) {
-			return refuse(http.StatusConflict, "pod %q changed while the command was being prepared: %s", pod.Name, cri.Message(err))
+			return refuse(http.StatusConflict, "pod %q changed while the command was being prepared: %s", pod.Name,
+				cri.Message(err))
 		}
 		return fmt.Errorf("creating the container of image %s: %s", s.req.Image, cri.Message(err))
 	}
@@ -69,8 +73,8 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	return ctx.Err()
 }
 
-// ending tells whether the sandbox of a command, which could not be begun in it, has been stopped meanwhile. The runtime says so in words
-// of its own, if at all.
+// ending tells whether the sandbox of a command, which could not be begun in it, has been stopped meanwhile. The
+// runtime says so in words of its own, if at all.
 func (s *Session) ending(ctx context.Context, sandbox string) bool {
 	got, err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandbox})
 	if err != nil {
@@ -87,7 +91,8 @@ func (s *Session) parent(pod *corev1.Pod) string {
 }
 
 // makeBox makes a temporary sandbox (IX-09), with a cgroup of its own and the pod's limits.
-func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
+func (s *Session) makeBox(ctx context.Context,
+	standIn *corev1.Pod) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
 	if s.e.Ops.Cgroups != nil {
 		s.cgroup = true
 		if err := s.e.Ops.Cgroups.EnsurePod(standIn); err != nil {
@@ -100,7 +105,9 @@ func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod) (config *run
 	if err != nil {
 		return nil, "", nil, err
 	}
-	st, err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: made.GetPodSandboxId()})
+	st,
+		err := s.e.Ops.CRI.Runtime.PodSandboxStatus(ctx,
+		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: made.GetPodSandboxId()})
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -125,9 +132,9 @@ func (s *Session) writeHosts(pod *corev1.Pod, ips []string) error {
 	return os.Chmod(s.tree.hosts(), 0o644) // past the umask
 }
 
-// Run starts the command, hands its streams over, waits for its end, and takes the session away: whoever has the exit code finds
-// nothing left (IX-05). It returns the command's exit code; one that cannot be found in the image, or not be executed, ends with
-// 127 or 126 as in a shell. When ctx ends, the client is gone: the command is killed.
+// Run starts the command, hands its streams over, waits for its end, and takes the session away: whoever has the exit
+// code finds nothing left (IX-05). It returns the command's exit code; one that cannot be found in the image, or not be
+// executed, ends with 127 or 126 as in a shell. When ctx ends, the client is gone: the command is killed.
 func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error) {
 	defer s.Close()
 	s.tell(streams)
@@ -163,8 +170,8 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	return int(st.GetExitCode()), nil
 }
 
-// start starts the command. It is waited for though the client may have gone: while it is being started, a container cannot be
-// removed.
+// start starts the command. It is waited for though the client may have gone: while it is being started, a container
+// cannot be removed.
 func (s *Session) start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -187,7 +194,8 @@ func (s *Session) tell(streams Streams) {
 	}
 }
 
-// say writes a line to the client's stderr, or to its terminal. A client that asked for neither finds it in the notes' file.
+// say writes a line to the client's stderr, or to its terminal. A client that asked for neither finds it in the notes'
+// file.
 func say(streams Streams, line string) {
 	line = oneline.Of(line) // paths in it are the pod author's, and the stream may end at a terminal
 	switch {
@@ -216,8 +224,8 @@ func innermost(text string) string {
 	return strings.TrimSuffix(text, ": unknown")
 }
 
-// Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once, and at any
-// time; each call returns when all is done. What could not be taken away is left to Run, and logged.
+// Close takes all of the session away: container, temporary sandbox, mounts, folder. It may be called more than once,
+// and at any time; each call returns when all is done. What could not be taken away is left to Run, and logged.
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		s.changing.Lock()
@@ -227,7 +235,8 @@ func (s *Session) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
 		if err := s.remove(ctx); err != nil {
-			s.e.Logger.Warn("an image exec was not completely removed; it will be tried again", "session", s.id, "err", err)
+			s.e.Logger.Warn("an image exec was not completely removed; it will be tried again", "session", s.id, "err",
+				err)
 			s.e.leave(s)
 		}
 		s.e.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// Sweep makes the folder ready and takes away every session that a former process left: nobody is at their other ends any
-// more (IX-05). It is to be called before the first Prepare.
+// Sweep makes the folder ready and takes away every session that a former process left: nobody is at their other ends
+// any more (IX-05). It is to be called before the first Prepare.
 func (e *Execs) Sweep(ctx context.Context) error {
 	if err := makeBase(e.Folder); err != nil {
 		return err
@@ -43,18 +43,26 @@ func (e *Execs) Sweep(ctx context.Context) error {
 
 // removeLabelled removes the containers and sandboxes with these labels, running or not.
 func removeLabelled(ctx context.Context, c *cri.Client, labels map[string]string) error {
-	containers, err := c.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
+	containers,
+		err := c.Runtime.ListContainers(ctx,
+		&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: labels}})
 	errs := []error{err}
 	for _, x := range containers.GetContainers() {
 		errs = append(errs, removeContainer(ctx, c, x.GetId()))
 	}
-	boxes, err := c.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
+	boxes,
+		err := c.Runtime.ListPodSandbox(ctx,
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: labels}})
 	errs = append(errs, err)
 	for _, x := range boxes.GetItems() {
-		if _, err := c.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
+		if _,
+			err := c.Runtime.StopPodSandbox(ctx,
+			&runtimeapi.StopPodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
 			errs = append(errs, fmt.Errorf("stopping sandbox %s: %s", x.GetId(), cri.Message(err)))
 		}
-		if _, err := c.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
+		if _,
+			err := c.Runtime.RemovePodSandbox(ctx,
+			&runtimeapi.RemovePodSandboxRequest{PodSandboxId: x.GetId()}); err != nil && !cri.NotFound(err) {
 			errs = append(errs, fmt.Errorf("removing sandbox %s: %s", x.GetId(), cri.Message(err)))
 		}
 	}
@@ -79,13 +87,15 @@ func removeContainer(ctx context.Context, c *cri.Client, id string) error {
 // notePoll is how often a runtime is asked whether it has noted a container's end.
 const notePoll = 10 * time.Millisecond
 
-// awaitEnd stops a container, which has the grace for it, and waits until the runtime has noted its end. Stopping one whose process
-// has just ended returns at once, or fails, also before that is noted, and not every runtime has an event for it.
+// awaitEnd stops a container, which has the grace for it, and waits until the runtime has noted its end. Stopping one
+// whose process has just ended returns at once, or fails, also before that is noted, and not every runtime has an event
+// for it.
 func awaitEnd(ctx context.Context, c *cri.Client, id string, grace time.Duration) (*runtimeapi.ContainerStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace+cleanTime)
 	defer cancel()
 	for {
-		_, failed := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: int64(grace.Seconds())})
+		_, failed := c.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id,
+			Timeout: int64(grace.Seconds())})
 		st, err := c.Runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 		if err != nil || st.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
 			return st.GetStatus(), err

@@ -38,7 +38,8 @@ type Bind struct {
 //	c/.wherry/<container> what is known of it
 type tree struct{ dir string }
 
-// makeBase makes the folder of all sessions: what is mounted in it comes into no other mount namespace, so that it can be taken away again.
+// makeBase makes the folder of all sessions: what is mounted in it comes into no other mount namespace, so that it can
+// be taken away again.
 func makeBase(base string) error {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
@@ -63,7 +64,8 @@ func makeTree(dir string) (*tree, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := unix.Mount("wherry-image-exec", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size="+treeSize); err != nil {
+	if err := unix.Mount("wherry-image-exec", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV,
+		"mode=0700,size="+treeSize); err != nil {
 		return nil, fmt.Errorf("folder of an image exec: %w", errors.Join(err, os.Remove(dir)))
 	}
 	t := &tree{dir}
@@ -93,8 +95,8 @@ func (t *tree) write(path string, text []byte, user int) error {
 	return os.Chown(path, user, -1)
 }
 
-// show mounts a container's files at c/<name>. What of its volumes cannot be had comes back as notes for the client; an error
-// says that nothing of the container can be.
+// show mounts a container's files at c/<name>. What of its volumes cannot be had comes back as notes for the client; an
+// error says that nothing of the container can be.
 func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (notes []string, err error) {
 	at := filepath.Join(t.files(), name)
 	if err := os.Mkdir(at, 0o755); err != nil {
@@ -125,8 +127,8 @@ func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (n
 	return notes, nil
 }
 
-// showRoot shows a container's root filesystem: the very mount of one whose task is there, else its layers mounted anew. One
-// may turn into the other at any moment.
+// showRoot shows a container's root filesystem: the very mount of one whose task is there, else its layers mounted
+// anew. One may turn into the other at any moment.
 func (t *tree) showRoot(at string, f Files, writable bool) error {
 	writable = writable && !f.ReadOnlyRoot
 	if f.RootMounted() {
@@ -146,8 +148,8 @@ func (t *tree) showRoot(at string, f Files, writable bool) error {
 // errGone is what bindInto returns when there is nothing to bind.
 var errGone = errors.New("it is gone")
 
-// bindInto binds a container's volume into its root, to where the container's own processes find it: symlinks on the way are
-// followed within the root, and what was found is held, so that nobody can put something else in its place.
+// bindInto binds a container's volume into its root, to where the container's own processes find it: symlinks on the
+// way are followed within the root, and what was found is held, so that nobody can put something else in its place.
 func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *int) error {
 	fd, err := openTree(b.From, b.Recursive, writable)
 	if errors.Is(err, unix.ENOENT) {
@@ -169,8 +171,8 @@ func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *
 	return nil
 }
 
-// openTree clones a mount, alone or with all below it, as one that nobody else shares. Unless it is to be writable, nothing
-// in it is.
+// openTree clones a mount, alone or with all below it, as one that nobody else shares. Unless it is to be writable,
+// nothing in it is.
 func openTree(path string, recursive, writable bool) (int, error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
 	if recursive {
@@ -191,9 +193,9 @@ func openTree(path string, recursive, writable bool) (int, error) {
 	return fd, nil
 }
 
-// mostTries is how often, for all paths of a container together, the kernel is asked again after a walk that it gave up because of
-// a rename somewhere at the same time. A busy machine needs a few; a container that renames all the time never lets a walk through
-// links with many ".." succeed, and each try costs as much as its links are long.
+// mostTries is how often, for all paths of a container together, the kernel is asked again after a walk that it gave up
+// because of a rename somewhere at the same time. A busy machine needs a few; a container that renames all the time
+// never lets a walk through links with many ".." succeed, and each try costs as much as its links are long.
 const mostTries = 64
 
 // errRestless is what within returns of a path that its container does not let be found.
@@ -201,7 +203,8 @@ var errRestless = errors.New("the path leads through .. while something is renam
 
 // within opens a path as the processes of a container with that root would. It takes from *tries what it needs of them.
 func within(ctx context.Context, root *os.File, path string, tries *int) (*os.File, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := retry(ctx, tries, func() (int, error) { return unix.Openat2(int(root.Fd()), path, how) })
 	if err != nil {
 		return nil, err
@@ -236,8 +239,8 @@ func ofKernel(path string) bool {
 	return false
 }
 
-// removeTree takes a session's folder away with all that is mounted in it. It can be repeated. The mounts are first parted
-// from those they were cloned from, should a crash have come before that was done.
+// removeTree takes a session's folder away with all that is mounted in it. It can be repeated. The mounts are first
+// parted from those they were cloned from, should a crash have come before that was done.
 func removeTree(dir string) error {
 	for {
 		if err := unix.Mount("", dir, "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil && !notMounted(err) {

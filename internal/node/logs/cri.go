@@ -11,8 +11,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// OverCRI is the Runtime behind a CRI endpoint. Only logs below dir are its business, as others may use the same runtime. It
-// remembers the paths of containers it has seen, so that a look is one call. It is for one Rotator.
+// OverCRI is the Runtime behind a CRI endpoint. Only logs below dir are its business, as others may use the same
+// runtime. It remembers the paths of containers it has seen, so that a look is one call. It is for one Rotator.
 func OverCRI(client runtimeapi.RuntimeServiceClient, dir string) Runtime {
 	return &overCRI{client: client, dir: filepath.Clean(dir) + string(filepath.Separator), paths: map[string]string{}}
 }

@@ -16,16 +16,16 @@ type ending struct {
 	closedSeen uint64        // of watcher.closed
 }
 
-// Running is asked seldom while nothing hints at an end, and in quick succession after the runtime closed the log, which
-// comes shortly before the container counts as exited.
+// Running is asked seldom while nothing hints at an end, and in quick succession after the runtime closed the log,
+// which comes shortly before the container counts as exited.
 const (
 	askSeldom = 5 * time.Second
 	askFirst  = 100 * time.Millisecond // the log may have been closed just before it was watched
 	askSoon   = 5 * time.Millisecond
 )
 
-// wait returns when there may be something to read, or with true when the container has ended. What it wrote before may not
-// have been read then.
+// wait returns when there may be something to read, or with true when the container has ended. What it wrote before may
+// not have been read then.
 func (e *ending) wait(ctx context.Context, w *watcher) (ended bool, err error) {
 	if !e.asked {
 		e.asked, e.delay = true, askFirst

@@ -25,8 +25,8 @@ type Entry struct {
 	Text   []byte // without the line's end; a part of the slice parsed
 }
 
-// Parse reads a line of a log file, with or without its newline. Of the tags, which colons separate, the first says whether
-// the entry is full (F) or partial (P); others are for the future and ignored.
+// Parse reads a line of a log file, with or without its newline. Of the tags, which colons separate, the first says
+// whether the entry is full (F) or partial (P); others are for the future and ignored.
 func Parse(line []byte) (e Entry, ok bool) {
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	stamp, rest, ok := bytes.Cut(line, []byte{' '})

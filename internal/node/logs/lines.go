@@ -8,7 +8,8 @@ import (
 	"io"
 )
 
-// maxLine bounds a line of a log file. containerd cuts at 16 KiB unless told otherwise; what is longer than this is no log.
+// maxLine bounds a line of a log file. containerd cuts at 16 KiB unless told otherwise; what is longer than this is no
+// log.
 const maxLine = 16 << 20
 
 // lineReader splits what it reads into lines and can go on after an end of file, when more was written.
@@ -21,8 +22,8 @@ type lineReader struct {
 	discard bool  // in a line that is too long
 }
 
-// next returns the next whole line without its newline, valid until the following call. At the end of the file it returns
-// io.EOF, and keeps the beginning of a line for later.
+// next returns the next whole line without its newline, valid until the following call. At the end of the file it
+// returns io.EOF, and keeps the beginning of a line for later.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.scanned:], '\n'); i >= 0 {
@@ -80,8 +81,8 @@ func (l *lineReader) rest() []byte {
 }
 
 // tail finds where to begin reading for the last n lines of output: the offset of an entry, and how many lines that end
-// after it are to be left out. Lines are counted in the order of their ends; pieces are not lines of their own. It reads
-// backwards from size and no more than it needs.
+// after it are to be left out. Lines are counted in the order of their ends; pieces are not lines of their own. It
+// reads backwards from size and no more than it needs.
 func tail(f io.ReaderAt, size, n int64, wanted func(Stream) bool) (start, skip int64, err error) {
 	var (
 		found int64         // lines seen
@@ -99,7 +100,8 @@ func tail(f io.ReaderAt, size, n int64, wanted func(Stream) bool) (start, skip i
 	}
 	back := backwards{f: f, at: size}
 	for {
-		// With the lines found, what is missing are first pieces of lines that are open. They follow each other closely.
+		// With the lines found, what is missing are first pieces of lines that are open. They follow each other
+		// closely.
 		const patience = 256 << 10
 		if found >= n && (!open[Stdout] && !open[Stderr] || quiet > patience) {
 			return start, found - n, nil

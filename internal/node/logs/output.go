@@ -14,7 +14,8 @@ const stampFormat = "2006-01-02T15:04:05.000000000Z07:00"
 // errEnough says that limitBytes is reached.
 var errEnough = errors.New("limit of bytes reached")
 
-// output puts lines together from entries, chooses and writes them. Lines of the two streams are not mixed within a line.
+// output puts lines together from entries, chooses and writes them. Lines of the two streams are not mixed within a
+// line.
 type output struct {
 	to     [streams]io.Writer // nil: the stream is not wanted
 	since  time.Time

@@ -19,22 +19,24 @@ import (
 )
 
 // Read writes the log file at path to stdout and stderr as opts asks: follow, tailLines, sinceSeconds and sinceTime,
-// timestamps, limitBytes, stream. A nil writer means that the stream is not wanted; both may be the same writer. tailLines
-// counts lines of the wanted streams, of which the other options then choose.
+// timestamps, limitBytes, stream. A nil writer means that the stream is not wanted; both may be the same writer.
+// tailLines counts lines of the wanted streams, of which the other options then choose.
 //
-// When following, Read waits for a file that is not there yet, goes on over rotations, and returns nil after running said
-// false and all was read; or ctx's error. A nil running means that the container has ended. running is asked when the
-// runtime closes the log, and every few seconds.
+// When following, Read waits for a file that is not there yet, goes on over rotations, and returns nil after running
+// said false and all was read; or ctx's error. A nil running means that the container has ended. running is asked when
+// the runtime closes the log, and every few seconds.
 //
 // It returns the offset of the file, in bytes, up to which it has read whole lines: there [Replay] goes on.
-func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) (to int64, err error) {
+func Read(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout,
+	stderr io.Writer) (to int64, err error) {
 	if running == nil {
 		running = func() bool { return false }
 	}
 	return read(ctx, path, opts, ending{running: running}, stdout, stderr)
 }
 
-func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end ending, stdout, stderr io.Writer) (int64, error) {
+func read(ctx context.Context, path string, opts *corev1.PodLogOptions, end ending, stdout,
+	stderr io.Writer) (int64, error) {
 	out, lines := newOutput(opts, stdout, stderr)
 	f := &follower{path: path, out: out, end: end}
 	if opts.Follow {
@@ -218,8 +220,8 @@ func (f *follower) leave() error {
 	return nil
 }
 
-// advance goes on to the next file when the log was rotated, or to the beginning when it was cut. It says whether there is
-// something new to read.
+// advance goes on to the next file when the log was rotated, or to the beginning when it was cut. It says whether there
+// is something new to read.
 func (f *follower) advance(ctx context.Context) (bool, error) {
 	here, err := f.file.Stat()
 	if err != nil {
@@ -241,8 +243,8 @@ func (f *follower) advance(ctx context.Context) (bool, error) {
 	return f.openAfter(name)
 }
 
-// outlast reads on in a file that was rotated away until its writer has closed it, as there may be a last write after the new
-// file came to be.
+// outlast reads on in a file that was rotated away until its writer has closed it, as there may be a last write after
+// the new file came to be.
 func (f *follower) outlast(ctx context.Context, name string) error {
 	const patience = 300 * time.Millisecond
 	limit := time.NewTimer(patience)
@@ -278,8 +280,8 @@ func (f *follower) name() string {
 	return strings.TrimSuffix(name, " (deleted)")
 }
 
-// openAfter opens the file that follows the rotated one of that name: the next one rotated, if there were several rotations,
-// or the log itself. It says no when that is not there yet.
+// openAfter opens the file that follows the rotated one of that name: the next one rotated, if there were several
+// rotations, or the log itself. It says no when that is not there yet.
 func (f *follower) openAfter(name string) (bool, error) {
 	// In this order: a rotation after the log was opened shows in the list.
 	current, err := os.Open(f.path)

@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// Replay writes what a container printed by its log file, from an offset of the file on, and returns the offset of what it has not written:
-// of a line that is not whole yet. No more than the last most bytes of the file are read. A file that has become shorter was begun anew,
-// and is read from its beginning.
+// Replay writes what a container printed by its log file, from an offset of the file on, and returns the offset of what
+// it has not written: of a line that is not whole yet. No more than the last most bytes of the file are read. A file
+// that has become shorter was begun anew, and is read from its beginning.
 func Replay(path string, from, most int64, stdout, stderr io.Writer) (to int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

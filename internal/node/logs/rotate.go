@@ -42,8 +42,8 @@ type RotatorConfig struct {
 	Logger   *slog.Logger
 }
 
-// Rotator keeps the logs of running containers from growing: a log over the size is renamed to <log>.<time>, the runtime
-// starts a new one, and older ones are compressed and then removed.
+// Rotator keeps the logs of running containers from growing: a log over the size is renamed to <log>.<time>, the
+// runtime starts a new one, and older ones are compressed and then removed.
 type Rotator struct{ config RotatorConfig }
 
 // NewRotator makes a Rotator.
@@ -118,7 +118,8 @@ func (r *Rotator) rotate(ctx context.Context, c Container, now time.Time) error 
 		return err
 	}
 	if err := r.config.Runtime.Reopen(ctx, c.ID); err != nil {
-		// The runtime goes on writing to the file, whatever its name: give it back, unless there is a new one after all.
+		// The runtime goes on writing to the file, whatever its name: give it back, unless there is a new one after
+		// all.
 		if _, serr := os.Lstat(c.Path); errors.Is(serr, os.ErrNotExist) {
 			err = errors.Join(err, os.Rename(to, c.Path))
 		}
@@ -127,8 +128,8 @@ func (r *Rotator) rotate(ctx context.Context, c Container, now time.Time) error 
 	return nil
 }
 
-// tidy makes room for one more rotated file: removes the oldest and what an interrupted compression left, compresses the
-// rest. The file rotated last stays uncompressed until then, for those who still read it.
+// tidy makes room for one more rotated file: removes the oldest and what an interrupted compression left, compresses
+// the rest. The file rotated last stays uncompressed until then, for those who still read it.
 func (r *Rotator) tidy(path string) error {
 	files, err := rotated(path)
 	if err != nil {
@@ -192,8 +193,8 @@ func compress(path string) (err error) {
 	return os.Remove(path)
 }
 
-// rotated lists the files a log was rotated to, oldest first. Of a file that is there compressed and not, the compressed one
-// is taken, as it is whole.
+// rotated lists the files a log was rotated to, oldest first. Of a file that is there compressed and not, the
+// compressed one is taken, as it is whole.
 func rotated(path string) ([]string, error) {
 	all, err := filepath.Glob(escape(path) + ".*")
 	if err != nil {

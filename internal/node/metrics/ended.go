@@ -10,8 +10,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// ended counts the containers that a status shows as ended and the one before did not: each run once, also where the next run of the
-// container has begun by then.
+// ended counts the containers that a status shows as ended and the one before did not: each run once, also where the
+// next run of the container has begun by then.
 func (m *Metrics) ended(pod *corev1.Pod, from, to *corev1.PodStatus) {
 	known := map[string]bool{"": true} // what was never made has no id
 	for _, s := range podspec.Statuses(from) {

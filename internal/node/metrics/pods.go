@@ -110,8 +110,8 @@ func (m *Metrics) Saved(pod *corev1.Pod, status *corev1.PodStatus, changed time.
 	}
 }
 
-// createdAt is when the pod was created, as near as can be known: its record has the second only, in which the agent most
-// often has seen it too.
+// createdAt is when the pod was created, as near as can be known: its record has the second only, in which the agent
+// most often has seen it too.
 func (r *record) createdAt(pod *corev1.Pod) time.Time {
 	created := pod.CreationTimestamp.Time
 	if r.seen.Sub(created) < time.Second {

@@ -14,9 +14,10 @@ type present struct {
 func newPresent(look func() Now) *present {
 	return &present{
 		look: look,
-		pods: metrics.NewDesc("kubelet_running_pods", "Number of pods that have a running pod sandbox", nil, nil, metrics.ALPHA, ""),
-		containers: metrics.NewDesc("kubelet_running_containers", "Number of containers by state", []string{"container_state"}, nil,
+		pods: metrics.NewDesc("kubelet_running_pods", "Number of pods that have a running pod sandbox", nil, nil,
 			metrics.ALPHA, ""),
+		containers: metrics.NewDesc("kubelet_running_containers", "Number of containers by state",
+			[]string{"container_state"}, nil, metrics.ALPHA, ""),
 	}
 }
 

@@ -43,9 +43,10 @@ func New(look func() Now) *Metrics {
 	m := &Metrics{registry: metrics.NewKubeRegistry(), pods: map[types.UID]*record{}}
 	m.kubelet()
 	m.own()
-	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart, m.podStartSLI,
-		m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors, m.runtimeTime,
-		m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions, m.terminated)
+	m.registry.MustRegister(m.startedPods, m.startedPodErrors, m.startedContainers, m.startedErrors, m.podStart,
+		m.podStartSLI, m.statusSync, m.podWorker, m.containersPerPod, m.probes, m.runtimeCalls, m.runtimeErrors,
+		m.runtimeTime, m.operationTime, m.operationErrors, m.decisionTime, m.nudges, m.evictions, m.preemptions,
+		m.terminated)
 	m.registry.CustomMustRegister(newPresent(look))
 	return m
 }
@@ -60,9 +61,13 @@ func (m *Metrics) kubelet() {
 	const ns = "kubelet"
 	m.startedPods = counter(ns, "started_pods_total", "Cumulative number of pods started")
 	m.startedPodErrors = counter(ns, "started_pods_errors_total", "Cumulative number of errors when starting pods")
-	m.startedContainers = counters(ns, "started_containers_total", "Cumulative number of containers started", "container_type")
-	m.startedErrors = counters(ns, "started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
-	m.terminated = counters(ns, "terminated_containers_total", "Cumulative number of containers that have ended, by exit code and reason", "container_type", "exit_code", "reason")
+	m.startedContainers = counters(ns, "started_containers_total", "Cumulative number of containers started",
+		"container_type")
+	m.startedErrors = counters(ns, "started_containers_errors_total",
+		"Cumulative number of errors when starting containers", "container_type", "code")
+	m.terminated = counters(ns, "terminated_containers_total",
+		"Cumulative number of containers that have ended, by exit code and reason", "container_type", "exit_code",
+		"reason")
 	m.podStart = histogram(ns, "pod_start_duration_seconds",
 		"Duration in seconds from the agent seeing a pod for the first time to the pod starting to run", startBuckets())
 	m.podStartSLI = histogram(ns, "pod_start_sli_duration_seconds",
@@ -71,31 +76,42 @@ func (m *Metrics) kubelet() {
 	m.statusSync = histogram(ns, "pod_status_sync_duration_seconds",
 		"Duration in seconds to sync a pod status update: from the detection of a change to the API server having it, also over several changes",
 		[]float64{.01, .05, .1, .5, 1, 5, 10, 20, 30, 45, 60})
-	m.podWorker = histograms(ns, "pod_worker_duration_seconds", "Duration in seconds to sync a single pod, by operation type: create, update, sync or kill",
-		quickBuckets(), "operation_type")
-	m.containersPerPod = histogram(ns, "containers_per_pod_count", "The number of containers per pod", []float64{1, 2, 3, 5, 8, 13, 21})
+	m.podWorker = histograms(ns, "pod_worker_duration_seconds",
+		"Duration in seconds to sync a single pod, by operation type: create, update, sync or kill", quickBuckets(),
+		"operation_type")
+	m.containersPerPod = histogram(ns, "containers_per_pod_count", "The number of containers per pod",
+		[]float64{1, 2, 3, 5, 8, 13, 21})
 	m.evictions = counters(ns, "evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
-	m.preemptions = counters(ns, "preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
-	m.probes = counters("prober", "probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result",
-		"probe_type", "result", "container", "pod", "namespace", "pod_uid")
-	m.runtimeCalls = counters(ns, "runtime_operations_total", "Cumulative number of runtime operations by operation type", "operation_type")
-	m.runtimeErrors = counters(ns, "runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type", "operation_type")
-	m.runtimeTime = histograms(ns, "runtime_operations_duration_seconds", "Duration in seconds of runtime operations by operation type",
-		quickBuckets(), "operation_type")
+	m.preemptions = counters(ns, "preemptions", "Cumulative number of pod preemptions by preemption resource",
+		"preemption_signal")
+	m.probes = counters("prober", "probe_total",
+		"Cumulative number of a liveness, readiness or startup probe for a container by result", "probe_type", "result",
+		"container", "pod", "namespace", "pod_uid")
+	m.runtimeCalls = counters(ns, "runtime_operations_total",
+		"Cumulative number of runtime operations by operation type", "operation_type")
+	m.runtimeErrors = counters(ns, "runtime_operations_errors_total",
+		"Cumulative number of runtime operation errors by operation type", "operation_type")
+	m.runtimeTime = histograms(ns, "runtime_operations_duration_seconds",
+		"Duration in seconds of runtime operations by operation type", quickBuckets(), "operation_type")
 }
 
 // own makes those that the kubelet has not.
 func (m *Metrics) own() {
 	const ns = "wherry"
-	m.operationTime = histograms(ns, "operation_duration_seconds", "Duration in seconds of the operations on pods, by kind", quickBuckets(), "operation")
-	m.operationErrors = counters(ns, "operation_errors_total", "Cumulative number of operations on pods that failed, by kind; probes answered with no are none", "operation")
-	m.decisionTime = histogram(ns, "decision_duration_seconds", "Duration in seconds of one decision about a pod", []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2})
-	m.nudges = counters(ns, "runtime_nudges_total", "Cumulative number of events from the runtime: about one pod, or to look at all of them", "scope")
+	m.operationTime = histograms(ns, "operation_duration_seconds",
+		"Duration in seconds of the operations on pods, by kind", quickBuckets(), "operation")
+	m.operationErrors = counters(ns, "operation_errors_total",
+		"Cumulative number of operations on pods that failed, by kind; probes answered with no are none", "operation")
+	m.decisionTime = histogram(ns, "decision_duration_seconds", "Duration in seconds of one decision about a pod",
+		[]float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2})
+	m.nudges = counters(ns, "runtime_nudges_total",
+		"Cumulative number of events from the runtime: about one pod, or to look at all of them", "scope")
 }
 
 // startBuckets are the kubelet's, with finer ones below.
 func startBuckets() []float64 {
-	return []float64{.05, .1, .2, .3, .5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
+	return []float64{.05, .1, .2, .3, .5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600,
+		900, 1200, 1800, 2700, 3600}
 }
 
 // quickBuckets reach from a tenth of a millisecond to some minutes.
@@ -104,17 +120,21 @@ func quickBuckets() []float64 {
 }
 
 func counter(ns, name, help string) *metrics.Counter {
-	return metrics.NewCounter(&metrics.CounterOpts{Namespace: ns, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+	return metrics.NewCounter(&metrics.CounterOpts{Namespace: ns, Name: name, Help: help,
+		StabilityLevel: metrics.ALPHA})
 }
 
 func counters(ns, name, help string, labels ...string) *metrics.CounterVec {
-	return metrics.NewCounterVec(&metrics.CounterOpts{Namespace: ns, Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
+	return metrics.NewCounterVec(&metrics.CounterOpts{Namespace: ns, Name: name, Help: help,
+		StabilityLevel: metrics.ALPHA}, labels)
 }
 
 func histogram(ns, name, help string, buckets []float64) *metrics.Histogram {
-	return metrics.NewHistogram(&metrics.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA})
+	return metrics.NewHistogram(&metrics.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets,
+		StabilityLevel: metrics.ALPHA})
 }
 
 func histograms(ns, name, help string, buckets []float64, labels ...string) *metrics.HistogramVec {
-	return metrics.NewHistogramVec(&metrics.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA}, labels)
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{Namespace: ns, Name: name, Help: help, Buckets: buckets,
+		StabilityLevel: metrics.ALPHA}, labels)
 }

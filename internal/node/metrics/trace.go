@@ -121,7 +121,8 @@ func (m *Metrics) probed(pod *corev1.Pod, r *record, e work.Event) {
 	if r == nil {
 		return // nobody would take its series away again
 	}
-	l := probeLabels{kind: kindOf(e.Op.Probe), result: "successful", container: e.Op.Container, pod: pod.Name, namespace: pod.Namespace, uid: pod.UID}
+	l := probeLabels{kind: kindOf(e.Op.Probe), result: "successful", container: e.Op.Container, pod: pod.Name,
+		namespace: pod.Namespace, uid: pod.UID}
 	var no *work.ProbeFailure
 	switch {
 	case e.Err == nil:

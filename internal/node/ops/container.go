@@ -44,8 +44,8 @@ func containerOf(pod *corev1.Pod, name string) (member, error) {
 	return member{ref.Container, ref.Kind, fmt.Sprintf("spec.%s{%s}", ref.Kind.List(), name), ref.Target}, nil
 }
 
-// startContainer creates the attempt unless it is there, and starts it. The runtime reserves (name, attempt), so a create
-// that was cut off and is done again fails rather than making a second one.
+// startContainer creates the attempt unless it is there, and starts it. The runtime reserves (name, attempt), so a
+// create that was cut off and is done again fails rather than making a second one.
 func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 	c, err := containerOf(t.Pod, t.Container)
 	if err != nil {
@@ -82,13 +82,15 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 	return nil
 }
 
-// limitPIDs bounds the processes of a debug container where the CRI cannot (EC-19). One whose limit cannot be set runs with its pod's.
+// limitPIDs bounds the processes of a debug container where the CRI cannot (EC-19). One whose limit cannot be set runs
+// with its pod's.
 func (r *Runner) limitPIDs(pod *corev1.Pod, container, id string) {
 	if r.Cgroups == nil {
 		return
 	}
 	if err := r.Cgroups.LimitPIDs(r.Cgroups.ParentOf(pod), id, r.Node.Cgroup.Debug.PIDs); err != nil {
-		r.Logger.Warn("a debug container has no limit of processes of its own", "pod", pod.Name, "container", container, "err", err)
+		r.Logger.Warn("a debug container has no limit of processes of its own", "pod", pod.Name, "container", container,
+			"err", err)
 	}
 }
 
@@ -142,7 +144,9 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	made, err := r.CRI.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
 	if err != nil && in.TargetID != "" { // also from a runtime that does not know the mode (EC-25)
-		return "", &fail{reasonCreate, fmt.Errorf("with PID namespace mode TARGET, to see the processes of container %q: %s", c.target, cri.Message(err))}
+		return "",
+			&fail{reasonCreate, fmt.Errorf("with PID namespace mode TARGET, to see the processes of container %q: %s",
+				c.target, cri.Message(err))}
 	}
 	if err != nil {
 		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
@@ -150,8 +154,8 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	return made.GetContainerId(), nil
 }
 
-// targetOf finds the running container that c is to join. Its full id is what the runtime is given (PID-08). In a pod whose
-// containers share their processes c sees the target's without joining anybody.
+// targetOf finds the running container that c is to join. Its full id is what the runtime is given (PID-08). In a pod
+// whose containers share their processes c sees the target's without joining anybody.
 func targetOf(t work.Task, c member) (string, error) {
 	if c.target == "" || podspec.NamespaceModes(t.Pod).PID != podspec.NamespaceContainer {
 		return "", nil
@@ -161,7 +165,8 @@ func targetOf(t work.Task, c member) (string, error) {
 			return x.ID, nil
 		}
 	}
-	return "", fmt.Errorf("target container %q is not running: its processes can be joined only while it runs", c.target)
+	return "", fmt.Errorf("target container %q is not running: its processes can be joined only while it runs",
+		c.target)
 }
 
 // readyBox returns the sandbox to create the container in.
@@ -180,7 +185,8 @@ func readyBox(t work.Task) (*plan.Sandbox, error) {
 
 // gather collects what the container's config is made of.
 func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sandbox) (ContainerInput, error) {
-	in := ContainerInput{Pod: t.Pod, Container: c.spec, Kind: c.kind, Attempt: t.Attempt, Streak: t.Streak, Node: r.Node}
+	in := ContainerInput{Pod: t.Pod, Container: c.spec, Kind: c.kind, Attempt: t.Attempt, Streak: t.Streak,
+		Node: r.Node}
 	ips := box.IPs
 	if t.Pod.Spec.HostNetwork {
 		ips = r.Node.IPs
@@ -193,10 +199,12 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 	if r.Services != nil {
 		services = r.Services()
 	}
-	in.Env, err = env.Build(env.Input{Pod: t.Pod, Container: c.spec, PodIPs: ips, HostIPs: r.Node.IPs, Allocatable: r.Node.Allocatable,
-		Services:  services,
-		ConfigMap: func(name string) (*corev1.ConfigMap, error) { return r.Sources.ConfigMap(ctx, t.Pod.Namespace, name) },
-		Secret:    func(name string) (*corev1.Secret, error) { return r.Sources.Secret(ctx, t.Pod.Namespace, name) },
+	in.Env, err = env.Build(env.Input{Pod: t.Pod, Container: c.spec, PodIPs: ips, HostIPs: r.Node.IPs,
+		Allocatable: r.Node.Allocatable, Services: services,
+		ConfigMap: func(name string) (*corev1.ConfigMap, error) {
+			return r.Sources.ConfigMap(ctx, t.Pod.Namespace, name)
+		},
+		Secret: func(name string) (*corev1.Secret, error) { return r.Sources.Secret(ctx, t.Pod.Namespace, name) },
 		Skipped: func(source string, names []string) {
 			r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "InvalidEnvironmentVariableNames",
 				fmt.Sprintf("Keys %v from the EnvFrom source %s were skipped since they are considered invalid environment variable names.", names, source))
@@ -216,7 +224,9 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 
 // imageOf asks the runtime for an image that was made present just before, by the very name that was checked then.
 func (r *Runner) imageOf(ctx context.Context, image string) (*runtimeapi.Image, error) {
-	s, err := r.CRI.Images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(image)}})
+	s,
+		err := r.CRI.Images.ImageStatus(ctx,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: imagename.Asked(image)}})
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %s", image, cri.Message(err))
 	}
@@ -248,7 +258,8 @@ func (r *Runner) stopContainer(ctx context.Context, t work.Task) error {
 			}
 			defer leave()
 			seconds := int64((time.Until(until) + time.Second - 1) / time.Second)
-			_, err = r.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: max(seconds, 0)})
+			_, err = r.CRI.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id,
+				Timeout: max(seconds, 0)})
 			done <- err
 		}()
 	}

@@ -18,8 +18,8 @@ type User struct {
 	Group *int64
 }
 
-// NeedsUser tells whether a debugger may not run as root and nothing says who it is to be: neither it nor the pod names a user, and its
-// image names root, nobody, or somebody of whom it cannot be told whether that is root. (Pure.)
+// NeedsUser tells whether a debugger may not run as root and nothing says who it is to be: neither it nor the pod names
+// a user, and its image names root, nobody, or somebody of whom it cannot be told whether that is root. (Pure.)
 func NeedsUser(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, image *runtimeapi.Image) bool {
 	sc, ps := c.SecurityContext, pod.Spec.SecurityContext
 	if sc == nil {
@@ -28,13 +28,15 @@ func NeedsUser(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, image *r
 	if ps == nil {
 		ps = &corev1.PodSecurityContext{}
 	}
-	return kind == podspec.Ephemeral && isTrue(first(sc.RunAsNonRoot, ps.RunAsNonRoot)) && first(sc.RunAsUser, ps.RunAsUser) == nil &&
+	return kind == podspec.Ephemeral && isTrue(first(sc.RunAsNonRoot, ps.RunAsNonRoot)) &&
+		first(sc.RunAsUser, ps.RunAsUser) == nil &&
 		image.GetUid().GetValue() == 0
 }
 
-// ofUser is whom a debugger runs as that looks at the pod's containers: as the one that is to be looked at, who may read its files and
-// see its processes, else as another of the pod's, the mains first. known are the users of those that the runtime has. Without any the
-// toolbox is nobody, as which it works; whether another image does its user must say. (Pure.)
+// ofUser is whom a debugger runs as that looks at the pod's containers: as the one that is to be looked at, who may
+// read its files and see its processes, else as another of the pod's, the mains first. known are the users of those
+// that the runtime has. Without any the toolbox is nobody, as which it works; whether another image does its user must
+// say. (Pure.)
 func ofUser(pod *corev1.Pod, target string, known map[string]User, image string) *User {
 	var found *User
 	for _, want := range []func(podspec.ContainerRef) bool{
@@ -65,8 +67,8 @@ func userOf(c *corev1.Container, known map[string]User) *User {
 	return nil
 }
 
-// DebugUser finds whom a debugger runs as that needs a user ([NeedsUser]): the runtime knows the users of its containers, also of those
-// that have ended, and of their images.
+// DebugUser finds whom a debugger runs as that needs a user ([NeedsUser]): the runtime knows the users of its
+// containers, also of those that have ended, and of their images.
 func (r *Runner) DebugUser(ctx context.Context, pod *corev1.Pod, seen plan.Seen, target, image string) *User {
 	known, attempt := map[string]User{}, map[string]uint32{}
 	for i := range seen.Containers {

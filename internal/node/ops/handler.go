@@ -13,9 +13,10 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// RunSandbox has the runtime make a pod's sandbox, by the handler of the pod's runtime class (KEP-585). Its errors are for the
-// pod's status: they name the class and the handler, of which the runtime may know nothing (PL-15).
-func (r *Runner) RunSandbox(ctx context.Context, pod *corev1.Pod, config *runtimeapi.PodSandboxConfig) (*runtimeapi.RunPodSandboxResponse, error) {
+// RunSandbox has the runtime make a pod's sandbox, by the handler of the pod's runtime class (KEP-585). Its errors are
+// for the pod's status: they name the class and the handler, of which the runtime may know nothing (PL-15).
+func (r *Runner) RunSandbox(ctx context.Context, pod *corev1.Pod,
+	config *runtimeapi.PodSandboxConfig) (*runtimeapi.RunPodSandboxResponse, error) {
 	req := &runtimeapi.RunPodSandboxRequest{Config: config}
 	class := pod.Spec.RuntimeClassName
 	if class != nil && *class != "" {

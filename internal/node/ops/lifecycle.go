@@ -44,8 +44,8 @@ func (r *Runner) tryProbe(ctx context.Context, t work.Task) error {
 	if err != nil {
 		return err
 	}
-	specs := map[plan.ProbeKind]*corev1.Probe{plan.StartupProbe: c.spec.StartupProbe, plan.ReadinessProbe: c.spec.ReadinessProbe,
-		plan.LivenessProbe: c.spec.LivenessProbe}
+	specs := map[plan.ProbeKind]*corev1.Probe{plan.StartupProbe: c.spec.StartupProbe,
+		plan.ReadinessProbe: c.spec.ReadinessProbe, plan.LivenessProbe: c.spec.LivenessProbe}
 	spec := specs[t.Probe]
 	if spec == nil {
 		return fmt.Errorf("container %s has no %s probe", t.Container, t.Probe)
@@ -55,10 +55,12 @@ func (r *Runner) tryProbe(ctx context.Context, t work.Task) error {
 	case err != nil:
 		return err
 	case result.Warning:
-		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "ProbeWarning", fmt.Sprintf("%s probe warning: %s", title(t.Probe), result.Message))
+		r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "ProbeWarning",
+			fmt.Sprintf("%s probe warning: %s", title(t.Probe), result.Message))
 	case result.Verdict == probe.Failure:
 		if !t.Early { // between ticks a no is no news
-			r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe failed: %s", title(t.Probe), result.Message))
+			r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "Unhealthy",
+				fmt.Sprintf("%s probe failed: %s", title(t.Probe), result.Message))
 		}
 		return &work.ProbeFailure{Message: result.Message}
 	}
@@ -105,16 +107,17 @@ func (r *Runner) runHook(ctx context.Context, t work.Task) error {
 // reasonPreStop is the reason of events about a preStop hook that failed.
 const reasonPreStop = "FailedPreStopHook"
 
-// watchGrace tells of a preStop hook that is still running when the grace period is over. It is not ended for that: its container is
-// told to stop then, and it ends with its container (PL-18). What it returns is to be called with how the hook ended, and says
-// whether that had been told.
+// watchGrace tells of a preStop hook that is still running when the grace period is over. It is not ended for that: its
+// container is told to stop then, and it ends with its container (PL-18). What it returns is to be called with how the
+// hook ended, and says whether that had been told.
 func (r *Runner) watchGrace(t work.Task, path string) (ended func(error) bool) {
 	if t.Until.IsZero() {
 		return func(error) bool { return false }
 	}
 	end, told := make(chan error), make(chan bool)
 	tell := func() {
-		r.Events.Event(t.Pod, path, corev1.EventTypeWarning, reasonPreStop, "hook not completed in grace period; it ends with its container")
+		r.Events.Event(t.Pod, path, corev1.EventTypeWarning, reasonPreStop,
+			"hook not completed in grace period; it ends with its container")
 	}
 	go func() {
 		until := t.Until

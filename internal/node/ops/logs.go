@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LogFolders are where pods' logs lie (PL-09): in one folder per pod below Pods, and, for log shippers, as links in Links.
+// LogFolders are where pods' logs lie (PL-09): in one folder per pod below Pods, and, for log shippers, as links in
+// Links.
 type LogFolders struct {
 	Pods  string
 	Links string

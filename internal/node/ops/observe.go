@@ -41,8 +41,8 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 	return seen, nil
 }
 
-// hasFolders tells whether the pod has a folder for its volumes, or a cgroup: a container whose start was given up may make the
-// latter again when both were gone.
+// hasFolders tells whether the pod has a folder for its volumes, or a cgroup: a container whose start was given up may
+// make the latter again when both were gone.
 func (r *Runner) hasFolders(pod *corev1.Pod) bool {
 	_, err := os.Lstat(filepath.Join(r.PodsFolder, string(pod.UID)))
 	return err == nil || r.Cgroups != nil && r.Cgroups.HasPod(pod.UID)
@@ -62,15 +62,16 @@ func sandboxFacts(s *runtimeapi.PodSandboxStatus) plan.Sandbox {
 
 func containerFacts(o cri.ObservedContainer) plan.Container {
 	s := o.Status
-	c := plan.Container{ID: s.GetId(), Name: s.GetMetadata().GetName(), Attempt: s.GetMetadata().GetAttempt(), SandboxID: o.SandboxID,
-		CreatedAt: at(s.GetCreatedAt()), ExitCode: s.GetExitCode(), Reason: s.GetReason(), Message: s.GetMessage(),
-		Image: s.GetImage().GetUserSpecifiedImage(), ImageID: s.GetImageRef(), SpecImage: s.GetAnnotations()[annotationImage],
-		StopSignal: signalName(s.GetStopSignal())}
+	c := plan.Container{ID: s.GetId(), Name: s.GetMetadata().GetName(), Attempt: s.GetMetadata().GetAttempt(),
+		SandboxID: o.SandboxID, CreatedAt: at(s.GetCreatedAt()), ExitCode: s.GetExitCode(), Reason: s.GetReason(),
+		Message: s.GetMessage(), Image: s.GetImage().GetUserSpecifiedImage(), ImageID: s.GetImageRef(),
+		SpecImage: s.GetAnnotations()[annotationImage], StopSignal: signalName(s.GetStopSignal())}
 	if c.Image == "" {
 		c.Image = s.GetImage().GetImage()
 	}
 	if u := s.GetUser().GetLinux(); u != nil {
-		c.User = &corev1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(), SupplementalGroups: u.GetSupplementalGroups()}
+		c.User = &corev1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(),
+			SupplementalGroups: u.GetSupplementalGroups()}
 	}
 	c.Streak = streakOf(s.GetAnnotations()[annotationStreak])
 	switch s.GetState() {
@@ -104,7 +105,8 @@ func streakOf(text string) int {
 func (r *Runner) lastWords(pod *corev1.Pod, s *runtimeapi.ContainerStatus, c plan.Container) string {
 	text, err := r.Volumes.TerminationMessage(pod.UID, c.Name, c.Attempt)
 	if err != nil {
-		r.Logger.Warn("cannot read the termination message", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name, "err", err)
+		r.Logger.Warn("cannot read the termination message", "pod", pod.Namespace+"/"+pod.Name, "container", c.Name,
+			"err", err)
 	}
 	fallback := s.GetAnnotations()[cri.AnnotationTerminationMessagePolicy] == string(corev1.TerminationMessageFallbackToLogsOnError)
 	if text == "" && fallback && c.ExitCode != 0 {

@@ -121,8 +121,8 @@ func (r *Runner) prepareVolumes(ctx context.Context, t work.Task) error {
 
 func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 	r.Sources.Unregister(t.Pod.UID)
-	// Before the volumes go, which they may be writing to. A pod without a folder may be somebody else's: a kubelet has its pods' cgroups
-	// where the server of the default data folder has them.
+	// Before the volumes go, which they may be writing to. A pod without a folder may be somebody else's: a kubelet has
+	// its pods' cgroups where the server of the default data folder has them.
 	if _, err := os.Lstat(filepath.Join(r.PodsFolder, string(t.Pod.UID))); err == nil && r.Cgroups != nil {
 		if err := r.endStrays(ctx, t.Pod); err != nil {
 			return err
@@ -137,12 +137,13 @@ func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 	return r.Cgroups.RemovePod(t.Pod.UID)
 }
 
-// endStrays ends the processes in a pod's cgroup, when nothing of the pod is known to run: those that the runtime has lost sight of with
-// its state.
+// endStrays ends the processes in a pod's cgroup, when nothing of the pod is known to run: those that the runtime has
+// lost sight of with its state.
 func (r *Runner) endStrays(ctx context.Context, pod *corev1.Pod) error {
 	n, err := r.Cgroups.EndPod(ctx, pod.UID)
 	if n > 0 {
-		r.Logger.Warn("processes of a pod that the runtime knows nothing of have been ended", "pod", pod.Namespace+"/"+pod.Name, "count", n)
+		r.Logger.Warn("processes of a pod that the runtime knows nothing of have been ended", "pod",
+			pod.Namespace+"/"+pod.Name, "count", n)
 	}
 	if err != nil {
 		return fmt.Errorf("ending processes that the runtime knows nothing of: %w", err)
@@ -156,7 +157,8 @@ func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
 		return err
 	}
 	if c.kind == podspec.Ephemeral {
-		if err := r.Images.Allowed(ctx, r.Node.DebugImages, c.spec.Image); err != nil { // nothing is asked of a registry (DC-13)
+		// nothing is asked of a registry (DC-13)
+		if err := r.Images.Allowed(ctx, r.Node.DebugImages, c.spec.Image); err != nil {
 			return &fail{image.ImageNotAllowed, err}
 		}
 	}

@@ -30,11 +30,13 @@ func (r *Runner) sandboxInput(pod *corev1.Pod, attempt uint32) SandboxInput {
 
 func (r *Runner) runSandbox(ctx context.Context, t work.Task) error {
 	if t.Attempt > 0 {
-		r.Events.Event(t.Pod, "", corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+		r.Events.Event(t.Pod, "", corev1.EventTypeNormal, "SandboxChanged",
+			"Pod sandbox changed, it will be killed and re-created.")
 	}
 	err := r.tryRunSandbox(ctx, t)
 	if err != nil && ctx.Err() == nil {
-		r.Events.Event(t.Pod, "", corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error())
+		r.Events.Event(t.Pod, "", corev1.EventTypeWarning, "FailedCreatePodSandBox",
+			"Failed to create pod sandbox: "+err.Error())
 	}
 	return err
 }
@@ -65,8 +67,8 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 // patience is how long a call that nobody wants any more is waited for before it is given up.
 const patience = 15 * time.Second
 
-// outlast returns a context that ends patience after ctx does. A runtime goes on for a while making the sandbox of a call that
-// was given up, and one that came when its pod is gone would be seen by nobody.
+// outlast returns a context that ends patience after ctx does. A runtime goes on for a while making the sandbox of a
+// call that was given up, and one that came when its pod is gone would be seen by nobody.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -133,7 +135,8 @@ type SandboxInput struct {
 func SandboxConfig(in SandboxInput) *runtimeapi.PodSandboxConfig {
 	p := in.Pod
 	c := &runtimeapi.PodSandboxConfig{
-		Metadata:     &runtimeapi.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: string(p.UID), Attempt: in.Attempt},
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: string(p.UID),
+			Attempt: in.Attempt},
 		LogDirectory: in.LogFolder,
 		DnsConfig:    dnsConfig(in),
 		PortMappings: portMappings(p),
@@ -161,7 +164,8 @@ func podLabels(p *corev1.Pod) map[string]string {
 	for k, v := range p.Labels {
 		labels[k] = v
 	}
-	labels[cri.LabelPodName], labels[cri.LabelPodNamespace], labels[cri.LabelPodUID] = p.Name, p.Namespace, string(p.UID)
+	labels[cri.LabelPodName], labels[cri.LabelPodNamespace], labels[cri.LabelPodUID] = p.Name, p.Namespace,
+		string(p.UID)
 	return labels
 }
 
@@ -170,15 +174,16 @@ func portMappings(p *corev1.Pod) (out []*runtimeapi.PortMapping) {
 	if p.Spec.HostNetwork {
 		return nil
 	}
-	protocols := map[corev1.Protocol]runtimeapi.Protocol{corev1.ProtocolUDP: runtimeapi.Protocol_UDP, corev1.ProtocolSCTP: runtimeapi.Protocol_SCTP}
+	protocols := map[corev1.Protocol]runtimeapi.Protocol{corev1.ProtocolUDP: runtimeapi.Protocol_UDP,
+		corev1.ProtocolSCTP: runtimeapi.Protocol_SCTP}
 	for ref := range podspec.Containers(&p.Spec) {
 		if ref.Kind != podspec.Main && ref.Kind != podspec.Sidecar {
 			continue
 		}
 		for _, port := range ref.Container.Ports {
 			if port.HostPort > 0 {
-				out = append(out, &runtimeapi.PortMapping{Protocol: protocols[port.Protocol], ContainerPort: port.ContainerPort,
-					HostPort: port.HostPort, HostIp: port.HostIP})
+				out = append(out, &runtimeapi.PortMapping{Protocol: protocols[port.Protocol],
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIp: port.HostIP})
 			}
 		}
 	}
@@ -190,7 +195,8 @@ func portMappings(p *corev1.Pod) (out []*runtimeapi.PortMapping) {
 func dnsConfig(in SandboxInput) *runtimeapi.DNSConfig {
 	p := in.Pod
 	out := &runtimeapi.DNSConfig{}
-	cluster := p.Spec.DNSPolicy == corev1.DNSClusterFirstWithHostNet || p.Spec.DNSPolicy == corev1.DNSClusterFirst && !p.Spec.HostNetwork
+	cluster := p.Spec.DNSPolicy == corev1.DNSClusterFirstWithHostNet ||
+		p.Spec.DNSPolicy == corev1.DNSClusterFirst && !p.Spec.HostNetwork
 	switch {
 	case p.Spec.DNSPolicy == corev1.DNSNone:
 	case cluster && len(in.Node.ClusterDNS) > 0:

@@ -16,8 +16,9 @@ import (
 // Paths of /proc and /sys that containers do not see, or see read-only, unless they are privileged: the set that all
 // runtimes of Kubernetes agree on.
 func maskedPaths() []string {
-	return []string{"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap"}
+	return []string{"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+		"/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi",
+		"/sys/firmware", "/sys/devices/virtual/powercap"}
 }
 
 func readonlyPaths() []string {
@@ -32,8 +33,8 @@ func namespaces(m podspec.Namespaces) *runtimeapi.NamespaceOption {
 	return &runtimeapi.NamespaceOption{Network: mode(m.Network), Pid: mode(m.PID), Ipc: mode(m.IPC)}
 }
 
-// containerNamespaces are the pod's modes, but an ephemeral container with a target is put into the PID namespace that the
-// target has (PID-07).
+// containerNamespaces are the pod's modes, but an ephemeral container with a target is put into the PID namespace that
+// the target has (PID-07).
 func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
 	out := namespaces(podspec.NamespaceModes(in.Pod))
 	if in.TargetID != "" {
@@ -142,7 +143,8 @@ func setUser(out *runtimeapi.LinuxContainerSecurityContext, in ContainerInput, u
 	if !nonRoot {
 		return nil
 	}
-	where := fmt.Sprintf("(pod: %q, container: %s)", in.Pod.Name+"_"+in.Pod.Namespace+"("+string(in.Pod.UID)+")", in.Container.Name)
+	where := fmt.Sprintf("(pod: %q, container: %s)", in.Pod.Name+"_"+in.Pod.Namespace+"("+string(in.Pod.UID)+")",
+		in.Container.Name)
 	switch {
 	case user != nil && *user == 0:
 		return fmt.Errorf("container's runAsUser breaks non-root policy %s: %s", where, userAdvice(in))

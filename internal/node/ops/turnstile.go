@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Stops of one pod's containers begin a few at a time. All containers of a pod have one shim, which waits for each program that
-// sends a signal and hears of at most 32 ends at once: when a hundred are stopped at the same moment (EC-17) it falls behind by a
-// second for each, and the pod's end takes minutes.
+// Stops of one pod's containers begin a few at a time. All containers of a pod have one shim, which waits for each
+// program that sends a signal and hears of at most 32 ends at once: when a hundred are stopped at the same moment
+// (EC-17) it falls behind by a second for each, and the pod's end takes minutes.
 const (
 	stopsAtOnce = 8
-	// stopTurn is how long a stop is counted at most: a container may take its whole grace, the signal does not, also on a machine
-	// that is busy.
+	// stopTurn is how long a stop is counted at most: a container may take its whole grace, the signal does not, also
+	// on a machine that is busy.
 	stopTurn = time.Second
 )
 
@@ -31,8 +31,8 @@ type turns struct {
 	users int
 }
 
-// enter waits for a turn of the pod, until ctx ends. leave ends the turn, which ends by itself when its time is over; it is to be
-// called once.
+// enter waits for a turn of the pod, until ctx ends. leave ends the turn, which ends by itself when its time is over;
+// it is to be called once.
 func (t *turnstile) enter(ctx context.Context, pod types.UID) (leave func(), err error) {
 	turn := t.use(pod)
 	select {

@@ -25,12 +25,13 @@ type verdict struct {
 
 // verdictFile is where the verdict on an attempt of a container is kept, beside its termination log.
 func (r *Runner) verdictFile(pod *corev1.Pod, container string, attempt uint32) string {
-	return filepath.Join(r.PodsFolder, string(pod.UID), "containers", container, strconv.FormatUint(uint64(attempt), 10)+".condemned")
+	return filepath.Join(r.PodsFolder, string(pod.UID), "containers", container,
+		strconv.FormatUint(uint64(attempt), 10)+".condemned")
 }
 
-// keepVerdict writes down what the container is killed for, before anything is done to it: whatever exit code it returns then, and
-// whoever reads that, it has failed (PL-16). The first verdict stays. Where it cannot be written the container is stopped all the
-// same: one that fails its probes is not kept running for the sake of its exit code.
+// keepVerdict writes down what the container is killed for, before anything is done to it: whatever exit code it
+// returns then, and whoever reads that, it has failed (PL-16). The first verdict stays. Where it cannot be written the
+// container is stopped all the same: one that fails its probes is not kept running for the sake of its exit code.
 func (r *Runner) keepVerdict(t work.Task) {
 	if !t.Verdict.Given() {
 		return
@@ -42,8 +43,8 @@ func (r *Runner) keepVerdict(t work.Task) {
 	}
 }
 
-// forgetVerdict takes away what an attempt of this number was killed for before: the runtime has lost that one, and what is about to be
-// made is another.
+// forgetVerdict takes away what an attempt of this number was killed for before: the runtime has lost that one, and
+// what is about to be made is another.
 func (r *Runner) forgetVerdict(t work.Task) error {
 	err := os.Remove(r.verdictFile(t.Pod, t.Container, t.Attempt))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +79,8 @@ func (r *Runner) verdictOn(pod *corev1.Pod, c plan.Container) plan.Verdict {
 		err = json.Unmarshal(data, &v)
 	}
 	if err != nil {
-		r.Logger.Warn("cannot read why the container was killed: it may count as completed", "pod", pod.Namespace+"/"+pod.Name,
-			"container", c.Name, "attempt", c.Attempt, "err", err)
+		r.Logger.Warn("cannot read why the container was killed: it may count as completed", "pod",
+			pod.Namespace+"/"+pod.Name, "container", c.Name, "attempt", c.Attempt, "err", err)
 	}
 	return plan.Verdict{Fault: v.Fault, Until: v.Until}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// A pod whose sandbox was lost is initialised anew (PL-39): its gates open again, one by one, in a new sandbox. Until one of its
-// mains runs there, it shows itself as a pod that comes up, except for its restart counts and last states.
+// A pod whose sandbox was lost is initialised anew (PL-39): its gates open again, one by one, in a new sandbox. Until
+// one of its mains runs there, it shows itself as a pod that comes up, except for its restart counts and last states.
 
 // lost tells whether the pod stays and has no sandbox: the one it had is gone, or none was made yet.
 func (v *view) lost() bool { return v.left.because == "" && !v.boxed() }
@@ -48,8 +48,8 @@ func (v *view) turn(m *member) bool {
 	return true
 }
 
-// anyMainBegun tells whether some main runs, has run in the pod's sandbox or has ended for good. Of a pod that is over it is enough
-// that one ever ran.
+// anyMainBegun tells whether some main runs, has run in the pod's sandbox or has ended for good. Of a pod that is over
+// it is enough that one ever ran.
 func (v *view) anyMainBegun() bool {
 	if v.over() {
 		return v.everBegun()
@@ -86,15 +86,17 @@ func (v *view) initialized() bool {
 	return true
 }
 
-// stranded says why a pod can not be initialised anew: an init that has done its work would have to do it once more, and its restart
-// policy does not let it. Kubernetes makes no other sandbox for such a pod either, and leaves it Pending for ever.
+// stranded says why a pod can not be initialised anew: an init that has done its work would have to do it once more,
+// and its restart policy does not let it. Kubernetes makes no other sandbox for such a pod either, and leaves it
+// Pending for ever.
 func (v *view) stranded() leave {
 	if !v.still() { // what was in the old sandbox ends first, and may fail the pod in a way of its own
 		return leave{}
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind != podspec.Init || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() || v.passed(i) && v.boxed() || !v.onceOnly(m) {
+		if m.kind != podspec.Init || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() ||
+			v.passed(i) && v.boxed() || !v.onceOnly(m) {
 			continue
 		}
 		return leave{because: fmt.Sprintf("its sandbox was lost when init container %s, which may run only once, had ended", m.spec.Name),
@@ -108,8 +110,8 @@ func (v *view) stranded() leave {
 // reasonSandboxLost is the reason of a pod that failed because it could not be initialised anew.
 const reasonSandboxLost = "SandboxLost"
 
-// onceOnly tells whether an init may not run again once it has succeeded. A policy of OnFailure does not keep it from that after the
-// loss of the sandbox: the API server takes it too (SC-19).
+// onceOnly tells whether an init may not run again once it has succeeded. A policy of OnFailure does not keep it from
+// that after the loss of the sandbox: the API server takes it too (SC-19).
 func (v *view) onceOnly(m *member) bool {
 	policy := v.Pod.Spec.RestartPolicy
 	if own := m.spec.RestartPolicy; own != nil {

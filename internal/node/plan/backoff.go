@@ -30,12 +30,13 @@ func doubled(base, limit time.Duration, n int) time.Duration {
 }
 
 // retry returns when an operation that failed is tried again. Pulls use the kubelet's back-off (PL-03); the others
-// start quicker, since a person is usually busy mending the cause. Where no registry is asked there is none to be spared:
-// an image that a pod never pulls is looked for often enough that bringing it to the node shows.
+// start quicker, since a person is usually busy mending the cause. Where no registry is asked there is none to be
+// spared: an image that a pod never pulls is looked for often enough that bringing it to the node shows.
 func retry(v Verb, f Failure) time.Time {
 	switch v {
 	case PullImage:
-		if f.Reason == reasonNotAllowed { // what the node takes changes only with the node's agent, which forgets failures
+		// what the node takes changes only with the node's agent, which forgets failures
+		if f.Reason == reasonNotAllowed {
 			return f.At.Add(time.Hour)
 		}
 		if final(f.Reason) {

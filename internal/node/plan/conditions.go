@@ -58,7 +58,8 @@ func find(list []corev1.PodCondition, t corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-// sandboxCondition has the kubelet's reason and words. Of a pod that is over the words stay, whatever is removed of it after that.
+// sandboxCondition has the kubelet's reason and words. Of a pod that is over the words stay, whatever is removed of it
+// after that.
 func (v *view) sandboxCondition(over bool) corev1.PodCondition {
 	if v.boxed() {
 		return condition(corev1.PodReadyToStartContainers, true, "", "")
@@ -67,7 +68,8 @@ func (v *view) sandboxCondition(over bool) corev1.PodCondition {
 	if v.box != nil {
 		out.Message = "pod sandbox is not ready"
 	}
-	if was := find(v.Pod.Status.Conditions, out.Type); over && was != nil && was.Status == out.Status && was.Reason == out.Reason {
+	if was := find(v.Pod.Status.Conditions, out.Type); over && was != nil && was.Status == out.Status &&
+		was.Reason == out.Reason {
 		out.Message = was.Message
 	}
 	return out
@@ -129,9 +131,11 @@ func (v *view) ready(containers corev1.PodCondition) corev1.PodCondition {
 		c := find(v.Pod.Status.Conditions, g.ConditionType)
 		switch {
 		case c == nil:
-			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(g.ConditionType)))
+			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",
+				string(g.ConditionType)))
 		case c.Status != corev1.ConditionTrue:
-			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(g.ConditionType), c.Status))
+			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v",
+				string(g.ConditionType), c.Status))
 		}
 	}
 	if len(missing) > 0 {

@@ -24,14 +24,15 @@ type debugRun struct {
 	target string    // the container it has to wait for, or ""
 }
 
-// wantRun fills in what is wanted of ephemeral container m. Its attempt is its run, which has begun when there is anything of
-// this attempt or a later one to be seen or remembered.
+// wantRun fills in what is wanted of ephemeral container m. Its attempt is its run, which has begun when there is
+// anything of this attempt or a later one to be seen or remembered.
 func (v *view) wantRun(m *member, target string, want podspec.DebugRun) {
 	m.run = uint32(max(want.Run, 0))
 	if want.StopAt != nil {
 		m.stopAt = want.StopAt.Time
 	}
-	if podspec.NamespaceModes(v.Pod).PID == podspec.NamespaceContainer { // else all see the same processes, whoever runs
+	// else all see the same processes, whoever runs
+	if podspec.NamespaceModes(v.Pod).PID == podspec.NamespaceContainer {
 		m.target = target
 	}
 	if m.live() || m.start || m.exit != nil && m.exit.attempt >= m.run {
@@ -53,9 +54,9 @@ func (v *view) overdue(m *member) bool {
 	return !v.Now.Before(m.stopAt)
 }
 
-// debugOnce starts ephemeral container m for its run if that was never started: also while inits still run or fail (EC-10), and
-// never again, whatever became of it (EC-11). One that ran in a sandbox that has died does not come back (EC-13). What runs is
-// not replaced, and stopped only when its time is over (DC-06, DC-08, DC-09).
+// debugOnce starts ephemeral container m for its run if that was never started: also while inits still run or fail
+// (EC-10), and never again, whatever became of it (EC-11). One that ran in a sandbox that has died does not come back
+// (EC-13). What runs is not replaced, and stopped only when its time is over (DC-06, DC-08, DC-09).
 func (v *view) debugOnce(m *member) {
 	name := m.spec.Name
 	switch {
@@ -65,7 +66,8 @@ func (v *view) debugOnce(m *member) {
 	case m.live() && v.overdue(m):
 		v.why(name, "stops because its time was over at %s", clock(m.stopAt))
 		v.tell(Event{Reason: "Killing", Message: fmt.Sprintf(
-			"Stopping container %s: its time was over at %s, as `wherry debug stop` or --ttl has it", name, clock(m.stopAt))})
+			"Stopping container %s: its time was over at %s, as `wherry debug stop` or --ttl has it", name,
+			clock(m.stopAt))})
 		v.do(Op{Verb: StopContainer, Container: name, Attempt: m.newest.Attempt, Until: v.Now.Add(debugGrace)})
 	case m.live():
 	case !v.again(m):
@@ -84,8 +86,9 @@ func (v *view) debugOnce(m *member) {
 	}
 }
 
-// missingTarget returns the container whose processes m is to see if it does not run, else nil: there is nothing to join then
-// (PID-07). It is the plan that waits, so that m starts when the target does, and not when a back-off is over.
+// missingTarget returns the container whose processes m is to see if it does not run, else nil: there is nothing to
+// join then (PID-07). It is the plan that waits, so that m starts when the target does, and not when a back-off is
+// over.
 func (v *view) missingTarget(m *member) (missing *member) {
 	if m.target == "" {
 		return nil
@@ -120,7 +123,8 @@ func (v *view) debugWaiting(m *member) *corev1.ContainerStateWaiting {
 		return nil
 	}
 	if v.left.because != "" && !m.start {
-		return &corev1.ContainerStateWaiting{Reason: reasonNotStarted, Message: "not started: the pod stops because " + v.left.because}
+		return &corev1.ContainerStateWaiting{Reason: reasonNotStarted,
+			Message: "not started: the pod stops because " + v.left.because}
 	}
 	if t := v.missingTarget(m); t != nil && v.boxed() {
 		return &corev1.ContainerStateWaiting{Reason: reasonCreateError, Message: v.waitsFor(t)}
@@ -128,7 +132,8 @@ func (v *view) debugWaiting(m *member) *corev1.ContainerStateWaiting {
 	return nil
 }
 
-// skippedStatus is the status of a run that was stopped before it started: what is known of the run before is the last state.
+// skippedStatus is the status of a run that was stopped before it started: what is known of the run before is the last
+// state.
 func (v *view) skippedStatus(m *member, s *corev1.ContainerStatus) {
 	if m.mem != nil && m.mem.RestartCount < int32(m.run) {
 		s.LastTerminationState.Terminated = terminated(m.mem)

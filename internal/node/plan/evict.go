@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reasons in the status of a pod that its node ends: for want of a resource (PL-13, EC-18), or to make room for a critical one (PL-20).
+// Reasons in the status of a pod that its node ends: for want of a resource (PL-13, EC-18), or to make room for a
+// critical one (PL-20).
 const (
 	ReasonEvicted    = "Evicted"
 	ReasonPreempting = "Preempting"
@@ -18,7 +19,8 @@ const (
 // IsEviction tells whether a status's reason is that of an eviction.
 func IsEviction(reason string) bool { return reason == ReasonEvicted || reason == ReasonPreempting }
 
-// Eviction is the node's word that a pod has to go: it stops, and its status ends as Failed, whatever its restart policy.
+// Eviction is the node's word that a pod has to go: it stops, and its status ends as Failed, whatever its restart
+// policy.
 type Eviction struct {
 	Reason  string        // "" for ReasonEvicted
 	Message string        // names the resource and what used it
@@ -26,8 +28,8 @@ type Eviction struct {
 	Grace   time.Duration // how long its containers may take; no longer than the pod's own grace
 }
 
-// evicted derives that the pod is being evicted: from the node's word or, once that is lost with the agent, from the reason that
-// was published when its containers were told to stop. What is stopped half way is stopped to the end.
+// evicted derives that the pod is being evicted: from the node's word or, once that is lost with the agent, from the
+// reason that was published when its containers were told to stop. What is stopped half way is stopped to the end.
 func (v *view) evicted() (leave, bool) {
 	l := leave{because: "it is evicted", phase: corev1.PodFailed, reason: v.Pod.Status.Reason, evicted: true}
 	if e := v.Evicted; e != nil {

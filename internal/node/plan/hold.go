@@ -15,9 +15,10 @@ import (
 // reasonHeld is the reason that statuses and events show for a container that failed and is left as it is.
 const reasonHeld = "HeldOnFailure"
 
-// held returns until when container m, which has failed, is left as it is so that somebody can look, and asks to look again
-// then; zero when it is not. The hold is the pod's annotation: it ends when that is taken away or shortened, with the pod's
-// deletion, when a new image was set, and with the sandbox in which the container failed: there is nothing left to look at.
+// held returns until when container m, which has failed, is left as it is so that somebody can look, and asks to look
+// again then; zero when it is not. The hold is the pod's annotation: it ends when that is taken away or shortened, with
+// the pod's deletion, when a new image was set, and with the sandbox in which the container failed: there is nothing
+// left to look at.
 func (v *view) held(m *member) time.Time {
 	e := m.exit
 	switch {
@@ -54,11 +55,12 @@ func (v *view) tellHeld(m *member, until time.Time) {
 	if m.exit.code == 0 {
 		how = "was killed as failed"
 	}
-	v.tell(Event{Reason: reasonHeld, Message: fmt.Sprintf("Container %s %s and is %s", m.spec.Name, how, heldUntil(until))})
+	v.tell(Event{Reason: reasonHeld, Message: fmt.Sprintf("Container %s %s and is %s", m.spec.Name, how,
+		heldUntil(until))})
 }
 
-// holdReason gives the pod's status a reason when the end of a container that is not started again is held: the container's own
-// status says that it has ended, which may not be taken back.
+// holdReason gives the pod's status a reason when the end of a container that is not started again is held: the
+// container's own status says that it has ended, which may not be taken back.
 func (v *view) holdReason(s *corev1.PodStatus) bool {
 	var names []string
 	last := time.Time{}
@@ -70,6 +72,7 @@ func (v *view) holdReason(s *corev1.PodStatus) bool {
 	if len(names) == 0 {
 		return false
 	}
-	s.Reason, s.Message = reasonHeld, fmt.Sprintf("containers that failed are %s: [%s]", heldUntil(last), strings.Join(names, " "))
+	s.Reason, s.Message = reasonHeld, fmt.Sprintf("containers that failed are %s: [%s]", heldUntil(last),
+		strings.Join(names, " "))
 	return true
 }

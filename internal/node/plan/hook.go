@@ -21,8 +21,8 @@ func hookOf(c *corev1.Container, verb Verb) *corev1.LifecycleHandler {
 	return nil
 }
 
-// postStart wants m's postStart hook run once m runs. After a restart of the agent it is run again, unless the stored status
-// shows that m had started: at least once is what hooks promise.
+// postStart wants m's postStart hook run once m runs. After a restart of the agent it is run again, unless the stored
+// status shows that m had started: at least once is what hooks promise.
 func (v *view) postStart(m *member) {
 	key := Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.newest.Attempt}
 	if m.up || hookOf(m.spec, PostStart) == nil || v.Heard.Done[key] {
@@ -32,8 +32,8 @@ func (v *view) postStart(m *member) {
 	v.out.Ops = append(v.out.Ops, Op{Verb: PostStart, Container: key.Container, Attempt: key.Attempt})
 }
 
-// holdsUp tells whether main m keeps those behind it from being started (PL-17): its postStart hook is under way, or will be without
-// a wait first. One that backs off, is held or is being stopped keeps nobody waiting.
+// holdsUp tells whether main m keeps those behind it from being started (PL-17): its postStart hook is under way, or
+// will be without a wait first. One that backs off, is held or is being stopped keeps nobody waiting.
 func (v *view) holdsUp(m *member) bool {
 	if hookOf(m.spec, PostStart) == nil {
 		return false
@@ -53,7 +53,8 @@ func (v *view) holdsUp(m *member) bool {
 }
 
 // preStopped wants m's preStop hook run and tells whether m may be sent its stop signal: it has no hook, the hook has
-// ended, well or not, or the time is over (SC-10). A hook that outlives its time goes on, and ends with its container (PL-18).
+// ended, well or not, or the time is over (SC-10). A hook that outlives its time goes on, and ends with its container
+// (PL-18).
 func (v *view) preStopped(m *member, until time.Time, verdict Verdict) bool {
 	key := Key{Verb: PreStop, Container: m.spec.Name, Attempt: m.newest.Attempt}
 	if hookOf(m.spec, PreStop) == nil || v.Heard.Done[key] {
@@ -81,8 +82,8 @@ func (v *view) keepHook(m *member) {
 	}
 }
 
-// stopping is what goes on of m while it has been told to stop: a preStop hook that takes longer than it may, and, since m may serve
-// to its last moment, its readiness probe (PL-18, PL-19).
+// stopping is what goes on of m while it has been told to stop: a preStop hook that takes longer than it may, and,
+// since m may serve to its last moment, its readiness probe (PL-18, PL-19).
 func (v *view) stopping(m *member) {
 	v.keepHook(m)
 	if m.running() && m.here {
@@ -90,15 +91,15 @@ func (v *view) stopping(m *member) {
 	}
 }
 
-// takeDown stops m for a fault of its own, or, without one, to start it again: preStop, then the stop signal. In a pod that is
-// leaving it has no more time than the pod.
+// takeDown stops m for a fault of its own, or, without one, to start it again: preStop, then the stop signal. In a pod
+// that is leaving it has no more time than the pod.
 func (v *view) takeDown(m *member, until time.Time, verdict Verdict) {
 	if v.left.because != "" && v.left.until.Before(until) {
 		until = v.left.until
 	}
 	if v.preStopped(m, until, verdict) {
-		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: maxTime(until, v.Now.Add(lastWords)),
-			Verdict: verdict})
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt,
+			Until: maxTime(until, v.Now.Add(lastWords)), Verdict: verdict})
 	}
 	v.tryProbes(m, ReadinessProbe) // to its end it may serve (PL-19)
 }

@@ -12,10 +12,10 @@ import (
 // lastWords is how long after the end of grace those are killed that were not told to stop before.
 const lastWords = 2 * time.Second
 
-// wind stops what runs (SC-09, PL-10): all preStop hooks run at once; inits and mains are stopped together, each after its
-// own hook; when the last of them is gone, sidecars from the last to the first, each after the one behind it is gone. Until
-// its turn has come a sidecar is kept up (SC-11, SC-27). Past the deadline all are stopped at once; those that get their
-// stop signal only then have a moment to heed it.
+// wind stops what runs (SC-09, PL-10): all preStop hooks run at once; inits and mains are stopped together, each after
+// its own hook; when the last of them is gone, sidecars from the last to the first, each after the one behind it is
+// gone. Until its turn has come a sidecar is kept up (SC-11, SC-27). Past the deadline all are stopped at once; those
+// that get their stop signal only then have a moment to heed it.
 func (v *view) wind() {
 	v.why("", "stops because %s", v.left.because)
 	v.keep(StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
@@ -63,13 +63,14 @@ func (v *view) windDown(m *member, until time.Time) bool {
 	v.why(m.spec.Name, "stops with its pod")
 	v.tellKilling(m, "")
 	if m.newest.Lost || v.preStopped(m, v.left.until, Verdict{}) {
-		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.lastMoment(m, until)})
+		v.bring(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt,
+			Until: v.lastMoment(m, until)})
 	}
 	return true
 }
 
-// lastMoment returns when m, whose grace ends at until, is killed: who is told to stop only when that is over or all but over, such
-// as by an agent that was away, has lastWords all the same, and is not cut short in them.
+// lastMoment returns when m, whose grace ends at until, is killed: who is told to stop only when that is over or all
+// but over, such as by an agent that was away, has lastWords all the same, and is not cut short in them.
 func (v *view) lastMoment(m *member, until time.Time) time.Time {
 	moment := v.Now.Add(lastWords)
 	if !until.Before(moment) {
@@ -86,8 +87,8 @@ func (v *view) lastMoment(m *member, until time.Time) time.Time {
 	return moment
 }
 
-// holdOn keeps sidecar m up while others behind it are stopping: it runs its preStop hook beside theirs, its probes go on,
-// and if it exits it is started again.
+// holdOn keeps sidecar m up while others behind it are stopping: it runs its preStop hook beside theirs, its probes go
+// on, and if it exits it is started again.
 func (v *view) holdOn(m *member) {
 	switch {
 	case !v.boxed() || v.Removed:
@@ -102,7 +103,8 @@ func (v *view) holdOn(m *member) {
 		} else {
 			v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		}
-	case !m.live() && m.exit != nil && m.exit.here && !ended(&v.Pod.Status): // nothing starts in a pod that is told to have ended
+	// nothing starts in a pod that is told to have ended
+	case !m.live() && m.exit != nil && m.exit.here && !ended(&v.Pod.Status):
 		v.revive(m)
 	}
 }

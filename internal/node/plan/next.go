@@ -57,16 +57,18 @@ func (v *view) leaving() leave {
 		return leave{because: "it is being deleted", until: v.deleteBy()}
 	}
 	if s := p.Status; s.Phase == corev1.PodFailed || s.Phase == corev1.PodSucceeded {
-		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason, message: s.Message,
-			evicted: v.Evicted != nil && IsEviction(s.Reason)}
+		return leave{because: "it has ended", until: v.Now.Add(grace), phase: s.Phase, reason: s.Reason,
+			message: s.Message, evicted: v.Evicted != nil && IsEviction(s.Reason)}
 	}
 	if l, ok := v.evicted(); ok {
 		return l
 	}
 	if r := v.Refused; r != nil && v.unbegun() {
-		return leave{because: "this node does not accept it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+		return leave{because: "this node does not accept it", until: v.Now, phase: corev1.PodFailed, reason: r.Reason,
+			message: r.Message}
 	} else if r != nil && r.Begun {
-		return leave{because: "this node no longer accepts it", until: v.Now.Add(grace), phase: corev1.PodFailed, reason: r.Reason, message: r.Message}
+		return leave{because: "this node no longer accepts it", until: v.Now.Add(grace), phase: corev1.PodFailed,
+			reason: r.Reason, message: r.Message}
 	}
 	if at, ok := deadline(p); ok && (!v.Now.Before(at) || p.Status.Reason == deadlineExceeded) {
 		return leave{because: "it exceeded its activeDeadlineSeconds", until: at.Add(grace), phase: corev1.PodFailed,
@@ -76,7 +78,8 @@ func (v *view) leaving() leave {
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() && v.held(m).IsZero() {
+		if m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() &&
+			v.held(m).IsZero() {
 			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
 				until: v.past(v.settled(m)).Add(grace), phase: corev1.PodFailed}
 		}

@@ -21,7 +21,8 @@ const (
 	LivenessProbe
 )
 
-var probeNames = [...]string{NoProbe: "", StartupProbe: "startup", ReadinessProbe: "readiness", LivenessProbe: "liveness"}
+var probeNames = [...]string{NoProbe: "", StartupProbe: "startup", ReadinessProbe: "readiness",
+	LivenessProbe: "liveness"}
 
 // String returns the probe's name as events show it, in lower case.
 func (k ProbeKind) String() string {
@@ -48,8 +49,8 @@ type Probed struct {
 	Message        string
 }
 
-// earlyDelay is the pause before the first try between two ticks; the next ones double it. A container that is ready after
-// a tenth of its period does not wait for the other nine.
+// earlyDelay is the pause before the first try between two ticks; the next ones double it. A container that is ready
+// after a tenth of its period does not wait for the other nine.
 const earlyDelay = 50 * time.Millisecond
 
 // probeOf returns the spec of a container's probe, or nil.
@@ -82,8 +83,8 @@ func (v *view) startedUp(m *member) bool {
 	return v.remembers(m) && m.mem.Started != nil && *m.mem.Started
 }
 
-// isUp tells whether m has started in the sense of SC-03: it runs, its startup probe has succeeded and its postStart hook
-// has completed. What the stored status says of this very container stays true after a restart of the agent.
+// isUp tells whether m has started in the sense of SC-03: it runs, its startup probe has succeeded and its postStart
+// hook has completed. What the stored status says of this very container stays true after a restart of the agent.
 func (v *view) isUp(m *member) bool {
 	if !m.running() {
 		return false
@@ -91,7 +92,8 @@ func (v *view) isUp(m *member) bool {
 	if v.remembers(m) && m.mem.Started != nil && *m.mem.Started {
 		return true
 	}
-	return v.startedUp(m) && (hookOf(m.spec, PostStart) == nil || v.Heard.Done[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}])
+	return v.startedUp(m) && (hookOf(m.spec, PostStart) == nil ||
+		v.Heard.Done[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}])
 }
 
 // isReady tells whether m can take requests (SC-08). Between its thresholds a probe leaves things as they were.
@@ -119,8 +121,8 @@ func threshold(given int32, otherwise int) int {
 	return int(given)
 }
 
-// tryProbes wants the tries that are due of these probes of m, which runs: the startup probe until it has succeeded, the
-// others from then on (PL-04).
+// tryProbes wants the tries that are due of these probes of m, which runs: the startup probe until it has succeeded,
+// the others from then on (PL-04).
 func (v *view) tryProbes(m *member, kinds ...ProbeKind) {
 	for _, k := range kinds {
 		if p := probeOf(m.spec, k); p != nil && (k == StartupProbe) != v.startedUp(m) {

@@ -191,7 +191,8 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 // replaces tells whether run has the number of an attempt that never ran, see [view.stillborn], whose end was told.
 func (v *view) replaces(m *member, run *Container) bool {
 	t := terminated(m.mem)
-	return m.kind != podspec.Ephemeral && run.Live() && t != nil && t.StartedAt.IsZero() && int32(run.Attempt) == m.mem.RestartCount &&
+	return m.kind != podspec.Ephemeral && run.Live() && t != nil && t.StartedAt.IsZero() &&
+		int32(run.Attempt) == m.mem.RestartCount &&
 		t.ContainerID != v.containerID(run.ID)
 }
 
@@ -229,7 +230,8 @@ func (v *view) afterExit(m *member, s *corev1.ContainerStatus) {
 		s.LastTerminationState.Terminated = end
 		return
 	}
-	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt, NoProbe}]; ok && m.exit.started.IsZero() {
+	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.exit.attempt, NoProbe}]; ok &&
+		m.exit.started.IsZero() {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 		s.LastTerminationState.Terminated = end
 		return
@@ -267,7 +269,8 @@ func (v *view) endOf(m *member) *corev1.ContainerStateTerminated {
 func (v *view) terminatedState(m *member, c *Container) *corev1.ContainerStateTerminated {
 	id := v.containerID(c.ID)
 	if m.mem != nil { // what was published once stays, though the files it came from may be gone
-		for _, t := range []*corev1.ContainerStateTerminated{m.mem.State.Terminated, m.mem.LastTerminationState.Terminated} {
+		for _, t := range []*corev1.ContainerStateTerminated{m.mem.State.Terminated,
+			m.mem.LastTerminationState.Terminated} {
 			if t != nil && t.ContainerID == id {
 				return t
 			}
@@ -340,7 +343,8 @@ func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
 // final tells whether a pull failed for a reason that another try at the registry would not mend, so that no back-off
 // is shown for it (PL-03).
 func final(reason string) bool {
-	return reason == "ErrImageNeverPull" || reason == "InvalidImageName" || reason == "ImageInspectError" || reason == reasonNotAllowed
+	return reason == "ErrImageNeverPull" || reason == "InvalidImageName" || reason == "ImageInspectError" ||
+		reason == reasonNotAllowed
 }
 
 func (v *view) containerID(id string) string {

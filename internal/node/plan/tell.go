@@ -18,8 +18,8 @@ func killing(container string) Event {
 	return Event{Reason: "Killing", Message: "Stopping container " + container}
 }
 
-// tellKilling tells that m is being brought to its end, before its preStop hook: for a fault of its own, or, without one,
-// because nothing else is left for it to do.
+// tellKilling tells that m is being brought to its end, before its preStop hook: for a fault of its own, or, without
+// one, because nothing else is left for it to do.
 func (v *view) tellKilling(m *member, fault string) {
 	e := killing(m.spec.Name)
 	if fault != "" {
@@ -47,8 +47,8 @@ func (v *view) comesBack(m *member) bool {
 // killedCode is the exit code of a container that had to be killed.
 const killedCode = 137
 
-// tellOverrun tells that the grace period is over and containers still run (SC-24). Of a pod without a record nobody would
-// read it.
+// tellOverrun tells that the grace period is over and containers still run (SC-24). Of a pod without a record nobody
+// would read it.
 func (v *view) tellOverrun() {
 	var late []string
 	v.all(func(m *member) {
@@ -62,7 +62,8 @@ func (v *view) tellOverrun() {
 	slices.Sort(late)
 	v.why("", "has run out of time to stop")
 	v.tell(Event{Warning: true, Reason: "ExceededGracePeriod", Message: fmt.Sprintf(
-		"Grace period of %s is over and containers still run: [%s]. They are killed now.", v.graceGiven(), strings.Join(late, " "))})
+		"Grace period of %s is over and containers still run: [%s]. They are killed now.", v.graceGiven(),
+		strings.Join(late, " "))})
 }
 
 // graceGiven is how long the pod was given to stop.

@@ -29,7 +29,8 @@ func (v *view) makeBox() {
 			v.why(m.spec.Name, "stops because the pod's sandbox has died")
 			v.tellKilling(m, "")
 			v.keepHook(m)
-			v.do(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt, Until: v.Now.Add(graceOf(v.Pod))})
+			v.do(Op{Verb: StopContainer, Container: m.spec.Name, Attempt: m.newest.Attempt,
+				Until: v.Now.Add(graceOf(v.Pod))})
 		}
 	})
 	if busy || v.calling(StopContainer) {
@@ -176,8 +177,8 @@ func (v *view) revive(m *member) {
 	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter()})
 }
 
-// attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end if
-// it has failed them.
+// attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end
+// if it has failed them.
 func (v *view) attend(m *member, kinds ...ProbeKind) {
 	if s := v.condemned(m); s.why != "" {
 		v.why(m.spec.Name, "stops because %s", s.why)

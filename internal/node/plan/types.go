@@ -81,8 +81,8 @@ type Op struct {
 	Verdict Verdict
 }
 
-// Verdict says that a container is killed because it failed a probe or its postStart hook: it has failed then, whatever exit
-// code its program returns (PL-16).
+// Verdict says that a container is killed because it failed a probe or its postStart hook: it has failed then, whatever
+// exit code its program returns (PL-16).
 type Verdict struct {
 	Fault string    // "failed liveness probe"; empty for no verdict
 	Until time.Time // when its grace ends
@@ -195,8 +195,8 @@ type Heard struct {
 type Node struct {
 	HostIPs []string
 	Runtime string // "containerd": the scheme of container ids in the status
-	// Full is set while the node's disk is: what ended pods have left in the runtime goes then, and with it what could still be
-	// seen of their containers' files.
+	// Full is set while the node's disk is: what ended pods have left in the runtime goes then, and with it what could
+	// still be seen of their containers' files.
 	Full bool
 	// NoHold is set where a pod that has failed is not held, whatever its annotation says (feature gate HoldOnFailure).
 	NoHold bool
@@ -235,8 +235,8 @@ type Input struct {
 type Reason struct {
 	Container string
 	Text      string
-	// Event is what the user is told of it, or nil. It is told when it comes up: as long as decisions in a row have events
-	// of one reason for one container, these are one event, the first.
+	// Event is what the user is told of it, or nil. It is told when it comes up: as long as decisions in a row have
+	// events of one reason for one container, these are one event, the first.
 	Event *Event
 }
 

@@ -17,10 +17,12 @@ type sentence struct {
 	Verdict
 }
 
-// condemned tells whether m, which runs, has to be stopped: its postStart hook or one of its probes has failed for good.
+// condemned tells whether m, which runs, has to be stopped: its postStart hook or one of its probes has failed for
+// good.
 func (v *view) condemned(m *member) sentence {
 	if f, failed := v.Heard.Failed[Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.attempt()}]; failed {
-		return sentence{"its postStart hook failed: " + f.Message, Verdict{"failed its postStart hook", f.At.Add(graceOf(v.Pod))}}
+		return sentence{"its postStart hook failed: " + f.Message,
+			Verdict{"failed its postStart hook", f.At.Add(graceOf(v.Pod))}}
 	}
 	for _, k := range []ProbeKind{StartupProbe, LivenessProbe} {
 		p := probeOf(m.spec, k)
@@ -31,7 +33,8 @@ func (v *view) condemned(m *member) sentence {
 		if f.Failed < threshold(p.FailureThreshold, 3) {
 			continue
 		}
-		return sentence{fmt.Sprintf("its %s probe failed: %s", k, f.Message), Verdict{fmt.Sprintf("failed %s probe", k), f.Last.Add(v.graceAfter(p))}}
+		return sentence{fmt.Sprintf("its %s probe failed: %s", k, f.Message),
+			Verdict{fmt.Sprintf("failed %s probe", k), f.Last.Add(v.graceAfter(p))}}
 	}
 	if verdict := m.newest.Condemned; verdict.Given() { // by an agent that has died since
 		grace := max(graceOf(v.Pod), v.graceAfter(m.spec.StartupProbe), v.graceAfter(m.spec.LivenessProbe))
@@ -51,8 +54,8 @@ func (v *view) graceAfter(p *corev1.Probe) time.Duration {
 	return podspec.Seconds(*p.TerminationGracePeriodSeconds)
 }
 
-// verdictOn returns the verdict that m's attempt c was or is being killed for, if any. The call that carries it counts from when
-// it is out, so that an end that comes before the next look at the node is not taken for the program's own.
+// verdictOn returns the verdict that m's attempt c was or is being killed for, if any. The call that carries it counts
+// from when it is out, so that an end that comes before the next look at the node is not taken for the program's own.
 func (v *view) verdictOn(m *member, c *Container) Verdict {
 	if c.Condemned.Given() {
 		return c.Condemned
@@ -73,8 +76,8 @@ func (v *view) verdictOn(m *member, c *Container) Verdict {
 // reasonError is the reason of an attempt that failed, as the runtime gives it for exit codes other than 0.
 const reasonError = "Error"
 
-// tellCondemned makes an end with exit code 0 tell that the attempt has failed all the same. Nobody could make sense of a failed
-// pod whose containers have all completed, and an agent that has only the stored status to go by needs it too.
+// tellCondemned makes an end with exit code 0 tell that the attempt has failed all the same. Nobody could make sense of
+// a failed pod whose containers have all completed, and an agent that has only the stored status to go by needs it too.
 func tellCondemned(t *corev1.ContainerStateTerminated, verdict Verdict) {
 	t.Reason = reasonError
 	if t.Message == "" {

@@ -31,7 +31,8 @@ func (e *exit) failed() bool { return e.code != 0 || e.condemned }
 
 // member is one container of the pod with all that is known of it.
 type member struct {
-	kind   podspec.Kind // of an ephemeral container: outside the gates, each run started once and never again (EC-10, EC-11)
+	// of an ephemeral container: outside the gates, each run started once and never again (EC-10, EC-11)
+	kind   podspec.Kind
 	spec   *corev1.Container
 	mem    *corev1.ContainerStatus // as last stored, or nil
 	newest *Container              // newest attempt the runtime shows, or nil
@@ -139,7 +140,8 @@ func (v *view) member(k podspec.Kind, spec *corev1.Container, mem *corev1.Contai
 	return m
 }
 
-// stillborn tells whether c was made as its sandbox died, and never ran: that is no attempt that anybody counts (PL-02, PID-06).
+// stillborn tells whether c was made as its sandbox died, and never ran: that is no attempt that anybody counts (PL-02,
+// PID-06).
 func (v *view) stillborn(c *Container) bool {
 	return c.StartedAt.IsZero() && !c.Live() && (v.box == nil || !v.box.Ready || c.SandboxID != v.box.ID)
 }
@@ -164,8 +166,10 @@ func (v *view) lastExit(m *member) *exit {
 	}
 	if t := terminated(m.mem); t != nil {
 		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
-			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID, unborn: t.StartedAt.IsZero(),
-			condemned: toldCondemned(t), here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) && !v.setBack(t.StartedAt.Time)}
+			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
+			unborn: t.StartedAt.IsZero(), condemned: toldCondemned(t),
+			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) &&
+				!v.setBack(t.StartedAt.Time)}
 	}
 	if m.mem.State.Running != nil {
 		return &exit{code: 137, started: m.mem.State.Running.StartedAt.Time, finished: v.Now,
@@ -220,13 +224,15 @@ func (v *view) again(m *member) bool {
 	case podspec.Ephemeral:
 		return e.attempt < m.run
 	}
-	return m.outdated(e.specImage) && !e.condemned && !v.finished(m) || restarts(&v.Pod.Spec, m.spec, e.code, e.failed())
+	return m.outdated(e.specImage) && !e.condemned && !v.finished(m) ||
+		restarts(&v.Pod.Spec, m.spec, e.code, e.failed())
 }
 
-// finished tells whether m's end has been told as its last: another image in the spec does not run it again. Of a container that
-// was stopped for the sake of that image it is never told so, see afterExit.
+// finished tells whether m's end has been told as its last: another image in the spec does not run it again. Of a
+// container that was stopped for the sake of that image it is never told so, see afterExit.
 func (v *view) finished(m *member) bool {
-	return m.mem != nil && m.mem.State.Terminated != nil && m.mem.State.Terminated.ContainerID == v.containerID(m.exit.id)
+	return m.mem != nil && m.mem.State.Terminated != nil &&
+		m.mem.State.Terminated.ContainerID == v.containerID(m.exit.id)
 }
 
 // due returns when m's next attempt may start.

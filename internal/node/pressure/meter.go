@@ -43,7 +43,8 @@ func (m Meter) Read() (evict.Readings, error) {
 	for _, fs := range []struct {
 		at           string
 		bytes, files evict.Signal
-	}{{m.NodeFs, evict.NodeFsAvailable, evict.NodeFsInodesFree}, {m.ImageFs, evict.ImageFsAvailable, evict.ImageFsInodesFree}} {
+	}{{m.NodeFs, evict.NodeFsAvailable, evict.NodeFsInodesFree},
+		{m.ImageFs, evict.ImageFsAvailable, evict.ImageFsInodesFree}} {
 		if fs.at == "" {
 			continue
 		}
@@ -56,8 +57,8 @@ func (m Meter) Read() (evict.Readings, error) {
 	return out, errors.Join(errs...)
 }
 
-// memory is the capacity without the working set, which is what is in use without the file cache that nobody touched lately: the
-// kubelet's measure, see "memory.available" in the documentation of node-pressure eviction.
+// memory is the capacity without the working set, which is what is in use without the file cache that nobody touched
+// lately: the kubelet's measure, see "memory.available" in the documentation of node-pressure eviction.
 func (m Meter) memory() (evict.Reading, error) {
 	info, err := numbers(filepath.Join(m.Proc, "meminfo"))
 	if err != nil {

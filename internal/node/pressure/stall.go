@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trigger asks the kernel to tell when, within two seconds, some process has waited 300 ms for memory. Windows that are multiples of
-// two seconds need no privilege (https://docs.kernel.org/accounting/psi.html).
+// trigger asks the kernel to tell when, within two seconds, some process has waited 300 ms for memory. Windows that are
+// multiples of two seconds need no privilege (https://docs.kernel.org/accounting/psi.html).
 const trigger = "some 300000 2000000\x00"
 
-// Stalls tells on a channel, at most every two seconds, that processes wait for memory. It ends with ctx, and closes the channel then.
-// A kernel without pressure stall information is an error; file is /proc/pressure/memory.
+// Stalls tells on a channel, at most every two seconds, that processes wait for memory. It ends with ctx, and closes
+// the channel then. A kernel without pressure stall information is an error; file is /proc/pressure/memory.
 func Stalls(ctx context.Context, file string) (<-chan struct{}, error) {
 	fd, err := unix.Open(file, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

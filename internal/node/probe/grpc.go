@@ -47,7 +47,8 @@ func (p *Prober) grpc(ctx context.Context, t Target, a *corev1.GRPCAction, timeo
 		return Result{}, err
 	}
 	defer func() { _ = client.Close() }()
-	answer, err := grpc_health_v1.NewHealthClient(client).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
+	answer, err := grpc_health_v1.NewHealthClient(client).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: service})
 	return healthResult(answer, err, timeout), nil
 }
 
@@ -74,7 +75,8 @@ func grpcOver(conn net.Conn, address string) (*grpc.ClientConn, error) {
 func healthResult(answer *grpc_health_v1.HealthCheckResponse, err error, timeout time.Duration) Result {
 	switch s := status.Convert(err); {
 	case s.Code() == codes.Unimplemented:
-		return failed("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s", s.Message())
+		return failed("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s",
+			s.Message())
 	case s.Code() == codes.DeadlineExceeded:
 		return failed("timeout: health rpc did not complete within %s", timeout)
 	case err != nil:

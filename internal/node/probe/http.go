@@ -15,7 +15,8 @@ import (
 )
 
 // httpGet sends the request and judges the answer's status.
-func (p *Prober) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction, timeout time.Duration) (Result, error) {
+func (p *Prober) httpGet(ctx context.Context, t Target, a *corev1.HTTPGetAction,
+	timeout time.Duration) (Result, error) {
 	request, err := t.Request(ctx, a, userAgent)
 	if err != nil {
 		return Result{}, err
@@ -66,8 +67,8 @@ func newClient(timeout time.Duration, dial dialFunc) (client *http.Client, relea
 	return &http.Client{Transport: transport, CheckRedirect: follow, Timeout: timeout}, l.close
 }
 
-// line keeps the connections of one client. A transport lets a dial or a TLS handshake go on after its request was given up
-// (somebody else may want the connection); here nobody else is.
+// line keeps the connections of one client. A transport lets a dial or a TLS handshake go on after its request was
+// given up (somebody else may want the connection); here nobody else is.
 type line struct {
 	dial dialFunc
 	life context.Context

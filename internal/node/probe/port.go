@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Port returns the number of the port that a probe or hook of c names: a number, the name of one of c's own ports (not of
-// another container's), or a number written as a string. (Pure.)
+// Port returns the number of the port that a probe or hook of c names: a number, the name of one of c's own ports (not
+// of another container's), or a number written as a string. (Pure.)
 func Port(c *corev1.Container, ref intstr.IntOrString) (int, error) {
 	n := ref.IntValue() // of a string: what it reads as, 0 if it is no number
 	if ref.Type == intstr.String {

@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// KubernetesVersion is what stands after "kube-probe/" and "kube-lifecycle/" in User-Agent headers. Applications match on
-// these to keep probes out of their logs.
+// KubernetesVersion is what stands after "kube-probe/" and "kube-lifecycle/" in User-Agent headers. Applications match
+// on these to keep probes out of their logs.
 const KubernetesVersion = "1.37"
 
 // userAgent is what HTTP and gRPC servers see of a probe.
@@ -46,8 +46,8 @@ type Result struct {
 	Verdict Verdict
 	// Message is for the user: why it failed, or what the container answered. Valid UTF-8, at most 10 KiB.
 	Message string
-	// Warning is set on a Success that the user ought to look at: a redirect away from the container, which was not followed.
-	// Kubernetes shows its Message as an event with the reason ProbeWarning.
+	// Warning is set on a Success that the user ought to look at: a redirect away from the container, which was not
+	// followed. Kubernetes shows its Message as an event with the reason ProbeWarning.
 	Warning bool
 }
 
@@ -72,8 +72,8 @@ func New(c *cri.Client) *Prober {
 	return &Prober{cri: c, dial: new(net.Dialer).DialContext}
 }
 
-// Try makes one try of the probe and blocks until it has ended, at most for its timeoutSeconds (for exec, until the runtime
-// has killed the command then). See the package's law for what an error means.
+// Try makes one try of the probe and blocks until it has ended, at most for its timeoutSeconds (for exec, until the
+// runtime has killed the command then). See the package's law for what an error means.
 func (p *Prober) Try(ctx context.Context, t Target, spec *corev1.Probe) (Result, error) {
 	r, err := p.try(ctx, t, spec, timeoutOf(spec))
 	if r.Verdict != Success && ctx.Err() != nil {

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Request makes the GET request that the action describes, with agent as its User-Agent unless the action has its own. A
-// header Host becomes the request's host; an Accept with an empty value means none. (Pure: nothing is sent.)
+// Request makes the GET request that the action describes, with agent as its User-Agent unless the action has its own.
+// A header Host becomes the request's host; an Accept with an empty value means none. (Pure: nothing is sent.)
 func (t Target) Request(ctx context.Context, a *corev1.HTTPGetAction, agent string) (*http.Request, error) {
 	address, err := t.Address(a.Host, a.Port)
 	if err != nil {
@@ -59,8 +59,8 @@ func urlOf(path string) *url.URL {
 // maxRedirects is how many requests one try makes at most.
 const maxRedirects = 10
 
-// follow is the redirect rule of probes and hooks: to another path or port of the same host yes, away from it no. The answer
-// that points away is then the final one.
+// follow is the redirect rule of probes and hooks: to another path or port of the same host yes, away from it no. The
+// answer that points away is then the final one.
 func follow(next *http.Request, before []*http.Request) error {
 	if next.URL.Hostname() != before[0].URL.Hostname() {
 		return http.ErrUseLastResponse

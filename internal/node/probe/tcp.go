@@ -10,7 +10,8 @@ import (
 )
 
 // tcpSocket opens a connection and closes it.
-func (p *Prober) tcpSocket(ctx context.Context, t Target, a *corev1.TCPSocketAction, timeout time.Duration) (Result, error) {
+func (p *Prober) tcpSocket(ctx context.Context, t Target, a *corev1.TCPSocketAction,
+	timeout time.Duration) (Result, error) {
 	address, err := t.Address(a.Host, a.Port)
 	if err != nil {
 		return Result{}, err

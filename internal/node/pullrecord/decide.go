@@ -50,13 +50,13 @@ type Facts struct {
 type Verdict struct {
 	// Granted: the pod may use the image as it is.
 	Granted bool
-	// By is the pod's secret that it may do so by, if it is to be added to the record: new credentials in a secret that is known, or known
-	// credentials in another one.
+	// By is the pod's secret that it may do so by, if it is to be added to the record: new credentials in a secret that
+	// is known, or known credentials in another one.
 	By *Secret
 }
 
-// Decide says whether a pod may use an image that is on the node, or must have it pulled again. secrets are those of its pull secrets that
-// are for the image's registry; they are asked for only if it depends on them.
+// Decide says whether a pod may use an image that is on the node, or must have it pulled again. secrets are those of
+// its pull secrets that are for the image's registry; they are asked for only if it depends on them.
 func Decide(f Facts, secrets func() []Secret) Verdict {
 	pulled := f.Record != nil || f.Begun || f.Unread
 	switch {

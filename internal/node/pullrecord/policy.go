@@ -24,22 +24,26 @@ func Policies() []string {
 	return []string{NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify}
 }
 
-// Policy says for which images on the node a pod's credentials are verified. The zero value is NeverVerifyPreloadedImages.
+// Policy says for which images on the node a pod's credentials are verified. The zero value is
+// NeverVerifyPreloadedImages.
 type Policy struct {
 	name      string
 	allowlist []string // repositories with their registry; one that ends in / stands for all below it
 }
 
-// NewPolicy checks a policy and its list of images: repositories without a tag or digest, or with /* at the end. "" is the default policy.
+// NewPolicy checks a policy and its list of images: repositories without a tag or digest, or with /* at the end. "" is
+// the default policy.
 func NewPolicy(name string, allowlist []string) (Policy, error) {
 	switch {
 	case name == "":
 		name = NeverVerifyPreloadedImages
 	case !slices.Contains(Policies(), name):
-		return Policy{}, fmt.Errorf("there is no image pull credentials verification policy %q: choose one of %s", name, strings.Join(Policies(), ", "))
+		return Policy{}, fmt.Errorf("there is no image pull credentials verification policy %q: choose one of %s", name,
+			strings.Join(Policies(), ", "))
 	}
 	if len(allowlist) > 0 && name != NeverVerifyAllowlistedImages {
-		return Policy{}, fmt.Errorf("an allowlist of preloaded images only applies to the policy %s: leave it out, or choose that policy", NeverVerifyAllowlistedImages)
+		return Policy{},
+			fmt.Errorf("an allowlist of preloaded images only applies to the policy %s: leave it out, or choose that policy", NeverVerifyAllowlistedImages)
 	}
 	p := Policy{name: name}
 	for _, pattern := range allowlist {
@@ -56,7 +60,8 @@ func NewPolicy(name string, allowlist []string) (Policy, error) {
 func parseEntry(pattern string) (string, error) {
 	if above, below := strings.CutSuffix(pattern, "*"); below {
 		if len(above) < 2 || !strings.HasSuffix(above, "/") || strings.ContainsAny(above, "* \t") {
-			return "", fmt.Errorf("%q is not an image: * is only allowed at the end, below a registry: registry.example.com/team/*", pattern)
+			return "",
+				fmt.Errorf("%q is not an image: * is only allowed at the end, below a registry: registry.example.com/team/*", pattern)
 		}
 		return above, nil
 	}
@@ -65,12 +70,14 @@ func parseEntry(pattern string) (string, error) {
 		return "", err
 	}
 	if name := repository(ref); name != pattern {
-		return "", fmt.Errorf("%q is not an image as the allowlist needs it: write the registry, and neither tag nor digest: %s", pattern, name)
+		return "",
+			fmt.Errorf("%q is not an image as the allowlist needs it: write the registry, and neither tag nor digest: %s", pattern, name)
 	}
 	return pattern, nil
 }
 
-// verifies tells whether credentials are verified for an image; pulled tells that it came by a pull for a pod, as far as is known.
+// verifies tells whether credentials are verified for an image; pulled tells that it came by a pull for a pod, as far
+// as is known.
 func (p Policy) verifies(image imagename.Reference, pulled bool) bool {
 	switch p.name {
 	case NeverVerify:

@@ -53,8 +53,8 @@ func (s *Store) Begin(image imagename.Reference) error {
 	return nil
 }
 
-// Done records that a registry gave the image out, and to whom. If that cannot be written the note stays: the image does not pass for one
-// that was not pulled.
+// Done records that a registry gave the image out, and to whom. If that cannot be written the note stays: the image
+// does not pass for one that was not pulled.
 func (s *Store) Done(image imagename.Reference, id string, access Access, now time.Time) error {
 	if err := s.Learn(image, id, access, now); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (s *Store) Failed(image imagename.Reference) error {
 	return remove(file(s.pulling, image.Full))
 }
 
-// Left is for a pull that nobody waits for any more: the runtime may come to its end with it, so its note stays until the next pull of the
-// image, or the next start.
+// Left is for a pull that nobody waits for any more: the runtime may come to its end with it, so its note stays until
+// the next pull of the image, or the next start.
 func (s *Store) Left(image imagename.Reference) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,8 @@ func (s *Store) Learn(image imagename.Reference, id string, access Access, now t
 	return nil
 }
 
-// Look gives what is known of an image: the record of its id, nil if there is none, and whether a pull of its name has begun.
+// Look gives what is known of an image: the record of its id, nil if there is none, and whether a pull of its name has
+// begun.
 func (s *Store) Look(image imagename.Reference, id string) (record *Record, begun bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +136,9 @@ func (s *Store) record(id string) (*Record, error) {
 	return &r, nil
 }
 
-// Settle makes up its mind about pulls that an earlier process began: an image that is there was pulled by it, with credentials that
-// nobody knows, and what is not there was not. names are those of the images on the node, with the id of each.
+// Settle makes up its mind about pulls that an earlier process began: an image that is there was pulled by it, with
+// credentials that nobody knows, and what is not there was not. names are those of the images on the node, with the id
+// of each.
 func (s *Store) Settle(names map[string]string, now time.Time) error {
 	entries, err := os.ReadDir(s.pulling)
 	if err != nil {

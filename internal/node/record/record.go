@@ -31,8 +31,8 @@ func (r Record) Name() string {
 	return r.Pod.Namespace + "/" + r.Pod.Name
 }
 
-// Write keeps a record in a pod's folder. A pod without one has nothing on the node yet, or nothing any more: it gets no record. The
-// file is not synced to disk: it is replaced in one step, and what it says is also in the store.
+// Write keeps a record in a pod's folder. A pod without one has nothing on the node yet, or nothing any more: it gets
+// no record. The file is not synced to disk: it is replaced in one step, and what it says is also in the store.
 func Write(folder string, r Record) error {
 	if _, err := os.Stat(folder); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

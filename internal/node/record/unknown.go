@@ -15,8 +15,9 @@ type Store struct {
 	Fresh    bool   // nothing was ever written to it
 }
 
-// Suspects are the pods of a node that a store may have forgotten, by the store's own word: what came from another store, or from a state
-// of this one that it has not reached. A pod that came from it and that it no longer has was deleted in order, and is none. (Pure.)
+// Suspects are the pods of a node that a store may have forgotten, by the store's own word: what came from another
+// store, or from a state of this one that it has not reached. A pod that came from it and that it no longer has was
+// deleted in order, and is none. (Pure.)
 func Suspects(all []Record, s Store) []Record {
 	var out []Record
 	for _, r := range all {

@@ -69,7 +69,8 @@ func (s *Sources) leave(k key, uid types.UID) {
 	}
 }
 
-// follow reads the object at once, which is the quickest answer there is to a pod that waits to start, and then watches it.
+// follow reads the object at once, which is the quickest answer there is to a pod that waits to start, and then watches
+// it.
 func (s *Sources) follow(ctx context.Context, k key, it *item) {
 	defer it.cancel()
 	obj, err := s.get(ctx, k)
@@ -100,15 +101,16 @@ func (s *Sources) follow(ctx context.Context, k key, it *item) {
 	if k.kind == secretKind {
 		example = &corev1.Secret{}
 	}
-	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.cfg.Client), example, &store{s, k, it},
-		cache.ReflectorOptions{Name: string(k.kind) + " " + k.namespace + "/" + k.name})
+	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, s.cfg.Client), example,
+		&store{s, k, it}, cache.ReflectorOptions{Name: string(k.kind) + " " + k.namespace + "/" + k.name})
 	// Trouble is logged by ours; a hundred watches that lose one server must not fill the log.
 	r.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
-// learn takes in a state of the object, nil for absent, as of the resourceVersion ("" if that is not known), and tells the pods.
-// The first read is the newest there is, a watch may begin with something older: that is passed over until it has caught up.
-// From then on the watch is believed, even if it goes back: an API server may have been restored from a backup.
+// learn takes in a state of the object, nil for absent, as of the resourceVersion ("" if that is not known), and tells
+// the pods. The first read is the newest there is, a watch may begin with something older: that is passed over until it
+// has caught up. From then on the watch is believed, even if it goes back: an API server may have been restored from a
+// backup.
 func (s *Sources) learn(k key, it *item, obj runtime.Object, version string) {
 	s.mu.Lock()
 	if older(version, it.first) {
@@ -162,7 +164,8 @@ func (s *Sources) trouble(k key, it *item, err error) {
 	if err == nil || s.ctx.Err() != nil {
 		return
 	}
-	s.cfg.Logger.Debug("watch of referenced object interrupted", "object", string(k.kind)+" "+k.namespace+"/"+k.name, "err", err)
+	s.cfg.Logger.Debug("watch of referenced object interrupted", "object", string(k.kind)+" "+k.namespace+"/"+k.name,
+		"err", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -203,7 +206,8 @@ func (s *Sources) object(ctx context.Context, k key) (runtime.Object, error) {
 	return it.obj, nil
 }
 
-// unknown says why an object cannot be given though it may exist, in the words of the API server's error if there is one.
+// unknown says why an object cannot be given though it may exist, in the words of the API server's error if there is
+// one.
 func (s *Sources) unknown(k key, it *item, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Names lists the ConfigMaps and Secrets of its namespace that a pod names anywhere: environment, volumes, pull secrets;
-// sorted, each once. (Pure.)
+// Names lists the ConfigMaps and Secrets of its namespace that a pod names anywhere: environment, volumes, pull
+// secrets; sorted, each once. (Pure.)
 func Names(pod *corev1.Pod) (configMaps, secrets []string) {
 	for ref := range podspec.Containers(&pod.Spec) {
 		cms, ss := env.References(ref.Container)

@@ -19,13 +19,14 @@ import (
 // Config of Sources. Client is required.
 type Config struct {
 	Client kubernetes.Interface
-	// Changed, if set, is told that something the pod refers to changed: an object, or a token that is due for renewal. It
-	// must not block.
+	// Changed, if set, is told that something the pod refers to changed: an object, or a token that is due for renewal.
+	// It must not block.
 	Changed func(types.UID)
 	// Patience is how long to wait for an object that is not known because the API server does not answer; 0 means 5 s.
 	Patience time.Duration
 	Logger   *slog.Logger
-	// Wall is the time of day; nil: this machine's. Without a monotonic reading, so that it goes with a clock that is set.
+	// Wall is the time of day; nil: this machine's. Without a monotonic reading, so that it goes with a clock that is
+	// set.
 	Wall func() time.Time
 }
 
@@ -72,7 +73,8 @@ func (s *Sources) Close() {
 	s.wg.Wait()
 }
 
-// Register begins to watch what the pod names. Repeated for a pod, it brings the set up to date: a pod gets ephemeral containers.
+// Register begins to watch what the pod names. Repeated for a pod, it brings the set up to date: a pod gets ephemeral
+// containers.
 func (s *Sources) Register(pod *corev1.Pod) {
 	want := map[key]bool{}
 	configMaps, secrets := Names(pod)
@@ -114,8 +116,9 @@ func (s *Sources) Unregister(uid types.UID) {
 	}
 }
 
-// ConfigMap gives the named ConfigMap. It waits until it is known to exist or to be absent; absent is an error for which
-// apierrors.IsNotFound holds. Of objects that no registered pod names it asks the API server. The object must not be changed.
+// ConfigMap gives the named ConfigMap. It waits until it is known to exist or to be absent; absent is an error for
+// which apierrors.IsNotFound holds. Of objects that no registered pod names it asks the API server. The object must not
+// be changed.
 func (s *Sources) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 	obj, err := s.object(ctx, key{configMapKind, namespace, name})
 	if err != nil {
@@ -133,9 +136,11 @@ func (s *Sources) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return obj.(*corev1.Secret), nil // what the kind's functions return
 }
 
-// PullSecrets gives the pod's pull secrets, or if it names none those of its service account, and the names of those that do
-// not exist. The error is of the first that could not be read for another reason; the others are given all the same.
-func (s *Sources) PullSecrets(ctx context.Context, pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error) {
+// PullSecrets gives the pod's pull secrets, or if it names none those of its service account, and the names of those
+// that do not exist. The error is of the first that could not be read for another reason; the others are given all the
+// same.
+func (s *Sources) PullSecrets(ctx context.Context,
+	pod *corev1.Pod) (found []*corev1.Secret, missing []string, err error) {
 	refs := pod.Spec.ImagePullSecrets
 	if len(refs) == 0 {
 		refs = s.accountSecrets(ctx, pod)
@@ -154,14 +159,15 @@ func (s *Sources) PullSecrets(ctx context.Context, pod *corev1.Pod) (found []*co
 	return found, missing, err
 }
 
-// accountSecrets: most API servers have put the account's pull secrets into the pod already and let no node read the account;
-// so no answer is no error.
+// accountSecrets: most API servers have put the account's pull secrets into the pod already and let no node read the
+// account; so no answer is no error.
 func (s *Sources) accountSecrets(ctx context.Context, pod *corev1.Pod) []corev1.LocalObjectReference {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
 	sa, err := s.cfg.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, accountOf(pod), metav1.GetOptions{})
 	if err != nil {
-		s.cfg.Logger.Debug("cannot read the service account for pull secrets", "pod", pod.Namespace+"/"+pod.Name, "account", accountOf(pod), "err", err)
+		s.cfg.Logger.Debug("cannot read the service account for pull secrets", "pod", pod.Namespace+"/"+pod.Name,
+			"account", accountOf(pod), "err", err)
 		return nil
 	}
 	return sa.ImagePullSecrets

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	maxTokenAge   = 24 * time.Hour   // a token is renewed at this age, however long it lives
-	lookAgain     = time.Minute      // the longest wait for a renewal: the clock may be set meanwhile, of which there is no event
+	maxTokenAge = 24 * time.Hour // a token is renewed at this age, however long it lives
+	// the longest wait for a renewal: the clock may be set meanwhile, of which there is no event
+	lookAgain     = time.Minute
 	tokenRetry    = 30 * time.Second // after a renewal that did not work
 	defaultExpiry = 3600             // seconds
 )
@@ -27,7 +28,8 @@ type tokenKey struct {
 	seconds  int64
 }
 
-// token is one that was issued. Guarded by Sources.mu. Its times are on the wall clock, as those of the API server, which judges it.
+// token is one that was issued. Guarded by Sources.mu. Its times are on the wall clock, as those of the API server,
+// which judges it.
 type token struct {
 	value   string
 	issued  time.Time
@@ -41,10 +43,11 @@ func (t *token) due(now time.Time) bool {
 	return !now.Before(t.renew) || now.Before(t.issued.Add(-time.Second))
 }
 
-// ServiceAccountToken gives a token of the pod's service account, bound to the pod, and when it expires. The same is given again
-// until 80 % of its life, or a day, are over; then Changed is told and the next call gets another. When none is to be had, the
-// old one is given as long as it is good.
-func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection) (string, time.Time, error) {
+// ServiceAccountToken gives a token of the pod's service account, bound to the pod, and when it expires. The same is
+// given again until 80 % of its life, or a day, are over; then Changed is told and the next call gets another. When
+// none is to be had, the old one is given as long as it is good.
+func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod,
+	p *corev1.ServiceAccountTokenProjection) (string, time.Time, error) {
 	k := tokenKey{pod: pod.UID, account: accountOf(pod), audience: p.Audience, seconds: defaultExpiry}
 	if p.ExpirationSeconds != nil {
 		k.seconds = *p.ExpirationSeconds
@@ -65,7 +68,8 @@ func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *c
 		if have == nil || !now.Before(have.expires) {
 			return "", time.Time{}, err
 		}
-		s.cfg.Logger.Warn("cannot renew service account token", "pod", pod.Namespace+"/"+pod.Name, "account", k.account, "expires", have.expires, "err", err)
+		s.cfg.Logger.Warn("cannot renew service account token", "pod", pod.Namespace+"/"+pod.Name, "account", k.account,
+			"expires", have.expires, "err", err)
 		got = &token{value: have.value, issued: now, expires: have.expires, renew: now.Add(tokenRetry)}
 	}
 	s.keep(k, got, now)
@@ -76,22 +80,26 @@ func (s *Sources) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *c
 func (s *Sources) request(ctx context.Context, pod *corev1.Pod, k tokenKey, now time.Time) (*token, error) {
 	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &k.seconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if k.audience != "" {
 		req.Spec.Audiences = []string{k.audience}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
-	r, err := s.cfg.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, k.account, req, metav1.CreateOptions{})
+	r, err := s.cfg.Client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, k.account, req,
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("token of service account %s/%s: %w", pod.Namespace, k.account, err)
 	}
 	if r.Status.Token == "" {
-		return nil, fmt.Errorf("token of service account %s/%s: the API server returned an empty one", pod.Namespace, k.account)
+		return nil, fmt.Errorf("token of service account %s/%s: the API server returned an empty one", pod.Namespace,
+			k.account)
 	}
 	life := r.Status.ExpirationTimestamp.Sub(now)
-	return &token{value: r.Status.Token, issued: now, expires: r.Status.ExpirationTimestamp.Time, renew: now.Add(min(life*8/10, maxTokenAge))}, nil
+	return &token{value: r.Status.Token, issued: now, expires: r.Status.ExpirationTimestamp.Time,
+		renew: now.Add(min(life*8/10, maxTokenAge))}, nil
 }
 
 // keep remembers the token of a registered pod and sets its timer. s.mu is held.

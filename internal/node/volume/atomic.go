@@ -24,9 +24,9 @@ import (
 //	..data -> ..2026_11_05_…           the version that is shown; replaced by rename
 //	key -> ..data/key                  for each top-level name
 //
-// A reader that goes through ..data sees one version whole. The version is complete before ..data names it, links to new names
-// come after, links to names that are gone go last. A crash leaves at most versions that nobody shows and unneeded links; the
-// next call removes them, whether or not the payload is the same.
+// A reader that goes through ..data sees one version whole. The version is complete before ..data names it, links to
+// new names come after, links to names that are gone go last. A crash leaves at most versions that nobody shows and
+// unneeded links; the next call removes them, whether or not the payload is the same.
 const shown = "..data"
 
 // show makes the volume show the payload; on tmpfs when it holds secrets.
@@ -111,7 +111,8 @@ func own(name string, mode fs.FileMode, uid, gid *int64) error {
 	}
 	if uid != nil || gid != nil {
 		if err := os.Lchown(name, idOr(uid), idOr(gid)); err != nil {
-			return fmt.Errorf("changing the owner of %s to user %s, group %s: %w", filepath.Base(name), idName(uid), idName(gid), err)
+			return fmt.Errorf("changing the owner of %s to user %s, group %s: %w", filepath.Base(name), idName(uid),
+				idName(gid), err)
 		}
 	}
 	return os.Chmod(name, mode)
@@ -138,8 +139,8 @@ func idName(id *int64) string {
 	return strconv.FormatInt(*id, 10)
 }
 
-// isAt tells whether the version folder holds exactly the payload: names, contents, modes and owners. What a power cut left
-// behind is told apart by its contents, so nothing needs to be synced.
+// isAt tells whether the version folder holds exactly the payload: names, contents, modes and owners. What a power cut
+// left behind is told apart by its contents, so nothing needs to be synced.
 func (p payload) isAt(version string, gid *int64) bool {
 	found := 0
 	err := filepath.WalkDir(version, func(name string, d fs.DirEntry, err error) error {
@@ -169,7 +170,8 @@ func (f file) matches(name string, info fs.FileInfo, gid *int64) bool {
 		mode = withGroup(mode, false)
 	}
 	uid, group := ownerOf(info)
-	if info.Mode() != mode || (f.uid != nil && uid != *f.uid) || (gid != nil && group != *gid) || info.Size() != int64(len(f.data)) {
+	if info.Mode() != mode || (f.uid != nil && uid != *f.uid) || (gid != nil && group != *gid) ||
+		info.Size() != int64(len(f.data)) {
 		return false
 	}
 	data, err := os.ReadFile(name)

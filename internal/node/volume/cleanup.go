@@ -19,9 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/detach"
 )
 
-// CleanUp unmounts everything below the pod's folder and removes it. No container of the pod may run any more. It can be
-// repeated; a folder that is not there is a success. It never removes anything through a mount: if one stays or comes back,
-// the error names it and what is left is left.
+// CleanUp unmounts everything below the pod's folder and removes it. No container of the pod may run any more. It can
+// be repeated; a folder that is not there is a success. It never removes anything through a mount: if one stays or
+// comes back, the error names it and what is left is left.
 func (m *Manager) CleanUp(ctx context.Context, uid types.UID) error {
 	dir, err := m.podDir(uid)
 	if err != nil {
@@ -58,8 +58,8 @@ func mountsBelow(dir string) ([]string, error) {
 	return out, nil
 }
 
-// unmountBelow unmounts the last first. Each mount is made private before: a bind of a host folder shares its mounts with the
-// host, and unmounting something below ours would otherwise unmount the host's too.
+// unmountBelow unmounts the last first. Each mount is made private before: a bind of a host folder shares its mounts
+// with the host, and unmounting something below ours would otherwise unmount the host's too.
 func unmountBelow(ctx context.Context, dir string) error {
 	if err := detach.Remote(dir); err != nil {
 		return err
@@ -108,7 +108,8 @@ func unmount(at string) error {
 	}
 }
 
-// gone: the path is no mount point (any more), or is not there at all. Without root, nothing can be mounted by us either.
+// gone: the path is no mount point (any more), or is not there at all. Without root, nothing can be mounted by us
+// either.
 func gone(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) ||
 		(errors.Is(err, unix.EPERM) && os.Geteuid() != 0)

@@ -16,15 +16,16 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// emptyDir makes the folder, writable for all, the fsGroup's if the pod has one. It is the group's from the start, and so is
-// what is made in it later; fsGroupChangePolicy, which is about volumes that outlive pods, has no say here.
+// emptyDir makes the folder, writable for all, the fsGroup's if the pod has one. It is the group's from the start, and
+// so is what is made in it later; fsGroupChangePolicy, which is about volumes that outlive pods, has no say here.
 func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 	dir, gid := m.volumeDir(pod.UID, v), fsGroup(pod)
 	switch v.EmptyDir.Medium {
 	case corev1.StorageMediumDefault:
 		return makeEmptyDir(dir, gid)
 	case corev1.StorageMediumMemory:
-		opts := "mode=1777" // sticky, as any tmpfs: Kubernetes' node leaves it so, and folders made for a subPath have it too
+		// sticky, as any tmpfs: Kubernetes' node leaves it so, and folders made for a subPath have it too
+		opts := "mode=1777"
 		if gid != nil {
 			opts = "mode=3777,gid=" + strconv.FormatInt(*gid, 10)
 		}
@@ -33,7 +34,8 @@ func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 		}
 		return mountTmpfs(dir, opts)
 	}
-	return fmt.Errorf("emptyDir medium %q is not supported yet: leave it out to use the disk, or set Memory", v.EmptyDir.Medium)
+	return fmt.Errorf("emptyDir medium %q is not supported yet: leave it out to use the disk, or set Memory",
+		v.EmptyDir.Medium)
 }
 
 // makeEmptyDir finishes the folder under another name: a folder that is there is a finished one.
@@ -65,8 +67,8 @@ func makeEmptyDir(dir string, gid *int64) error {
 	return os.Rename(tmp, dir)
 }
 
-// memorySize of a memory emptyDir in bytes: the least of its sizeLimit, the pod's memory limit and what the node can give;
-// 0 leaves it to the kernel (half of the memory).
+// memorySize of a memory emptyDir in bytes: the least of its sizeLimit, the pod's memory limit and what the node can
+// give; 0 leaves it to the kernel (half of the memory).
 func memorySize(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, allocatable corev1.ResourceList) int64 {
 	size := allocatable.Memory().Value()
 	least := func(n int64) {
@@ -81,7 +83,8 @@ func memorySize(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, allocatable cor
 	return size
 }
 
-// podMemoryLimit in bytes, 0 when there is none: as long as one main container or sidecar may use any amount, so may the pod.
+// podMemoryLimit in bytes, 0 when there is none: as long as one main container or sidecar may use any amount, so may
+// the pod.
 func podMemoryLimit(pod *corev1.Pod) int64 {
 	if r := pod.Spec.Resources; r != nil {
 		if q, ok := r.Limits[corev1.ResourceMemory]; ok {
@@ -126,7 +129,8 @@ func mountTmpfs(dir, opts string) error {
 	return nil
 }
 
-// isOwnFilesystem tells whether a filesystem other than its parent's is mounted at dir. Every tmpfs has a device number of its own.
+// isOwnFilesystem tells whether a filesystem other than its parent's is mounted at dir. Every tmpfs has a device number
+// of its own.
 func isOwnFilesystem(dir string) (bool, error) {
 	var own, parent unix.Stat_t
 	if err := unix.Lstat(dir, &own); err != nil {

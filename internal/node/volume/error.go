@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// SetUpError says which volume of a pod could not be set up and why; its text is that of the kubelet's FailedMount event.
+// SetUpError says which volume of a pod could not be set up and why; its text is that of the kubelet's FailedMount
+// event.
 type SetUpError struct {
 	Volume string
 	Err    error // apierrors.IsNotFound holds for a missing ConfigMap or Secret
@@ -37,7 +38,8 @@ func Failures(err error) []*SetUpError {
 	return out
 }
 
-// MountError says which mount of a container cannot be made; the container's waiting reason is CreateContainerConfigError.
+// MountError says which mount of a container cannot be made; the container's waiting reason is
+// CreateContainerConfigError.
 type MountError struct {
 	Container string
 	Path      string // mountPath

@@ -19,10 +19,12 @@ func (m *Manager) gather(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 	switch {
 	case v.ConfigMap != nil:
 		s := v.ConfigMap
-		err = m.configMap(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items, defaultMode: modeOr(s.DefaultMode), optional: isTrue(s.Optional)})
+		err = m.configMap(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items,
+			defaultMode: modeOr(s.DefaultMode), optional: isTrue(s.Optional)})
 	case v.Secret != nil:
 		s := v.Secret
-		err = m.secret(ctx, p, pod.Namespace, selection{name: s.SecretName, items: s.Items, defaultMode: modeOr(s.DefaultMode), optional: isTrue(s.Optional)})
+		err = m.secret(ctx, p, pod.Namespace, selection{name: s.SecretName, items: s.Items,
+			defaultMode: modeOr(s.DefaultMode), optional: isTrue(s.Optional)})
 	case v.DownwardAPI != nil:
 		err = p.downward(pod, v.DownwardAPI.Items, modeOr(v.DownwardAPI.DefaultMode), m.cfg.Allocatable)
 	case v.Projected != nil:
@@ -58,8 +60,8 @@ func (m *Manager) secret(ctx context.Context, p payload, ns string, s selection)
 	return p.pick(secret.Data, s)
 }
 
-// absent lets an optional object be missing; an object that is missing is always told in the kubelet's words, whatever the
-// source's.
+// absent lets an optional object be missing; an object that is missing is always told in the kubelet's words, whatever
+// the source's.
 func absent(err error, s selection) error {
 	switch {
 	case !apierrors.IsNotFound(err):
@@ -79,10 +81,12 @@ func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v *
 		switch {
 		case src.ConfigMap != nil:
 			s := src.ConfigMap
-			err = m.configMap(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items, defaultMode: mode, optional: isTrue(s.Optional)})
+			err = m.configMap(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items, defaultMode: mode,
+				optional: isTrue(s.Optional)})
 		case src.Secret != nil:
 			s := src.Secret
-			err = m.secret(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items, defaultMode: mode, optional: isTrue(s.Optional)})
+			err = m.secret(ctx, p, pod.Namespace, selection{name: s.Name, items: s.Items, defaultMode: mode,
+				optional: isTrue(s.Optional)})
 		case src.DownwardAPI != nil:
 			err = p.downward(pod, src.DownwardAPI.Items, mode, m.cfg.Allocatable)
 		case src.ServiceAccountToken != nil:
@@ -96,13 +100,15 @@ func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v *
 }
 
 // token files hold a secret and have an owner when it is known who reads them.
-func (m *Manager) token(ctx context.Context, p payload, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection, mode int32) error {
+func (m *Manager) token(ctx context.Context, p payload, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection,
+	mode int32) error {
 	token, expires, err := m.cfg.Sources.ServiceAccountToken(ctx, pod, s)
 	if err != nil {
 		return fmt.Errorf("failed to fetch token: %w", err)
 	}
 	if !expires.IsZero() && time.Until(expires) <= 0 {
-		m.cfg.Logger.Warn("service account token has expired and there is no replacement", "pod", pod.Namespace+"/"+pod.Name, "expired", expires)
+		m.cfg.Logger.Warn("service account token has expired and there is no replacement", "pod",
+			pod.Namespace+"/"+pod.Name, "expired", expires)
 	}
 	user := tokenUser(pod)
 	if user != nil || fsGroup(pod) != nil {

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// checkHostPath holds the path against the volume's type, and makes what the type says is to be made. Symlinks are followed:
-// the path is the administrator's.
+// checkHostPath holds the path against the volume's type, and makes what the type says is to be made. Symlinks are
+// followed: the path is the administrator's.
 func checkHostPath(h *corev1.HostPathVolumeSource) error {
 	kind := corev1.HostPathUnset
 	if h.Type != nil {

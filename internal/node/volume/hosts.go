@@ -24,8 +24,8 @@ type HostsInput struct {
 	Host []byte
 }
 
-// EtcHosts makes the contents of the pod's /etc/hosts: the usual local names and the pod's own, or the host's file for a pod on
-// the host's network, and in either case the pod's hostAliases. (Pure.)
+// EtcHosts makes the contents of the pod's /etc/hosts: the usual local names and the pod's own, or the host's file for
+// a pod on the host's network, and in either case the pod's hostAliases. (Pure.)
 func EtcHosts(in HostsInput) []byte {
 	var b bytes.Buffer
 	if in.Pod.Spec.HostNetwork {
@@ -60,8 +60,9 @@ func EtcHosts(in HostsInput) []byte {
 	return b.Bytes()
 }
 
-// Hostname is the pod's host name, and the domain below which it is found: that of its subdomain, "" when it has none. A pod's
-// name that is too long for a host name is cut. With setHostnameAsFQDN the kernel's host name is name.domain. (Pure.)
+// Hostname is the pod's host name, and the domain below which it is found: that of its subdomain, "" when it has none.
+// A pod's name that is too long for a host name is cut. With setHostnameAsFQDN the kernel's host name is name.domain.
+// (Pure.)
 func Hostname(pod *corev1.Pod, clusterDomain string) (name, domain string) {
 	if o := pod.Spec.HostnameOverride; o != nil {
 		return *o, ""
@@ -82,8 +83,8 @@ func Hostname(pod *corev1.Pod, clusterDomain string) (name, domain string) {
 	return name, domain
 }
 
-// WriteEtcHosts brings the pod's hosts file up to date and returns its path, to be mounted at /etc/hosts in every container that
-// does not mount something there itself. For a pod on the host's network the node's /etc/hosts is read.
+// WriteEtcHosts brings the pod's hosts file up to date and returns its path, to be mounted at /etc/hosts in every
+// container that does not mount something there itself. For a pod on the host's network the node's /etc/hosts is read.
 // Containers have the file itself mounted, so it is written in place.
 func (m *Manager) WriteEtcHosts(pod *corev1.Pod, ips []string, clusterDomain string) (string, error) {
 	dir, err := m.podDir(pod.UID)

@@ -19,14 +19,16 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Sources gives what volumes are filled with. The objects are not changed by the Manager. A ConfigMap or Secret that does not
-// exist is an error for which apierrors.IsNotFound holds. Calls may wait until the object is known, within ctx.
+// Sources gives what volumes are filled with. The objects are not changed by the Manager. A ConfigMap or Secret that
+// does not exist is an error for which apierrors.IsNotFound holds. Calls may wait until the object is known, within
+// ctx.
 type Sources interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
-	// ServiceAccountToken gives a token of the pod's service account and when it expires; a fresh one once the last has spent
-	// 80 % of its life.
-	ServiceAccountToken(ctx context.Context, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection) (string, time.Time, error)
+	// ServiceAccountToken gives a token of the pod's service account and when it expires; a fresh one once the last has
+	// spent 80 % of its life.
+	ServiceAccountToken(ctx context.Context, pod *corev1.Pod,
+		p *corev1.ServiceAccountTokenProjection) (string, time.Time, error)
 }
 
 // Config of a Manager. Root and Sources are required.
@@ -34,7 +36,8 @@ type Config struct {
 	// Root is the folder that holds one folder per pod. It is made when missing.
 	Root    string
 	Sources Sources
-	// Allocatable of the node: the size of a memory emptyDir without any limit, and what a resourceFieldRef shows for one.
+	// Allocatable of the node: the size of a memory emptyDir without any limit, and what a resourceFieldRef shows for
+	// one.
 	Allocatable corev1.ResourceList
 	// RecursiveReadOnly says that the runtime can make mounts read-only recursively.
 	RecursiveReadOnly bool
@@ -47,8 +50,8 @@ type Manager struct {
 	locks locks
 }
 
-// New makes a Manager. Nothing is touched but Root, which is made and its symlinks resolved, since the kernel's list of mounts
-// has no symlinks; when that fails, the first Prepare says why.
+// New makes a Manager. Nothing is touched but Root, which is made and its symlinks resolved, since the kernel's list of
+// mounts has no symlinks; when that fails, the first Prepare says why.
 func New(cfg Config) *Manager {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -63,22 +66,24 @@ func New(cfg Config) *Manager {
 	return &Manager{cfg: cfg, locks: locks{held: map[types.UID]*lock{}}}
 }
 
-// Prepare sets up every volume that some container of the pod mounts. It can be repeated at any time, also while the pod runs
-// and after a crash; volumes that are there are brought up to date. All volumes are tried; the error holds a SetUpError for
-// each that failed (see Failures).
+// Prepare sets up every volume that some container of the pod mounts. It can be repeated at any time, also while the
+// pod runs and after a crash; volumes that are there are brought up to date. All volumes are tried; the error holds a
+// SetUpError for each that failed (see Failures).
 func (m *Manager) Prepare(ctx context.Context, pod *corev1.Pod) error {
 	_, err := m.all(ctx, pod, func(corev1.VolumeSource) bool { return true })
 	return err
 }
 
-// Refresh brings configMap, secret, downwardAPI and projected volumes up to date with the objects they show, service account
-// tokens too, while containers run; changed tells whether any file did change. A volume whose object is gone or cannot be read
-// keeps its last contents, and the error says so. Files mounted by subPath do not change: containers hold the old ones.
+// Refresh brings configMap, secret, downwardAPI and projected volumes up to date with the objects they show, service
+// account tokens too, while containers run; changed tells whether any file did change. A volume whose object is gone or
+// cannot be read keeps its last contents, and the error says so. Files mounted by subPath do not change: containers
+// hold the old ones.
 func (m *Manager) Refresh(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
 	return m.all(ctx, pod, isFiles)
 }
 
-func (m *Manager) all(ctx context.Context, pod *corev1.Pod, want func(corev1.VolumeSource) bool) (changed bool, err error) {
+func (m *Manager) all(ctx context.Context, pod *corev1.Pod,
+	want func(corev1.VolumeSource) bool) (changed bool, err error) {
 	dir, err := m.podDir(pod.UID)
 	if err != nil {
 		return false, err
@@ -115,11 +120,12 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		}
 		return m.show(pod, v, p)
 	}
-	return false, errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI or projected")
+	return false,
+		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI or projected")
 }
 
-// mounted lists the volumes that some container mounts. Others are not set up: a missing ConfigMap that nobody looks at holds
-// up no pod.
+// mounted lists the volumes that some container mounts. Others are not set up: a missing ConfigMap that nobody looks at
+// holds up no pod.
 func mounted(pod *corev1.Pod) []corev1.Volume {
 	names := map[string]bool{}
 	for ref := range podspec.Containers(&pod.Spec) {
@@ -141,8 +147,8 @@ func isFiles(v corev1.VolumeSource) bool {
 	return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
 }
 
-// List gives the pods that have a folder here, whether or not anything of them still runs: after a reboot the agent cleans up
-// after those it no longer knows.
+// List gives the pods that have a folder here, whether or not anything of them still runs: after a reboot the agent
+// cleans up after those it no longer knows.
 func (m *Manager) List() ([]types.UID, error) {
 	entries, err := os.ReadDir(m.cfg.Root)
 	if err != nil {

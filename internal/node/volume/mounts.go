@@ -16,9 +16,10 @@ import (
 	"github.com/wherryproject/wherry/internal/node/env"
 )
 
-// Mounts gives the container's mounts as the runtime takes them, in the order of the spec. Prepare must have been done. Sub-paths
-// are resolved and bound anew, so it is to be called for each attempt, when no earlier attempt of the container runs any more.
-// /etc/hosts and the termination log are not among them: see EtcHosts and TerminationLog. Every error is a *MountError.
+// Mounts gives the container's mounts as the runtime takes them, in the order of the spec. Prepare must have been done.
+// Sub-paths are resolved and bound anew, so it is to be called for each attempt, when no earlier attempt of the
+// container runs any more. /etc/hosts and the termination log are not among them: see EtcHosts and TerminationLog.
+// Every error is a *MountError.
 func (m *Manager) Mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container) ([]*runtimeapi.Mount, error) {
 	defer m.locks.take(pod.UID)()
 	vars := &lazyVars{m: m, ctx: ctx, pod: pod, c: c}
@@ -74,7 +75,8 @@ func (m *Manager) recursive(vm *corev1.VolumeMount, out *runtimeapi.Mount) (bool
 		mode = *vm.RecursiveReadOnly
 	}
 	switch {
-	case mode == corev1.RecursiveReadOnlyDisabled || (mode == corev1.RecursiveReadOnlyIfPossible && !m.cfg.RecursiveReadOnly):
+	case mode == corev1.RecursiveReadOnlyDisabled || (mode == corev1.RecursiveReadOnlyIfPossible &&
+		!m.cfg.RecursiveReadOnly):
 		return false, nil
 	case mode != corev1.RecursiveReadOnlyIfPossible && mode != corev1.RecursiveReadOnlyEnabled:
 		return false, fmt.Errorf("unknown recursiveReadOnly %q", mode)
@@ -83,7 +85,8 @@ func (m *Manager) recursive(vm *corev1.VolumeMount, out *runtimeapi.Mount) (bool
 	case out.Propagation != runtimeapi.MountPropagation_PROPAGATION_PRIVATE:
 		return false, fmt.Errorf("recursiveReadOnly %s needs mountPropagation None", mode)
 	case !m.cfg.RecursiveReadOnly:
-		return false, errors.New("recursiveReadOnly Enabled: the container runtime cannot make mounts read-only recursively; use IfPossible")
+		return false,
+			errors.New("recursiveReadOnly Enabled: the container runtime cannot make mounts read-only recursively; use IfPossible")
 	}
 	return true, nil
 }
@@ -125,7 +128,9 @@ func (l *lazyVars) expand(expr string) (string, error) {
 			ConfigMap: func(name string) (*corev1.ConfigMap, error) {
 				return l.m.cfg.Sources.ConfigMap(l.ctx, l.pod.Namespace, name)
 			},
-			Secret: func(name string) (*corev1.Secret, error) { return l.m.cfg.Sources.Secret(l.ctx, l.pod.Namespace, name) },
+			Secret: func(name string) (*corev1.Secret, error) {
+				return l.m.cfg.Sources.Secret(l.ctx, l.pod.Namespace, name)
+			},
 		}
 		for _, ip := range l.pod.Status.PodIPs {
 			in.PodIPs = append(in.PodIPs, ip.IP)

@@ -80,7 +80,8 @@ func (p payload) pick(data map[string][]byte, s selection) error {
 }
 
 // downward puts fields of the pod into the payload.
-func (p payload) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, defaultMode int32, allocatable corev1.ResourceList) error {
+func (p payload) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, defaultMode int32,
+	allocatable corev1.ResourceList) error {
 	for _, item := range items {
 		var value string
 		var err error
@@ -106,10 +107,12 @@ func (p payload) downward(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile,
 	return nil
 }
 
-// add refuses paths that lead out of the volume or into the names kept for the versions; a later file hides an earlier one.
+// add refuses paths that lead out of the volume or into the names kept for the versions; a later file hides an earlier
+// one.
 func (p payload) add(name string, f file) error {
 	clean := path.Clean(name)
-	if name == "" || path.IsAbs(name) || clean == "." || strings.HasPrefix(clean, "..") || slices.Contains(strings.Split(name, "/"), "..") {
+	if name == "" || path.IsAbs(name) || clean == "." || strings.HasPrefix(clean, "..") ||
+		slices.Contains(strings.Split(name, "/"), "..") {
 		return fmt.Errorf("file path %q is not allowed: it must be relative, without .., and must not start with two dots", name)
 	}
 	p[clean] = f
@@ -148,8 +151,8 @@ func modeOr(given *int32) int32 {
 	return *given
 }
 
-// tokenUser is the user that a token file is given to: the one all containers of the pod run as, nil if they differ or if it
-// is not said.
+// tokenUser is the user that a token file is given to: the one all containers of the pod run as, nil if they differ or
+// if it is not said.
 func tokenUser(pod *corev1.Pod) *int64 {
 	var base, user *int64
 	if pod.Spec.SecurityContext != nil {

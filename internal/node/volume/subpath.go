@@ -18,11 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bindSubPath resolves sub within the volume, makes folders that are missing, and binds what it found to a place of our own,
-// whose path it returns. The container may change the volume at any time, so the runtime must not resolve the path again:
-// what was found is held open and bound by its handle. Symlinks are taken as if the volume were the root of all: none leads
-// out of it. The bind is not recursive; what is mounted deeper in a hostPath is not to be unmounted with ours.
-func (m *Manager) bindSubPath(ctx context.Context, uid types.UID, v corev1.Volume, container string, index int, sub string) (string, error) {
+// bindSubPath resolves sub within the volume, makes folders that are missing, and binds what it found to a place of our
+// own, whose path it returns. The container may change the volume at any time, so the runtime must not resolve the path
+// again: what was found is held open and bound by its handle. Symlinks are taken as if the volume were the root of all:
+// none leads out of it. The bind is not recursive; what is mounted deeper in a hostPath is not to be unmounted with
+// ours.
+func (m *Manager) bindSubPath(ctx context.Context, uid types.UID, v corev1.Volume, container string, index int,
+	sub string) (string, error) {
 	podDir, err := m.podDir(uid)
 	if err != nil {
 		return "", err
@@ -58,7 +60,8 @@ func (m *Manager) bindSubPath(ctx context.Context, uid types.UID, v corev1.Volum
 
 func procFD(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// openOrMake opens rel within root, whatever it is; what does not exist is made as folders with the permissions of root.
+// openOrMake opens rel within root, whatever it is; what does not exist is made as folders with the permissions of
+// root.
 func openOrMake(root *os.File, rel string) (*os.File, error) {
 	handle, err := pathrs.OpenatInRoot(root, rel)
 	if !errors.Is(err, fs.ErrNotExist) || rel == "." {

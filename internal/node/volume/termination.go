@@ -17,8 +17,9 @@ import (
 // MaxTerminationMessage is how much of a termination log is shown, in bytes: its end.
 const MaxTerminationMessage = 4096
 
-// TerminationLog makes the file that a container's attempt may leave its last words in, writable for whatever user it runs as,
-// and returns its path, to be mounted at the container's terminationMessagePath. One that is there is kept as it is.
+// TerminationLog makes the file that a container's attempt may leave its last words in, writable for whatever user it
+// runs as, and returns its path, to be mounted at the container's terminationMessagePath. One that is there is kept as
+// it is.
 func (m *Manager) TerminationLog(uid types.UID, container string, attempt uint32) (string, error) {
 	name, err := m.terminationPath(uid, container, attempt)
 	if err != nil {
@@ -35,8 +36,8 @@ func (m *Manager) TerminationLog(uid types.UID, container string, attempt uint32
 	return name, f.Chmod(0o666) // past the umask
 }
 
-// TerminationMessage reads the last MaxTerminationMessage bytes of what the attempt wrote; "" when it wrote nothing or the file
-// is gone.
+// TerminationMessage reads the last MaxTerminationMessage bytes of what the attempt wrote; "" when it wrote nothing or
+// the file is gone.
 func (m *Manager) TerminationMessage(uid types.UID, container string, attempt uint32) (string, error) {
 	name, err := m.terminationPath(uid, container, attempt)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// longPath is how long a path gets before the walk goes on from an open folder: the kernel takes 4096 bytes, and a program in a
-	// pod may nest folders as deep as it likes.
+	// longPath is how long a path gets before the walk goes on from an open folder: the kernel takes 4096 bytes, and a
+	// program in a pod may nest folders as deep as it likes.
 	longPath = 3000
 	// mostSteps of that kind are taken; what lies deeper is not counted, and said in the error.
 	mostSteps = 64
@@ -25,9 +25,10 @@ const (
 // Used is what a volume holds.
 type Used struct{ Bytes, Inodes int64 }
 
-// Usage measures the pod's emptyDir volumes on disk: what is allocated, by volume. Files with several links count once, other
-// filesystems mounted in them not at all. A memory emptyDir is not here: the kernel holds it to its size. What of a volume cannot
-// be measured is said in the error; the rest counts. It reads every folder, so it is not for every second.
+// Usage measures the pod's emptyDir volumes on disk: what is allocated, by volume. Files with several links count once,
+// other filesystems mounted in them not at all. A memory emptyDir is not here: the kernel holds it to its size. What of
+// a volume cannot be measured is said in the error; the rest counts. It reads every folder, so it is not for every
+// second.
 func (m *Manager) Usage(uid types.UID) (map[string]Used, error) {
 	dir, err := m.podDir(uid)
 	if err != nil {

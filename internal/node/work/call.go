@@ -118,7 +118,8 @@ func (w *Worker) failed(c *call, r returned) {
 // of the new one, least of all how long to wait.
 func (w *Worker) forgetImages(pod *corev1.Pod) {
 	for k := range w.heard.Failed {
-		if (k.Verb == plan.PullImage || k.Verb == plan.StartContainer) && imageOf(w.pod, k.Container) != imageOf(pod, k.Container) {
+		if (k.Verb == plan.PullImage || k.Verb == plan.StartContainer) &&
+			imageOf(w.pod, k.Container) != imageOf(pod, k.Container) {
 			delete(w.heard.Failed, k)
 		}
 	}

@@ -8,8 +8,8 @@ import "time"
 type Meter interface {
 	// Decided is called after each decision of the planner.
 	Decided(took time.Duration)
-	// Passed is called when a worker has looked at its pod and done all that it can do without waiting. kind is "create" the
-	// first time, "kill" for a pod that is being deleted, "update" if the pod was changed, else "sync".
+	// Passed is called when a worker has looked at its pod and done all that it can do without waiting. kind is
+	// "create" the first time, "kill" for a pod that is being deleted, "update" if the pod was changed, else "sync".
 	Passed(kind string, took time.Duration)
 }
 

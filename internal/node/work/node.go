@@ -27,8 +27,8 @@ type Node interface {
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Tell is called when the status has changed, for events. It must not block.
 	Tell(pod *corev1.Pod, from, to *corev1.PodStatus)
-	// Announce is called with what the planner tells of the pod or, if one is named, of a container, once each. It must not
-	// block.
+	// Announce is called with what the planner tells of the pod or, if one is named, of a container, once each. It must
+	// not block.
 	Announce(pod *corev1.Pod, container string, e plan.Event)
 	// Trace is called with what happens to the pod, in order and as it happens, for its timeline. It must not block.
 	Trace(pod *corev1.Pod, e Event)
@@ -47,8 +47,8 @@ type Task struct {
 	Sooner <-chan time.Time
 }
 
-// Event is something that happened to a pod: an operation has begun, one has returned, the worker has looked at the node, or
-// has nothing left to do.
+// Event is something that happened to a pod: an operation has begun, one has returned, the worker has looked at the
+// node, or has nothing left to do.
 type Event struct {
 	At        time.Time
 	Op        plan.Op    // no verb when the worker has looked

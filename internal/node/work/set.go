@@ -25,8 +25,9 @@ type Set struct {
 	mu      sync.Mutex
 	ctx     context.Context
 	workers map[types.UID]*Worker
-	// forgotten are pods of which nothing is left, whose record was removed on this node's word, and whose removal is still to be
-	// heard of. What comes of them until then (the removal shortens their grace first) is no news: a deleted pod never comes back.
+	// forgotten are pods of which nothing is left, whose record was removed on this node's word, and whose removal is
+	// still to be heard of. What comes of them until then (the removal shortens their grace first) is no news: a
+	// deleted pod never comes back.
 	forgotten map[types.UID]bool
 	wg        sync.WaitGroup
 }

@@ -69,8 +69,8 @@ func (w *Worker) show() {
 func NewWorker(node Node, pod *corev1.Pod, log *slog.Logger) *Worker {
 	w := &Worker{node: node, log: log.With("pod", pod.Namespace+"/"+pod.Name), box: newMailbox(),
 		calls: map[plan.Key]*call{}, returns: make(chan returned), ended: make(chan struct{})}
-	w.heard = plan.Heard{Pulled: map[string]plan.Pulled{}, Failed: map[plan.Key]plan.Failure{}, Stopped: map[uint32]bool{},
-		Done: map[plan.Key]bool{}, Probes: map[plan.ProbeKey]plan.Probed{}}
+	w.heard = plan.Heard{Pulled: map[string]plan.Pulled{}, Failed: map[plan.Key]plan.Failure{},
+		Stopped: map[uint32]bool{}, Done: map[plan.Key]bool{}, Probes: map[plan.ProbeKey]plan.Probed{}}
 	w.pod, w.version, w.refused = pod, version(pod), node.Refuse(pod)
 	w.status, w.saved = pod.Status, pod.Status
 	w.show()
@@ -101,8 +101,8 @@ func (w *Worker) Evict(e plan.Eviction) {
 // Ended is closed when the worker has returned.
 func (w *Worker) Ended() <-chan struct{} { return w.ended }
 
-// Run works until nothing of the pod is left on the node and its record is removed, or until ctx ends; then calls that are
-// out are cancelled and waited for, and what runs is left alone.
+// Run works until nothing of the pod is left on the node and its record is removed, or until ctx ends; then calls that
+// are out are cancelled and waited for, and what runs is left alone.
 func (w *Worker) Run(ctx context.Context) {
 	defer close(w.ended)
 	defer w.drain()
@@ -190,7 +190,8 @@ func (w *Worker) apply(ctx context.Context, d plan.Decision) {
 	}
 	for key, c := range w.calls {
 		if !wanted[key] && !c.cancelled {
-			w.log.Debug("operation cancelled", "op", key.Verb.String(), "container", key.Container, "attempt", key.Attempt)
+			w.log.Debug("operation cancelled", "op", key.Verb.String(), "container", key.Container, "attempt",
+				key.Attempt)
 			c.cancelled = true
 			c.cancel()
 		}
@@ -258,14 +259,16 @@ func (w *Worker) receive(pod *corev1.Pod) {
 	w.heed(pod)
 }
 
-// heed takes in a status as the API server holds it. Only what others write is news in it: the rest is this worker's own.
+// heed takes in a status as the API server holds it. Only what others write is news in it: the rest is this worker's
+// own.
 func (w *Worker) heed(pod *corev1.Pod) {
 	w.saved = pod.Status
 	w.status = *w.status.DeepCopy()
 	w.status.NominatedNodeName = pod.Status.NominatedNodeName
 	w.status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
 	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c corev1.PodCondition) bool {
-		return !ours(c.Type) && !slices.ContainsFunc(pod.Status.Conditions, func(o corev1.PodCondition) bool { return o.Type == c.Type })
+		return !ours(c.Type) && !slices.ContainsFunc(pod.Status.Conditions,
+			func(o corev1.PodCondition) bool { return o.Type == c.Type })
 	})
 	for _, c := range pod.Status.Conditions {
 		if !ours(c.Type) {

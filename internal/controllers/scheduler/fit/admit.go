@@ -17,15 +17,16 @@ type Misfit struct {
 	Resource        string // of which there is not enough; "" for another reason
 }
 
-// Admit judges a pod that is bound to a node, whoever bound it, and returns nil if the node can take it. The node judges less than
-// the scheduler: not whom the pod wants beside it, and of the taints only those that drive pods away. Of several reasons the first
-// one counts.
+// Admit judges a pod that is bound to a node, whoever bound it, and returns nil if the node can take it. The node
+// judges less than the scheduler: not whom the pod wants beside it, and of the taints only those that drive pods away.
+// Of several reasons the first one counts.
 func Admit(pod *corev1.Pod, n *Node) *Misfit {
 	q := newQuestion(pod, Cluster{})
 	if lacks := q.lacks(n); len(lacks) > 0 {
 		l := lacks[0]
 		return &Misfit{Reason: "OutOf" + string(l.name), Resource: string(l.name), Message: fmt.Sprintf(
-			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", l.name, l.requested, l.used, l.capacity)}
+			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", l.name, l.requested, l.used,
+			l.capacity)}
 	}
 	return q.unsuitable(n)
 }

@@ -159,7 +159,8 @@ type score struct {
 }
 
 func (s score) better(o score) bool {
-	return cmp.Or(cmp.Compare(s.avoided, o.avoided), cmp.Compare(o.preferred, s.preferred), cmp.Compare(s.used, o.used)) < 0
+	return cmp.Or(cmp.Compare(s.avoided, o.avoided), cmp.Compare(o.preferred, s.preferred),
+		cmp.Compare(s.used, o.used)) < 0
 }
 
 func (q *question) score(n *Node) score {
@@ -170,7 +171,8 @@ func (q *question) score(n *Node) score {
 		}
 	}
 	if a := q.pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		terms,
+			err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 		if err == nil {
 			s.preferred = terms.Score(n.Object)
 		}

@@ -13,9 +13,10 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// MakeRoom names the pods that have to go so that a node takes a critical pod, as Kubernetes' own node does: those of lower priority; as few
-// guaranteed ones as possible, then as few burstable ones, then as few others; among equals those that request less. ok is false if
-// the pod is not critical, if something other than room is missing, or if too little room can be made; then nobody is to go. n stays as it is.
+// MakeRoom names the pods that have to go so that a node takes a critical pod, as Kubernetes' own node does: those of
+// lower priority; as few guaranteed ones as possible, then as few burstable ones, then as few others; among equals
+// those that request less. ok is false if the pod is not critical, if something other than room is missing, or if too
+// little room can be made; then nobody is to go. n stays as it is.
 func MakeRoom(pod *corev1.Pod, n *Node) (victims []*corev1.Pod, ok bool) {
 	q := newQuestion(pod, Cluster{})
 	if !podspec.Critical(pod) || q.unsuitable(n) != nil {
@@ -84,8 +85,10 @@ func (s shortage) cover(pods []*Placed) (chosen []*Placed, enough bool) {
 		}
 		next := slices.MinFunc(pods, func(a, b *Placed) int {
 			return cmp.Or(cmp.Compare(left.after(a), left.after(b)),
-				cmp.Compare(a.has(corev1.ResourceMemory), b.has(corev1.ResourceMemory)), cmp.Compare(a.has(corev1.ResourceCPU), b.has(corev1.ResourceCPU)),
-				b.Pod.CreationTimestamp.Compare(a.Pod.CreationTimestamp.Time), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
+				cmp.Compare(a.has(corev1.ResourceMemory), b.has(corev1.ResourceMemory)),
+				cmp.Compare(a.has(corev1.ResourceCPU), b.has(corev1.ResourceCPU)),
+				b.Pod.CreationTimestamp.Compare(a.Pod.CreationTimestamp.Time),
+				strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
 		})
 		chosen = append(chosen, next)
 		pods = slices.DeleteFunc(pods, func(p *Placed) bool { return p == next })
@@ -93,8 +96,8 @@ func (s shortage) cover(pods []*Placed) (chosen []*Placed, enough bool) {
 	return chosen, true
 }
 
-// after measures what is missing when a pod is gone: each resource counts by the part of it that is, squared, so that a little of each
-// is better than all of one.
+// after measures what is missing when a pod is gone: each resource counts by the part of it that is, squared, so that a
+// little of each is better than all of one.
 func (s shortage) after(p *Placed) (sum float64) {
 	for name, amount := range s {
 		part := float64(max(0, amount-p.has(name))) / float64(amount)

@@ -51,7 +51,8 @@ func (q *question) meets(terms []corev1.PodAffinityTerm, n *Node) bool {
 	if !missing {
 		return true
 	}
-	return !anywhere && !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return !q.matches(q.pod, t, q.pod) })
+	return !anywhere &&
+		!slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return !q.matches(q.pod, t, q.pod) })
 }
 
 // neighbours says whether a pod that matches a term of owner is in the node's domain, and whether there is one at all.
@@ -161,7 +162,8 @@ func (q *question) domains(c *corev1.TopologySpreadConstraint) map[string]int {
 		}
 		counts[domain] += 0
 		for _, p := range n.pods {
-			if p.Pod.Namespace == q.pod.Namespace && p.Pod.DeletionTimestamp == nil && selects(c.LabelSelector, p.Pod.Labels) {
+			if p.Pod.Namespace == q.pod.Namespace && p.Pod.DeletionTimestamp == nil &&
+				selects(c.LabelSelector, p.Pod.Labels) {
 				counts[domain]++
 			}
 		}
@@ -171,10 +173,12 @@ func (q *question) domains(c *corev1.TopologySpreadConstraint) map[string]int {
 
 // counts says whether a node takes part in the spreading.
 func (q *question) counts(c *corev1.TopologySpreadConstraint, n *Node) bool {
-	if ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor && len(q.nodeAffinity(n)) > 0 {
+	if ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor &&
+		len(q.nodeAffinity(n)) > 0 {
 		return false
 	}
-	if ptr.Deref(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor && len(q.taints(n)) > 0 {
+	if ptr.Deref(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor &&
+		len(q.taints(n)) > 0 {
 		return false
 	}
 	return true
