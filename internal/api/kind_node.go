@@ -16,8 +16,9 @@ import (
 
 func nodeRules() registry.Rules {
 	return registry.Typed[*corev1.Node]{
+		PrepareCreate:  dropDynamicConfig,
 		Validate:       validation.ValidateNode,
-		PrepareUpdate:  func(n, old *corev1.Node) { n.Status = old.Status },
+		PrepareUpdate:  func(n, old *corev1.Node) { n.Status, n.Spec.ConfigSource = old.Status, nil },
 		ValidateUpdate: validation.ValidateNodeUpdate,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.Rules()
@@ -25,10 +26,15 @@ func nodeRules() registry.Rules {
 
 func nodeStatusRules() registry.Rules {
 	return registry.Typed[*corev1.Node]{
-		PrepareUpdate:  func(n, old *corev1.Node) { n.Spec = old.Spec },
+		PrepareUpdate:  func(n, old *corev1.Node) { n.Spec, n.Status.Config = old.Spec, nil },
 		ValidateUpdate: validation.ValidateNodeUpdate,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
 	}.Rules()
+}
+
+// dropDynamicConfig takes away what asked kubelets to configure themselves by a ConfigMap: nothing heeds it any more.
+func dropDynamicConfig(n *corev1.Node) {
+	n.Spec.ConfigSource, n.Status.Config = nil, nil
 }
 
 func nodeFields(obj runtime.Object) fields.Set {

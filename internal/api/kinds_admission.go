@@ -93,7 +93,12 @@ func validatingPolicyRules() registry.Rules {
 
 func validatingPolicyStatusRules() registry.Rules {
 	return registry.Typed[*admissionv1.ValidatingAdmissionPolicy]{
-		PrepareUpdate:  func(p, old *admissionv1.ValidatingAdmissionPolicy) { p.Spec = old.Spec },
+		PrepareUpdate: func(p, old *admissionv1.ValidatingAdmissionPolicy) {
+			managed := p.ManagedFields
+			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+			p.ManagedFields = managed
+			p.Spec = old.Spec
+		},
 		ValidateUpdate: validation.ValidateValidatingAdmissionPolicyStatusUpdate,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
 	}.Rules()

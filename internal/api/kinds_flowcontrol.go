@@ -5,6 +5,7 @@ package api
 import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -37,8 +38,9 @@ func flowControlKinds() []*registry.Kind {
 				Reset:          rest,
 			}.Rules(),
 			Status: status(registry.Typed[*flowcontrolv1.FlowSchema]{
-				PrepareUpdate: func(s, old *flowcontrolv1.FlowSchema) { s.Spec = old.Spec },
-				Reset:         spec,
+				PrepareUpdate:  func(s, old *flowcontrolv1.FlowSchema) { keepMeta(&s.ObjectMeta, &old.ObjectMeta); s.Spec = old.Spec },
+				ValidateUpdate: validation.ValidateFlowSchemaUpdate,
+				Reset:          spec,
 			}.Rules())},
 		{GV: gv, Name: "PriorityLevelConfiguration", Plural: priorityLevels, Singular: "prioritylevelconfiguration",
 			Object: of[flowcontrolv1.PriorityLevelConfiguration], List: of[flowcontrolv1.PriorityLevelConfigurationList],
@@ -57,8 +59,19 @@ func flowControlKinds() []*registry.Kind {
 				Reset:          rest,
 			}.Rules(),
 			Status: status(registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
-				PrepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) { p.Spec = old.Spec },
-				Reset:         spec,
+				PrepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) {
+					keepMeta(&p.ObjectMeta, &old.ObjectMeta)
+					p.Spec = old.Spec
+				},
+				ValidateUpdate: validation.ValidatePriorityLevelConfigurationUpdate,
+				Reset:          spec,
 			}.Rules())},
 	}
+}
+
+// keepMeta keeps the metadata, but for the record of who manages which field: a status is written without it.
+func keepMeta(now, old *metav1.ObjectMeta) {
+	managed := now.ManagedFields
+	*now = *old.DeepCopy()
+	now.ManagedFields = managed
 }

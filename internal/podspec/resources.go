@@ -161,9 +161,20 @@ func (s *scope) resizePolicy(list []corev1.ContainerResizePolicy, path *field.Pa
 	return all
 }
 
+// HugePagesInCompany refuses huge pages without processors or memory beside them.
+func HugePagesInCompany(list corev1.ResourceList, path *field.Path) field.ErrorList {
+	_, cpu := list[corev1.ResourceCPU]
+	_, memory := list[corev1.ResourceMemory]
+	if !cpu && !memory && slices.ContainsFunc(sortedNames(list), isHugePages) {
+		return errs{field.Forbidden(path, "HugePages require cpu or memory")}
+	}
+	return nil
+}
+
 // podResources: amounts for the Pod as a whole (KEP-2837), and the overhead of its runtime class.
 func (s *scope) podResources() errs {
 	all := ValidateAmounts(s.spec.Overhead, ContainerResourceName, s.path.Child("overhead"))
+	all = append(all, HugePagesInCompany(s.spec.Overhead, s.path.Child("overhead"))...)
 	r, path := s.spec.Resources, s.path.Child("resources")
 	if r == nil {
 		return all

@@ -70,7 +70,9 @@ func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[strin
 	all = append(all, matchConditions(at.Child("matchConditions"), spec.MatchConditions, compile, spec.ParamKind != nil)...)
 	all = append(all, variables(at.Child("variables"), spec.Variables, compile, spec.ParamKind != nil)...)
 	if len(spec.Validations) == 0 && len(spec.AuditAnnotations) == 0 {
-		all = append(all, field.Required(at.Child("validations"), "validations or auditAnnotations must be non-empty"))
+		for _, name := range []string{"validations", "auditAnnotations"} {
+			all = append(all, field.Required(at.Child(name), "validations or auditAnnotations must be non-empty"))
+		}
 	}
 	for i := range spec.Validations {
 		all = append(all, validationRule(at.Child("validations").Index(i), &spec.Validations[i], compile, spec.ParamKind != nil)...)

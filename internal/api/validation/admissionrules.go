@@ -135,9 +135,6 @@ func namedRule(at *field.Path, r *admissionv1.NamedRuleWithOperations, operation
 	for i, name := range r.ResourceNames {
 		here := at.Child("resourceNames").Index(i)
 		all = append(all, valid(here, name, path.ValidatePathSegmentName(name, false))...)
-		if name == "" {
-			all = append(all, field.Required(here, ""))
-		}
 		if slices.Contains(r.ResourceNames[:i], name) {
 			all = append(all, field.Duplicate(here, name))
 		}

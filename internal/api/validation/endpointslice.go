@@ -4,6 +4,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -71,9 +72,15 @@ func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field
 	}
 	for i, zone := range e.Hints.ForZones {
 		all = append(all, valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name, validation.IsValidLabelValue(zone.Name))...)
+		if slices.Contains(e.Hints.ForZones[:i], zone) {
+			all = append(all, field.Duplicate(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name))
+		}
 	}
 	for i, node := range e.Hints.ForNodes {
 		all = append(all, valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
+		if slices.Contains(e.Hints.ForNodes[:i], node) {
+			all = append(all, field.Duplicate(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name))
+		}
 	}
 	if n := len(e.Hints.ForZones); n > maxEndpointHints {
 		all = append(all, field.TooMany(path.Child("hints", "forZones"), n, maxEndpointHints))

@@ -29,8 +29,8 @@ func ValidateEvent(e *corev1.Event) field.ErrorList {
 		return all
 	}
 	return append(all, newEvent(newForm{
-		controller: e.ReportingController, controllerField: "reportingController", instance: e.ReportingInstance,
-		action: e.Action, reason: e.Reason, note: e.Message, noteField: "message", kind: e.Type,
+		controller: e.ReportingController, controllerField: "reportingComponent", instance: e.ReportingInstance,
+		action: e.Action, reason: e.Reason, note: e.Message, noteField: "message", anyType: true,
 	})...)
 }
 
@@ -90,6 +90,7 @@ func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string)
 // newForm are the fields that both APIs have under different names.
 type newForm struct {
 	controller, controllerField, instance, action, reason, note, noteField, kind string
+	anyType                                                                      bool // the core API has never looked at it
 }
 
 func newEvent(e newForm) (all errs) {
@@ -111,6 +112,9 @@ func newEvent(e newForm) (all errs) {
 	}
 	if len(e.note) > maxNote {
 		all = append(all, field.Invalid(at(e.noteField), "", validation.MaxLenError(maxNote)))
+	}
+	if e.anyType {
+		return all
 	}
 	return append(all, oneOf(at("type"), e.kind, corev1.EventTypeNormal, corev1.EventTypeWarning)...)
 }

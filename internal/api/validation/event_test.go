@@ -25,12 +25,11 @@ func TestEvent(t *testing.T) {
 		{"namespace", func(e *ev) { e.InvolvedObject.Namespace = "x" }, "involvedObject.namespace", "does not match event.namespace"},
 		{"of a node elsewhere", func(e *ev) { e.Namespace, e.InvolvedObject.Namespace = "x", "" }, "involvedObject.namespace", "does not match"},
 		{"of a node", func(e *ev) { e.InvolvedObject.Namespace = "" }, "", ""},
-		{"controller", func(e *ev) { e.ReportingController = "" }, "reportingController", ""},
+		{"controller", func(e *ev) { e.ReportingController = "" }, "reportingComponent", ""},
 		{"instance", func(e *ev) { e.ReportingInstance = "" }, "reportingInstance", "Required"},
 		{"action", func(e *ev) { e.Action = "" }, "action", "Required"},
 		{"reason", func(e *ev) { e.Reason = strings.Repeat("x", 129) }, "reason", "128"},
 		{"message", func(e *ev) { e.Message = strings.Repeat("x", 1025) }, "message", "1024"},
-		{"type", func(e *ev) { e.Type = "Odd" }, "type", "Warning"},
 		{"old form", func(e *ev) { e.EventTime, e.Type, e.Reason, e.Action = metav1.MicroTime{}, "", "", "" }, "", ""},
 	})
 }

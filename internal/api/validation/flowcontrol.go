@@ -48,7 +48,7 @@ func SetDefaultsPriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigu
 	orElsePtr(&l.LendablePercent, 0)
 	if q := l.LimitResponse.Queuing; q != nil {
 		orElse(&q.Queues, defaultQueues)
-		orElse(&q.HandSize, min(defaultHand, q.Queues))
+		orElse(&q.HandSize, defaultHand)
 		orElse(&q.QueueLengthLimit, defaultQueueLength)
 	}
 }
@@ -92,7 +92,17 @@ func ValidateFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 			all = append(all, field.Forbidden(spec, fmt.Sprintf("the schema %q is the server's own and cannot be changed", s.Name)))
 		}
 	}
+	for i, c := range s.Status.Conditions {
+		all = append(all, conditionType(string(c.Type), i)...)
+	}
 	return field.ErrorList(all)
+}
+
+func conditionType(kind string, i int) errs {
+	if kind == "" {
+		return errs{field.Required(field.NewPath("status", "conditions").Index(i).Child("type"), "")}
+	}
+	return nil
 }
 
 // ValidateFlowSchemaUpdate checks metadata and the schema.
@@ -119,6 +129,8 @@ func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all err
 			all = append(all, field.Required(at.Child("namespaces"), "resource rules that are not cluster scoped must supply at least one namespace"))
 		} else if slices.Contains(rule.Namespaces, flowcontrolv1.NamespaceEvery) && len(rule.Namespaces) > 1 {
 			all = append(all, field.Invalid(at.Child("namespaces"), rule.Namespaces, "if '*' is present, must not specify other namespaces"))
+		} else {
+			all = append(all, flowNamespaces(rule.Namespaces, at.Child("namespaces"))...)
 		}
 	}
 	for i := range r.NonResourceRules {
@@ -129,6 +141,18 @@ func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all err
 			if url != "*" && (!strings.HasPrefix(url, "/") || strings.Contains(url, " ") || strings.Contains(strings.TrimSuffix(url, "/*"), "*")) {
 				all = append(all, field.Invalid(at.Child("nonResourceURLs").Index(j), url, "must be '*', or begin with '/', without spaces, and have a '*' only as the whole last segment"))
 			}
+		}
+	}
+	return all
+}
+
+func flowNamespaces(names []string, at *field.Path) (all errs) {
+	for i, name := range names {
+		if name == flowcontrolv1.NamespaceEvery {
+			continue
+		}
+		for _, msg := range apivalidation.ValidateNamespaceName(name, false) {
+			all = append(all, field.Invalid(at.Index(i), name, "each member of this list must be '*' or a DNS-1123 label; "+msg))
 		}
 	}
 	return all
@@ -236,6 +260,9 @@ func ValidatePriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigurat
 	}
 	if own := bootstrap.MandatoryPriorityLevelConfigurationCatchAll; own.Name == p.Name && !equality.Semantic.DeepEqual(own.Spec, p.Spec) {
 		all = append(all, field.Forbidden(spec, fmt.Sprintf("the level %q is the server's own and cannot be changed", p.Name)))
+	}
+	for i, c := range p.Status.Conditions {
+		all = append(all, conditionType(string(c.Type), i)...)
 	}
 	return field.ErrorList(all)
 }

@@ -87,7 +87,13 @@ func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
 		name string
 		is   corev1.ResourceList
 	}{{"max", item.Max}, {"min", item.Min}, {"default", item.Default}, {"defaultRequest", item.DefaultRequest}, {"maxLimitRequestRatio", item.MaxLimitRequestRatio}} {
-		all = append(all, podspec.ValidateAmounts(list.is, limitResourceName(item.Type), path.Child(list.name))...)
+		if list.name == "maxLimitRequestRatio" { // no amounts of the resource
+			for _, name := range slices.Sorted(maps.Keys(list.is)) {
+				all = append(all, limitResourceName(item.Type)(path.Child(list.name).Key(string(name)), name)...)
+			}
+		} else {
+			all = append(all, podspec.ValidateAmounts(list.is, limitResourceName(item.Type), path.Child(list.name))...)
+		}
 		for name := range list.is {
 			names[name] = true
 		}
@@ -154,6 +160,15 @@ func limitResourceName(kind corev1.LimitType) func(*field.Path, corev1.ResourceN
 		return podspec.ContainerResourceName
 	}
 	return func(path *field.Path, name corev1.ResourceName) field.ErrorList {
-		return valid(path, string(name), validation.IsQualifiedName(string(name)))
+		all := valid(path, string(name), validation.IsQualifiedName(string(name)))
+		if len(all) == 0 && !strings.Contains(string(name), "/") && !isStandardResource(string(name)) {
+			all = errs{field.Invalid(path, string(name), "must be a standard resource type or fully qualified")}
+		}
+		return all
 	}
+}
+
+// isStandardResource: what Kubernetes limits or counts under a name without a domain.
+func isStandardResource(name string) bool {
+	return isStandard(name) || name == "storage" || strings.HasPrefix(strings.TrimPrefix(name, "requests."), corev1.ResourceHugePagesPrefix)
 }

@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
@@ -117,11 +118,14 @@ func binding(at *field.Path, policy string, ref *admissionv1.ParamRef) (all errs
 	at = at.Child("paramRef")
 	switch {
 	case ref.Name != "" && ref.Selector != nil:
-		all = append(all, field.Forbidden(at.Child("name"), "name and selector are mutually exclusive"))
+		for _, name := range []string{"name", "selector"} {
+			all = append(all, field.Forbidden(at.Child(name), "name and selector are mutually exclusive"))
+		}
 	case ref.Name == "" && ref.Selector == nil:
 		all = append(all, field.Required(at, "one of name or selector must be specified"))
-	case ref.Name != "":
-		all = append(all, valid(at.Child("name"), ref.Name, apivalidation.NameIsDNSSubdomain(ref.Name, false))...)
+	}
+	if ref.Name != "" { // of any kind: roles, for one, are called system:node
+		all = append(all, valid(at.Child("name"), ref.Name, path.ValidatePathSegmentName(ref.Name, false))...)
 	}
 	all = append(all, selector(at.Child("selector"), ref.Selector)...)
 	if ref.Namespace != "" {

@@ -4,7 +4,9 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -15,8 +17,17 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// SetDefaultsNode lets allocatable be the capacity where it is not given.
+// SetDefaultsNode rounds amounts to what can be stored, lets allocatable be the capacity where it is not given, and podCIDR be the first of
+// podCIDRs, or their only one: older clients know nothing but podCIDR.
 func SetDefaultsNode(n *corev1.Node) {
+	podspec.RoundAmounts(n.Status.Capacity)
+	podspec.RoundAmounts(n.Status.Allocatable)
+	switch s := &n.Spec; {
+	case s.PodCIDR == "" && len(s.PodCIDRs) > 0:
+		s.PodCIDR = s.PodCIDRs[0]
+	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
+		s.PodCIDRs = []string{s.PodCIDR}
+	}
 	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
 	}
@@ -25,15 +36,15 @@ func SetDefaultsNode(n *corev1.Node) {
 // ValidateNode checks taints, pod CIDRs and what the status says of addresses and amounts.
 func ValidateNode(n *corev1.Node) field.ErrorList {
 	all := clusterMeta(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	if swap := n.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity <= 0 {
+		all = append(all, field.Invalid(field.NewPath("status", "nodeInfo", "swap", "capacity"), *swap.Capacity, "must be greater than zero"))
+	}
 	return append(all, nodeBody(n)...)
 }
 
 func nodeBody(n *corev1.Node) errs {
 	all := taints(n.Spec.Taints, field.NewPath("spec", "taints"))
 	all = append(all, podCIDRs(&n.Spec, field.NewPath("spec"))...)
-	if n.Spec.ConfigSource != nil {
-		all = append(all, field.Forbidden(field.NewPath("spec", "configSource"), "configSource may not be set: dynamic kubelet configuration is gone"))
-	}
 	if p := n.Spec.PodPreemptionPolicy; p != nil {
 		at := field.NewPath("spec", "podPreemptionPolicy", "disableResizePreemption")
 		if len(p.DisableResizePreemption) > 20 {
@@ -44,9 +55,44 @@ func nodeBody(n *corev1.Node) errs {
 		}
 	}
 	status := field.NewPath("status")
-	all = append(all, podspec.ValidateAmounts(n.Status.Capacity, nodeResourceName, status.Child("capacity"))...)
-	all = append(all, podspec.ValidateAmounts(n.Status.Allocatable, nodeResourceName, status.Child("allocatable"))...)
+	all = append(all, nodeAmounts(n.Status.Capacity, status.Child("capacity"))...)
+	all = append(all, nodeAmounts(n.Status.Allocatable, status.Child("allocatable"))...)
+	all = append(all, declaredFeatures(n.Status.DeclaredFeatures, status.Child("declaredFeatures"))...)
 	return append(all, nodeAddresses(n.Status.Addresses, status.Child("addresses"))...)
+}
+
+func nodeAmounts(list corev1.ResourceList, path *field.Path) errs {
+	all := podspec.ValidateAmounts(list, nodeResourceName, path)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if q := list[name]; isCounted(name) && !isWhole(q) {
+			all = append(all, field.Invalid(path.Key(string(name)), q.String(), "must be an integer"))
+		}
+	}
+	return all
+}
+
+// declaredFeatures: words in camel case, separated by slashes, in order and each once.
+func declaredFeatures(list []string, path *field.Path) (all errs) {
+	isLetter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	for i, name := range list {
+		wrong := len(name) > validation.DNS1123SubdomainMaxLength || name == "" || name[0] < 'A' || name[0] > 'Z'
+		for part := range strings.SplitSeq(name, "/") {
+			wrong = wrong || part == "" || !isLetter(rune(part[0])) ||
+				strings.ContainsFunc(part, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
+		}
+		if wrong {
+			all = append(all, field.Invalid(path.Index(i), name, fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, "+
+				"with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", name)))
+		}
+		switch {
+		case i == 0 || list[i-1] < name:
+		case list[i-1] == name:
+			all = append(all, field.Duplicate(path.Index(i), name))
+		default:
+			all = append(all, field.Invalid(path.Index(i), name, "list must be sorted alphabetically"))
+		}
+	}
+	return all
 }
 
 // ValidateNodeUpdate also keeps pod CIDRs and provider id once they are set.
@@ -57,6 +103,9 @@ func ValidateNodeUpdate(now, was *corev1.Node) field.ErrorList {
 	}
 	if was.Spec.ProviderID != "" && now.Spec.ProviderID != was.Spec.ProviderID {
 		all = append(all, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid"))
+	}
+	if now.Spec.DoNotUseExternalID != was.Spec.DoNotUseExternalID {
+		all = append(all, field.Forbidden(field.NewPath("spec", "externalID"), "may not be updated"))
 	}
 	return append(all, nodeBody(now)...)
 }
@@ -84,10 +133,7 @@ func taints(list []corev1.Taint, path *field.Path) (all errs) {
 
 func podCIDRs(s *corev1.NodeSpec, path *field.Path) (all errs) {
 	at := path.Child("podCIDRs")
-	if len(s.PodCIDRs) > 0 && s.PodCIDR != s.PodCIDRs[0] {
-		all = append(all, field.Invalid(path.Child("podCIDR"), s.PodCIDR, "must be the first of `podCIDRs`"))
-	}
-	if len(s.PodCIDRs) > 2 {
+	if len(s.PodCIDRs) > 2 || len(s.PodCIDRs) == 2 && isIPv6(s.PodCIDRs[0]) == isIPv6(s.PodCIDRs[1]) {
 		all = append(all, field.Invalid(at, s.PodCIDRs, "may specify no more than one CIDR for each IP family"))
 	}
 	for i, cidr := range s.PodCIDRs {

@@ -23,6 +23,7 @@ func ValidateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 	}
 	if o := c.Overhead; o != nil {
 		all = append(all, podspec.ValidateAmounts(o.PodFixed, podspec.ContainerResourceName, field.NewPath("overhead", "podFixed"))...)
+		all = append(all, podspec.HugePagesInCompany(o.PodFixed, field.NewPath("overhead"))...)
 	}
 	if s := c.Scheduling; s != nil {
 		path := field.NewPath("scheduling")

@@ -71,11 +71,11 @@ func ValidateSecret(s *corev1.Secret) field.ErrorList {
 func jsonKey(data map[string][]byte, key string) errs {
 	path := field.NewPath("data").Key(key)
 	value, ok := data[key]
-	switch {
-	case !ok:
+	if !ok {
 		return errs{field.Required(path, "")}
-	case !json.Valid(value):
-		return errs{field.Invalid(path, "<secret contents redacted>", "must be valid JSON")}
+	}
+	if err := json.Unmarshal(value, new(map[string]any)); err != nil {
+		return errs{field.Invalid(path, "<secret contents redacted>", err.Error())}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 )
 
 // SetDefaultsService fills type, affinity, policies and ports. Addresses are for an allocator to give.
@@ -36,15 +37,25 @@ func SetDefaultsService(svc *corev1.Service) {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
 	}
-	if isExternal(s.Type) {
+	if IsExternallyAccessible(s) {
 		orElse(&s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
-	if s.Type != corev1.ServiceTypeExternalName {
+	if isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP {
 		orPointTo(&s.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
 	}
 	if s.Type == corev1.ServiceTypeLoadBalancer {
 		orPointTo(&s.AllocateLoadBalancerNodePorts, true)
+		for i := range svc.Status.LoadBalancer.Ingress {
+			if in := &svc.Status.LoadBalancer.Ingress[i]; in.IP != "" {
+				orPointTo(&in.IPMode, corev1.LoadBalancerIPModeVIP)
+			}
+		}
 	}
+}
+
+// IsExternallyAccessible reports whether a service can be reached from outside: by its type, or by addresses of its own.
+func IsExternallyAccessible(s *corev1.ServiceSpec) bool {
+	return isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP && len(s.ExternalIPs) > 0
 }
 
 // isExternal: reachable from outside by its type.
@@ -89,15 +100,67 @@ func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
 	path := field.NewPath("spec")
 	hasIP := func(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 	if hasIP(now) && hasIP(was) && was.Spec.ClusterIP != "" {
-		all = append(all, immutable(path.Child("clusterIP"), now.Spec.ClusterIP, was.Spec.ClusterIP)...)
-		if len(now.Spec.ClusterIPs) > 0 && len(was.Spec.ClusterIPs) > 0 && now.Spec.ClusterIPs[0] != was.Spec.ClusterIPs[0] {
+		if a, b := addressOf(&now.Spec), addressOf(&was.Spec); a != b {
 			all = append(all, field.Invalid(path.Child("clusterIPs").Index(0), now.Spec.ClusterIPs, "may not change once set"))
+		} else if f, g := now.Spec.IPFamilies, was.Spec.IPFamilies; a != corev1.ClusterIPNone && len(f) > 0 && len(g) > 0 && f[0] != g[0] {
+			all = append(all, field.Invalid(path.Child("ipFamilies").Index(0), f, "may not change once set"))
+		}
+	}
+	if needsHealthCheck(&now.Spec) && needsHealthCheck(&was.Spec) {
+		if now.Spec.HealthCheckNodePort != was.Spec.HealthCheckNodePort {
+			all = append(all, field.Forbidden(path.Child("healthCheckNodePort"), "field is immutable"))
 		}
 	}
 	if now.Spec.Type == was.Spec.Type && was.Spec.LoadBalancerClass != nil {
 		all = append(all, immutable(path.Child("loadBalancerClass"), now.Spec.LoadBalancerClass, was.Spec.LoadBalancerClass)...)
 	}
 	return append(all, ValidateService(now)...)
+}
+
+// ValidateServiceStatusUpdate checks where a load balancer is said to be.
+func ValidateServiceStatusUpdate(now, was *corev1.Service) field.ErrorList {
+	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	path, list := field.NewPath("status", "loadBalancer", "ingress"), now.Status.LoadBalancer.Ingress
+	var existing []string // what was let in before
+	for _, in := range was.Status.LoadBalancer.Ingress {
+		existing = append(existing, in.IP)
+	}
+	if now.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		if len(list) > 0 {
+			all = append(all, field.Forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
+		}
+		return all
+	}
+	for i, in := range list {
+		at := path.Index(i)
+		switch {
+		case in.IP == "" && in.IPMode != nil:
+			all = append(all, field.Forbidden(at.Child("ipMode"), "may not be specified when `ip` is not set"))
+		case in.IP != "":
+			all = append(all, validation.IsValidIPForLegacyField(at.Child("ip"), in.IP, false, existing)...)
+			all = append(all, oneOfIfSet(at.Child("ipMode"), in.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)...)
+		}
+		if in.Hostname != "" {
+			all = append(all, valid(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
+			if netutils.ParseIPSloppy(in.Hostname) != nil {
+				all = append(all, field.Invalid(at.Child("hostname"), in.Hostname, "must be a DNS name, not an IP address"))
+			}
+		}
+	}
+	return all
+}
+
+// addressOf is the first address, whichever field has it.
+func addressOf(s *corev1.ServiceSpec) string {
+	if len(s.ClusterIPs) > 0 {
+		return s.ClusterIPs[0]
+	}
+	return s.ClusterIP
+}
+
+// needsHealthCheck: a load balancer asks for pods of the node only.
+func needsHealthCheck(s *corev1.ServiceSpec) bool {
+	return s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 func affinity(s *corev1.ServiceSpec, path *field.Path) errs {
@@ -149,7 +212,7 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 		if p.NodePort == 0 {
 			continue
 		}
-		if !isExternal(s.Type) {
+		if s.Type == corev1.ServiceTypeClusterIP {
 			all = append(all, field.Forbidden(at.Child("nodePort"), fmt.Sprintf("may not be used when `type` is '%s'", s.Type)))
 		}
 		all = append(all, valid(at.Child("nodePort"), p.NodePort, validation.IsValidPortNum(int(p.NodePort)))...)
@@ -173,17 +236,22 @@ func targetPort(port intstr.IntOrString, path *field.Path) errs {
 func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	at := path.Child("clusterIPs")
 	if s.Type == corev1.ServiceTypeExternalName {
-		if s.ClusterIP != "" || len(s.ClusterIPs) > 0 {
-			all = append(all, field.Forbidden(path.Child("clusterIP"), "may not be set for ExternalName services"))
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{{"clusterIPs", s.ClusterIP != "" || len(s.ClusterIPs) > 0}, {"ipFamilies", len(s.IPFamilies) > 0}, {"ipFamilyPolicy", s.IPFamilyPolicy != nil}} {
+			if f.set {
+				all = append(all, field.Forbidden(path.Child(f.name), "may not be set for ExternalName services"))
+			}
 		}
-		return append(all, families(s, path)...)
+		return all
 	}
 	list := s.ClusterIPs
 	if len(list) == 0 && s.ClusterIP != "" {
 		list = []string{s.ClusterIP}
 	}
 	if len(s.ClusterIPs) > 0 && s.ClusterIPs[0] != s.ClusterIP {
-		all = append(all, field.Invalid(at.Index(0), s.ClusterIPs, "must match `clusterIP`"))
+		all = append(all, field.Invalid(at, s.ClusterIPs, "first value must match `clusterIP`"))
 	}
 	if len(list) > 2 {
 		all = append(all, field.Invalid(at, list, "may only hold up to 2 values"))
@@ -229,7 +297,7 @@ func families(s *corev1.ServiceSpec, path *field.Path) errs {
 }
 
 func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
-	if s.Type != corev1.ServiceTypeExternalName && s.InternalTrafficPolicy == nil {
+	if (isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP) && s.InternalTrafficPolicy == nil {
 		all = append(all, field.Required(path.Child("internalTrafficPolicy"), ""))
 	}
 	all = append(all, oneOfIfSet(path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
@@ -237,9 +305,9 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	all = append(all, oneOfIfSet(path.Child("trafficDistribution"), s.TrafficDistribution, corev1.ServiceTrafficDistributionPreferClose,
 		corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 	at := path.Child("externalTrafficPolicy")
-	external := isExternal(s.Type) || len(s.ExternalIPs) > 0
+	external := IsExternallyAccessible(s)
 	switch {
-	case s.ExternalTrafficPolicy == "" && isExternal(s.Type):
+	case s.ExternalTrafficPolicy == "" && external:
 		all = append(all, field.Required(at, ""))
 	case s.ExternalTrafficPolicy == "":
 	case !external:
@@ -249,7 +317,7 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	}
 	if n := s.HealthCheckNodePort; n != 0 {
 		at := path.Child("healthCheckNodePort")
-		if s.Type != corev1.ServiceTypeLoadBalancer || s.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+		if !needsHealthCheck(s) {
 			all = append(all, field.Invalid(at, n, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 		}
 		all = append(all, valid(at, n, validation.IsValidPortNum(int(n)))...)

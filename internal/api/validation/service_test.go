@@ -52,7 +52,7 @@ func TestService(t *testing.T) {
 			s.Ports = []corev1.ServicePort{a, b}
 		}), "spec.ports[1].name", "Duplicate"},
 		{"cluster IP", spec(func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = "x", []string{"x"} }), "spec.clusterIPs[0]", "valid IP"},
-		{"cluster IPs differ", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = "10.0.0.2" }), "spec.clusterIPs[0]", "must match"},
+		{"cluster IPs differ", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = "10.0.0.2" }), "spec.clusterIPs", "first value must match"},
 		{"cluster IPs of one family", spec(func(s *corev1.ServiceSpec) { s.ClusterIPs = []string{"10.0.0.1", "10.0.0.2"} }), "spec.clusterIPs", "no more than one IP"},
 		{"family", spec(func(s *corev1.ServiceSpec) { s.IPFamilies = []corev1.IPFamily{"IPv6"} }), "spec.clusterIPs[0]", "expected an IPv6 value"},
 		{"families alike", spec(func(s *corev1.ServiceSpec) { s.IPFamilies = []corev1.IPFamily{"IPv4", "IPv4"} }), "spec.ipFamilies[1]", "Duplicate"},
@@ -64,7 +64,7 @@ func TestService(t *testing.T) {
 		{"external name", spec(func(s *corev1.ServiceSpec) {
 			s.Type, s.ClusterIP, s.ClusterIPs, s.ExternalName = "ExternalName", "", nil, "a b"
 		}), "spec.externalName", "RFC 1123"},
-		{"external name with IP", spec(func(s *corev1.ServiceSpec) { s.Type, s.ExternalName = "ExternalName", "a.b" }), "spec.clusterIP", "may not be set for ExternalName"},
+		{"external name with IP", spec(func(s *corev1.ServiceSpec) { s.Type, s.ExternalName = "ExternalName", "a.b" }), "spec.clusterIPs", "may not be set for ExternalName"},
 		{"internal policy", spec(func(s *corev1.ServiceSpec) { s.InternalTrafficPolicy = nil }), "spec.internalTrafficPolicy", "Required"},
 		{"external policy", spec(func(s *corev1.ServiceSpec) { s.ExternalTrafficPolicy = "Local" }), "spec.externalTrafficPolicy", "externally-accessible"},
 		{"traffic distribution", spec(func(s *corev1.ServiceSpec) { s.TrafficDistribution = new("x") }), "spec.trafficDistribution", "PreferSameZone"},
@@ -74,10 +74,28 @@ func TestService(t *testing.T) {
 	})
 	checkUpdate(t, good, ValidateServiceUpdate, nil, []row[sv]{
 		{"ports", spec(func(s *corev1.ServiceSpec) { s.Ports[0].Port = 81 }), "", ""},
-		{"cluster IP", spec(func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = "10.0.0.2", []string{"10.0.0.2"} }), "spec.clusterIP", "immutable"},
+		{"cluster IP", spec(func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = "10.0.0.2", []string{"10.0.0.2"} }), "spec.clusterIPs[0]", "may not change once set"},
 		{"to ExternalName", spec(func(s *corev1.ServiceSpec) {
 			s.Type, s.ClusterIP, s.ClusterIPs, s.ExternalName, s.InternalTrafficPolicy = "ExternalName", "", nil, "a.b", nil
 		}), "", ""},
+	})
+	balanced := func() *sv {
+		s := good()
+		s.Spec.Type = corev1.ServiceTypeLoadBalancer
+		return s
+	}
+	at := func(in corev1.LoadBalancerIngress) func(*sv) {
+		return func(s *sv) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{in} }
+	}
+	checkUpdate(t, balanced, ValidateServiceStatusUpdate, nil, []row[sv]{
+		{"address", at(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPModeVIP)}), "", ""},
+		{"no address", at(corev1.LoadBalancerIngress{IP: "x"}), "status.loadBalancer.ingress[0].ip", "IP address"},
+		{"mode alone", at(corev1.LoadBalancerIngress{IPMode: new(corev1.LoadBalancerIPModeVIP)}), "status.loadBalancer.ingress[0].ipMode", "`ip` is not set"},
+		{"mode", at(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPMode("x"))}), "status.loadBalancer.ingress[0].ipMode", "Proxy"},
+		{"address as name", at(corev1.LoadBalancerIngress{Hostname: "192.0.2.1"}), "status.loadBalancer.ingress[0].hostname", "not an IP address"},
+		{"other type", func(s *sv) {
+			s.Spec.Type, s.Status.LoadBalancer.Ingress = "NodePort", []corev1.LoadBalancerIngress{{Hostname: "a.b"}}
+		}, "status.loadBalancer.ingress", "LoadBalancer"},
 	})
 }
 

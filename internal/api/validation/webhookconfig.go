@@ -149,7 +149,7 @@ func reviewVersions(at *field.Path, list []string) (all errs) {
 		}
 		some = some || slices.Contains(known, version)
 	}
-	if !some && len(all) == 0 {
+	if !some {
 		all = append(all, field.Invalid(at, list, "must include at least one of v1, v1beta1"))
 	}
 	return all
