@@ -181,13 +181,13 @@ func (l *lister) print(list []entry, inFolder bool) {
 	if inFolder && *l.blocks {
 		l.total(list)
 	}
-	names := make([]string, len(list))
+	names, spaces := make([]string, len(list)), l.spaces(list)
 	for i, e := range list {
 		if *l.inode {
 			names[i] = fmt.Sprintf("%d ", inode(e.info))
 		}
 		if *l.blocks {
-			names[i] += l.space(e)
+			names[i] += spaces[i]
 		}
 		names[i] += e.name + l.mark(e)
 	}
@@ -233,7 +233,8 @@ func (l *lister) columns(names []string) {
 
 func (l *lister) table(list []entry, total bool) {
 	var rows [][]string
-	for _, e := range list {
+	spaces := l.spaces(list)
+	for i, e := range list {
 		st, ok := e.info.Sys().(*syscall.Stat_t)
 		if !ok {
 			st = &syscall.Stat_t{}
@@ -259,7 +260,7 @@ func (l *lister) table(list []entry, total bool) {
 			row[0] = fmt.Sprintf("%8d %s", st.Ino, row[0])
 		}
 		if *l.blocks {
-			row[0] = l.space(e) + row[0]
+			row[0] = spaces[i] + row[0]
 		}
 		rows = append(rows, row)
 	}

@@ -85,12 +85,19 @@ func (l *lister) total(list []entry) {
 	l.Printf("total %d\n", sum/2)
 }
 
-// space words what a file takes on the disk, in front of its name.
-func (l *lister) space(e entry) string {
-	if *l.human {
-		return fmt.Sprintf("%4s ", applet.Human(blocks(e.info)*512))
+// spaces word what files take on the disk, in front of their names.
+func (l *lister) spaces(list []entry) []string {
+	out, width := make([]string, len(list)), 0
+	for i, e := range list {
+		if out[i] = fmt.Sprint(blocks(e.info) / 2); *l.human {
+			out[i] = applet.Human(blocks(e.info) * 512)
+		}
+		width = max(width, len(out[i]))
 	}
-	return fmt.Sprintf("%6d ", blocks(e.info)/2)
+	for i := range out {
+		out[i] = fmt.Sprintf("%*s ", width, out[i])
+	}
+	return out
 }
 
 // blocks is what a file takes on the disk, in units of 512 bytes.
