@@ -30,6 +30,7 @@ type misfortune struct {
 	seed  uint64
 	store atomic.Uint64 // of 1000 writes to the store that go wrong
 	calls atomic.Uint64 // of 1000 calls of the runtime that do
+	trace *trace        // of what is asked of both
 	lie   string        // keys with it are not written, though the answer says so; "": none
 
 	mu   sync.Mutex
@@ -78,6 +79,7 @@ func (l ledger) do(ctx context.Context, what string, write func() error) error {
 	if l.life.over.Load() {
 		return rpctypes.ErrStopped
 	}
+	l.life.misfortune.trace.note("store", what)
 	v, d := l.life.misfortune.judge(l.life.misfortune.store.Load(), what)
 	switch v {
 	case before:
@@ -194,6 +196,7 @@ func (w *wire) Invoke(ctx context.Context, path string, in, out any, _ ...grpc.C
 	}
 	var v verdict
 	if changes(method) {
+		w.life.misfortune.trace.note("runtime", method+" "+subject(in))
 		v, _ = w.life.misfortune.judge(w.life.misfortune.calls.Load(), method+subject(in))
 	}
 	if v == before {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// trace is what was asked of the store and of the runtime in a world, and at what time: two runs of a seed are the same as far as theirs are.
+// The order of what is asked at the same instant is Go's, and does not count.
+type trace struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	count int
+	sum   uint64
+}
+
+// note adds an operation.
+func (t *trace) note(where, what string) {
+	h := fnv.New64a()
+	fmt.Fprintln(h, time.Now().UnixNano(), where, what)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count++
+	t.sum += h.Sum64()
+	t.log.Debug(where, "operation", t.count, "what", what)
+}
+
+// String is the whole in short.
+func (t *trace) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%d operations, trace %016x", t.count, t.sum)
+}
+
+// Two traces are alike if the same was asked at the same instants.
+func TestTrace(t *testing.T) {
+	of := func(pause time.Duration, what ...string) (text string) {
+		synctest.Test(t, func(*testing.T) {
+			tr := &trace{log: slog.New(slog.DiscardHandler)}
+			for _, w := range what {
+				tr.note("store", w)
+			}
+			time.Sleep(pause)
+			tr.note("runtime", "last")
+			text = tr.String()
+		})
+		return text
+	}
+	first := of(1, "a", "b")
+	if again := of(1, "b", "a"); again != first {
+		t.Errorf("in another order: %s, not %s", again, first)
+	}
+	for name, other := range map[string]string{"later": of(2, "a", "b"), "less": of(1, "a"), "more": of(1, "a", "b", "b"), "something else": of(1, "a", "c")} {
+		if other == first {
+			t.Errorf("%s: the trace is the same", name)
+		}
+	}
+}
