@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 const (
@@ -68,7 +69,7 @@ func (n imageNames) ask(ctx context.Context, node, id string) ([]string, error) 
 		return nil, err
 	}
 	at := *location
-	at.Path, at.RawQuery = "/imageNames", url.Values{"image": {id}}.Encode()
+	at.Path, at.RawQuery = wire.RouteImageNames.Path(), url.Values{wire.ParamImage: {id}}.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, err

@@ -32,10 +32,6 @@ const (
 	ParamExecUserOf = "userOf"
 )
 
-// HeaderNote is the header of a granted request for a debug container that tells the user what is not to be seen in it,
-// and what to do.
-const HeaderNote = "Wherry-Note"
-
 // CauseDead is the type of the cause in a refusal that [ParamUnlessDead] asked for.
 const CauseDead = "Dead"
 

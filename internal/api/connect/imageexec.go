@@ -16,7 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/proxy"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/debugask"
 )
 
@@ -48,26 +50,16 @@ func (o *ExecOptions) imageRun() (ImageRun, error) {
 	return run, pullPolicy(debugask.ParamExecPullPolicy, o.PullPolicy)
 }
 
-// query puts the run as the node reads it.
-func (run ImageRun) query(streams url.Values) url.Values {
-	q := streams
-	q.Set("image", run.Image)
-	if run.Container != "" {
-		q.Set("container", run.Container)
-	}
-	if run.Writable {
-		q.Set("writable", "1")
-	}
-	if run.PullPolicy != "" {
-		q.Set("pullPolicy", run.PullPolicy)
+// ask is the run as the node reads it.
+func (run ImageRun) ask(streams proxy.Options) wire.ImageExec {
+	ask := wire.ImageExec{
+		Image: run.Image, Command: run.Command, Container: run.Container, Writable: run.Writable, PullPolicy: run.PullPolicy, UserOf: run.UserOf,
+		Stdin: streams.Stdin, Stdout: streams.Stdout, Stderr: streams.Stderr, TTY: streams.Tty,
 	}
 	if run.User != nil {
-		q.Set("user", run.User.String())
+		ask.User = run.User.String()
 	}
-	if run.UserOf != "" {
-		q.Set("userOf", run.UserOf)
-	}
-	return q
+	return ask
 }
 
 // imageExec runs a command from an image inside a pod. All that can be known is refused before anything is on record or the
@@ -92,8 +84,8 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	if run, err = e.debugging.ImageAllowed(ctx, pod, run); err != nil {
 		return nil, err
 	}
-	streams := command{argv: run.Command, streams: o.Streams()}.query()
-	location, transport, err := e.kubelet(ctx, pod, fmt.Sprintf("/imageExec/%s/%s", pod.Namespace, pod.Name), run.query(streams))
+	path, query := wire.RouteImageExec.Path(pod.Namespace, pod.Name), run.ask(o.Streams()).Query()
+	location, transport, err := e.kubelet(ctx, pod, path, query)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/generic/rest"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 // Log serves pods/log.
@@ -99,13 +101,10 @@ func (l *Log) Get(ctx context.Context, name string, options runtime.Object) (run
 	}}, nil
 }
 
-// paramReader tells the node who reads a log or attaches: it shows who attaches what was printed before, but not what they have just read.
-const paramReader = "reader"
-
 // withReader adds who asks to a query.
 func withReader(ctx context.Context, q url.Values) url.Values {
 	if u, ok := request.UserFrom(ctx); ok {
-		q.Set(paramReader, u.GetName())
+		q.Set(wire.ParamReader, u.GetName())
 	}
 	return q
 }

@@ -4,13 +4,13 @@ package connect
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
@@ -48,7 +48,7 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	} else {
 		noteEntry(ctx, c, c.container)
 		if made.Note != "" {
-			joined.Header.Set(debugask.HeaderNote, made.Note)
+			joined.Header.Set(wire.HeaderNote, made.Note)
 		}
 		h = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if err := joined.Join(w, earlyReader(req)); err != nil {
@@ -116,7 +116,7 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Re
 // askStarted asks the node of a debug container for its streams as soon as this run of it has started. It returns nil if they were not
 // granted, for whatever reason.
 func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *http.Request) *streams.Answer {
-	path := fmt.Sprintf("/attach/%s/%s/%s/%s/%d", made.Pod.Namespace, made.Pod.Name, made.Pod.UID, c.container, made.Run)
+	path := wire.RouteAttachRun.Path(made.Pod.Namespace, made.Pod.Name, string(made.Pod.UID), c.container, strconv.Itoa(int(made.Run)))
 	location, transport, err := e.kubelet(ctx, made.Pod, path, c.query())
 	if err != nil {
 		return nil

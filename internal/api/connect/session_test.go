@@ -22,7 +22,7 @@ import (
 	serverremote "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 const debugQuery = "/api/v1/namespaces/default/pods/plain/exec?stdin=true&stdout=true&ephemeralContainerName=debug&ephemeralContainerImage=tools"
@@ -104,7 +104,7 @@ func TestDebugNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if got := resp.Header.Get(debugask.HeaderNote); got != "to see the processes of one" {
+	if got := resp.Header.Get(wire.HeaderNote); got != "to see the processes of one" {
 		t.Errorf("%q", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/streams"
 )
@@ -93,7 +93,7 @@ func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
 		line.settled(err == nil)
 	}
 	if err == nil && s.Note != nil {
-		for _, text := range resp.Header.Values(debugask.HeaderNote) {
+		for _, text := range resp.Header.Values(wire.HeaderNote) {
 			s.Note(oneline.Of(text))
 		}
 	}

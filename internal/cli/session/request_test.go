@@ -20,7 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
@@ -298,7 +298,7 @@ func TestCancelled(t *testing.T) {
 func TestNotes(t *testing.T) {
 	up := websocket.Upgrader{Subprotocols: []string{protocol}}
 	u := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
-		c, err := up.Upgrade(w, r, http.Header{debugask.HeaderNote: {"none is joined\x1b[2J"}})
+		c, err := up.Upgrade(w, r, http.Header{wire.HeaderNote: {"none is joined\x1b[2J"}})
 		if err != nil {
 			t.Error(err)
 			return

@@ -16,6 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/streams"
 )
@@ -24,9 +25,6 @@ import (
 type ImageExec interface {
 	Prepare(ctx context.Context, pod *corev1.Pod, r imageexec.Request) (*imageexec.Session, error)
 }
-
-// headerNote tells a client what the command does not see, and why: one header per note (IX-10).
-const headerNote = "Wherry-Note"
 
 // imageExec runs the query's command in a fresh container of the query's image, inside a pod (IX-01). All that can go wrong
 // before there are streams is answered as plain HTTP.
@@ -72,7 +70,7 @@ type session interface {
 // serveSession joins a client with an image exec, which it closes when the client is gone.
 func serveSession(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, session session, req imageexec.Request) {
 	for _, n := range session.Notes() {
-		w.Header().Add(headerNote, n)
+		w.Header().Add(wire.HeaderNote, n)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/streams"
 )
@@ -138,7 +139,7 @@ func TestImageExecNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := resp.Header.Values(headerNote); !slices.Equal(notes, s.notes) {
+	if notes := resp.Header.Values(wire.HeaderNote); !slices.Equal(notes, s.notes) {
 		t.Errorf("notes %q", notes)
 	}
 	_ = c.Close()

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/debug/wire"
 )
 
 // imageNames is the answer of /imageNames: the tags and digests, as registry/name:tag and registry/name@digest, that the node's runtime
@@ -16,7 +18,7 @@ type imageNames struct {
 
 // imageNames tells what an image that is called by its id is called besides, so that policies can judge it.
 func (s *Server) imageNames(w http.ResponseWriter, r *http.Request) {
-	id := r.URL.Query().Get("image")
+	id := r.URL.Query().Get(wire.ParamImage)
 	if id == "" {
 		s.refuse(w, r, fail(http.StatusBadRequest, "the query parameter image is missing: the id of an image, such as sha256:5905453c494f"))
 		return

@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 	}
 	to, err := s.config.Logs(r.Context(), path, opts, s.runs(r, pod, name, opts), stdout, stderr)
 	if err == nil && !opts.Follow && !opts.Previous && opts.Stream == nil {
-		s.read.note(r.URL.Query().Get("reader"), path, to, time.Now())
+		s.read.note(r.URL.Query().Get(wire.ParamReader), path, to, time.Now())
 	}
 	if err == nil || r.Context().Err() != nil {
 		return

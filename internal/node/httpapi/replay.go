@@ -22,6 +22,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/logs"
 	"github.com/wherryproject/wherry/internal/streams"
 )
@@ -83,7 +84,7 @@ func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path 
 	r = r.WithContext(ctx)
 	watched := streams.Watch(w, func() { cancel(errLost) })
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
-	to := &replayed{s: s, o: o, path: path, location: location, from: s.read.known(r.URL.Query().Get("reader"), path, time.Now())}
+	to := &replayed{s: s, o: o, path: path, location: location, from: s.read.known(r.URL.Query().Get(wire.ParamReader), path, time.Now())}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(watched, r, options, "error attaching to container",
 			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -23,22 +24,22 @@ func (s *Server) routes() http.Handler {
 	stream("/exec/{namespace}/{pod}/{uid}/{container}", s.exec)
 	stream("/attach/{namespace}/{pod}/{container}", s.attach)
 	stream("/attach/{namespace}/{pod}/{uid}/{container}", s.attach)
-	stream("/attach/{namespace}/{pod}/{uid}/{container}/{run}", s.attachStarted)
+	stream(string(wire.RouteAttachRun), s.attachStarted)
 	stream("/portForward/{namespace}/{pod}", s.portForward)
 	stream("/portForward/{namespace}/{pod}/{uid}", s.portForward)
-	stream("/imageExec/{namespace}/{pod}", s.imageExec)
+	stream(string(wire.RouteImageExec), s.imageExec)
 	get("/containerLogs/{namespace}/{pod}/{container}", s.containerLogs)
 	get("/pods", s.pods)
 	get("/pods/{$}", s.pods)
 	get("/runningpods", s.runningPods)
 	get("/runningpods/{$}", s.runningPods)
 	get("/stats/summary", s.statsSummary)
-	get("/imageNames", s.imageNames)
+	get(string(wire.RouteImageNames), s.imageNames)
 	get("/healthz", s.healthz)
 	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
 	get("/healthz/syncloop", s.healthz)
 	if s.config.Timeline != nil {
-		mux.Handle("GET /timeline/{namespace}/{pod}", s.config.Timeline)
+		mux.Handle("GET "+string(wire.RouteTimeline), s.config.Timeline)
 	}
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -26,17 +27,20 @@ type Request struct {
 	Stdin, Stdout, Stderr, TTY bool
 }
 
-// Parse reads a request's query: image, command, container, writable, pullPolicy, and the streams as the kubelet names
-// them. A terminal has no stderr of its own, so that is not asked for then. Every error is the client's.
+// Parse reads a request's query ([wire.ImageExec]). A terminal has no stderr of its own, so that is not asked for then.
+// Every error is the client's.
 func Parse(q url.Values) (Request, error) {
+	asked, err := wire.ParseImageExec(q)
 	r := Request{
-		Image: q.Get("image"), Command: q["command"], Container: q.Get("container"), Writable: q.Get("writable") == "1",
-		UserOf: q.Get("userOf"), Stdin: q.Get("input") == "1", Stdout: q.Get("output") == "1",
-		Stderr: q.Get("error") == "1", TTY: q.Get("tty") == "1", Policy: corev1.PullPolicy(q.Get("pullPolicy")),
+		Image: asked.Image, Command: asked.Command, Container: asked.Container,
+		Writable: asked.Writable, UserOf: asked.UserOf,
+		Stdin: asked.Stdin, Stdout: asked.Stdout, Stderr: asked.Stderr && !asked.TTY, TTY: asked.TTY,
+		Policy: corev1.PullPolicy(asked.PullPolicy),
 	}
-	r.Stderr = r.Stderr && !r.TTY
-	var err error
-	if r.User, err = debugask.ParseUser(q.Get("user")); err != nil {
+	if err != nil {
+		return r, err
+	}
+	if r.User, err = debugask.ParseUser(asked.User); err != nil {
 		return r, fmt.Errorf("user: %w", err)
 	}
 	switch {
@@ -56,12 +60,6 @@ func Parse(q url.Values) (Request, error) {
 	}
 	if podspec.IsToolbox(r.Image) {
 		r.Policy = corev1.PullNever // no registry has it
-	}
-	for name, v := range map[string]string{"writable": q.Get("writable"), "input": q.Get("input"),
-		"output": q.Get("output"), "error": q.Get("error"), "tty": q.Get("tty")} {
-		if v != "" && v != "0" && v != "1" {
-			return r, fmt.Errorf("%s: %q is not 0 or 1", name, v)
-		}
 	}
 	return r, nil
 }
