@@ -180,7 +180,8 @@ func parseFrame(head []byte) (f frame, complete, valid bool) {
 	}
 	f = frame{opcode: head[0] & 0x0f, final: head[0]&0x80 != 0, masked: head[1]&0x80 != 0, size: uint64(head[1] & 0x7f)}
 	switch {
-	case head[0]&0x70 != 0, f.opcode > opBinary && f.opcode < opClose, f.opcode > opPong: // nobody has asked for an extension
+	// nobody has asked for an extension
+	case head[0]&0x70 != 0, f.opcode > opBinary && f.opcode < opClose, f.opcode > opPong:
 		return f, false, false
 	case f.control() && (!f.final || f.size > 125):
 		return f, false, false

@@ -54,24 +54,28 @@ func monitor(t testing.TB, said string, piece int) *Monitor {
 func TestMonitor(t *testing.T) {
 	long := string(bytes.Repeat([]byte("\x82\x05\x03lies"), 20_000))
 	for name, c := range map[string]struct{ said, want string }{
-		"one":                     {upgraded + frameOf(0x82, "\x03end"), "end"},
-		"text":                    {upgraded + frameOf(0x81, "\x03end"), "end"},
-		"the last of two":         {upgraded + frameOf(0x82, "\x03begun") + frameOf(0x82, "\x03end"), "end"},
-		"before it is closed":     {upgraded + frameOf(0x82, "\x03end") + frameOf(0x88, "\x03\xe8") + frameOf(0x82, "\x03more"), "end"},
-		"lies in between":         {upgraded + frameOf(0x82, "\x01"+long) + frameOf(0x82, "\x03end") + frameOf(0x82, "\x02"+long[:300]), "end"},
+		"one":             {upgraded + frameOf(0x82, "\x03end"), "end"},
+		"text":            {upgraded + frameOf(0x81, "\x03end"), "end"},
+		"the last of two": {upgraded + frameOf(0x82, "\x03begun") + frameOf(0x82, "\x03end"), "end"},
+		"before it is closed": {upgraded + frameOf(0x82, "\x03end") + frameOf(0x88, "\x03\xe8") +
+			frameOf(0x82, "\x03more"), "end"},
+		"lies in between": {upgraded + frameOf(0x82, "\x01"+long) + frameOf(0x82, "\x03end") +
+			frameOf(0x82, "\x02"+long[:300]), "end"},
 		"in three frames":         {upgraded + frameOf(0x02, "\x03e") + frameOf(0x00, "n") + frameOf(0x80, "d"), "end"},
 		"lies in the rest of one": {upgraded + frameOf(0x02, "\x01out") + frameOf(0x80, "\x03lie"), ""},
-		"a ping within":           {upgraded + frameOf(0x02, "\x03e") + frameOf(0x89, "\x03ping") + frameOf(0x80, "nd"), "end"},
-		"a ping":                  {upgraded + frameOf(0x8a, "\x03lie"), ""},
-		"a late channel":          {upgraded + frameOf(0x02, "") + frameOf(0x00, "") + frameOf(0x80, "\x03end"), "end"},
-		"empty":                   {upgraded + frameOf(0x82, "\x03end") + frameOf(0x82, "") + frameOf(0x82, "\x01out"), "end"},
-		"not continued":           {upgraded + frameOf(0x02, "\x01out") + frameOf(0x82, "\x03lie"), ""},
-		"nothing to continue":     {upgraded + frameOf(0x80, "\x03lie"), ""},
-		"masked":                  {upgraded + "\x82\x84\x03lie\x00\x00\x00\x00", ""},
-		"compressed":              {upgraded + frameOf(0xc2, "\x03lie"), ""},
-		"too long to be":          {upgraded + "\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x04\x03lie", ""},
-		"SPDY":                    {switching + frameOf(0x82, "\x03lie"), ""},
-		"nothing":                 {"", ""},
+		"a ping within": {upgraded + frameOf(0x02, "\x03e") + frameOf(0x89, "\x03ping") + frameOf(0x80, "nd"),
+			"end"},
+		"a ping":         {upgraded + frameOf(0x8a, "\x03lie"), ""},
+		"a late channel": {upgraded + frameOf(0x02, "") + frameOf(0x00, "") + frameOf(0x80, "\x03end"), "end"},
+		"empty": {upgraded + frameOf(0x82, "\x03end") + frameOf(0x82, "") + frameOf(0x82, "\x01out"),
+			"end"},
+		"not continued":       {upgraded + frameOf(0x02, "\x01out") + frameOf(0x82, "\x03lie"), ""},
+		"nothing to continue": {upgraded + frameOf(0x80, "\x03lie"), ""},
+		"masked":              {upgraded + "\x82\x84\x03lie\x00\x00\x00\x00", ""},
+		"compressed":          {upgraded + frameOf(0xc2, "\x03lie"), ""},
+		"too long to be":      {upgraded + "\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x04\x03lie", ""},
+		"SPDY":                {switching + frameOf(0x82, "\x03lie"), ""},
+		"nothing":             {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, piece := range []int{1, 2, 7, 4096, 1 << 20} {
@@ -140,11 +144,12 @@ func FuzzMonitor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ops []byte, piece uint8) {
 		conn := &recording{}
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-Websocket-Version": "13",
-			"Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
+		for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+			"Sec-Websocket-Version": "13", "Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
 			r.Header.Set(k, v)
 		}
-		c, err := (&websocket.Upgrader{WriteBufferSize: 64}).Upgrade(taker{ResponseWriter: httptest.NewRecorder(), conn: conn}, r, nil)
+		c, err := (&websocket.Upgrader{WriteBufferSize: 64}).Upgrade(taker{ResponseWriter: httptest.NewRecorder(),
+			conn: conn}, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +193,8 @@ func FuzzMonitorBytes(f *testing.F) {
 		for chunk := range bytes.SplitSeq(p, []byte("x")) {
 			m.read(chunk)
 		}
-		if n := len(m.last) + len(m.refused) + len(m.head); n > maxHead+len(p) || len(m.last) > maxMessage || len(m.refused) > maxHead {
+		if n := len(m.last) + len(m.refused) + len(m.head); n > maxHead+len(p) || len(m.last) > maxMessage ||
+			len(m.refused) > maxHead {
 			t.Errorf("%d bytes are kept", n)
 		}
 	})

@@ -76,7 +76,8 @@ func (a *Answer) Refuse(w http.ResponseWriter) {
 	}
 	header := w.Header()
 	maps.Copy(header, a.Header)
-	for _, own := range []string{"Connection", "Transfer-Encoding", "Content-Length", "Upgrade"} { // about the other connection
+	// about the other connection
+	for _, own := range []string{"Connection", "Transfer-Encoding", "Content-Length", "Upgrade"} {
 		header.Del(own)
 	}
 	w.WriteHeader(a.StatusCode)
@@ -115,7 +116,8 @@ func (a *Answer) Join(w http.ResponseWriter, hold time.Duration) error {
 		}
 	}
 	to := &taking{Writer: client}
-	early := io.LimitReader(a.from, int64(a.from.Buffered())) // came with the answer; what follows is not to go through so small a buffer
+	// came with the answer; what follows is not to go through so small a buffer
+	early := io.LimitReader(a.from, int64(a.from.Buffered()))
 	if _, err = io.Copy(to, early); err == nil {
 		_, _ = io.Copy(to, a.conn)
 	}

@@ -42,7 +42,8 @@ func TestEarlyOutputIsHeld(t *testing.T) {
 				if _, err := from.Peek(len("prompt")); err != nil {
 					t.Fatal(err)
 				}
-				a := &Answer{conn: back, from: from, Response: &http.Response{Status: "101 Switching Protocols", StatusCode: http.StatusSwitchingProtocols}}
+				a := &Answer{conn: back, from: from, Response: &http.Response{Status: "101 Switching Protocols",
+					StatusCode: http.StatusSwitchingProtocols}}
 				joined := make(chan error, 1)
 				go func() { joined <- a.Join(taker{conn: front, rest: c.rest}, c.hold) }()
 
@@ -124,7 +125,8 @@ func TestJoinEnds(t *testing.T) {
 		}, 0, true},
 		"the server takes no more, and says something then": {func(t *testing.T, client, server duplex) {
 			server.Conn.Close()
-			if _, err := io.WriteString(client, "unheard"); err != nil { // the second is taken when the first was refused
+			// the second is taken when the first was refused
+			if _, err := io.WriteString(client, "unheard"); err != nil {
 				t.Error(err)
 			}
 			if _, err := io.WriteString(client, "unheard too"); err != nil {
@@ -220,7 +222,8 @@ func TestAskFails(t *testing.T) {
 			http.ReadRequest(bufio.NewReader(server))
 			cancel()
 		}()
-		if a, err := Ask(ctx, back, httptest.NewRequest(http.MethodGet, "/", nil)); a != nil || !errors.Is(err, context.Canceled) {
+		if a, err := Ask(ctx, back, httptest.NewRequest(http.MethodGet, "/", nil)); a != nil ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("%v, %v", a, err)
 		}
 		if _, err := server.Read(make([]byte, 1)); err != io.EOF {
@@ -246,8 +249,9 @@ func TestRefuse(t *testing.T) {
 		back, server := newDuplex()
 		go func() {
 			http.ReadRequest(bufio.NewReader(server))
-			io.WriteString(server, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nReason: why\r\n\r\n"+
-				"b\r\nnot for you\r\n0\r\n\r\n")
+			io.WriteString(server,
+				"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nReason: why\r\n\r\n"+
+					"b\r\nnot for you\r\n0\r\n\r\n")
 		}()
 		a, err := Ask(t.Context(), back, httptest.NewRequest(http.MethodGet, "/", nil))
 		if err != nil || a.Granted() {
@@ -255,7 +259,8 @@ func TestRefuse(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		a.Refuse(w)
-		if w.Code != http.StatusForbidden || w.Body.String() != "not for you" || w.Header().Get("Reason") != "why" || w.Header().Get("Connection") != "" {
+		if w.Code != http.StatusForbidden || w.Body.String() != "not for you" || w.Header().Get("Reason") != "why" ||
+			w.Header().Get("Connection") != "" {
 			t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 		}
 		if _, err := io.WriteString(server, "more"); err == nil {
@@ -272,8 +277,9 @@ func FuzzAnswer(f *testing.F) {
 		"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nX: y\r\n\r\nno",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"HTTP/1.1 1010 x\r\n\r\n", "HTTP/1.1 101", "", "\r\n101", "garbage\r\n\r\n",
-		"HTTP/1.1 500 \x1b[2J\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 000 x\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n",
-		"HTTP/1.1 204 x\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 500 \x1b[2J\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 000 x\r\n\r\n",
+		"HTTP/1.1 099 x\r\n\r\n", "HTTP/1.1 204 x\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
 	} {
 		f.Add([]byte(text), uint8(3))
 	}
@@ -303,7 +309,8 @@ func FuzzAnswer(f *testing.F) {
 		switch said := whole.onTheirConnection; {
 		case said != "":
 			_, follows, _ := strings.Cut(said, "\r\n\r\n")
-			if !strings.HasPrefix(said, "HTTP/1.1 101") || !strings.HasSuffix(string(text), follows) || whole.body != "" {
+			if !strings.HasPrefix(said, "HTTP/1.1 101") || !strings.HasSuffix(string(text), follows) ||
+				whole.body != "" {
 				t.Errorf("%q is handed on as %q", text, said)
 			}
 		case whole.code == http.StatusSwitchingProtocols || whole.code != 0 && whole.code < 200:

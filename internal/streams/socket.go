@@ -36,7 +36,8 @@ func Accept(w http.ResponseWriter, r *http.Request, idle time.Duration) (*Socket
 	u := websocket.Upgrader{
 		Subprotocols:    []string{V5},
 		WriteBufferSize: largest,
-		CheckOrigin:     func(*http.Request) bool { return true }, // browsers have no credentials that they send by themselves
+		// browsers have no credentials that they send by themselves
+		CheckOrigin: func(*http.Request) bool { return true },
 	}
 	conn, err := u.Upgrade(w, r, w.Header())
 	if err != nil {

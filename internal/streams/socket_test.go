@@ -64,7 +64,8 @@ func accepted(t *testing.T, serve func(*Socket)) (client *websocket.Conn, over <
 		}
 		serve(s)
 	}()
-	c, resp, err := websocket.NewClient(ours, &url.URL{Scheme: "ws", Host: "x"}, http.Header{"Sec-Websocket-Protocol": {"v4.channel.k8s.io, " + V5}}, 0, 64)
+	c, resp, err := websocket.NewClient(ours, &url.URL{Scheme: "ws", Host: "x"},
+		http.Header{"Sec-Websocket-Protocol": {"v4.channel.k8s.io, " + V5}}, 0, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,8 @@ func TestSocketEnd(t *testing.T) {
 				}
 				begun := time.Now()
 				messages, err := said(client)
-				if len(messages) != 2 || messages[0] != "\x01out" || messages[1] != "\x03{}" || !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+				if len(messages) != 2 || messages[0] != "\x01out" || messages[1] != "\x03{}" ||
+					!websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 					t.Errorf("%q, %v", messages, err)
 				}
 				if c.closes {
@@ -139,14 +141,25 @@ func TestSocketFails(t *testing.T) {
 		does func(*websocket.Conn)
 		code int // that the client hears
 	}{
-		"the client vanishes":            {func(c *websocket.Conn) { c.NetConn().Close() }, 0},
-		"the client closes its half":     {func(c *websocket.Conn) { CloseWrite(c.NetConn()) }, websocket.CloseInternalServerErr},
-		"the client closes the socket":   {func(c *websocket.Conn) { c.WriteControl(websocket.CloseMessage, nil, time.Time{}) }, websocket.CloseInternalServerErr},
-		"closes what is not a channel":   {func(c *websocket.Conn) { c.WriteMessage(websocket.BinaryMessage, []byte{255, 9}) }, websocket.CloseInternalServerErr},
-		"closes two channels at once":    {func(c *websocket.Conn) { c.WriteMessage(websocket.BinaryMessage, []byte{255, 0, 4}) }, websocket.CloseInternalServerErr},
-		"closes no channel":              {func(c *websocket.Conn) { c.WriteMessage(websocket.BinaryMessage, []byte{255}) }, websocket.CloseInternalServerErr},
-		"frames that nobody understands": {func(c *websocket.Conn) { c.NetConn().Write([]byte("\xff\xff\xff\xff")) }, websocket.CloseProtocolError},
-		"nothing is said for long":       {func(*websocket.Conn) { time.Sleep(idle) }, websocket.CloseInternalServerErr},
+		"the client vanishes": {func(c *websocket.Conn) { c.NetConn().Close() }, 0},
+		"the client closes its half": {func(c *websocket.Conn) { CloseWrite(c.NetConn()) },
+			websocket.CloseInternalServerErr},
+		"the client closes the socket": {func(c *websocket.Conn) {
+			c.WriteControl(websocket.CloseMessage, nil, time.Time{})
+		}, websocket.CloseInternalServerErr},
+		"closes what is not a channel": {func(c *websocket.Conn) {
+			c.WriteMessage(websocket.BinaryMessage, []byte{255, 9})
+		}, websocket.CloseInternalServerErr},
+		"closes two channels at once": {func(c *websocket.Conn) {
+			c.WriteMessage(websocket.BinaryMessage, []byte{255, 0, 4})
+		}, websocket.CloseInternalServerErr},
+		"closes no channel": {func(c *websocket.Conn) {
+			c.WriteMessage(websocket.BinaryMessage, []byte{255})
+		}, websocket.CloseInternalServerErr},
+		"frames that nobody understands": {func(c *websocket.Conn) { c.NetConn().Write([]byte("\xff\xff\xff\xff")) },
+			websocket.CloseProtocolError},
+		"nothing is said for long": {func(*websocket.Conn) { time.Sleep(idle) },
+			websocket.CloseInternalServerErr},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -166,7 +179,8 @@ func TestSocketFails(t *testing.T) {
 				}
 				go c.does(client)
 				messages, err := said(client)
-				if closed, ok := errors.AsType[*websocket.CloseError](err); len(messages) != 0 || ok != (c.code != 0) || ok && closed.Code != c.code {
+				if closed, ok := errors.AsType[*websocket.CloseError](err); len(messages) != 0 || ok != (c.code != 0) ||
+					ok && closed.Code != c.code {
 					t.Errorf("the client hears %q, %v", messages, err)
 				}
 				<-over
@@ -189,7 +203,8 @@ func TestSocketCloseChannel(t *testing.T) {
 			<-heard
 		})
 		go func() {
-			for _, m := range []string{"\x00in", "\x02not for us", "\x63nor this", "", "\xff\x00", "\xff\x00", "\x00late", "\x04{}", "\xff\x01", "\xff\x04"} {
+			for _, m := range []string{"\x00in", "\x02not for us", "\x63nor this", "", "\xff\x00", "\xff\x00",
+				"\x00late", "\x04{}", "\xff\x01", "\xff\x04"} {
 				if err := client.WriteMessage(websocket.BinaryMessage, []byte(m)); err != nil {
 					t.Error(err)
 				}
@@ -337,8 +352,9 @@ func FuzzSocket(f *testing.F) {
 		for _, piece := range []int{1, 3, 4096} {
 			conn := &script{says: bytes.NewReader(says), piece: piece}
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-Websocket-Version": "13",
-				"Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-Websocket-Protocol": V5} {
+			for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+				"Sec-Websocket-Version": "13", "Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+				"Sec-Websocket-Protocol": V5} {
 				r.Header.Set(k, v)
 			}
 			s, err := Accept(taker{ResponseWriter: httptest.NewRecorder(), conn: conn}, r, idle)

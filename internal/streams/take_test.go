@@ -30,7 +30,9 @@ func served(t *testing.T, handler http.HandlerFunc) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close(); handlers.Wait(); srv.Close() })
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: words\r\n\r\nearly "); err != nil {
+	if _,
+		err := io.WriteString(conn,
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: words\r\n\r\nearly "); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.TCPConn)
