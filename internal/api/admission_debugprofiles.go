@@ -37,7 +37,7 @@ func (p debugProfiles) Validate(ctx context.Context, a admission.Attributes, _ a
 	if !ok || !was || old == nil {
 		return nil
 	}
-	added := addedTo(pod, old)
+	added := podspec.AddedEphemeral(pod, old)
 	for i := range added {
 		profile := podspec.ProfileNeeded(pod, &added[i])
 		if profile == "" {

@@ -48,17 +48,17 @@ type dynamic struct {
 	config  admissionConfig
 	others  sync.WaitGroup // who wait for the first rule from another server
 
-	mu    sync.Mutex
-	parts *pluginParts // what plug-ins are made with; nil before the first
-	make  func(ctx context.Context) (*pluginParts, error)
+	mu      sync.Mutex
+	parts   *pluginParts // what plug-ins are made with; nil before the first
+	connect func() (Connection, error)
 }
 
 // newDynamic prepares the plug-ins. Nothing is started.
-func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionConfig, log *slog.Logger, make func(ctx context.Context) (*pluginParts, error)) (*dynamic, error) {
+func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionConfig, log *slog.Logger, connect func() (Connection, error)) (*dynamic, error) {
 	if err := config.webhooks(); err != nil {
 		return nil, err
 	}
-	d := &dynamic{log: log, config: config, make: make}
+	d := &dynamic{log: log, config: config, connect: connect}
 	d.context, d.cancel = context.WithCancel(context.Background())
 	add := func(name, rules string, ops []admission.Operation, exempt []string, make func(*pluginParts, io.Reader) (admission.Interface, error)) {
 		p := &onDemand{dynamic: d, name: name, rules: st[rules], ops: ops, exempt: exempt, make: make}
@@ -142,7 +142,11 @@ func (d *dynamic) partsFor() (*pluginParts, error) {
 	if d.parts != nil {
 		return d.parts, nil
 	}
-	parts, err := d.make(d.context)
+	to, err := d.connect()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := newPluginParts(d.context, to)
 	if err != nil {
 		return nil, err
 	}
@@ -290,4 +294,15 @@ func questions() []schema.GroupResource {
 		of(authenticationv1.SchemeGroupVersion, "tokenreviews", "selfsubjectreviews"),
 		of(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
 			"selfsubjectrulesreviews")...)
+}
+
+// watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the plug-in hears of
+// the others by itself.
+func (p *onDemand) watch(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.rules.Follow(ctx, firstRule(func() {
+		p.active.Store(true)
+		cancel()
+	}))
 }

@@ -97,8 +97,8 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	if err := try(); err != nil {
 		t.Fatal(err)
 	}
-	if s.dynamic.parts != nil || len(s.dynamic.made()) > 0 {
-		t.Errorf("made without any rule: %v", s.dynamic.made())
+	if s.admission.dynamic.parts != nil || len(s.admission.dynamic.made()) > 0 {
+		t.Errorf("made without any rule: %v", s.admission.dynamic.made())
 	}
 	if _, err := hooks.Create(t.Context(), unreachableHook(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -106,14 +106,14 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	if err := try(); !apierrors.IsInternalError(err) {
 		t.Errorf("the first request after the first rule: %v", err)
 	}
-	if got := s.dynamic.made(); !slices.Equal(got, []string{"ValidatingAdmissionWebhook"}) {
+	if got := s.admission.dynamic.made(); !slices.Equal(got, []string{"ValidatingAdmissionWebhook"}) {
 		t.Errorf("made %v", got)
 	}
 	stop()
 
 	s, c, stop = runServer(t, dir, e.Endpoint())
 	defer stop()
-	if got := s.dynamic.made(); !slices.Equal(got, []string{"ValidatingAdmissionWebhook"}) {
+	if got := s.admission.dynamic.made(); !slices.Equal(got, []string{"ValidatingAdmissionWebhook"}) {
 		t.Errorf("made before the server is ready: %v", got)
 	}
 	if err := try(); !apierrors.IsInternalError(err) {
@@ -175,7 +175,7 @@ func TestWebhooksUnknownRefuse(t *testing.T) {
 	defer e.Close()
 	s, _, stop := runServer(t, dir, e.Endpoint())
 	defer stop()
-	d, err := newDynamic(s.stores, s.schemes, nil, s.log, s.newPluginParts)
+	d, err := newDynamic(s.stores, s.schemes, nil, s.log, s.connection)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // maxEventBytes is how large an event of a user's may be. What Kubernetes' own parts write stays below a tenth of that.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // policyParams lets nobody have a policy read what he or she may not read: a policy's parameters are read with the server's rights,

@@ -4,7 +4,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,7 +23,11 @@ import (
 	clientdynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // pluginParts are what the plug-ins of webhooks and policies are made with.
@@ -36,16 +39,21 @@ type pluginParts struct {
 	toInit    []admission.PluginInitializer
 }
 
-// newPluginParts connects them to this server, as a client of its own. What they run ends with ctx.
-func (s *Server) newPluginParts(ctx context.Context) (*pluginParts, error) {
-	if s.generic == nil {
-		return nil, errors.New("the server is still starting")
-	}
-	client, err := kubernetes.NewForConfig(s.loopback.config)
+// Connection is how plug-ins that are clients of the server reach it.
+type Connection struct {
+	Client     *rest.Config
+	Stores     registry.Stores
+	Authorizer authorizer.UnconditionalAuthorizer
+	Version    basecompatibility.EffectiveVersion
+}
+
+// newPluginParts connects them to the server. What they run ends with ctx.
+func newPluginParts(ctx context.Context, to Connection) (*pluginParts, error) {
+	client, err := kubernetes.NewForConfig(to.Client)
 	if err != nil {
 		return nil, fmt.Errorf("client of admission: %w", err)
 	}
-	anyKind, err := clientdynamic.NewForConfig(s.loopback.config)
+	anyKind, err := clientdynamic.NewForConfig(to.Client)
 	if err != nil {
 		return nil, fmt.Errorf("client of admission: %w", err)
 	}
@@ -55,8 +63,8 @@ func (s *Server) newPluginParts(ctx context.Context) (*pluginParts, error) {
 		mapper:    newFreshMapper(client.Discovery()),
 	}
 	p.toInit = []admission.PluginInitializer{
-		initializer.New(client, anyKind, p.informers, authorizer.AuthorizerFunc(s.generic.Authorizer.Authorize), utilfeature.DefaultFeatureGate, s.generic.EffectiveVersion, ctx.Done(), p.mapper),
-		webhookinit.NewPluginInitializer(nil, serviceResolver{s.stores}),
+		initializer.New(client, anyKind, p.informers, authorizer.AuthorizerFunc(to.Authorizer.Authorize), utilfeature.DefaultFeatureGate, to.Version, ctx.Done(), p.mapper),
+		webhookinit.NewPluginInitializer(nil, serviceResolver{to.Stores}),
 	}
 	return p, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +21,8 @@ import (
 	podsecuritylabels "k8s.io/pod-security-admission/api"
 	podsecuritymetrics "k8s.io/pod-security-admission/metrics"
 	podsecuritypolicy "k8s.io/pod-security-admission/policy"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that mean

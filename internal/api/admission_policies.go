@@ -26,6 +26,24 @@ type AdmissionOptions struct {
 	DefaultPodSecurity string
 }
 
+// settledAdmission are AdmissionOptions that were completed and read.
+type settledAdmission struct {
+	AdmissionOptions
+	config admissionConfig
+}
+
+// settle completes the options and reads the file.
+func (o AdmissionOptions) settle() (s settledAdmission, err error) {
+	s.AdmissionOptions = o
+	for _, d := range []**time.Duration{&s.NotReady, &s.Unreachable} {
+		if *d == nil {
+			*d = new(defaultNotReadyTime)
+		}
+	}
+	s.config, err = readAdmissionConfig(o.ConfigFile)
+	return s, err
+}
+
 // Validate checks the options and the file they name. Its errors name the flags.
 func (o AdmissionOptions) Validate() error {
 	config, err := readAdmissionConfig(o.ConfigFile)

@@ -16,10 +16,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// enforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names (Kubernetes docs,
-// "Service Accounts", enforce-mountable-secrets; deprecated, and honoured).
-const enforceSecrets = "kubernetes.io/enforce-mountable-secrets"
-
 // mountableSecrets holds pods of such accounts to their secrets, whichever way a secret gets into them.
 type mountableSecrets struct{ accounts *ruled }
 

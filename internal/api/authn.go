@@ -46,7 +46,8 @@ const (
 type authn struct {
 	request authenticator.Request
 	// token knows bearer tokens of every kind, as TokenReview asks.
-	token authenticator.Token
+	token    authenticator.Token
+	accounts *tokens
 	// close ends what goes on in the background: asking OpenID Connect providers for their keys.
 	close context.CancelFunc
 }
@@ -54,22 +55,23 @@ type authn struct {
 // newAuthn knows people and programs by client certificate and by bearer token: the admin's, those of the configured file, bootstrap
 // tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused, unless the configuration
 // lets the unknown in; whoever shows what is not good is always refused.
-func newAuthn(s *settled, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
+// What it keeps lies in folder; tokenFile is a CSV of further tokens.
+func newAuthn(s settledAuthentication, folder, tokenFile string, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			cancel()
 		}
 	}()
-	audiences := authenticator.Audiences(s.Authentication.APIAudiences)
-	static, err := staticTokens(s)
+	audiences := authenticator.Audiences(s.APIAudiences)
+	static, err := staticTokens(folder, tokenFile)
 	if err != nil {
 		return nil, err
 	}
 	static = append(static, bootstrapTokens{accounts.lookup.Secret})
 	signed := []authenticator.Token{accounts}
-	for _, provider := range s.Authentication.jwt {
-		o, err := newOIDC(ctx, provider, s.Authentication)
+	for _, provider := range s.jwt {
+		o, err := newOIDC(ctx, provider, s)
 		if err != nil {
 			return nil, fmt.Errorf("OpenID Connect provider %s: %w", provider.Issuer.URL, err)
 		}
@@ -85,27 +87,27 @@ func newAuthn(s *settled, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
 	certificate := authenticator.WrapAudienceAgnosticRequest(audiences, requestx509.New(options, requestx509.CommonNameUserConversion))
 
 	request := group.NewAuthenticatedGroupAdder(union.New(certificate, bearertoken.New(all), websocket.NewProtocolAuthenticator(all)))
-	if a := s.Authentication.anonymous; a != nil {
+	if a := s.anonymous; a != nil {
 		request = union.NewFailOnError(request, anonymous.NewAuthenticator(a.Conditions))
 	}
-	return &authn{request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), close: cancel}, nil
+	return &authn{request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), accounts: accounts, close: cancel}, nil
 }
 
 // staticTokens are the admin's and those of the configured file.
-func staticTokens(s *settled) ([]authenticator.Token, error) {
-	admin, err := adminToken(filepath.Join(s.pki, "admin.token"))
+func staticTokens(folder, csv string) ([]authenticator.Token, error) {
+	admin, err := adminToken(filepath.Join(folder, "admin.token"))
 	if err != nil {
 		return nil, err
 	}
 	all := []authenticator.Token{tokenfile.New(map[string]*user.DefaultInfo{
 		admin: {Name: adminUser, UID: adminUser, Groups: []string{user.SystemPrivilegedGroup}},
 	})}
-	if s.TokenAuthFile == "" {
+	if csv == "" {
 		return all, nil
 	}
-	file, err := tokenfile.NewCSV(s.TokenAuthFile)
+	file, err := tokenfile.NewCSV(csv)
 	if err != nil {
-		return nil, fmt.Errorf("token file %s: %w", s.TokenAuthFile, err)
+		return nil, fmt.Errorf("token file %s: %w", csv, err)
 	}
 	return append(all, file), nil
 }

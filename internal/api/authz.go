@@ -8,12 +8,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // authorizers decide in turn: members of system:masters may do all, a node what is about itself and its pods, and everybody what
@@ -24,6 +26,19 @@ type authorizers struct {
 }
 
 var _ authorizer.RuleResolver = (*authorizers)(nil)
+
+// newAuthorizers decide by what is stored. They hear of changes while they run.
+func newAuthorizers(stores registry.Stores) *authorizers {
+	return &authorizers{policy: newPolicy(stores), nodes: newNodeAuthorizer(stores)}
+}
+
+// run follows the store until ctx is done.
+func (z *authorizers) run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { z.policy.run(ctx) })
+	both.Go(func() { z.nodes.run(ctx) })
+	both.Wait()
+}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (z *authorizers) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -43,10 +43,10 @@ type granting struct {
 	open func(ctx context.Context, namespace string) (bool, error)
 }
 
-// addRBAC serves roles and bindings.
-func (s *Server) addRBAC(all served) {
-	for _, r := range s.policy.rests {
-		all.add(rbacv1.SchemeGroupVersion, r.Kind.Plural, granting{r, s.policy, s.authorizers, s.policies.podSecurity.open})
+// serveRBAC serves roles and bindings. open tells whether a namespace lets every pod in because nobody has decided otherwise.
+func (z *authorizers) serveRBAC(all registry.Served, open func(ctx context.Context, namespace string) (bool, error)) {
+	for _, r := range z.policy.rests {
+		all.Add(rbacv1.SchemeGroupVersion, r.Kind.Plural, granting{r, z.policy, z, open})
 	}
 }
 

@@ -3,8 +3,9 @@
 package api
 
 import (
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 func newBackend(s *registry.Schemes, cfg Config) *registry.Backend {

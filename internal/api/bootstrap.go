@@ -33,7 +33,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	work := []func() error{
 		func() error { return s.ensureNamespaceDefault(ctx) },
-		func() error { return s.ensureRBAC(ctx) },
+		func() error { return s.authorizers.ensureDefaults(ctx, s.stores, serverUser) },
 	}
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })

@@ -25,16 +25,16 @@ import (
 // atOnce is how many default roles are written at the same time: the store syncs them to disk together.
 const atOnce = 16
 
-// ensureRBAC makes the default roles and bindings, and gives those that are there back what they lack. What somebody added stays,
+// ensureDefaults makes the default roles and bindings, and gives those that are there back what they lack. What somebody added stays,
 // and what is annotated rbac.authorization.kubernetes.io/autoupdate=false stays as it is.
-// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#auto-reconciliation
-func (s *Server) ensureRBAC(ctx context.Context) error {
-	defaults := rbac.NewDefaults(serverUser)
-	roles, err := s.defaultsOf(ctx, "clusterroles")
+// server is who the API server is towards nodes. https://kubernetes.io/docs/reference/access-authn-authz/rbac/#auto-reconciliation
+func (z *authorizers) ensureDefaults(ctx context.Context, stores registry.Stores, server string) error {
+	defaults := rbac.NewDefaults(server)
+	roles, err := defaultsOf(ctx, stores, "clusterroles")
 	if err != nil {
 		return err
 	}
-	bindings, err := s.defaultsOf(ctx, "clusterrolebindings")
+	bindings, err := defaultsOf(ctx, stores, "clusterrolebindings")
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Server) ensureRBAC(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return s.policy.reading(ctx, func(*rbac.Policy) {}) // whoever finds the server ready can be answered at once
+	return z.policy.reading(ctx, func(*rbac.Policy) {}) // whoever finds the server ready can be answered at once
 }
 
 func again(what string, do func() error) error {
@@ -82,8 +82,8 @@ type ownWrites struct {
 	listed map[string]runtime.Object
 }
 
-func (s *Server) defaultsOf(ctx context.Context, plural string) (*ownWrites, error) {
-	w := &ownWrites{REST: s.stores[plural], listed: map[string]runtime.Object{}}
+func defaultsOf(ctx context.Context, stores registry.Stores, plural string) (*ownWrites, error) {
+	w := &ownWrites{REST: stores[plural], listed: map[string]runtime.Object{}}
 	list, err := w.List(w.Within(ctx, ""), &metainternal.ListOptions{})
 	if err == nil {
 		err = meta.EachListItem(list, func(obj runtime.Object) error {

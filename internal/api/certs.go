@@ -5,8 +5,6 @@ package api
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
-	"path/filepath"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -58,21 +56,6 @@ func (s *Server) warnOfCA() {
 	case left < caWarning:
 		s.log.Warn("the CA will expire, and every certificate with it: rotate it in time with wherry certs rotate", "ends", end)
 	}
-}
-
-// loadAccountKeys reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
-func (s *Server) loadAccountKeys() error {
-	key, err := pki.LoadOrCreateKey(filepath.Join(s.cfg.pki, pki.AccountKeyFile))
-	if err != nil {
-		return fmt.Errorf("key of service account tokens: %w", err)
-	}
-	former, err := pki.ReadPublicKeys(filepath.Join(s.cfg.pki, pki.FormerAccountKeys))
-	if err != nil {
-		return fmt.Errorf("former keys of service account tokens: %w", err)
-	}
-	a := s.cfg.Authentication
-	s.tokens = &tokens{key: key, former: former, issuers: a.AccountIssuers, audiences: a.APIAudiences}
-	return nil
 }
 
 // newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the server runs.

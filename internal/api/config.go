@@ -69,12 +69,13 @@ type settled struct {
 	Authentication settledAuthentication
 	services       netip.Prefix
 	pki            string
-	admission      admissionConfig
+	admission      settledAdmission
 }
 
 func (c Config) settle() (*settled, error) {
 	s := &settled{Config: c}
 	var errs []error
+	var err error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.DataDir == "" {
 		refuse("data folder: none given")
@@ -108,15 +109,8 @@ func (c Config) settle() (*settled, error) {
 	if s.CertLifetime == 0 {
 		s.CertLifetime = pki.ServingLifetime
 	}
-	if config, err := readAdmissionConfig(s.Admission.ConfigFile); err != nil {
+	if s.admission, err = c.Admission.settle(); err != nil {
 		refuse("admission configuration: %w", err)
-	} else {
-		s.admission = config
-	}
-	for _, d := range []**time.Duration{&s.Admission.NotReady, &s.Admission.Unreachable} {
-		if *d == nil {
-			*d = new(defaultNotReadyTime)
-		}
 	}
 	if s.EtcdPrefix == "" {
 		s.EtcdPrefix = defaultPrefix

@@ -4,7 +4,6 @@ package api
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/controller/openapi"
 	crdopenapiv3 "k8s.io/apiextensions-apiserver/pkg/controller/openapiv3"
-	extensionsopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,9 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/kube-openapi/pkg/common"
 
-	"github.com/wherryproject/wherry/internal/api/openapi"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
@@ -113,17 +109,6 @@ func (s *Server) ownGroups() map[string]bool {
 		own[g.GV.Group] = true
 	}
 	return own
-}
-
-// definitions are the OpenAPI definitions of everything that is served: ours, and the library's for its own group.
-func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	all := openapi.GetOpenAPIDefinitions(ref)
-	theirs := extensionsopenapi.GetOpenAPIDefinitions(ref)
-	maps.DeleteFunc(theirs, func(name string, _ common.OpenAPIDefinition) bool {
-		return !strings.Contains(name, "apiextensions")
-	})
-	maps.Copy(all, theirs)
-	return all
 }
 
 // extensionStorage says where and how definitions and custom resources are stored: below the same prefix as everything else,

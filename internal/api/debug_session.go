@@ -146,11 +146,6 @@ func deadRefusal(pod *corev1.Pod) error {
 	return err
 }
 
-// updateOptions say what they are, as those of a request do: webhooks are shown them.
-func updateOptions() *metav1.UpdateOptions {
-	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}}
-}
-
 // attributes show admission the update as one of pods/ephemeralcontainers (EC-21).
 func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
 	user, _ := request.UserFrom(ctx)
@@ -174,7 +169,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 	}
 	store, namespace := d.pods.With(d.schemes, podDebugRules(session.Name)), request.NamespaceValue(ctx)
 	var obj runtime.Object
-	err := d.quotas.growing(ctx, namespace, func(charge chargeFunc) (err error) {
+	err := d.pods.Growing(ctx, namespace, func(charge registry.Charge) (err error) {
 		fits := func(ctx context.Context, now, old runtime.Object) error {
 			if err := validate(ctx, now, old); err != nil {
 				return err

@@ -5,11 +5,9 @@ package api
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/storage"
 
@@ -66,10 +64,6 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 	return c.Message == t.message(at) && now.Sub(at) < taintEvery
 }
 
-func taintOf(pod *corev1.Pod) *corev1.PodCondition {
-	return podspec.Condition(&pod.Status, debugrun.Tainted)
-}
-
 // taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored beside
 // the request, since the pod is known to be tainted already.
 func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
@@ -95,57 +89,4 @@ func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 // Entered implements connect.Debugging.
 func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, _ []string) error {
 	return d.taint(ctx, pod, execTaint(userName(ctx), container))
-}
-
-// keepOwn puts back what of a pod only this server writes: the condition Tainted and the annotations about debug containers. A node
-// that publishes a status does not know better.
-func keepOwn(pod, old *corev1.Pod) {
-	is, was := taintOf(pod), taintOf(old)
-	switch {
-	case was == nil && is != nil:
-		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == debugrun.Tainted })
-	case was != nil && is != nil:
-		*is = *was
-	case was != nil:
-		pod.Status.Conditions = append(pod.Status.Conditions, *was)
-	}
-	takeOwn(pod, old)
-}
-
-// takeOwn gives pod the stored word on debug containers: what is wanted of them, and who added them.
-func takeOwn(pod, from *corev1.Pod) {
-	for _, key := range ownAnnotations() {
-		podspec.TakeAnnotation(pod, from, key)
-	}
-}
-
-func ownAnnotations() []string { return []string{podspec.DebugAnnotation, podspec.AddedAnnotation} }
-
-// dropOwn takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may). Who added them is history
-// that a copy does not have, and not worth a warning.
-func dropOwn(pod, old *corev1.Pod) []string {
-	if old != nil {
-		return nil
-	}
-	_, asked := pod.Annotations[podspec.DebugAnnotation]
-	for _, key := range ownAnnotations() {
-		delete(pod.Annotations, key)
-	}
-	if !asked {
-		return nil
-	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: dropped: only the API server writes it", podspec.DebugAnnotation)}
-}
-
-// addedTo are the ephemeral containers that pod has and old has not, or has otherwise.
-func addedTo(pod, old *corev1.Pod) (added []corev1.EphemeralContainer) {
-	for _, c := range pod.Spec.EphemeralContainers {
-		same := slices.ContainsFunc(old.Spec.EphemeralContainers, func(o corev1.EphemeralContainer) bool {
-			return o.Name == c.Name && equality.Semantic.DeepEqual(o, c)
-		})
-		if !same {
-			added = append(added, c)
-		}
-	}
-	return added
 }

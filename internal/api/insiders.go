@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/client-go/rest"
 )
 
 // insiders are the parts of this process that use its API, each as a user of its own: by a token that nobody else knows.
@@ -22,6 +21,10 @@ type insiders struct {
 }
 
 var _ authenticator.Token = (*insiders)(nil)
+
+func newInsiders(audiences authenticator.Audiences) *insiders {
+	return &insiders{audiences: audiences, known: map[string]user.Info{}}
+}
 
 // AuthenticateToken implements authenticator.Token.
 func (i *insiders) AuthenticateToken(_ context.Context, token string) (*authenticator.Response, bool, error) {
@@ -36,17 +39,14 @@ func (i *insiders) before(others authenticator.Request) authenticator.Request {
 	return union.New(bearertoken.New(i), others)
 }
 
-// As is a client configuration for a part of this process: in memory, as the user with the groups, which has the rights that
-// roles or the node authorizer give it, and no more. The caller may change its copy.
-func (s *Server) As(name string, groups ...string) (*rest.Config, error) {
+// add makes a user known, and returns the token to be known by.
+func (i *insiders) add(name string, groups []string) (string, error) {
 	token, err := randomToken()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	s.insiders.mu.Lock()
-	defer s.insiders.mu.Unlock()
-	s.insiders.known[token] = &user.DefaultInfo{Name: name, Groups: append([]string{user.AllAuthenticated}, groups...)}
-	config := s.Loopback()
-	config.BearerToken = token
-	return config, nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.known[token] = &user.DefaultInfo{Name: name, Groups: append([]string{user.AllAuthenticated}, groups...)}
+	return token, nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,43 +22,21 @@ import (
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
-// served is what the server answers for, by group and path below it ("pods", "pods/log").
-type served map[schema.GroupVersion]map[string]rest.Storage
-
-func (v served) add(gv schema.GroupVersion, path string, storage rest.Storage) {
-	if v[gv] == nil {
-		v[gv] = map[string]rest.Storage{}
-	}
-	v[gv][path] = storage
-}
-
-// install serves every kind and its subresources. A kind of the table is served as it is, with its status; what is special about
-// some comes after.
+// install serves every kind, and what stands beside them.
 func (s *Server) install() error {
 	s.debugger = s.newDebugger()
-	s.stores["namespaces"].ShouldDeleteDuringUpdate = emptiedNamespace // of its subresources too
-	all := served{}
-	for name, r := range s.stores {
-		all.add(r.Kind.GV, name, r)
-		if r.Kind.Status != nil {
-			all.add(r.Kind.GV, name+"/status", r.Sub(s.schemes, *r.Kind.Status))
-		}
-	}
-	s.addCore(all)
+	all := registry.Served{}
+	serveKinds(all, KindsHost{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
+	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
-	s.addDebugRuns(all)
-	s.addMetrics(all)
-	s.addAuthentication(all)
-	s.addCertificates(all)
-	s.addRBAC(all)
-	s.addReviews(all)
+	serveMetrics(all, s.stores, s.kubelets.Locate)
+	s.authn.serve(all)
+	s.authorizers.serveRBAC(all, s.admission.openNamespace)
+	s.authorizers.serveReviews(all)
 	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
-	if err := s.addOpenID(s.generic.Handler.NonGoRestfulMux); err != nil {
+	if err := s.tokens.serveKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
-	events := s.stores["events"]
-	all.add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(s.schemes, newEventRules()), Kind: events.Kind}})
-
 	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, all)); err != nil {
 		return err
 	}
@@ -72,28 +49,12 @@ func (s *Server) install() error {
 	return s.generic.InstallAPIGroups(infos...)
 }
 
-// addCore serves what the core group has besides plain kinds.
-func (s *Server) addCore(all served) {
-	st, core := s.stores, corev1.SchemeGroupVersion
-	s.addresses.attach(st["services"].OnWrite)
-	all.add(core, "namespaces", newNamespaceREST(st["namespaces"]))
-	all.add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(s.schemes, namespaceFinalizeRules())})
+// addDebugging serves what debugging adds to pods.
+func (s *Server) addDebugging(core map[string]rest.Storage) {
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		all.add(core, "pods/ephemeralcontainers", ephemeralREST{st["pods"].Sub(s.schemes, podEphemeralRules()), s.debugger})
+		core["pods/ephemeralcontainers"] = ephemeralREST{s.stores["pods"].Sub(s.schemes, podEphemeralRules()), s.debugger}
 	}
-	all.add(core, "pods/"+debugrun.Subresource, debugREST{s.debugger})
-	all.add(core, "endpoints", endpointsREST{st["endpoints"]})
-	all.add(core, "componentstatuses", newComponentREST(s.etcdHealth))
-	all.add(core, "pods/binding", bindingREST{st["pods"].Store, s.quotas})
-	all.add(core, "pods/eviction", evictionREST{st["pods"].Store})
-	all.add(core, "serviceaccounts/token", tokenREST{s.tokens})
-}
-
-// addDebugRuns serves the records of debugging, which nobody but the server writes.
-func (s *Server) addDebugRuns(all served) {
-	runs := s.stores[debugrun.Resource]
-	all.add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
-	all.add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.Sub(s.schemes, *runs.Kind.Status)})
+	core["pods/"+debugrun.Subresource] = debugREST{s.debugger}
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
@@ -131,7 +92,7 @@ func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (s *Server) group(gv schema.GroupVersion, all served) *genericapiserver.APIGroupInfo {
+func (s *Server) group(gv schema.GroupVersion, all registry.Served) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.Params, s.schemes.Codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
@@ -150,9 +111,3 @@ func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
 		return i.MediaType == runtime.ContentTypeProtobuf
 	})
 }
-
-// eventsView shows the core events under events.k8s.io; the connection belongs to the core kind.
-type eventsView struct{ *registry.REST }
-
-// Destroy implements rest.Storage.
-func (eventsView) Destroy() {}

@@ -22,16 +22,15 @@ const requestsPlural = "certificatesigningrequests"
 func certificateKinds() []*registry.Kind {
 	return []*registry.Kind{
 		{GV: certificatesv1.SchemeGroupVersion, Name: "CertificateSigningRequest", Plural: requestsPlural, Singular: "certificatesigningrequest",
-			Short: []string{"csr"}, Object: of[certificatesv1.CertificateSigningRequest], List: of[certificatesv1.CertificateSigningRequestList],
+			Short: []string{"csr"}, Object: registry.New[certificatesv1.CertificateSigningRequest], List: registry.New[certificatesv1.CertificateSigningRequestList],
 			Rules: certificateRules(), Status: status(certificateStatusRules()), Fields: certificateFields},
 	}
 }
 
-// addCertificates serves what requests for certificates have besides a plain kind.
-func (s *Server) addCertificates(all served) {
-	requests := s.stores[requestsPlural]
-	requests.CreateStrategy = asRequestor{registry.NewStrategy(s.schemes, requests.Kind, requests.Kind.Rules)}
-	all.add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", requests.Sub(s.schemes, certificateApprovalRules()))
+// serveCertificates serves what requests for certificates have besides a plain kind.
+func serveCertificates(all registry.Served, requests *registry.REST, schemes *registry.Schemes) {
+	requests.CreateStrategy = asRequestor{registry.NewStrategy(schemes, requests.Kind, requests.Kind.Rules)}
+	all.Add(certificatesv1.SchemeGroupVersion, requestsPlural+"/approval", requests.Sub(schemes, certificateApprovalRules()))
 }
 
 // asRequestor writes into a new request who has made it: what the signer goes by, and nobody may say of himself.

@@ -8,7 +8,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -27,40 +26,40 @@ func coreKinds(gates *features.Gates) []*registry.Kind {
 	core := corev1.SchemeGroupVersion
 	return []*registry.Kind{
 		{GV: core, Name: "Namespace", Plural: "namespaces", Singular: "namespace", Short: []string{"ns"},
-			Object: of[corev1.Namespace], List: of[corev1.NamespaceList],
+			Object: registry.New[corev1.Namespace], List: registry.New[corev1.NamespaceList],
 			Rules: namespaceRules(), Status: status(namespaceStatusRules()), Fields: namespaceFields},
 		{GV: core, Name: "Node", Plural: "nodes", Singular: "node", Short: []string{"no"},
-			Object: of[corev1.Node], List: of[corev1.NodeList],
+			Object: registry.New[corev1.Node], List: registry.New[corev1.NodeList],
 			Rules: nodeRules(), Status: status(nodeStatusRules()), Fields: nodeFields},
 		{GV: core, Name: "Pod", Plural: "pods", Singular: "pod", Short: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
-			Object: of[corev1.Pod], List: of[corev1.PodList], ReturnDeleted: true,
+			Object: registry.New[corev1.Pod], List: registry.New[corev1.PodList], ReturnDeleted: true,
 			Rules: podRules(gates), Status: status(podStatusRules()), Fields: podFields},
 		{GV: core, Name: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate", Namespaced: true,
-			Object: of[corev1.PodTemplate], List: of[corev1.PodTemplateList],
+			Object: registry.New[corev1.PodTemplate], List: registry.New[corev1.PodTemplateList],
 			Rules: podTemplateRules()},
 		{GV: core, Name: "Event", Plural: "events", Singular: "event", Short: []string{"ev"}, Namespaced: true,
-			Object: of[corev1.Event], List: of[corev1.EventList], TTL: eventTTL,
+			Object: registry.New[corev1.Event], List: registry.New[corev1.EventList], TTL: eventTTL,
 			Rules: eventRules(), Fields: eventFields},
 		{GV: core, Name: "ConfigMap", Plural: "configmaps", Singular: "configmap", Short: []string{"cm"}, Namespaced: true,
-			Object: of[corev1.ConfigMap], List: of[corev1.ConfigMapList],
+			Object: registry.New[corev1.ConfigMap], List: registry.New[corev1.ConfigMapList],
 			Rules: configMapRules()},
 		{GV: core, Name: "Secret", Plural: "secrets", Singular: "secret", Namespaced: true,
-			Object: of[corev1.Secret], List: of[corev1.SecretList],
+			Object: registry.New[corev1.Secret], List: registry.New[corev1.SecretList],
 			Rules: secretRules(), Fields: secretFields},
 		{GV: core, Name: "ServiceAccount", Plural: "serviceaccounts", Singular: "serviceaccount", Short: []string{"sa"}, Namespaced: true,
-			Object: of[corev1.ServiceAccount], List: of[corev1.ServiceAccountList], ReturnDeleted: true,
+			Object: registry.New[corev1.ServiceAccount], List: registry.New[corev1.ServiceAccountList], ReturnDeleted: true,
 			Rules: serviceAccountRules()},
 		{GV: core, Name: "Service", Plural: "services", Singular: "service", Short: []string{"svc"}, Categories: []string{"all"}, Namespaced: true,
-			Object: of[corev1.Service], List: of[corev1.ServiceList], ReturnDeleted: true,
+			Object: registry.New[corev1.Service], List: registry.New[corev1.ServiceList], ReturnDeleted: true,
 			Rules: serviceRules(), Status: status(serviceStatusRules()), Fields: serviceFields},
 		{GV: core, Name: "Endpoints", Plural: "endpoints", Singular: "endpoints", Short: []string{"ep"}, Namespaced: true,
-			Object: of[corev1.Endpoints], List: of[corev1.EndpointsList],
+			Object: registry.New[corev1.Endpoints], List: registry.New[corev1.EndpointsList],
 			Rules: endpointsRules()},
 		{GV: core, Name: "LimitRange", Plural: "limitranges", Singular: "limitrange", Short: []string{"limits"}, Namespaced: true,
-			Object: of[corev1.LimitRange], List: of[corev1.LimitRangeList],
+			Object: registry.New[corev1.LimitRange], List: registry.New[corev1.LimitRangeList],
 			Rules: limitRangeRules()},
 		{GV: core, Name: "ResourceQuota", Plural: "resourcequotas", Singular: "resourcequota", Short: []string{"quota"}, Namespaced: true,
-			Object: of[corev1.ResourceQuota], List: of[corev1.ResourceQuotaList], ReturnDeleted: true,
+			Object: registry.New[corev1.ResourceQuota], List: registry.New[corev1.ResourceQuotaList], ReturnDeleted: true,
 			Rules: resourceQuotaRules(), Status: status(resourceQuotaStatusRules())},
 	}
 }
@@ -68,10 +67,10 @@ func coreKinds(gates *features.Gates) []*registry.Kind {
 func plainKinds() []*registry.Kind {
 	return []*registry.Kind{
 		{GV: discoveryv1.SchemeGroupVersion, Name: "EndpointSlice", Plural: "endpointslices", Singular: "endpointslice", Namespaced: true,
-			Object: of[discoveryv1.EndpointSlice], List: of[discoveryv1.EndpointSliceList],
+			Object: registry.New[discoveryv1.EndpointSlice], List: registry.New[discoveryv1.EndpointSliceList],
 			Rules: endpointSliceRules()},
 		{GV: coordinationv1.SchemeGroupVersion, Name: "Lease", Plural: "leases", Singular: "lease", Namespaced: true,
-			Object: of[coordinationv1.Lease], List: of[coordinationv1.LeaseList],
+			Object: registry.New[coordinationv1.Lease], List: registry.New[coordinationv1.LeaseList],
 			Rules: leaseRules()},
 	}
 }
@@ -79,17 +78,15 @@ func plainKinds() []*registry.Kind {
 func debugKinds() []*registry.Kind {
 	return []*registry.Kind{
 		{GV: debugrun.GroupVersion(), Name: "DebugRun", Plural: debugrun.Resource, Singular: "debugrun", Namespaced: true,
-			Object: of[debugrun.DebugRun], List: of[debugrun.DebugRunList],
+			Object: registry.New[debugrun.DebugRun], List: registry.New[debugrun.DebugRunList],
 			Rules: debugRunRules(), Status: status(debugRunStatusRules()), Fields: debugRunFields},
 	}
 }
 
-// of makes a new object of a type.
-func of[T any, P interface {
-	*T
-	runtime.Object
-}]() runtime.Object {
-	return P(new(T))
-}
-
 func status(r registry.Rules) *registry.Rules { return &r }
+
+// isCounted: what the server writes by itself is not held to quotas. Leases are counted: anybody who may edit can have large ones, and
+// nothing else bounds them.
+func isCounted(k *registry.Kind) bool {
+	return k.Namespaced && k.Plural != "events" && k.Plural != debugrun.Resource
+}

@@ -19,32 +19,32 @@ func admissionKinds() []*registry.Kind {
 	gv, policies := admissionv1.SchemeGroupVersion, []string{"api-extensions"}
 	return []*registry.Kind{
 		{GV: gv, Name: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration",
-			Categories: policies, Object: of[admissionv1.MutatingWebhookConfiguration], List: of[admissionv1.MutatingWebhookConfigurationList],
+			Categories: policies, Object: registry.New[admissionv1.MutatingWebhookConfiguration], List: registry.New[admissionv1.MutatingWebhookConfigurationList],
 			Rules: generationRules(validation.ValidateMutatingWebhookConfiguration, validation.ValidateMutatingWebhookConfigurationUpdate,
 				func(c *admissionv1.MutatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
 		{GV: gv, Name: "ValidatingWebhookConfiguration", Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration",
-			Categories: policies, Object: of[admissionv1.ValidatingWebhookConfiguration], List: of[admissionv1.ValidatingWebhookConfigurationList],
+			Categories: policies, Object: registry.New[admissionv1.ValidatingWebhookConfiguration], List: registry.New[admissionv1.ValidatingWebhookConfigurationList],
 			Rules: generationRules(validation.ValidateValidatingWebhookConfiguration, validation.ValidateValidatingWebhookConfigurationUpdate,
 				func(c *admissionv1.ValidatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
 		{GV: gv, Name: "ValidatingAdmissionPolicy", Plural: validatingPolicies, Singular: "validatingadmissionpolicy",
-			Categories: policies, Object: of[admissionv1.ValidatingAdmissionPolicy], List: of[admissionv1.ValidatingAdmissionPolicyList],
+			Categories: policies, Object: registry.New[admissionv1.ValidatingAdmissionPolicy], List: registry.New[admissionv1.ValidatingAdmissionPolicyList],
 			Rules: validatingPolicyRules(), Status: status(validatingPolicyStatusRules())},
 		{GV: gv, Name: "ValidatingAdmissionPolicyBinding", Plural: "validatingadmissionpolicybindings", Singular: "validatingadmissionpolicybinding",
-			Categories: policies, Object: of[admissionv1.ValidatingAdmissionPolicyBinding], List: of[admissionv1.ValidatingAdmissionPolicyBindingList],
+			Categories: policies, Object: registry.New[admissionv1.ValidatingAdmissionPolicyBinding], List: registry.New[admissionv1.ValidatingAdmissionPolicyBindingList],
 			Rules: generationRules(validation.ValidateValidatingAdmissionPolicyBinding, validation.ValidateValidatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.ValidatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec
 				})},
 		{GV: gv, Name: "MutatingAdmissionPolicy", Plural: "mutatingadmissionpolicies", Singular: "mutatingadmissionpolicy",
-			Categories: policies, Object: of[admissionv1.MutatingAdmissionPolicy], List: of[admissionv1.MutatingAdmissionPolicyList],
+			Categories: policies, Object: registry.New[admissionv1.MutatingAdmissionPolicy], List: registry.New[admissionv1.MutatingAdmissionPolicyList],
 			Rules: generationRules(validation.ValidateMutatingAdmissionPolicy, validation.ValidateMutatingAdmissionPolicyUpdate,
 				func(p *admissionv1.MutatingAdmissionPolicy) (*metav1.ObjectMeta, any) { return &p.ObjectMeta, p.Spec })},
 		{GV: gv, Name: "MutatingAdmissionPolicyBinding", Plural: "mutatingadmissionpolicybindings", Singular: "mutatingadmissionpolicybinding",
-			Categories: policies, Object: of[admissionv1.MutatingAdmissionPolicyBinding], List: of[admissionv1.MutatingAdmissionPolicyBindingList],
+			Categories: policies, Object: registry.New[admissionv1.MutatingAdmissionPolicyBinding], List: registry.New[admissionv1.MutatingAdmissionPolicyBindingList],
 			Rules: generationRules(validation.ValidateMutatingAdmissionPolicyBinding, validation.ValidateMutatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.MutatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec

@@ -24,7 +24,7 @@ func flowControlKinds() []*registry.Kind {
 	rest := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	return []*registry.Kind{
 		{GV: gv, Name: "FlowSchema", Plural: flowSchemas, Singular: "flowschema",
-			Object: of[flowcontrolv1.FlowSchema], List: of[flowcontrolv1.FlowSchemaList],
+			Object: registry.New[flowcontrolv1.FlowSchema], List: registry.New[flowcontrolv1.FlowSchemaList],
 			Rules: registry.Typed[*flowcontrolv1.FlowSchema]{
 				PrepareCreate: func(s *flowcontrolv1.FlowSchema) { s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1 },
 				Validate:      validation.ValidateFlowSchema,
@@ -43,7 +43,7 @@ func flowControlKinds() []*registry.Kind {
 				Reset:          spec,
 			}.Rules())},
 		{GV: gv, Name: "PriorityLevelConfiguration", Plural: priorityLevels, Singular: "prioritylevelconfiguration",
-			Object: of[flowcontrolv1.PriorityLevelConfiguration], List: of[flowcontrolv1.PriorityLevelConfigurationList],
+			Object: registry.New[flowcontrolv1.PriorityLevelConfiguration], List: registry.New[flowcontrolv1.PriorityLevelConfigurationList],
 			Rules: registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
 				PrepareCreate: func(p *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status, p.Generation = flowcontrolv1.PriorityLevelConfigurationStatus{}, 1

@@ -15,13 +15,13 @@ import (
 func policyKinds() []*registry.Kind {
 	return []*registry.Kind{
 		{GV: nodev1.SchemeGroupVersion, Name: "RuntimeClass", Plural: "runtimeclasses", Singular: "runtimeclass",
-			Object: of[nodev1.RuntimeClass], List: of[nodev1.RuntimeClassList],
+			Object: registry.New[nodev1.RuntimeClass], List: registry.New[nodev1.RuntimeClassList],
 			Rules: runtimeClassRules()},
 		{GV: schedulingv1.SchemeGroupVersion, Name: "PriorityClass", Plural: "priorityclasses", Singular: "priorityclass", Short: []string{"pc"},
-			Object: of[schedulingv1.PriorityClass], List: of[schedulingv1.PriorityClassList],
+			Object: registry.New[schedulingv1.PriorityClass], List: registry.New[schedulingv1.PriorityClassList],
 			Rules: priorityClassRules()},
 		{GV: imagepolicy.GroupVersion(), Name: "ImagePolicy", Plural: imagepolicy.Resource, Singular: "imagepolicy", Short: []string{"imgpol"},
-			Object: of[imagepolicy.ImagePolicy], List: of[imagepolicy.ImagePolicyList],
+			Object: registry.New[imagepolicy.ImagePolicy], List: registry.New[imagepolicy.ImagePolicyList],
 			Rules: imagePolicyRules()},
 	}
 }

@@ -4,6 +4,7 @@ package api
 
 import (
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 )
@@ -23,4 +24,16 @@ func (s *Server) KubeletUser() user.Info {
 // at the other end. forget undoes it.
 func (s *Server) ServeKubelet(nodeName string, dial connect.Dialer) (forget func()) {
 	return s.kubelets.Serve(nodeName, dial)
+}
+
+// As is a client configuration for a part of this process: in memory, as the user with the groups, which has the rights that
+// roles or the node authorizer give it, and no more. The caller may change its copy.
+func (s *Server) As(name string, groups ...string) (*rest.Config, error) {
+	token, err := s.insiders.add(name, groups)
+	if err != nil {
+		return nil, err
+	}
+	config := s.Loopback()
+	config.BearerToken = token
+	return config, nil
 }

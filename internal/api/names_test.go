@@ -5,10 +5,11 @@ package api
 import (
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // TestGetOfImpossibleNames: a name that nothing can have is not found, as any other that nothing has. Admission asks with names that

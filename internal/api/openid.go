@@ -29,21 +29,21 @@ type openIDConfiguration struct {
 	SigningAlgs   []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// addOpenID serves the keys of service account tokens. Who may read them is the authoriser's to say: the cluster role
-// system:service-account-issuer-discovery.
-func (s *Server) addOpenID(m *mux.PathRecorderMux) error {
-	uri := s.cfg.Authentication.AccountJWKSURI
+// serveKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to say: the cluster
+// role system:service-account-issuer-discovery.
+func (t *tokens) serveKeys(m *mux.PathRecorderMux, url string) error {
+	uri := t.jwksURI
 	if uri == "" {
-		uri = s.URL() + jwksPath
+		uri = url + jwksPath
 	}
 	document, err := json.Marshal(openIDConfiguration{
-		Issuer: s.tokens.issuers[0], JWKSURI: uri,
+		Issuer: t.issuers[0], JWKSURI: uri,
 		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgs: []string{string(jose.ES256)},
 	})
 	if err != nil {
 		return err
 	}
-	set, err := s.tokens.keys()
+	set, err := t.keys()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,9 +39,14 @@ type policyChecks struct {
 	queue workqueue.TypedRateLimitingInterface[string] // names of policies
 }
 
+const (
+	firstCheck = 50 * time.Millisecond // between tries of what fails, growing
+	lastCheck  = time.Minute
+)
+
 func newPolicyChecks(d *dynamic, r *registry.REST, schemes *registry.Schemes, log *slog.Logger) *policyChecks {
 	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount))}
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstCheck, lastCheck))}
 	r.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
 	return c
 }

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/quota"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -64,12 +63,6 @@ func newQuotas(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) 
 		}
 	}
 	return q
-}
-
-// isCounted: what the server writes by itself is not held to quotas. Leases are counted: anybody who may edit can have large ones, and
-// nothing else bounds them.
-func isCounted(k *registry.Kind) bool {
-	return k.Namespaced && k.Plural != "events" && k.Plural != debugrun.Resource
 }
 
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
@@ -202,17 +195,13 @@ func (q *quotas) Creating(ctx context.Context, namespace string, write func(cont
 	return err
 }
 
-// growing runs an update that does not pass through admission as what it is: before it stores an object it has charge judge how the
-// object changes. Otherwise it is as creating.
-func (q *quotas) growing(ctx context.Context, namespace string, update func(charge chargeFunc) error) error {
+// Growing implements registry.Charger.
+func (q *quotas) Growing(ctx context.Context, namespace string, update func(registry.Charge) error) error {
 	return q.Creating(ctx, namespace, func(ctx context.Context) (bool, error) {
 		c := creationIn(ctx, namespace)
 		return false, update(func(ctx context.Context, a admission.Attributes) error { return q.admit(ctx, a, c) })
 	})
 }
-
-// chargeFunc charges the quotas with the difference between the old object of the attributes and the new one, or refuses it.
-type chargeFunc func(context.Context, admission.Attributes) error
 
 func (q *quotas) list(ctx context.Context, namespace string) ([]corev1.ResourceQuota, error) {
 	r := q.stores["resourcequotas"]

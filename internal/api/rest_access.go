@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -36,12 +37,11 @@ var (
 	_ rest.SingularNameProvider = review{}
 )
 
-// addReviews serves what `kubectl auth can-i` and programs that delegate their decisions ask.
-func (s *Server) addReviews(all served) {
-	z := s.authorizers
+// serveReviews serves what `kubectl auth can-i` and programs that delegate their decisions ask.
+func (z *authorizers) serveReviews(all registry.Served) {
 	for plural, r := range map[string]review{
 		"subjectaccessreviews": {kind: "SubjectAccessReview", singular: "subjectaccessreview",
-			object: of[authorizationv1.SubjectAccessReview],
+			object: registry.New[authorizationv1.SubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
 				return validation.ValidateSubjectAccessReview(&obj.(*authorizationv1.SubjectAccessReview).Spec)
 			},
@@ -51,7 +51,7 @@ func (s *Server) addReviews(all served) {
 				return nil
 			}},
 		"localsubjectaccessreviews": {kind: "LocalSubjectAccessReview", singular: "localsubjectaccessreview", namespaced: true,
-			object: of[authorizationv1.LocalSubjectAccessReview],
+			object: registry.New[authorizationv1.LocalSubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
 				return validation.ValidateLocalSubjectAccessReview(obj.(*authorizationv1.LocalSubjectAccessReview))
 			},
@@ -64,7 +64,7 @@ func (s *Server) addReviews(all served) {
 				return nil
 			}},
 		"selfsubjectaccessreviews": {kind: "SelfSubjectAccessReview", singular: "selfsubjectaccessreview",
-			object: of[authorizationv1.SelfSubjectAccessReview],
+			object: registry.New[authorizationv1.SelfSubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
 				spec := &obj.(*authorizationv1.SelfSubjectAccessReview).Spec
 				return validation.ValidateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
@@ -79,9 +79,9 @@ func (s *Server) addReviews(all served) {
 				return nil
 			}},
 		"selfsubjectrulesreviews": {kind: "SelfSubjectRulesReview", singular: "selfsubjectrulesreview",
-			object: of[authorizationv1.SelfSubjectRulesReview], answer: z.rulesReview},
+			object: registry.New[authorizationv1.SelfSubjectRulesReview], answer: z.rulesReview},
 	} {
-		all.add(authorizationv1.SchemeGroupVersion, plural, r)
+		all.Add(authorizationv1.SchemeGroupVersion, plural, r)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,13 +16,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// addAuthentication serves the reviews of who somebody is.
-func (s *Server) addAuthentication(all served) {
+// serve serves the reviews of who somebody is, and the tokens of service accounts.
+func (a *authn) serve(all registry.Served) {
 	gv := authenticationv1.SchemeGroupVersion
-	all.add(gv, "tokenreviews", tokenReviewREST{s.authn.token, s.cfg.Authentication.APIAudiences})
-	all.add(gv, "selfsubjectreviews", selfReviewREST{})
+	all.Add(gv, "tokenreviews", tokenReviewREST{a.token, a.accounts.audiences})
+	all.Add(gv, "selfsubjectreviews", selfReviewREST{})
+	all.Add(corev1.SchemeGroupVersion, "serviceaccounts/token", tokenREST{a.accounts})
 }
 
 // tokenReviewREST says whose a bearer token is.

@@ -43,7 +43,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 	rules.PrepareUpdate = func(obj, old runtime.Object) {
 		prepare(obj, old)
 		pod := obj.(*corev1.Pod)
-		added = addedTo(pod, old.(*corev1.Pod))
+		added = podspec.AddedEphemeral(pod, old.(*corev1.Pod))
 		noteAdding(ctx, added)
 		for i := range added {
 			if err := addedDebug(pod, userName(ctx), added[i].Name, now); err != nil {

@@ -18,23 +18,24 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/table"
 	"github.com/wherryproject/wherry/internal/api/usage"
 )
 
-// addMetrics serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
-func (s *Server) addMetrics(all served) {
-	use := newNodeUsage(s.kubelets.Locate)
-	nodes := s.stores["nodes"]
+// serveMetrics serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
+func serveMetrics(all registry.Served, stores registry.Stores, locate connect.NodeLocator) {
+	use := newNodeUsage(locate)
+	nodes := stores["nodes"]
 	nodes.OnWrite.Add(onwrite.Calls{Deleted: func(obj runtime.Object) {
 		if node, ok := obj.(*corev1.Node); ok {
 			use.forget(node.Name)
 		}
 	}})
-	all.add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"), s.stores["pods"], use}})
-	all.add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"), nodes, use}})
+	all.Add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"), stores["pods"], use}})
+	all.Add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"), nodes, use}})
 }
 
 // metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of now.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // plainREST is a kind's storage without the deletions; namespaces have their own, and none of a whole collection.

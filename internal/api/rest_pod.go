@@ -53,10 +53,7 @@ func updatePod(ctx context.Context, store *genericregistry.Store, name string, p
 }
 
 // bindingREST serves pods/binding: it gives a pending pod to a node, once.
-type bindingREST struct {
-	store  *genericregistry.Store
-	quotas *quotas
-}
+type bindingREST struct{ pods *registry.REST }
 
 var (
 	_ rest.NamedCreater                   = bindingREST{}
@@ -97,8 +94,8 @@ func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object
 		p.ResourceVersion = &binding.ResourceVersion
 	}
 	dry := dryrun.IsDryRun(options.DryRun)
-	err := r.quotas.growing(ctx, request.NamespaceValue(ctx), func(charge chargeFunc) error {
-		return updatePod(ctx, r.store, name, p, dry, func(pod *corev1.Pod) error {
+	err := r.pods.Growing(ctx, request.NamespaceValue(ctx), func(charge registry.Charge) error {
+		return updatePod(ctx, r.pods.Store, name, p, dry, func(pod *corev1.Pod) error {
 			old := pod.DeepCopy()
 			if err := bind(pod, binding); err != nil || registry.FromInside(ctx) {
 				return err
@@ -236,4 +233,9 @@ func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Objec
 		return nil, err
 	}
 	return success(), nil
+}
+
+// updateOptions say what they are, as those of a request do: webhooks are shown them.
+func updateOptions() *metav1.UpdateOptions {
+	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}}
 }

@@ -102,3 +102,14 @@ func (r *ruled) all() (names []string) {
 	}
 	return names
 }
+
+// watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
+// the rules. It is for kinds without a namespace.
+func (r *ruled) watch(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.rest.Follow(ctx, firstRule(func() {
+		r.add("")
+		cancel()
+	}))
+}

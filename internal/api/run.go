@@ -5,7 +5,6 @@ package api
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -25,11 +24,10 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.flow != nil {
 		counting.Go(func() { s.flow.run(watch) })
 	}
-	counting.Go(func() { s.policy.run(watch) })
-	counting.Go(func() { s.nodes.run(watch) })
-	counting.Go(func() { s.policies.images.stored.watch(watch) })
+	counting.Go(func() { s.authorizers.run(watch) })
+	counting.Go(func() { s.admission.run(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })
-	defer context.AfterFunc(ctx, s.dynamic.cancel)() // its watches are ended, not drained
+	defer context.AfterFunc(ctx, s.admission.stop)() // its watches are ended, not drained
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	defer context.AfterFunc(ctx, func() {
@@ -71,8 +69,8 @@ func (s *Server) free() {
 	if s.debugger != nil {
 		s.debugger.close()
 	}
-	if s.dynamic != nil {
-		s.dynamic.close()
+	if s.admission != nil {
+		s.admission.close()
 	}
 	if s.quotas != nil {
 		s.quotas.close()
@@ -117,25 +115,6 @@ func (s *Server) watchReady(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-	}
-}
-
-// persist does something until it succeeds, ever less often; false: ctx was done before. What is for the log.
-func persist(ctx context.Context, log *slog.Logger, what string, do func(context.Context) error) bool {
-	for wait := firstRecount; ; wait = min(2*wait, lastRecount) {
-		err := do(ctx)
-		switch {
-		case err == nil:
-			return true
-		case ctx.Err() != nil:
-			return false
-		}
-		log.Warn("failed, will try again", "what", what, "err", err)
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(wait):
 		}
 	}
 }

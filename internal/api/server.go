@@ -19,8 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -73,16 +71,11 @@ type Server struct {
 	etcdHealth func() error // nil: etcd answers
 
 	insiders    *insiders
-	policy      *policy
-	nodes       *nodeAuthorizer
 	authorizers *authorizers
 
 	recorder  *audit.Recorder
 	flow      *flowControl // nil: off
-	admission admission.Interface
-	dynamic   *dynamic
-	policies  *policies
-	limits    *ruled
+	admission *control
 	quotas    *quotas
 	debugger  *debugger
 }
@@ -129,14 +122,13 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s.tokens.lookup = s.stores
-	s.limits = newRuled(s.stores["limitranges"])
 	s.quotas = newQuotas(s.stores, s.schemes, s.log)
-	s.policy, s.nodes = newPolicy(s.stores), newNodeAuthorizer(s.stores)
-	s.authorizers = &authorizers{policy: s.policy, nodes: s.nodes}
-	if s.dynamic, err = newDynamic(s.stores, s.schemes, settled.admission, s.log, s.newPluginParts); err != nil {
-		return nil, err
-	}
-	if s.policies, err = newPolicies(s.stores, settled.admission, settled.Admission.DefaultPodSecurity, s.kubelets.Locate, s.authorizing); err != nil {
+	s.authorizers = newAuthorizers(s.stores)
+	s.admission, err = newControl(settled.admission, Host{
+		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: quotaAdmission{s.quotas},
+		Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing, Connection: s.connection,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -155,7 +147,7 @@ func (s *Server) loadKeys() (err error) {
 	if err := os.Chmod(s.cfg.pki, 0o700); err != nil { // of a folder that an earlier version made
 		return fmt.Errorf("folder of keys: %w", err)
 	}
-	if err := s.loadAccountKeys(); err != nil {
+	if s.tokens, err = loadTokens(s.cfg.pki, s.cfg.Authentication); err != nil {
 		return err
 	}
 	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
@@ -201,16 +193,13 @@ func (s *Server) assemble(b *registry.Backend) error {
 	c.LoopbackClientConfig = s.loopback.config
 
 	c.Authentication.APIAudiences = s.cfg.Authentication.APIAudiences
-	if s.authn, err = newAuthn(s.cfg, s.ca, s.tokens); err != nil {
+	if s.authn, err = newAuthn(s.cfg.Authentication, s.cfg.pki, s.cfg.TokenAuthFile, s.ca, s.tokens); err != nil {
 		return err
 	}
-	s.insiders = &insiders{audiences: c.Authentication.APIAudiences, known: map[string]user.Info{}}
+	s.insiders = newInsiders(c.Authentication.APIAudiences)
 	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.before(s.authn.request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
 	c.RequestInfoResolver = streamVerbs{genericapiserver.NewRequestInfoResolver(c)}
-	if s.admission, err = chain(s.plugins()); err != nil {
-		return err
-	}
 	c.AdmissionControl = s.admission
 	s.putOnRecord(c)
 
@@ -244,7 +233,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 
 	c.EquivalentResourceRegistry = newEquivalents()
 	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
-		if err := s.dynamic.start(ctx); ctx.Err() == nil {
+		if err := s.admission.start(ctx); ctx.Err() == nil {
 			return err
 		}
 		return nil
@@ -260,27 +249,12 @@ func (s *Server) assemble(b *registry.Backend) error {
 	return s.mergeCRDs()
 }
 
-// plugins are the server's admission, in order: what sets fields comes before what judges them, and quotas, which charge, come last.
-func (s *Server) plugins() []admission.Interface {
-	return []admission.Interface{
-		&admit{namespace: s.stores.Namespace, account: s.stores.ServiceAccount, notReady: *s.cfg.Admission.NotReady, unreachable: *s.cfg.Admission.Unreachable},
-		nodeRestriction{s.stores, s.cfg.Authentication.APIAudiences},
-		limitRanger{s.limits},
-		s.policies.priorities,
-		s.policies.runtimeClasses,
-		s.dynamic.mutatingPolicies(),
-		s.dynamic.mutatingWebhooks(),
-		s.policies.secrets,
-		s.policies.podSecurity,
-		debugProfiles{s.authorizing},
-		s.policies.images,
-		certificateAdmission{s.authorizing},
-		policyParams{s.stores, s.dynamic, s.authorizing},
-		s.dynamic.validatingPolicies(),
-		s.dynamic.validatingWebhooks(),
-		eventSize{},
-		quotaAdmission{s.quotas},
+// connection is how admission reaches this server, once it is assembled.
+func (s *Server) connection() (Connection, error) {
+	if s.generic == nil {
+		return Connection{}, errors.New("the server is still starting")
 	}
+	return Connection{Client: s.loopback.config, Stores: s.stores, Authorizer: s.generic.Authorizer, Version: s.generic.EffectiveVersion}, nil
 }
 
 // authorizing is who decides about rights, once the server is assembled.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // RS-01: a user has no more sessions than allowed, and a namespace no more than allowed, by whomever; others, administrators and requests that

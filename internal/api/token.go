@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	tokenjwt "k8s.io/apiserver/pkg/authentication/token/jwt"
+
+	"github.com/wherryproject/wherry/internal/pki"
 )
 
 // defaultIssuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the audience of tokens
@@ -54,7 +57,21 @@ type tokens struct {
 	former    []crypto.PublicKey // of keys before a rotation that is not finished
 	issuers   []string           // the first one signs
 	audiences []string           // whom tokens for this server are meant for
+	jwksURI   string             // what the discovery document names; default: this server's own
 	lookup    tokenLookup
+}
+
+// loadTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
+func loadTokens(folder string, s settledAuthentication) (*tokens, error) {
+	key, err := pki.LoadOrCreateKey(filepath.Join(folder, pki.AccountKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("key of service account tokens: %w", err)
+	}
+	former, err := pki.ReadPublicKeys(filepath.Join(folder, pki.FormerAccountKeys))
+	if err != nil {
+		return nil, fmt.Errorf("former keys of service account tokens: %w", err)
+	}
+	return &tokens{key: key, former: former, issuers: s.AccountIssuers, audiences: s.APIAudiences, jwksURI: s.AccountJWKSURI}, nil
 }
 
 // keyID names a key in the tokens it signs and in the set of keys: the digest of its public half.

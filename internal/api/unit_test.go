@@ -15,8 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 func TestAddresses(t *testing.T) {

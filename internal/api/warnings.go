@@ -21,6 +21,10 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
+// enforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names (Kubernetes docs,
+// "Service Accounts", enforce-mountable-secrets; deprecated, and honoured).
+const enforceSecrets = "kubernetes.io/enforce-mountable-secrets"
+
 // podWarnings looks at new pods only: those that change are changed by programs.
 func podWarnings(pod, old *corev1.Pod) []string {
 	if old != nil {

@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/api/registry"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 func limited(t *testing.T, l *watchLimits, who user.Info, verb string, next http.HandlerFunc) *httptest.Server {

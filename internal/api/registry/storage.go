@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -214,6 +215,20 @@ type Charger interface {
 	// Creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
 	// tells whether it has made a new object.
 	Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
+	// Growing is Creating for an update that does not pass through admission as what it is: before it stores an object it has Charge
+	// judge how the object changes.
+	Growing(ctx context.Context, namespace string, update func(Charge) error) error
+}
+
+// Charge charges the quotas with the difference between the old object of the attributes and the new one, or refuses it.
+type Charge func(context.Context, admission.Attributes) error
+
+// Growing runs an update of an object in a namespace that has Charge judge how the object changes.
+func (r *REST) Growing(ctx context.Context, namespace string, update func(Charge) error) error {
+	if r.Charger == nil {
+		return update(func(context.Context, admission.Attributes) error { return nil })
+	}
+	return r.Charger.Growing(ctx, namespace, update)
 }
 
 // Create implements rest.Creater.

@@ -2,32 +2,7 @@
 
 package api
 
-import (
-	"context"
-	"github.com/wherryproject/wherry/internal/api/registry"
-)
-
-// watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the plug-in hears of
-// the others by itself.
-func (p *onDemand) watch(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p.rules.Follow(ctx, firstRule(func() {
-		p.active.Store(true)
-		cancel()
-	}))
-}
-
-// watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
-// the rules. It is for kinds without a namespace.
-func (r *ruled) watch(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.rest.Follow(ctx, firstRule(func() {
-		r.add("")
-		cancel()
-	}))
-}
+import "github.com/wherryproject/wherry/internal/api/registry"
 
 // firstRule waits for an object of a kind.
 type firstRule func()

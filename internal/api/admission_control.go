@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"log/slog"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/registry"
+)
+
+// control is the server's admission: every plug-in, in the order in which they are asked.
+type control struct {
+	admission.Interface
+	dynamic  *dynamic
+	policies *policies
+}
+
+// Host is what the plug-ins need of the server they belong to.
+type Host struct {
+	Stores    registry.Stores
+	Schemes   *registry.Schemes
+	Audiences []string // whom tokens for the server are meant for
+	Quotas    admission.Interface
+	Locate    connect.NodeLocator
+	Log       *slog.Logger
+	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server is complete then.
+	Authorizer func() authorizer.UnconditionalAuthorizer
+	Connection func() (Connection, error)
+}
+
+// newControl makes the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
+func newControl(o settledAdmission, h Host) (*control, error) {
+	d, err := newDynamic(h.Stores, h.Schemes, o.config, h.Log, h.Connection)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPolicies(h.Stores, o.config, o.DefaultPodSecurity, h.Locate, h.Authorizer)
+	if err != nil {
+		return nil, err
+	}
+	c := &control{dynamic: d, policies: p}
+	c.Interface, err = chain(c.plugins(o, h))
+	return c, err
+}
+
+// plugins are in order: what sets fields comes before what judges them, and quotas, which charge, come last.
+func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
+	return []admission.Interface{
+		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady, unreachable: *o.Unreachable},
+		nodeRestriction{h.Stores, h.Audiences},
+		limitRanger{newRuled(h.Stores["limitranges"])},
+		c.policies.priorities,
+		c.policies.runtimeClasses,
+		c.dynamic.mutatingPolicies(),
+		c.dynamic.mutatingWebhooks(),
+		c.policies.secrets,
+		c.policies.podSecurity,
+		debugProfiles{h.Authorizer},
+		c.policies.images,
+		certificateAdmission{h.Authorizer},
+		policyParams{h.Stores, c.dynamic, h.Authorizer},
+		c.dynamic.validatingPolicies(),
+		c.dynamic.validatingWebhooks(),
+		eventSize{},
+		h.Quotas,
+	}
+}
+
+// start makes the plug-ins that have rules already, and waits until they are ready. The server is not ready before.
+func (c *control) start(ctx context.Context) error { return c.dynamic.start(ctx) }
+
+// run follows what other servers on the same etcd store, until ctx is done.
+func (c *control) run(ctx context.Context) { c.policies.images.stored.watch(ctx) }
+
+// stop ends the watches of plug-ins, which are not drained.
+func (c *control) stop() { c.dynamic.cancel() }
+
+// close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
+func (c *control) close() { c.dynamic.close() }
+
+// openNamespace tells whether a namespace lets every pod in because nobody has decided otherwise.
+func (c *control) openNamespace(ctx context.Context, namespace string) (bool, error) {
+	return c.policies.podSecurity.open(ctx, namespace)
+}
