@@ -44,7 +44,7 @@ func TestAdmissionAudits(t *testing.T) {
 	if err := judge.CompleteConfiguration(); err != nil {
 		t.Fatal(err)
 	}
-	images := &imagePolicies{namespace: ns.GetNamespace, stored: &ruled{names: map[string]bool{}, loaded: true}, fixed: []imagepolicy.ImagePolicy{
+	images := &imagePolicies{namespace: ns.GetNamespace, fixed: []imagepolicy.ImagePolicy{
 		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"}, Action: imagepolicy.Audit}}}}
 	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge: judge}, images)).(admission.ValidationInterface)
 

@@ -31,7 +31,7 @@ const imageAuditKey = imagepolicy.GroupName + "/audit-violations"
 // cannot be read, no image gets in.
 type imagePolicies struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
-	stored    *ruled
+	stored    *ruled                    // nil: nobody has stored any
 	fixed     []imagepolicy.ImagePolicy // of the configuration file
 	// names are those under which nodes know the image of an id; node is where the pod is, "" if that is not decided.
 	names func(ctx context.Context, node, id string) ([]string, error)
@@ -123,19 +123,28 @@ func (p *imagePolicies) judge(ctx context.Context, node string) func(*imagepolic
 	}
 }
 
+// listed are the policies that somebody has stored.
+func (p *imagePolicies) listed(ctx context.Context) ([]imagepolicy.ImagePolicy, error) {
+	if has, err := p.stored.has(ctx, ""); err != nil || !has {
+		return nil, err
+	}
+	r := p.stored.rest
+	list, err := r.List(r.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.(*imagepolicy.ImagePolicyList).Items, nil
+}
+
 // of are the policies that concern a namespace, in the order of their names. A server without policies reads nothing.
 func (p *imagePolicies) of(ctx context.Context, namespace string) ([]imagepolicy.ImagePolicy, error) {
 	all := slices.Clone(p.fixed)
-	switch has, err := p.stored.has(ctx, ""); {
-	case err != nil:
-		return nil, err
-	case has:
-		r := p.stored.rest
-		list, err := r.List(r.Within(ctx, ""), &metainternal.ListOptions{})
+	if p.stored != nil {
+		stored, err := p.listed(ctx)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, list.(*imagepolicy.ImagePolicyList).Items...)
+		all = append(all, stored...)
 	}
 	if len(all) == 0 {
 		return nil, nil

@@ -31,7 +31,6 @@ func TestImagePoliciesFailClosed(t *testing.T) {
 		}
 		return admission.NewAttributesRecord(now, nil, v1.WithKind("Pod"), "ns", "p", v1.WithResource("pods"), "", op, nil, false, nil)
 	}
-	known := &ruled{names: map[string]bool{}, loaded: true}
 	namespace := func(context.Context, string) (*corev1.Namespace, error) { return &corev1.Namespace{}, nil }
 	away := func(context.Context, string) (*corev1.Namespace, error) { return nil, errors.New("etcd is away") }
 	odd := imagepolicy.ImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "odd"}, Spec: imagepolicy.ImagePolicySpec{
@@ -45,11 +44,11 @@ func TestImagePoliciesFailClosed(t *testing.T) {
 		want   string // "" = it passes
 		closed bool   // for a failure of the server, not for a policy
 	}{
-		{"no policies", &imagePolicies{namespace: away, stored: known}, pod("a"), nil, "", false},
-		{"the namespace cannot be read", &imagePolicies{namespace: away, stored: known, fixed: []imagepolicy.ImagePolicy{{}}}, pod("a"), nil, "etcd is away", true},
-		{"but no image is new", &imagePolicies{namespace: away, stored: known, fixed: []imagepolicy.ImagePolicy{{}}}, pod("a"), pod("a"), "", false},
-		{"a selector that means nothing", &imagePolicies{namespace: namespace, stored: known, fixed: []imagepolicy.ImagePolicy{odd}}, pod("b"), pod("a"), "policy odd:", true},
-		{"an action of a newer version", &imagePolicies{namespace: namespace, stored: known, fixed: []imagepolicy.ImagePolicy{newer}}, pod("a"), nil, `image "a" is denied by **`, false},
+		{"no policies", &imagePolicies{namespace: away}, pod("a"), nil, "", false},
+		{"the namespace cannot be read", &imagePolicies{namespace: away, fixed: []imagepolicy.ImagePolicy{{}}}, pod("a"), nil, "etcd is away", true},
+		{"but no image is new", &imagePolicies{namespace: away, fixed: []imagepolicy.ImagePolicy{{}}}, pod("a"), pod("a"), "", false},
+		{"a selector that means nothing", &imagePolicies{namespace: namespace, fixed: []imagepolicy.ImagePolicy{odd}}, pod("b"), pod("a"), "policy odd:", true},
+		{"an action of a newer version", &imagePolicies{namespace: namespace, fixed: []imagepolicy.ImagePolicy{newer}}, pod("a"), nil, `image "a" is denied by **`, false},
 	} {
 		err := row.plugin.Validate(t.Context(), attributes(row.now, row.old), nil)
 		switch {
@@ -84,7 +83,7 @@ func TestImageIDs(t *testing.T) {
 		asked := 0
 		plugin := &imagePolicies{
 			namespace: func(context.Context, string) (*corev1.Namespace, error) { return &corev1.Namespace{}, nil },
-			stored:    &ruled{names: map[string]bool{}, loaded: true}, fixed: []imagepolicy.ImagePolicy{noEvil, noEvil},
+			fixed:     []imagepolicy.ImagePolicy{noEvil, noEvil},
 			names: func(_ context.Context, node, asks string) ([]string, error) {
 				if asked++; node != "here" || asks != row.image {
 					t.Errorf("%s: node %q was asked for %q", row.name, node, asks)
