@@ -15,7 +15,8 @@ import (
 
 // control is the server's admission: every plug-in, in the order in which they are asked.
 type control struct {
-	admission.Interface
+	// chain asks the plug-ins. It is not embedded: what asks it looks for its further methods.
+	chain    admission.Interface
 	dynamic  *dynamic
 	policies *policies
 }
@@ -44,7 +45,7 @@ func newControl(o settledAdmission, h Host) (*control, error) {
 		return nil, err
 	}
 	c := &control{dynamic: d, policies: p}
-	c.Interface, err = chain(c.plugins(o, h))
+	c.chain, err = chain(c.plugins(o, h))
 	return c, err
 }
 

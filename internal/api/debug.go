@@ -48,7 +48,7 @@ func (s *Server) newDebugger() *debugger {
 	return &debugger{
 		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
 		node:    s.stores.Node,
-		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission), gates: s.cfg.Features,
+		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission.chain), gates: s.cfg.Features,
 		quotas: s.quotas, log: s.log,
 	}
 }

@@ -200,7 +200,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.before(s.authn.request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
 	c.RequestInfoResolver = streamVerbs{genericapiserver.NewRequestInfoResolver(c)}
-	c.AdmissionControl = s.admission
+	c.AdmissionControl = s.admission.chain
 	s.putOnRecord(c)
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.External)
