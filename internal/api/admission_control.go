@@ -54,7 +54,7 @@ func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
 	return []admission.Interface{
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady, unreachable: *o.Unreachable},
 		nodeRestriction{h.Stores, h.Audiences},
-		limitRanger{newRuled(h.Stores["limitranges"])},
+		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
 		c.policies.runtimeClasses,
 		c.dynamic.mutatingPolicies(),
@@ -76,7 +76,7 @@ func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
 func (c *control) start(ctx context.Context) error { return c.dynamic.start(ctx) }
 
 // run follows what other servers on the same etcd store, until ctx is done.
-func (c *control) run(ctx context.Context) { c.policies.images.stored.watch(ctx) }
+func (c *control) run(ctx context.Context) { c.policies.images.stored.Watch(ctx) }
 
 // stop ends the watches of plug-ins, which are not drained.
 func (c *control) stop() { c.dynamic.cancel() }

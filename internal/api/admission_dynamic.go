@@ -301,7 +301,7 @@ func questions() []schema.GroupResource {
 func (p *onDemand) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.rules.Follow(ctx, firstRule(func() {
+	p.rules.Follow(ctx, registry.First(func() {
 		p.active.Store(true)
 		cancel()
 	}))

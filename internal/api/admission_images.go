@@ -31,7 +31,7 @@ const imageAuditKey = imagepolicy.GroupName + "/audit-violations"
 // cannot be read, no image gets in.
 type imagePolicies struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
-	stored    *ruled                    // nil: nobody has stored any
+	stored    *registry.Ruled           // nil: nobody has stored any
 	fixed     []imagepolicy.ImagePolicy // of the configuration file
 	// names are those under which nodes know the image of an id; node is where the pod is, "" if that is not decided.
 	names func(ctx context.Context, node, id string) ([]string, error)
@@ -40,7 +40,7 @@ type imagePolicies struct {
 var _ admission.ValidationInterface = (*imagePolicies)(nil)
 
 func newImagePolicies(st registry.Stores, fixed []imagepolicy.ImagePolicy, locate connect.NodeLocator) *imagePolicies {
-	return &imagePolicies{namespace: st.Namespace, stored: newRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
+	return &imagePolicies{namespace: st.Namespace, stored: registry.NewRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
 }
 
 // Handles implements admission.Interface.
@@ -125,10 +125,10 @@ func (p *imagePolicies) judge(ctx context.Context, node string) func(*imagepolic
 
 // listed are the policies that somebody has stored.
 func (p *imagePolicies) listed(ctx context.Context) ([]imagepolicy.ImagePolicy, error) {
-	if has, err := p.stored.has(ctx, ""); err != nil || !has {
+	if has, err := p.stored.Has(ctx, ""); err != nil || !has {
 		return nil, err
 	}
-	r := p.stored.rest
+	r := p.stored.Of
 	list, err := r.List(r.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, err

@@ -12,10 +12,11 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/wherryproject/wherry/internal/api/limitrange"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // limitRanger holds new pods to the LimitRanges of their namespace (SC-16).
-type limitRanger struct{ ranges *ruled }
+type limitRanger struct{ ranges *registry.Ruled }
 
 var (
 	_ admission.MutationInterface   = limitRanger{}
@@ -53,10 +54,10 @@ func (p limitRanger) of(ctx context.Context, a admission.Attributes) (*corev1.Po
 	if !ok {
 		return nil, nil, nil
 	}
-	if has, err := p.ranges.has(ctx, a.GetNamespace()); err != nil || !has {
+	if has, err := p.ranges.Has(ctx, a.GetNamespace()); err != nil || !has {
 		return nil, nil, err
 	}
-	list, err := p.ranges.rest.List(p.ranges.rest.Within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
+	list, err := p.ranges.Of.List(p.ranges.Of.Within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the limit ranges of namespace %s: %w", a.GetNamespace(), err)
 	}

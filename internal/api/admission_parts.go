@@ -28,6 +28,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/webhooks"
 )
 
 // pluginParts are what the plug-ins of webhooks and policies are made with.
@@ -64,7 +65,7 @@ func newPluginParts(ctx context.Context, to Connection) (*pluginParts, error) {
 	}
 	p.toInit = []admission.PluginInitializer{
 		initializer.New(client, anyKind, p.informers, authorizer.AuthorizerFunc(to.Authorizer.Authorize), utilfeature.DefaultFeatureGate, to.Version, ctx.Done(), p.mapper),
-		webhookinit.NewPluginInitializer(nil, serviceResolver{to.Stores}),
+		webhookinit.NewPluginInitializer(nil, webhooks.NewServiceResolver(to.Stores)),
 	}
 	return p, nil
 }

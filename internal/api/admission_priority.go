@@ -25,7 +25,7 @@ import (
 // class is the default for all pods.
 type priorities struct {
 	classes    *registry.REST
-	defaults   *ruled // whether there may be a default class
+	defaults   *registry.Ruled // whether there may be a default class
 	authorizer func() authorizer.UnconditionalAuthorizer
 }
 
@@ -36,7 +36,7 @@ var (
 
 func newPriorities(st registry.Stores, authorizer func() authorizer.UnconditionalAuthorizer) *priorities {
 	r := st["priorityclasses"]
-	return &priorities{classes: r, authorizer: authorizer, defaults: newRuledBy(r, func(obj runtime.Object) bool {
+	return &priorities{classes: r, authorizer: authorizer, defaults: registry.NewRuledBy(r, func(obj runtime.Object) bool {
 		class, ok := obj.(*schedulingv1.PriorityClass)
 		return ok && class.GlobalDefault
 	})}
@@ -89,7 +89,7 @@ func (p *priorities) of(ctx context.Context, name string) (*schedulingv1.Priorit
 }
 
 func (p *priorities) defaultClasses(ctx context.Context) (all []schedulingv1.PriorityClass, _ error) {
-	if has, err := p.defaults.has(ctx, ""); err != nil || !has {
+	if has, err := p.defaults.Has(ctx, ""); err != nil || !has {
 		return nil, err
 	}
 	list, err := p.classes.List(p.classes.Within(ctx, ""), &metainternal.ListOptions{})

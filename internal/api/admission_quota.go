@@ -23,6 +23,9 @@ type quotaAdmission struct{ quotas *quotas }
 
 var _ admission.ValidationInterface = quotaAdmission{}
 
+// admission is the plug-in that charges quotas, and refuses what they have no room for.
+func (q *quotas) admission() admission.Interface { return quotaAdmission{q} }
+
 // Handles implements admission.Interface.
 func (quotaAdmission) Handles(op admission.Operation) bool {
 	return op == admission.Create || op == admission.Update
@@ -52,7 +55,7 @@ func (q *quotas) admit(ctx context.Context, a admission.Attributes, c *creation)
 			return nil
 		}
 	}
-	if has, err := q.ruled.has(ctx, a.GetNamespace()); err != nil || !has {
+	if has, err := q.ruled.Has(ctx, a.GetNamespace()); err != nil || !has {
 		return err
 	}
 	if err := c.begin(ctx, q); err != nil {

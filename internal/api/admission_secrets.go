@@ -17,12 +17,12 @@ import (
 )
 
 // mountableSecrets holds pods of such accounts to their secrets, whichever way a secret gets into them.
-type mountableSecrets struct{ accounts *ruled }
+type mountableSecrets struct{ accounts *registry.Ruled }
 
 var _ admission.ValidationInterface = mountableSecrets{}
 
 func newMountableSecrets(st registry.Stores) mountableSecrets {
-	return mountableSecrets{newRuledBy(st["serviceaccounts"], func(obj runtime.Object) bool {
+	return mountableSecrets{registry.NewRuledBy(st["serviceaccounts"], func(obj runtime.Object) bool {
 		account, ok := obj.(*corev1.ServiceAccount)
 		return ok && account.Annotations[enforceSecrets] == "true"
 	})}
@@ -39,10 +39,10 @@ func (p mountableSecrets) Validate(ctx context.Context, a admission.Attributes, 
 	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
 		return nil
 	}
-	if has, err := p.accounts.has(ctx, a.GetNamespace()); err != nil || !has || pod.Spec.ServiceAccountName == "" {
+	if has, err := p.accounts.Has(ctx, a.GetNamespace()); err != nil || !has || pod.Spec.ServiceAccountName == "" {
 		return err
 	}
-	account, err := registry.Get[corev1.ServiceAccount](ctx, p.accounts.rest, a.GetNamespace(), pod.Spec.ServiceAccountName)
+	account, err := registry.Get[corev1.ServiceAccount](ctx, p.accounts.Of, a.GetNamespace(), pod.Spec.ServiceAccountName)
 	switch {
 	case apierrors.IsNotFound(err) && a.GetOperation() == admission.Update:
 		return nil // nothing says so any more

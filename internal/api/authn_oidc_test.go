@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/authn"
 )
 
 func tlsOf(t *testing.T, config *rest.Config) *tls.Config {
@@ -102,7 +103,7 @@ func signed(t *testing.T, key jose.SigningKey, claims map[string]any) string {
 }
 
 // withOIDC is a server with such an authentication, and how somebody with a token reaches it.
-func withOIDC(t *testing.T, p *provider, dir, prefix string, a api.Authentication) func(token string) *rest.Config {
+func withOIDC(t *testing.T, p *provider, dir, prefix string, a authn.Options) func(token string) *rest.Config {
 	t.Helper()
 	s, _ := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Authentication: a})
 	admin := configOf(t, s)
@@ -121,7 +122,7 @@ func withOIDC(t *testing.T, p *provider, dir, prefix string, a api.Authenticatio
 func TestOIDC(t *testing.T) {
 	p := newProvider(t)
 	dir := t.TempDir()
-	as := withOIDC(t, p, dir, "/oidc", api.Authentication{OIDC: api.OIDC{
+	as := withOIDC(t, p, dir, "/oidc", authn.Options{OIDC: authn.OIDC{
 		IssuerURL: p.URL, ClientID: "wherry", UsernameClaim: "email", GroupsClaim: "groups", GroupsPrefix: "corp:",
 		RequiredClaims: map[string]string{"hd": "example.com"}, CAFile: p.caFile,
 	}})
@@ -187,7 +188,7 @@ func TestAuthenticationConfig(t *testing.T) {
 		}
 		return file
 	}
-	as := withOIDC(t, p, t.TempDir(), "/authnconfig", api.Authentication{ConfigFile: config(`apiVersion: apiserver.config.k8s.io/v1
+	as := withOIDC(t, p, t.TempDir(), "/authnconfig", authn.Options{ConfigFile: config(`apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration
 anonymous:
   enabled: true
@@ -221,15 +222,15 @@ jwt:
 		t.Errorf("/readyz: %v", err)
 	}
 
-	for name, a := range map[string]api.Authentication{
-		"--authentication-config and the --oidc flags exclude": {ConfigFile: config("x"), OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y"}},
+	for name, a := range map[string]authn.Options{
+		"--authentication-config and the --oidc flags exclude": {ConfigFile: config("x"), OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y"}},
 		"unknown field": {ConfigFile: config("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwts: []\n")},
-		"--oidc-issuer-url and --oidc-client-id belong together": {OIDC: api.OIDC{IssuerURL: "https://x"}},
-		"jwt[0].issuer.url":              {OIDC: api.OIDC{IssuerURL: "http://x", ClientID: "y"}},
-		"--oidc-signing-algs":            {OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y", SigningAlgs: []string{"none"}}},
-		"--oidc-groups-prefix":           {OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y", GroupsPrefix: "z"}},
-		"--oidc-ca-file":                 {OIDC: api.OIDC{IssuerURL: "https://x", ClientID: "y", CAFile: "/nowhere"}},
-		"the other --oidc flags":         {OIDC: api.OIDC{GroupsClaim: "g"}},
+		"--oidc-issuer-url and --oidc-client-id belong together": {OIDC: authn.OIDC{IssuerURL: "https://x"}},
+		"jwt[0].issuer.url":              {OIDC: authn.OIDC{IssuerURL: "http://x", ClientID: "y"}},
+		"--oidc-signing-algs":            {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", SigningAlgs: []string{"none"}}},
+		"--oidc-groups-prefix":           {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", GroupsPrefix: "z"}},
+		"--oidc-ca-file":                 {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", CAFile: "/nowhere"}},
+		"the other --oidc flags":         {OIDC: authn.OIDC{GroupsClaim: "g"}},
 		"--service-account-issuer":       {AccountIssuers: []string{":x"}},
 		"--service-account-jwks-uri":     {AccountJWKSURI: "http://x/keys"},
 		"no such file or directory":      {ConfigFile: "/nowhere"},
@@ -250,7 +251,7 @@ func TestAnonymousAndIssuers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/anonymous",
-		Authentication: api.Authentication{Anonymous: true}}
+		Authentication: authn.Options{Anonymous: true}}
 	s, stop := serve(t, cfg)
 	admin := configOf(t, s)
 	nobody := rest.AnonymousClientConfig(admin)
@@ -271,7 +272,7 @@ func TestAnonymousAndIssuers(t *testing.T) {
 	before := accountToken(t, clientOf(t, admin), ns, "default")
 	stop()
 
-	cfg.Authentication = api.Authentication{AccountIssuers: []string{"https://new.example", "https://kubernetes.default.svc.cluster.local"}}
+	cfg.Authentication = authn.Options{AccountIssuers: []string{"https://new.example", "https://kubernetes.default.svc.cluster.local"}}
 	s, _ = serve(t, cfg)
 	admin = configOf(t, s)
 	after := accountToken(t, clientOf(t, admin), ns, "default")

@@ -95,6 +95,11 @@ func (z *authorizers) RulesFor(ctx context.Context, u user.Info, namespace strin
 // through a node's own API, which lets this server do everything, whoever asked it.
 type streamVerbs struct{ request.RequestInfoResolver }
 
+// withStreamVerbs has streams judged as what they are.
+func withStreamVerbs(r request.RequestInfoResolver) request.RequestInfoResolver {
+	return streamVerbs{r}
+}
+
 // NewRequestInfo implements request.RequestInfoResolver.
 func (v streamVerbs) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
 	info, err := v.RequestInfoResolver.NewRequestInfo(req)

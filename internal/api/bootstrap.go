@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
@@ -33,7 +34,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	work := []func() error{
 		func() error { return s.ensureNamespaceDefault(ctx) },
-		func() error { return s.authorizers.ensureDefaults(ctx, s.stores, serverUser) },
+		func() error { return s.authorizers.ensureDefaults(ctx, s.stores, authn.ServerUser) },
 	}
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })

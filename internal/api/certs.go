@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -61,7 +62,7 @@ func (s *Server) warnOfCA() {
 // newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the server runs.
 func (s *Server) newKubeletTLS() (_ *tls.Config, err error) {
 	s.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
-		return s.ca.Client(serverUser, nil, s.cfg.CertLifetime) // its rights are those of role system:kubelet-api-admin
+		return s.ca.Client(authn.ServerUser, nil, s.cfg.CertLifetime) // its rights are those of role system:kubelet-api-admin
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/door"
@@ -44,7 +45,7 @@ type Config struct {
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
 
-	Authentication Authentication
+	Authentication authn.Options
 	CertLifetime   time.Duration // of the certificates the server makes for itself and renews; default: pki.ServingLifetime
 
 	Admission AdmissionOptions
@@ -66,7 +67,7 @@ type Config struct {
 type settled struct {
 	Config
 	Serving        Serving
-	Authentication settledAuthentication
+	Authentication authn.Settled
 	services       netip.Prefix
 	pki            string
 	admission      settledAdmission
@@ -101,7 +102,7 @@ func (c Config) settle() (*settled, error) {
 	if c.SecurePort < 0 || c.SecurePort > 65535 {
 		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
 	}
-	if settled, err := c.Authentication.settle(); err != nil {
+	if settled, err := c.Authentication.Settle(); err != nil {
 		errs = append(errs, err)
 	} else {
 		s.Authentication = settled

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/webhooks"
 )
 
 // groupPriority is that of the server's first group; each further one has a little less. Custom groups have 1000: where a custom
@@ -53,7 +54,7 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apie
 		ExtraConfig: apiextensions.ExtraConfig{
 			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.OpenStorage},
 			MasterCount:          1,
-			ServiceResolver:      serviceResolver{s.stores},
+			ServiceResolver:      webhooks.NewServiceResolver(s.stores),
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),
 		},
 	}

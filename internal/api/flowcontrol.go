@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wherryproject/wherry/internal/api/registry"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,7 @@ func (s *Server) newFlowControl(c *genericapiserver.Config) error {
 // run makes what is missing and watches what there is, until ctx is done.
 func (f *flowControl) run(ctx context.Context) {
 	f.informers.Start(ctx.Done())
-	persist(ctx, f.server.log, "making the flow schemas and priority levels", f.ensureAll)
+	registry.Persist(ctx, f.server.log, "making the flow schemas and priority levels", f.ensureAll)
 	<-ctx.Done()
 	f.informers.Shutdown()
 }

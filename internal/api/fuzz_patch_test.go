@@ -99,9 +99,9 @@ func patchables(f *testing.F) (all []patchable) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	config := genericapiserver.DefaultOpenAPIV3Config(definitions, apiopenapi.NewDefinitionNamer(s.External))
+	config := genericapiserver.DefaultOpenAPIV3Config(registry.Definitions, apiopenapi.NewDefinitionNamer(s.External))
 	var names []string
-	for name := range definitions(func(string) (r spec.Ref) { return r }) {
+	for name := range registry.Definitions(func(string) (r spec.Ref) { return r }) {
 		names = append(names, name)
 	}
 	models, err := builder3.BuildOpenAPIDefinitionsForResources(config, names...)

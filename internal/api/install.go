@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/timeline"
@@ -29,12 +30,12 @@ func (s *Server) install() error {
 	serveKinds(all, KindsHost{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
 	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
-	serveMetrics(all, s.stores, s.kubelets.Locate)
-	s.authn.serve(all)
+	metrics.Serve(all, s.stores, s.kubelets.Locate)
+	s.authn.Serve(all)
 	s.authorizers.serveRBAC(all, s.admission.openNamespace)
 	s.authorizers.serveReviews(all)
 	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
-	if err := s.tokens.serveKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
+	if err := s.tokens.ServeKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
 	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, all)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
@@ -44,7 +45,7 @@ func (a asRequestor) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 		return
 	}
 	spec := &obj.(*certificatesv1.CertificateSigningRequest).Spec
-	info := userInfo(who)
+	info := authn.UserInfo(who)
 	spec.Username, spec.UID, spec.Groups = info.Username, info.UID, info.Groups
 	for key, values := range info.Extra {
 		if spec.Extra == nil {

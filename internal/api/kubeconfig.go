@@ -6,18 +6,19 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/connect"
 )
 
 // AdminKubeconfig makes a kubeconfig for a cluster admin: a new client certificate, everything in the one file.
 func (s *Server) AdminKubeconfig() ([]byte, error) {
-	return s.ca.Kubeconfig(s.URL(), adminUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
+	return s.ca.Kubeconfig(s.URL(), authn.AdminUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
 }
 
 // KubeletUser is who this server is towards the kubelet of this process, which need not ask it what it may do. To others it shows a
 // certificate of the same user without the group.
 func (s *Server) KubeletUser() user.Info {
-	return &user.DefaultInfo{Name: serverUser, Groups: []string{user.SystemPrivilegedGroup}}
+	return &user.DefaultInfo{Name: authn.ServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 }
 
 // ServeKubelet has this server reach the kubelet of a node, which runs in this process, by dial, where KubeletUser is taken to be
@@ -29,7 +30,7 @@ func (s *Server) ServeKubelet(nodeName string, dial connect.Dialer) (forget func
 // As is a client configuration for a part of this process: in memory, as the user with the groups, which has the rights that
 // roles or the node authorizer give it, and no more. The caller may change its copy.
 func (s *Server) As(name string, groups ...string) (*rest.Config, error) {
-	token, err := s.insiders.add(name, groups)
+	token, err := s.insiders.Add(name, groups)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
@@ -33,7 +34,7 @@ const idleInside = 15 * time.Second
 const idleMost = 100
 
 func newLoopback(inside *registry.Inside) (*loopback, error) {
-	token, err := randomToken()
+	token, err := authn.RandomToken()
 	if err != nil {
 		return nil, err
 	}

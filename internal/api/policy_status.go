@@ -127,7 +127,7 @@ func (c *policyChecks) follow() error {
 // check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are needed seldom.
 func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
 	checker := validating.TypeChecker{RestMapper: parts.mapper,
-		SchemaResolver: resolver.NewDefinitionsSchemaResolver(definitions, c.schemes.External).
+		SchemaResolver: resolver.NewDefinitionsSchemaResolver(registry.Definitions, c.schemes.External).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: parts.client.Discovery()})}
 	policy = policy.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation

@@ -40,7 +40,7 @@ type quotas struct {
 	stores registry.Stores
 	status *genericregistry.Store
 	log    *slog.Logger
-	ruled  *ruled
+	ruled  *registry.Ruled
 	queue  workqueue.TypedRateLimitingInterface[string] // namespaces to count
 
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func newQuotas(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) 
 	q := &quotas{
 		stores: st, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
 		status: st["resourcequotas"].With(schemes, resourceQuotaStatusRules()),
-		ruled:  newRuled(st["resourcequotas"]),
+		ruled:  registry.NewRuled(st["resourcequotas"]),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRecount, lastRecount)),
 	}
@@ -91,7 +91,7 @@ func (q *quotas) follow(r *registry.REST) {
 }
 
 func (q *quotas) changed(obj runtime.Object) {
-	if o, err := meta.Accessor(obj); err == nil && q.ruled.known(o.GetNamespace()) {
+	if o, err := meta.Accessor(obj); err == nil && q.ruled.Known(o.GetNamespace()) {
 		q.queue.Add(o.GetNamespace())
 	}
 }
@@ -100,10 +100,10 @@ func (q *quotas) changed(obj runtime.Object) {
 func (q *quotas) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, q.queue.ShutDown)
 	defer stop()
-	if !persist(ctx, q.log, "reading the quotas", q.ruled.load) {
+	if !registry.Persist(ctx, q.log, "reading the quotas", q.ruled.Load) {
 		return
 	}
-	for _, namespace := range q.ruled.all() {
+	for _, namespace := range q.ruled.All() {
 		q.queue.Add(namespace)
 	}
 	for q.next(ctx) {
@@ -189,7 +189,7 @@ func (q *quotas) Creating(ctx context.Context, namespace string, write func(cont
 		}
 	}()
 	wrote, err := write(context.WithValue(ctx, creationKey{}, c))
-	if c.charged > 1 || c.charged == 1 && !wrote || c.done == nil && wrote && q.ruled.known(namespace) {
+	if c.charged > 1 || c.charged == 1 && !wrote || c.done == nil && wrote && q.ruled.Known(namespace) {
 		q.queue.Add(namespace)
 	}
 	return err

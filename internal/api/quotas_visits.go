@@ -23,7 +23,7 @@ func (q *quotas) visit(ctx context.Context, a admission.Attributes, pod *corev1.
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return func() {}, nil
 	}
-	has, err := q.ruled.has(ctx, pod.Namespace)
+	has, err := q.ruled.Has(ctx, pod.Namespace)
 	if err != nil {
 		return nil, err
 	}

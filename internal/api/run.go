@@ -64,7 +64,7 @@ func (s *Server) free() {
 		s.listener.Close()
 	}
 	if s.authn != nil {
-		s.authn.close()
+		s.authn.Close()
 	}
 	if s.debugger != nil {
 		s.debugger.close()

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
@@ -50,8 +51,8 @@ type Server struct {
 	schemes   *registry.Schemes
 	stores    registry.Stores
 	addresses *addresses
-	tokens    *tokens
-	authn     *authn
+	tokens    *authn.AccountTokens
+	authn     *authn.Authenticators
 
 	ca         *pki.CA
 	kubeletTLS *tls.Config
@@ -70,7 +71,7 @@ type Server struct {
 
 	etcdHealth func() error // nil: etcd answers
 
-	insiders    *insiders
+	insiders    *authn.Insiders
 	authorizers *authorizers
 
 	recorder  *audit.Recorder
@@ -121,11 +122,11 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.stores, err = registry.OpenStores(b, kinds(settled.Features)); err != nil {
 		return nil, err
 	}
-	s.tokens.lookup = s.stores
+	s.tokens.Lookup = s.stores
 	s.quotas = newQuotas(s.stores, s.schemes, s.log)
 	s.authorizers = newAuthorizers(s.stores)
 	s.admission, err = newControl(settled.admission, Host{
-		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: quotaAdmission{s.quotas},
+		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: s.quotas.admission(),
 		Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing, Connection: s.connection,
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Server) loadKeys() (err error) {
 	if err := os.Chmod(s.cfg.pki, 0o700); err != nil { // of a folder that an earlier version made
 		return fmt.Errorf("folder of keys: %w", err)
 	}
-	if s.tokens, err = loadTokens(s.cfg.pki, s.cfg.Authentication); err != nil {
+	if s.tokens, err = authn.LoadAccountTokens(s.cfg.pki, s.cfg.Authentication); err != nil {
 		return err
 	}
 	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
@@ -193,20 +194,20 @@ func (s *Server) assemble(b *registry.Backend) error {
 	c.LoopbackClientConfig = s.loopback.config
 
 	c.Authentication.APIAudiences = s.cfg.Authentication.APIAudiences
-	if s.authn, err = newAuthn(s.cfg.Authentication, s.cfg.pki, s.cfg.TokenAuthFile, s.ca, s.tokens); err != nil {
+	if s.authn, err = authn.New(s.cfg.Authentication, s.cfg.pki, s.cfg.TokenAuthFile, s.ca, s.tokens); err != nil {
 		return err
 	}
-	s.insiders = newInsiders(c.Authentication.APIAudiences)
-	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.before(s.authn.request))
+	s.insiders = authn.NewInsiders(c.Authentication.APIAudiences)
+	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.Before(s.authn.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
-	c.RequestInfoResolver = streamVerbs{genericapiserver.NewRequestInfoResolver(c)}
+	c.RequestInfoResolver = withStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
 	c.AdmissionControl = s.admission.chain
 	s.putOnRecord(c)
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.External)
-	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, names)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(registry.Definitions, names)
 	c.OpenAPIConfig.Info.Title = "Kubernetes"
-	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, names)
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(registry.Definitions, names)
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(

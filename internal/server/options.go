@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
@@ -68,7 +69,7 @@ type Options struct {
 	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
 	EtcdQuota    int64    // bytes that objects may take in the embedded one; 0: the store's default
 
-	Authentication  api.Authentication
+	Authentication  authn.Options
 	SigningDuration time.Duration // how long certificates live at most that are signed on request
 
 	Join         string // kubeconfig of another API server: the agent alone, for that one

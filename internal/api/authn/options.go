@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"errors"
@@ -20,9 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Authentication says how the server knows people and programs, besides the ways it always has: its CA's client certificates, the
+// Options says how the server knows people and programs, besides the ways it always has: its CA's client certificates, the
 // admin's token, service account tokens and bootstrap tokens. The fields are kube-apiserver's flags of the same names.
-type Authentication struct {
+type Options struct {
 	Anonymous  bool   // who shows nothing is system:anonymous, in the group system:unauthenticated; else refused
 	ConfigFile string // an AuthenticationConfiguration (apiserver.config.k8s.io); in place of OIDC
 	OIDC       OIDC
@@ -45,22 +45,23 @@ type OIDC struct {
 	SigningAlgs    []string
 }
 
-// settledAuthentication is an Authentication that was checked and read.
-type settledAuthentication struct {
-	Authentication
+// Settled are Options that was checked and read.
+type Settled struct {
+	Options
 	jwt        []apiserver.JWTAuthenticator
 	anonymous  *apiserver.AnonymousAuthConfig // nil: nobody
 	algorithms []string
 }
 
 // Validate checks what can be checked without asking anybody; files that are named are read.
-func (a Authentication) Validate() error {
-	_, err := a.settle()
+func (a Options) Validate() error {
+	_, err := a.Settle()
 	return err
 }
 
-func (a Authentication) settle() (s settledAuthentication, err error) {
-	s.Authentication = a
+// Settle checks the options, completes them and reads the files that they name.
+func (a Options) Settle() (s Settled, err error) {
+	s.Options = a
 	if len(s.AccountIssuers) == 0 {
 		s.AccountIssuers = []string{defaultIssuer}
 	}
@@ -88,7 +89,7 @@ func (a Authentication) settle() (s settledAuthentication, err error) {
 }
 
 // validate checks everything the library can check without asking anybody.
-func (s *settledAuthentication) validate() error {
+func (s *Settled) validate() error {
 	if len(s.jwt) == 0 && s.anonymous == nil {
 		return nil // the compiler of expressions is not cheap to make
 	}
@@ -162,7 +163,7 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 }
 
 // readConfig reads ConfigFile, strictly.
-func (s *settledAuthentication) readConfig() error {
+func (s *Settled) readConfig() error {
 	if s.OIDC.set() || s.OIDC.IssuerURL != "" || s.OIDC.ClientID != "" {
 		return errors.New("--authentication-config and the --oidc flags exclude each other: put the provider into the file")
 	}
@@ -174,7 +175,7 @@ func (s *settledAuthentication) readConfig() error {
 }
 
 // parseConfig reads what is in ConfigFile.
-func (s *settledAuthentication) parseConfig(data []byte) error {
+func (s *Settled) parseConfig(data []byte) error {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)

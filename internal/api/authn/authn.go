@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"context"
@@ -34,29 +34,30 @@ import (
 )
 
 const (
-	adminUser = "wherry-admin"
-	// serverUser is who this server is towards the nodes' HTTPS APIs.
-	serverUser = "wherry-apiserver"
+	// AdminUser is whom the admin token and the admin kubeconfig are of.
+	AdminUser = "wherry-admin"
+	// ServerUser is who this server is towards the nodes' HTTPS APIs.
+	ServerUser = "wherry-apiserver"
 
 	// tokenCacheTTL is how long a checked token stays good without another look at the store.
 	tokenCacheTTL = 10 * time.Second
 )
 
-// authn is how the server knows who asks.
-type authn struct {
-	request authenticator.Request
+// Authenticators is how the server knows who asks.
+type Authenticators struct {
+	Request authenticator.Request
 	// token knows bearer tokens of every kind, as TokenReview asks.
 	token    authenticator.Token
-	accounts *tokens
-	// close ends what goes on in the background: asking OpenID Connect providers for their keys.
-	close context.CancelFunc
+	accounts *AccountTokens
+	// Close ends what goes on in the background: asking OpenID Connect providers for their keys.
+	Close context.CancelFunc
 }
 
-// newAuthn knows people and programs by client certificate and by bearer token: the admin's, those of the configured file, bootstrap
+// New knows people and programs by client certificate and by bearer token: the admin's, those of the configured file, bootstrap
 // tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused, unless the configuration
 // lets the unknown in; whoever shows what is not good is always refused.
 // What it keeps lies in folder; tokenFile is a CSV of further tokens.
-func newAuthn(s settledAuthentication, folder, tokenFile string, ca *pki.CA, accounts *tokens) (_ *authn, err error) {
+func New(s Settled, folder, tokenFile string, ca *pki.CA, accounts *AccountTokens) (_ *Authenticators, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -68,7 +69,7 @@ func newAuthn(s settledAuthentication, folder, tokenFile string, ca *pki.CA, acc
 	if err != nil {
 		return nil, err
 	}
-	static = append(static, bootstrapTokens{accounts.lookup.Secret})
+	static = append(static, bootstrapTokens{accounts.Lookup.Secret})
 	signed := []authenticator.Token{accounts}
 	for _, provider := range s.jwt {
 		o, err := newOIDC(ctx, provider, s)
@@ -90,7 +91,7 @@ func newAuthn(s settledAuthentication, folder, tokenFile string, ca *pki.CA, acc
 	if a := s.anonymous; a != nil {
 		request = union.NewFailOnError(request, anonymous.NewAuthenticator(a.Conditions))
 	}
-	return &authn{request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), accounts: accounts, close: cancel}, nil
+	return &Authenticators{Request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), accounts: accounts, Close: cancel}, nil
 }
 
 // staticTokens are the admin's and those of the configured file.
@@ -100,7 +101,7 @@ func staticTokens(folder, csv string) ([]authenticator.Token, error) {
 		return nil, err
 	}
 	all := []authenticator.Token{tokenfile.New(map[string]*user.DefaultInfo{
-		admin: {Name: adminUser, UID: adminUser, Groups: []string{user.SystemPrivilegedGroup}},
+		admin: {Name: AdminUser, UID: AdminUser, Groups: []string{user.SystemPrivilegedGroup}},
 	})}
 	if csv == "" {
 		return all, nil
@@ -113,7 +114,7 @@ func staticTokens(folder, csv string) ([]authenticator.Token, error) {
 }
 
 // newOIDC asks the provider for its keys in the background: it may come up later than this server, even in a pod of it.
-func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a settledAuthentication) (authenticator.Token, error) {
+func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a Settled) (authenticator.Token, error) {
 	o := oidc.Options{JWTAuthenticator: provider, SupportedSigningAlgs: a.algorithms, DisallowedIssuers: a.AccountIssuers}
 	if text := provider.Issuer.CertificateAuthority; text != "" {
 		ca, err := dynamiccertificates.NewStaticCAContent("oidc-ca", []byte(text))
@@ -138,14 +139,15 @@ func adminToken(file string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("admin token: %w", err)
 	}
-	token, err := randomToken()
+	token, err := RandomToken()
 	if err != nil {
 		return "", err
 	}
 	return token, pki.WriteFile(file, []byte(token+"\n"), 0o600)
 }
 
-func randomToken() (string, error) {
+// RandomToken makes a bearer token that cannot be guessed.
+func RandomToken() (string, error) {
 	var b [24]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", err

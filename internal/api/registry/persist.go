@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -13,8 +13,8 @@ const (
 	lastPause  = time.Minute
 )
 
-// persist does something until it succeeds, ever less often; false: ctx was done before. What is for the log.
-func persist(ctx context.Context, log *slog.Logger, what string, do func(context.Context) error) bool {
+// Persist does something until it succeeds, ever less often; false: ctx was done before. What is for the log.
+func Persist(ctx context.Context, log *slog.Logger, what string, do func(context.Context) error) bool {
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		err := do(ctx)
 		switch {

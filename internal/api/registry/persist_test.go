@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestPersist(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		log := slog.New(slog.DiscardHandler)
 		tries, began := 0, time.Now()
-		if !persist(ctx, log, "", func(context.Context) error {
+		if !Persist(ctx, log, "", func(context.Context) error {
 			if tries++; tries < 4 {
 				return errors.New("a conflict")
 			}
@@ -27,7 +27,7 @@ func TestPersist(t *testing.T) {
 		}
 		time.AfterFunc(time.Hour, cancel)
 		began = time.Now()
-		if persist(ctx, log, "", func(context.Context) error { return errors.New("for ever") }) || time.Since(began) != time.Hour {
+		if Persist(ctx, log, "", func(context.Context) error { return errors.New("for ever") }) || time.Since(began) != time.Hour {
 			t.Errorf("it goes on, %v", time.Since(began))
 		}
 	})

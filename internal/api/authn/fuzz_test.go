@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func FuzzAuthenticationConfig(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte, flag bool) {
 		const path = "/etc/wherry/authentication.yaml"
-		s := settledAuthentication{Authentication: Authentication{ConfigFile: path, Anonymous: flag}}
+		s := Settled{Options: Options{ConfigFile: path, Anonymous: flag}}
 		if err := s.parseConfig(file); err != nil {
 			if !strings.Contains(err.Error(), path) {
 				t.Errorf("not said in which file: %v", err)
@@ -47,7 +47,7 @@ func FuzzAuthenticationConfig(f *testing.F) {
 		if err != nil {
 			t.Fatalf("it is taken and no YAML: %v", err)
 		}
-		again := settledAuthentication{Authentication: s.Authentication}
+		again := Settled{Options: s.Options}
 		if err := again.parseConfig(text); err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("in JSON it is %+v, %v; it was %+v", again, err, s)
 		}

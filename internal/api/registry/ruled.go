@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wherryproject/wherry/internal/api/onwrite"
-	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
+// Ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
 // that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "". It is filled from the store when
 // it is first asked, and hears of what this server writes; what another one writes into the same etcd only if it is watched.
-type ruled struct {
-	rest   *registry.REST
+type Ruled struct {
+	Of     *REST
 	counts func(runtime.Object) bool // whether an object rules; nil: every one does
 
 	mu     sync.Mutex
@@ -27,14 +26,14 @@ type ruled struct {
 	names  map[string]bool
 }
 
-// newRuled makes the set of a kind and keeps it up to date from here on.
-func newRuled(r *registry.REST) *ruled {
-	return newRuledBy(r, nil)
+// NewRuled makes the set of a kind and keeps it up to date from here on.
+func NewRuled(r *REST) *Ruled {
+	return NewRuledBy(r, nil)
 }
 
-// newRuledBy is newRuled where only some objects of the kind rule: those that counts says.
-func newRuledBy(r *registry.REST, counts func(runtime.Object) bool) *ruled {
-	set := &ruled{rest: r, counts: counts, names: map[string]bool{}}
+// NewRuledBy is newRuled where only some objects of the kind rule: those that counts says.
+func NewRuledBy(r *REST, counts func(runtime.Object) bool) *Ruled {
+	set := &Ruled{Of: r, counts: counts, names: map[string]bool{}}
 	calls := onwrite.Calls{Created: set.note}
 	if counts != nil { // what did not rule may do so when it has changed
 		calls.Updated = set.note
@@ -43,21 +42,21 @@ func newRuledBy(r *registry.REST, counts func(runtime.Object) bool) *ruled {
 	return set
 }
 
-func (r *ruled) note(obj runtime.Object) {
+func (r *Ruled) note(obj runtime.Object) {
 	if o, err := meta.Accessor(obj); err == nil && (r.counts == nil || r.counts(obj)) {
 		r.add(o.GetNamespace())
 	}
 }
 
-func (r *ruled) add(namespace string) {
+func (r *Ruled) add(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.names[namespace] = true
 }
 
-// has says whether a namespace may have an object of the kind.
-func (r *ruled) has(ctx context.Context, namespace string) (bool, error) {
-	if err := r.load(ctx); err != nil {
+// Has says whether a namespace may have an object of the kind.
+func (r *Ruled) Has(ctx context.Context, namespace string) (bool, error) {
+	if err := r.Load(ctx); err != nil {
 		return false, err
 	}
 	r.mu.Lock()
@@ -65,22 +64,22 @@ func (r *ruled) has(ctx context.Context, namespace string) (bool, error) {
 	return r.names[namespace], nil
 }
 
-// known is has without a read, for when nobody can be told of an error.
-func (r *ruled) known(namespace string) bool {
+// Known is has without a read, for when nobody can be told of an error.
+func (r *Ruled) Known(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.names[namespace]
 }
 
-func (r *ruled) load(ctx context.Context) error {
+func (r *Ruled) Load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loaded {
 		return nil
 	}
-	list, err := r.rest.List(r.rest.Within(ctx, ""), &metainternal.ListOptions{})
+	list, err := r.Of.List(r.Of.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("read the %s: %w", r.rest.Kind.Plural, err)
+		return fmt.Errorf("read the %s: %w", r.Of.Kind.Plural, err)
 	}
 	err = meta.EachListItem(list, func(obj runtime.Object) error {
 		o, err := meta.Accessor(obj)
@@ -93,8 +92,8 @@ func (r *ruled) load(ctx context.Context) error {
 	return err
 }
 
-// all are the namespaces that may have an object of the kind, once loaded.
-func (r *ruled) all() (names []string) {
+// All are the namespaces that may have an object of the kind, once loaded.
+func (r *Ruled) All() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.names {
@@ -103,12 +102,12 @@ func (r *ruled) all() (names []string) {
 	return names
 }
 
-// watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
+// Watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
 // the rules. It is for kinds without a namespace.
-func (r *ruled) watch(ctx context.Context) {
+func (r *Ruled) Watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.rest.Follow(ctx, firstRule(func() {
+	r.Of.Follow(ctx, First(func() {
 		r.add("")
 		cancel()
 	}))

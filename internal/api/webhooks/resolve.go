@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package webhooks
 
 import (
 	"context"
@@ -31,6 +31,11 @@ const resolveTime = 5 * time.Second
 type serviceResolver struct{ stores registry.Stores }
 
 var _ webhook.ServiceResolver = serviceResolver{}
+
+// NewServiceResolver finds services among what is stored.
+func NewServiceResolver(stores registry.Stores) webhook.ServiceResolver {
+	return serviceResolver{stores}
+}
 
 // ResolveEndpoint implements webhook.ServiceResolver.
 func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {

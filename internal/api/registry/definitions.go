@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package registry
 
 import (
 	"maps"
@@ -12,8 +12,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/openapi"
 )
 
-// definitions are the OpenAPI definitions of everything that is served: ours, and the library's for its own group.
-func definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+// Definitions are the OpenAPI definitions of everything that is served: ours, and the library's for its own group.
+func Definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	all := openapi.GetOpenAPIDefinitions(ref)
 	theirs := extensionsopenapi.GetOpenAPIDefinitions(ref)
 	maps.DeleteFunc(theirs, func(name string, _ common.OpenAPIDefinition) bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"encoding/json"
@@ -29,9 +29,9 @@ type openIDConfiguration struct {
 	SigningAlgs   []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// serveKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to say: the cluster
+// ServeKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to say: the cluster
 // role system:service-account-issuer-discovery.
-func (t *tokens) serveKeys(m *mux.PathRecorderMux, url string) error {
+func (t *AccountTokens) ServeKeys(m *mux.PathRecorderMux, url string) error {
 	uri := t.jwksURI
 	if uri == "" {
 		uri = url + jwksPath

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 )
 
 // tokenREST serves serviceaccounts/token: it issues a token for an account, bound to a pod, secret or node when asked.
-type tokenREST struct{ tokens *tokens }
+type tokenREST struct{ tokens *AccountTokens }
 
 var (
 	_ rest.NamedCreater             = tokenREST{}
@@ -53,7 +53,7 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 	}
 	req := in.DeepCopy()
 	namespace := request.NamespaceValue(ctx)
-	sa, err := r.tokens.lookup.ServiceAccount(ctx, namespace, name)
+	sa, err := r.tokens.Lookup.ServiceAccount(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r tokenREST) bind(ctx context.Context, c *claims, bound *authenticationv1.
 		return nil
 	}
 	gvk := schema.FromAPIVersionAndKind(bound.APIVersion, bound.Kind)
-	lookup := r.tokens.lookup
+	lookup := r.tokens.Lookup
 	var uid types.UID
 	switch gvk {
 	case corev1.SchemeGroupVersion.WithKind("Pod"):

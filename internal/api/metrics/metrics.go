@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package metrics
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/usage"
 )
 
-// serveMetrics serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
-func serveMetrics(all registry.Served, stores registry.Stores, locate connect.NodeLocator) {
+// Serve serves metrics.k8s.io, which `kubectl top` asks. Nothing of it is stored.
+func Serve(all registry.Served, stores registry.Stores, locate connect.NodeLocator) {
 	use := newNodeUsage(locate)
 	nodes := stores["nodes"]
 	nodes.OnWrite.Add(onwrite.Calls{Deleted: func(obj runtime.Object) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// serve serves the reviews of who somebody is, and the tokens of service accounts.
-func (a *authn) serve(all registry.Served) {
+// Serve serves the reviews of who somebody is, and the tokens of service accounts.
+func (a *Authenticators) Serve(all registry.Served) {
 	gv := authenticationv1.SchemeGroupVersion
 	all.Add(gv, "tokenreviews", tokenReviewREST{a.token, a.accounts.audiences})
 	all.Add(gv, "selfsubjectreviews", selfReviewREST{})
@@ -90,14 +90,15 @@ func (r tokenReviewREST) review(ctx context.Context, spec authenticationv1.Token
 		status.Error = err.Error()
 		return status
 	}
-	status.Authenticated, status.User = true, userInfo(answer.User)
+	status.Authenticated, status.User = true, UserInfo(answer.User)
 	if len(spec.Audiences) > 0 {
 		status.Audiences = wanted.Intersect(answer.Audiences)
 	}
 	return status
 }
 
-func userInfo(u user.Info) authenticationv1.UserInfo {
+// UserInfo is a user in the form in which the API tells of one.
+func UserInfo(u user.Info) authenticationv1.UserInfo {
 	info := authenticationv1.UserInfo{Username: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups()}
 	for key, values := range u.GetExtra() {
 		if info.Extra == nil {
@@ -145,6 +146,6 @@ func (selfReviewREST) Create(ctx context.Context, obj runtime.Object, validate r
 	}
 	return &authenticationv1.SelfSubjectReview{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(who)},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: UserInfo(who)},
 	}, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // oneAccount is a store with nothing but a service account.
-type oneAccount struct{ tokenLookup }
+type oneAccount struct{ TokenLookup }
 
 func (oneAccount) ServiceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}}, nil
@@ -28,7 +28,7 @@ func TestTokenClockSetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := &tokens{key: key, issuers: []string{"https://here"}, audiences: []string{"here"}, lookup: oneAccount{}}
+	tokens := &AccountTokens{key: key, issuers: []string{"https://here"}, audiences: []string{"here"}, Lookup: oneAccount{}}
 	for _, c := range []struct {
 		what string
 		made time.Duration

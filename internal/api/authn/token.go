@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package authn
 
 import (
 	"context"
@@ -51,18 +51,18 @@ type privateClaims struct {
 	Kubernetes claims `json:"kubernetes.io"`
 }
 
-// tokens signs and checks service account tokens (ES256).
-type tokens struct {
+// AccountTokens signs and checks service account tokens (ES256).
+type AccountTokens struct {
 	key       *ecdsa.PrivateKey
 	former    []crypto.PublicKey // of keys before a rotation that is not finished
 	issuers   []string           // the first one signs
 	audiences []string           // whom tokens for this server are meant for
 	jwksURI   string             // what the discovery document names; default: this server's own
-	lookup    tokenLookup
+	Lookup    TokenLookup
 }
 
-// loadTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
-func loadTokens(folder string, s settledAuthentication) (*tokens, error) {
+// LoadAccountTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
+func LoadAccountTokens(folder string, s Settled) (*AccountTokens, error) {
 	key, err := pki.LoadOrCreateKey(filepath.Join(folder, pki.AccountKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of service account tokens: %w", err)
@@ -71,7 +71,7 @@ func loadTokens(folder string, s settledAuthentication) (*tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("former keys of service account tokens: %w", err)
 	}
-	return &tokens{key: key, former: former, issuers: s.AccountIssuers, audiences: s.APIAudiences, jwksURI: s.AccountJWKSURI}, nil
+	return &AccountTokens{key: key, former: former, issuers: s.AccountIssuers, audiences: s.APIAudiences, jwksURI: s.AccountJWKSURI}, nil
 }
 
 // keyID names a key in the tokens it signs and in the set of keys: the digest of its public half.
@@ -85,7 +85,7 @@ func keyID(key crypto.PublicKey) (string, error) {
 }
 
 // keys are all public keys that tokens may be signed by, as JWKS has them; the one in use is the first.
-func (t *tokens) keys() (set jose.JSONWebKeySet, err error) {
+func (t *AccountTokens) keys() (set jose.JSONWebKeySet, err error) {
 	for _, key := range append([]crypto.PublicKey{t.key.Public()}, t.former...) {
 		id, err := keyID(key)
 		if err != nil {
@@ -96,15 +96,15 @@ func (t *tokens) keys() (set jose.JSONWebKeySet, err error) {
 	return set, nil
 }
 
-// tokenLookup reads the objects a token depends on, from the store.
-type tokenLookup interface {
+// TokenLookup reads the objects a token depends on, from the store.
+type TokenLookup interface {
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 }
 
-func (t *tokens) sign(c claims, audiences []string, now time.Time, lifetime time.Duration) (string, error) {
+func (t *AccountTokens) sign(c claims, audiences []string, now time.Time, lifetime time.Duration) (string, error) {
 	id, err := keyID(t.key.Public())
 	if err != nil {
 		return "", err
@@ -125,7 +125,7 @@ func (t *tokens) sign(c claims, audiences []string, now time.Time, lifetime time
 }
 
 // AuthenticateToken implements authenticator.Token. Tokens of other issuers are left to other authenticators.
-func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+func (t *AccountTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // not one of ours
@@ -162,7 +162,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 }
 
 // verify reads the claims if one of the keys has signed them.
-func (t *tokens) verify(token *jwt.JSONWebToken, into ...any) bool {
+func (t *AccountTokens) verify(token *jwt.JSONWebToken, into ...any) bool {
 	for _, key := range append([]crypto.PublicKey{t.key.Public()}, t.former...) {
 		if token.Claims(key, into...) == nil {
 			return true
@@ -172,8 +172,8 @@ func (t *tokens) verify(token *jwt.JSONWebToken, into ...any) bool {
 }
 
 // identify checks that everything the token is bound to still exists as the same object.
-func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
-	sa, err := t.lookup.ServiceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
+func (t *AccountTokens) identify(ctx context.Context, c claims, now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
+	sa, err := t.Lookup.ServiceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 	}
 	info := &serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.ServiceAccount.Name, UID: c.ServiceAccount.UID}
 	if c.Secret != nil {
-		secret, err := t.lookup.Secret(ctx, c.Namespace, c.Secret.Name)
+		secret, err := t.Lookup.Secret(ctx, c.Namespace, c.Secret.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 		}
 	}
 	if c.Pod != nil {
-		pod, err := t.lookup.Pod(ctx, c.Namespace, c.Pod.Name)
+		pod, err := t.Lookup.Pod(ctx, c.Namespace, c.Pod.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +209,7 @@ func (t *tokens) identify(ctx context.Context, c claims, now time.Time) (*servic
 	if c.Node != nil {
 		info.NodeName, info.NodeUID = c.Node.Name, c.Node.UID
 		if c.Pod == nil { // the node is what the token is bound to, not just where its pod was
-			node, err := t.lookup.Node(ctx, c.Node.Name)
+			node, err := t.Lookup.Node(ctx, c.Node.Name)
 			if err != nil {
 				return nil, err
 			}
