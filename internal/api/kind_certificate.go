@@ -74,6 +74,7 @@ func certificateStatusRules() registry.Rules {
 	return registry.Typed[*certificatesv1.CertificateSigningRequest]{
 		PrepareUpdate: func(r, old *certificatesv1.CertificateSigningRequest) {
 			r.Spec = old.Spec
+			keepVerdicts(r, old)
 			stamp(r, old)
 		},
 		ValidateUpdate: validation.ValidateCertificateSigningRequestStatusUpdate,
@@ -110,6 +111,21 @@ func stamp(r, old *certificatesv1.CertificateSigningRequest) {
 		}
 		if c.LastUpdateTime.IsZero() {
 			c.LastUpdateTime = now
+		}
+	}
+}
+
+// keepVerdicts keeps the conditions that only the approval subresource may change as they were: a signer that sends them back otherwise
+// is not refused for it.
+func keepVerdicts(r, old *certificatesv1.CertificateSigningRequest) {
+	for i := range r.Status.Conditions {
+		c := &r.Status.Conditions[i]
+		if c.Type != certificatesv1.CertificateApproved && c.Type != certificatesv1.CertificateDenied {
+			continue
+		}
+		same := func(o certificatesv1.CertificateSigningRequestCondition) bool { return o.Type == c.Type }
+		if before := slices.IndexFunc(old.Status.Conditions, same); before >= 0 && slices.IndexFunc(r.Status.Conditions, same) == i {
+			*c = old.Status.Conditions[before]
 		}
 	}
 }

@@ -172,6 +172,12 @@ func (s *scope) initContainer(ref ContainerRef) (all errs) {
 		all = append(all, s.probes(c, path)...)
 		return append(all, s.lifecycle(c.Lifecycle, path.Child("lifecycle"))...)
 	}
+	for i, p := range c.ResizePolicy { // it runs once: there is nothing to start again
+		if p.RestartPolicy == corev1.RestartContainer {
+			all = append(all, field.Invalid(path.Child("resizePolicy").Index(i).Child("restartPolicy"), p.RestartPolicy,
+				"must not be set to 'RestartContainer' for non-sidecar initContainers"))
+		}
+	}
 	const words = "may not be set for init containers without restartPolicy=Always"
 	for _, f := range []struct {
 		name string

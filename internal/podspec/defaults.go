@@ -3,6 +3,8 @@
 package podspec
 
 import (
+	"slices"
+
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,6 +33,28 @@ func SetDefaults(pod *corev1.Pod) {
 		spec.TerminationGracePeriodSeconds = new(int64(1)) // a mistake that old objects have; templates keep it, and are warned about
 	}
 	defaultPodResources(pod)
+	defaultStatus(&pod.Status)
+}
+
+// defaultStatus rounds amounts to what can be stored, and lets podIP be the first of podIPs, or their only one: older clients know nothing
+// but podIP.
+func defaultStatus(s *corev1.PodStatus) {
+	RoundAmounts(s.AllocatedResources)
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range list {
+			RoundAmounts(list[i].AllocatedResources)
+			if r := list[i].Resources; r != nil {
+				RoundAmounts(r.Limits)
+				RoundAmounts(r.Requests)
+			}
+		}
+	}
+	switch {
+	case s.PodIP == "" && len(s.PodIPs) > 0:
+		s.PodIP = s.PodIPs[0].IP
+	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	}
 }
 
 // SetDefaultsSpec fills the defaults that a Pod shares with pod templates. The others (requests taken from
@@ -170,7 +194,7 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 // (KEP-2837). Without any pod-level resource nothing is added.
 func defaultPodResources(pod *corev1.Pod) {
 	r := pod.Spec.Resources
-	if r == nil || len(r.Requests)+len(r.Limits) == 0 {
+	if r == nil || !slices.ContainsFunc(append(sortedNames(r.Requests), sortedNames(r.Limits)...), isPodLevelResource) {
 		return
 	}
 	asked := combine(pod, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests })

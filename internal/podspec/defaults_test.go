@@ -3,6 +3,7 @@
 package podspec
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,6 +179,37 @@ func TestPullPolicyByTag(t *testing.T) {
 }
 
 // TestSetDefaultsSpecLeavesTemplatesAlone: a template gets no defaults that only a Pod has.
+// TestSetDefaultsOfStatus: podIP and podIPs agree, amounts are what can be stored, and a pod without pod-level resources gets none.
+func TestSetDefaultsOfStatus(t *testing.T) {
+	for _, row := range []struct {
+		single string
+		list   []string
+		want   []string
+	}{{"", nil, nil}, {"10.0.0.1", nil, []string{"10.0.0.1"}}, {"", []string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "fd00::1"}},
+		{"10.0.0.2", []string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.2"}}} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: row.single, AllocatedResources: corev1.ResourceList{"cpu": quantity("0.1m")}}}
+		for _, ip := range row.list {
+			pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: ip})
+		}
+		pod.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/a": quantity("1")}}
+		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": quantity("1")}}}}
+		SetDefaults(pod)
+		var got []string
+		for _, ip := range pod.Status.PodIPs {
+			got = append(got, ip.IP)
+		}
+		if !slices.Equal(got, row.want) || len(got) > 0 && got[0] != pod.Status.PodIP {
+			t.Errorf("%q and %q are %q and %q", row.single, row.list, pod.Status.PodIP, got)
+		}
+		if q := pod.Status.AllocatedResources["cpu"]; q.String() != "1m" {
+			t.Errorf("0.1m is stored as %s", q.String())
+		}
+		if len(pod.Spec.Resources.Requests) > 0 {
+			t.Errorf("a device is limited, requested is %v", pod.Spec.Resources.Requests)
+		}
+	}
+}
+
 func TestSetDefaultsSpecLeavesTemplatesAlone(t *testing.T) {
 	spec := &corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{
 		Name: "a", Image: "b", Ports: []corev1.ContainerPort{{ContainerPort: 1}},

@@ -22,6 +22,9 @@ func ValidateStatusUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 	path := field.NewPath("status")
 	now, was := &newPod.Status, &oldPod.Status
 	all = append(all, ValidateStatus(now, path)...)
+	if oldPod.Spec.NodeName != "" && now.NominatedNodeName != "" && now.NominatedNodeName != was.NominatedNodeName {
+		all = append(all, field.Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"))
+	}
 	if was.QOSClass != "" && now.QOSClass != was.QOSClass {
 		all = append(all, field.Invalid(path.Child("qosClass"), now.QOSClass, apivalidation.FieldImmutableErrorMsg))
 	}
@@ -87,7 +90,7 @@ func addresses(first string, list []string, path *field.Path, single, plural str
 		all = append(all, ipAddress(path.Child(plural).Index(i), text)...)
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
-			continue
+			continue // has its own error
 		}
 		if families[ip.Is4()] {
 			all = append(all, field.Invalid(path.Child(plural), list, "may specify no more than one IP for each IP family"))

@@ -212,6 +212,8 @@ func TestValidateStatusUpdate(t *testing.T) {
 		}, "", "", ""},
 		{"node", nil, func(p *corev1.Pod) { p.Spec.NodeName = "n" }, "spec.nodeName", forbiddenErr, "may not be changed directly"},
 		{"nominated node", nil, func(p *corev1.Pod) { p.Status.NominatedNodeName = "A B" }, "status.nominatedNodeName", invalidErr, ""},
+		{"nominated node of a bound pod", func(p *corev1.Pod) { p.Spec.NodeName = "n" }, func(p *corev1.Pod) { p.Status.NominatedNodeName = "m" },
+			"status.nominatedNodeName", forbiddenErr, "already bound"},
 		{"phase", nil, func(p *corev1.Pod) { p.Status.Phase = "Dancing" }, "status.phase", notSupportedErr, ""},
 		{"condition type", nil, func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: "a b", Status: "True"}} }, "status.conditions[0].type", invalidErr, ""},
 		{"condition status", nil, func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: "Maybe"}} }, "status.conditions[0].status", notSupportedErr, ""},

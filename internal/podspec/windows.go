@@ -98,7 +98,7 @@ func (s *scope) noLinuxOptions() (all errs) {
 
 const (
 	maxGMSASpec        = 64 * 1024
-	maxRunAsUserName   = 20
+	maxRunAsUserName   = 104
 	maxRunAsDomainName = 256
 )
 
@@ -139,7 +139,7 @@ func runAsUserName(name string, path *field.Path) errs {
 	case user == "" || strings.ContainsAny(user, `"/\:;|=,+*?<>@[]`) || strings.Trim(user, ". ") == "":
 		return errs{field.Invalid(path, name, "runAsUserName's User is not a valid Windows user name")}
 	case len(user) > maxRunAsUserName:
-		return errs{field.Invalid(path, name, "runAsUserName's User length must not be longer than 20 characters")}
+		return errs{field.Invalid(path, name, "runAsUserName's User length must not be longer than 104 characters")}
 	case ok && (domain == "" || len(domain) >= maxRunAsDomainName):
 		return errs{field.Invalid(path, name, "runAsUserName's Domain doesn't match the NetBIOS nor the DNS format")}
 	}

@@ -63,10 +63,16 @@ func parseDifferences(text string) (all []difference, err error) {
 	return all, nil
 }
 
+// unjudged stands in a new row in the place of the reason.
+const unjudged = "not judged yet"
+
 func parseHead(line string) (d difference, err error) {
 	parts := strings.Split(line, " | ")
 	if len(parts) != 4 || parts[3] == "" {
 		return d, fmt.Errorf("%q: a row begins with KINDS | WHAT | FIELD | WHY", line)
+	}
+	if parts[3] == unjudged {
+		return d, fmt.Errorf("%q: mend what is different, or say why it is", line)
 	}
 	d = difference{kinds: strings.Fields(parts[0]), what: parts[1], why: parts[3]}
 	d.field, err = regexp.Compile("^(" + parts[2] + ")$")
@@ -115,7 +121,7 @@ func (s *subject) newRow(a attempt, f finding) string {
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		field = strings.Replace(field, `spec\.`+list+`\[\*\]`, `spec\.\w*ontainers\[\*\]`, 1)
 	}
-	head := fmt.Sprintf("%s | %s | %s | not judged yet\n\t%s %d: %s: %s", f.kind, f.what, field, f.kind, a.good, a.operation, changesString(a.changes))
+	head := fmt.Sprintf("%s | %s | %s | %s\n\t%s %d: %s: %s", f.kind, f.what, field, unjudged, f.kind, a.good, a.operation, changesString(a.changes))
 	if len(a.old) > 0 {
 		head += "\n\tstored: " + changesString(a.old)
 	}

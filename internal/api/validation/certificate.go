@@ -14,7 +14,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -52,7 +51,7 @@ func ParseRequest(data []byte) (*x509.CertificateRequest, error) {
 
 // ValidateCertificateSigningRequest checks a new one.
 func ValidateCertificateSigningRequest(r *certificatesv1.CertificateSigningRequest) (all errs) {
-	all = clusterMeta(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all = clusterMeta(&r.ObjectMeta, anyName)
 	spec := field.NewPath("spec")
 	if len(r.Spec.Request) == 0 {
 		all = append(all, field.Required(spec.Child("request"), ""))

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -84,7 +83,7 @@ func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string)
 	case about.Namespace != "" && about.Namespace != m.Namespace:
 		all = append(all, field.Invalid(path, about.Namespace, "does not match event.namespace"))
 	}
-	return append(all, meta(m, apivalidation.NameIsDNSSubdomain)...)
+	return append(all, meta(m, anyName)...)
 }
 
 // newForm are the fields that both APIs have under different names.

@@ -25,6 +25,8 @@ func TestEvent(t *testing.T) {
 		{"namespace", func(e *ev) { e.InvolvedObject.Namespace = "x" }, "involvedObject.namespace", "does not match event.namespace"},
 		{"of a node elsewhere", func(e *ev) { e.Namespace, e.InvolvedObject.Namespace = "x", "" }, "involvedObject.namespace", "does not match"},
 		{"of a node", func(e *ev) { e.InvolvedObject.Namespace = "" }, "", ""},
+		{"of a role", func(e *ev) { e.Name = "system:view.17ab" }, "", ""},
+		{"name of a path", func(e *ev) { e.Name = "a/b" }, "metadata.name", "may not contain '/'"},
 		{"controller", func(e *ev) { e.ReportingController = "" }, "reportingComponent", ""},
 		{"instance", func(e *ev) { e.ReportingInstance = "" }, "reportingInstance", "Required"},
 		{"action", func(e *ev) { e.Action = "" }, "action", "Required"},

@@ -155,12 +155,15 @@ func inScope(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
 	return true // has its own error
 }
 
-// isStandard: cpu, memory and the like, also as requests and limits, and the kinds that were counted before any could be. Not hugepages.
+// isStandard: cpu, memory and the like, also as requests and limits, and the kinds that were counted before any could be.
 func isStandard(name string) bool {
 	if strings.HasPrefix(name, "count/") {
 		return false
 	}
 	bare := strings.TrimPrefix(strings.TrimPrefix(name, "requests."), "limits.")
+	if strings.HasPrefix(strings.TrimPrefix(name, "requests."), corev1.ResourceHugePagesPrefix) {
+		return true
+	}
 	return bare == "cpu" || bare == "memory" || bare == "ephemeral-storage" || name == "requests.storage" || isCounted(corev1.ResourceName(name))
 }
 

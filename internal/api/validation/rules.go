@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -32,6 +33,10 @@ func metaUpdate(now, was *metav1.ObjectMeta) errs {
 	path := field.NewPath("metadata")
 	return append(apivalidation.ValidateObjectMetaUpdate(now, was, path), finalizers(now, path)...)
 }
+
+// anyName lets in every name that can be part of a path. Kubelets call their requests for certificates node-csr- and a hash in base64, and
+// events are called after their objects, of whatever kind.
+func anyName(name string, prefix bool) []string { return path.ValidatePathSegmentName(name, prefix) }
 
 // finalizers: a name without a domain must be one of Kubernetes' own.
 func finalizers(m *metav1.ObjectMeta, path *field.Path) (all errs) {
