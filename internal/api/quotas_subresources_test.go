@@ -25,7 +25,9 @@ func TestQuotaOfSubresources(t *testing.T) {
 	newQuota(t, c, ns, hard("wherry.dev/stored-bytes", "80Ki"))
 	bound := n.pod(t, ns, pod("bound"))
 	createPod(t, c, ns, pod("pending"))
-	if _, err := c.CoreV1().Services(ns).Create(t.Context(), service("s"), metav1.CreateOptions{}); err != nil {
+	balanced := service("s") // others have nothing in their status
+	balanced.Spec.Type = corev1.ServiceTypeLoadBalancer
+	if _, err := c.CoreV1().Services(ns).Create(t.Context(), balanced, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	much := strings.Repeat("x", 90_000)
