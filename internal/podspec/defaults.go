@@ -40,13 +40,11 @@ func SetDefaults(pod *corev1.Pod) {
 // but podIP.
 func defaultStatus(s *corev1.PodStatus) {
 	RoundAmounts(s.AllocatedResources)
-	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
-		for i := range list {
-			RoundAmounts(list[i].AllocatedResources)
-			if r := list[i].Resources; r != nil {
-				RoundAmounts(r.Limits)
-				RoundAmounts(r.Requests)
-			}
+	for _, c := range Statuses(s) {
+		RoundAmounts(c.AllocatedResources)
+		if c.Resources != nil {
+			RoundAmounts(c.Resources.Limits)
+			RoundAmounts(c.Resources.Requests)
 		}
 	}
 	switch {
