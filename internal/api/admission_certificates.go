@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -33,7 +34,7 @@ func (certificateAdmission) Handles(op admission.Operation) bool {
 
 // Validate implements admission.ValidationInterface.
 func (p certificateAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != certificatesv1.Resource(requestsPlural) {
+	if a.GetResource().GroupResource() != certificatesv1.Resource(kinds.CertificateRequests) {
 		return nil
 	}
 	now, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest)

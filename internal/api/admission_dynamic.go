@@ -28,6 +28,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/util/webhook"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
@@ -88,7 +89,7 @@ func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionC
 		func(_ *pluginParts, c io.Reader) (admission.Interface, error) {
 			return validatingwebhook.NewValidatingAdmissionWebhook(c)
 		})
-	d.checks = newPolicyChecks(d, st[validatingPolicies], schemes, log)
+	d.checks = newPolicyChecks(d, st[kinds.ValidatingPolicies], schemes, log)
 	return d, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
@@ -31,7 +32,7 @@ func (nodeRestriction) Handles(op admission.Operation) bool { return op != admis
 
 // Validate implements admission.ValidationInterface.
 func (p nodeRestriction) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	node, ok := nodeOf(a.GetUserInfo())
+	node, ok := authz.NodeOf(a.GetUserInfo())
 	if !ok {
 		return nil
 	}

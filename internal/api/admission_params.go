@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
@@ -62,7 +63,7 @@ func (p policyParams) Validate(ctx context.Context, a admission.Attributes, _ ad
 
 // kindOf is the paramKind of a binding's policy. Of a policy that is not there nobody knows the kind: it may be any.
 func (p policyParams) kindOf(ctx context.Context, bindings, name string) (*admissionv1.ParamKind, error) {
-	plural := validatingPolicies
+	plural := kinds.ValidatingPolicies
 	if bindings == "mutatingadmissionpolicybindings" {
 		plural = "mutatingadmissionpolicies"
 	}

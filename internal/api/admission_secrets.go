@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
@@ -24,7 +25,7 @@ var _ admission.ValidationInterface = mountableSecrets{}
 func newMountableSecrets(st registry.Stores) mountableSecrets {
 	return mountableSecrets{registry.NewRuledBy(st["serviceaccounts"], func(obj runtime.Object) bool {
 		account, ok := obj.(*corev1.ServiceAccount)
-		return ok && account.Annotations[enforceSecrets] == "true"
+		return ok && account.Annotations[kinds.EnforceSecrets] == "true"
 	})}
 }
 
@@ -48,12 +49,12 @@ func (p mountableSecrets) Validate(ctx context.Context, a admission.Attributes, 
 		return nil // nothing says so any more
 	case err != nil:
 		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(), pod.Spec.ServiceAccountName, err))
-	case account.Annotations[enforceSecrets] != "true":
+	case account.Annotations[kinds.EnforceSecrets] != "true":
 		return nil
 	}
 	if name := secretBeyond(account, pod); name != "" {
 		return admission.NewForbidden(a, fmt.Errorf("pods of service account %[2]s may not use secret %[1]q: the account has the annotation %[3]s and does not list it",
-			name, account.Name, enforceSecrets))
+			name, account.Name, kinds.EnforceSecrets))
 	}
 	return nil
 }

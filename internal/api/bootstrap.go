@@ -34,7 +34,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	work := []func() error{
 		func() error { return s.ensureNamespaceDefault(ctx) },
-		func() error { return s.authorizers.ensureDefaults(ctx, s.stores, authn.ServerUser) },
+		func() error { return s.authorizers.EnsureDefaults(ctx, s.stores, authn.ServerUser) },
 	}
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
@@ -57,7 +57,7 @@ func (s *Server) loadAddresses(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
-	s.addresses.load(list.(*corev1.ServiceList).Items)
+	s.addresses.Load(list.(*corev1.ServiceList).Items)
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (s *Server) ensureService(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault, Labels: labels},
 		Spec: corev1.ServiceSpec{
 			Type:      corev1.ServiceTypeClusterIP,
-			ClusterIP: s.addresses.first().String(),
+			ClusterIP: s.addresses.First().String(),
 			Ports: []corev1.ServicePort{{
 				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt(s.Port()),
 			}},
@@ -113,7 +113,7 @@ func (s *Server) ensureService(ctx context.Context) error {
 	if err := s.keepServicePort(ctx); err != nil {
 		return err
 	}
-	address := s.cfg.advertised(s.addresses.first().Is6())
+	address := s.cfg.advertised(s.addresses.First().Is6())
 	if address == "" {
 		s.log.Info("the API server listens only on this machine: its service has no endpoints, and this machine's pods reach it by its service address", "service", serviceName)
 		return nil

@@ -39,7 +39,7 @@ func (c servingCert) Run(ctx context.Context, _ int) { c.Renewing.Run(ctx) }
 func (s *Server) newServingCert() (servingCert, error) {
 	r, err := pki.NewRenewing("API server", s.log, func() ([]byte, []byte, error) {
 		s.warnOfCA()
-		names, ips := s.cfg.certNames(s.addresses.first()) // the machine's addresses may have changed
+		names, ips := s.cfg.certNames(s.addresses.First()) // the machine's addresses may have changed
 		return s.ca.ServingFor(names, ips, s.cfg.CertLifetime)
 	})
 	return servingCert{r}, err

@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -33,7 +34,7 @@ type debugger struct {
 	authorizer            authorizer.UnconditionalAuthorizer
 	admission             admission.Interface
 	gates                 *features.Gates
-	quotas                *quotas
+	quotas                *resourcequota.Quotas
 	log                   *slog.Logger
 
 	background sync.WaitGroup // writes beside a request

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -81,7 +82,7 @@ func TestMissingRecords(t *testing.T) {
 // IX-08: the condition as an earlier version wrote it is kept as it is until somebody enters the pod, and is then written anew.
 func TestTaintOfAnEarlierVersion(t *testing.T) {
 	p := earlierVersions(t)
-	c, at := taintOf(&p), time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
+	c, at := kinds.TaintOf(&p), time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
 	was := *c
 	again := taint{debugrun.TaintedByDebugContainer, "debug container debug by jane"}
 	if again.fresh(c, at) {

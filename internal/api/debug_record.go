@@ -144,7 +144,7 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 // ImageExec implements connect.Debugging: quotas are charged, and record and condition stored, before the command can start.
 func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (finish func(connect.End), err error) {
 	noteImageExec(ctx, run)
-	leave, err := d.quotas.visit(ctx, d.attributes(ctx, pod, pod), pod)
+	leave, err := d.quotas.Visit(ctx, d.attributes(ctx, pod, pod), pod)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -64,13 +65,13 @@ func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
 func podDebugRules(name string) registry.Rules {
 	return registry.Typed[*corev1.Pod]{
 		PrepareUpdate: func(pod, old *corev1.Pod) {
-			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, taintOf(pod)
+			asked, wanted, tainted := pod.Spec.EphemeralContainers, *pod, kinds.TaintOf(pod)
 			old.DeepCopyInto(pod)
 			pod.Spec.EphemeralContainers = asked
 			pod.ResourceVersion, pod.UID = wanted.ResourceVersion, wanted.UID
-			takeOwn(pod, &wanted)
+			kinds.TakeOwn(pod, &wanted)
 			if tainted != nil {
-				setCondition(&pod.Status, *tainted)
+				kinds.SetCondition(&pod.Status, *tainted)
 			}
 			podspec.SetDefaults(pod)
 			if !equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
@@ -155,7 +156,7 @@ func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admi
 	}
 	v1 := corev1.SchemeGroupVersion
 	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name, v1.WithResource("pods"),
-		"ephemeralcontainers", admission.Update, updateOptions(), false, user)
+		"ephemeralcontainers", admission.Update, kinds.UpdateOptions(), false, user)
 }
 
 // add makes the debug container in the stored pod, and says which run of its name that is.
@@ -205,7 +206,7 @@ func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run
 func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
-	err := updatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+	err := kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 		stored = p
 		runs := podspec.DebugRunsOf(p)
 		if runs == nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -49,7 +50,7 @@ func (t taint) message(at time.Time) string { return t.what + " at " + at.UTC().
 
 // put writes the condition into a status.
 func (t taint) put(s *corev1.PodStatus, generation int64, now time.Time) {
-	setCondition(s, corev1.PodCondition{
+	kinds.SetCondition(s, corev1.PodCondition{
 		Type: debugrun.Tainted, Status: corev1.ConditionTrue, Reason: t.reason, ObservedGeneration: generation,
 		Message: t.message(now), LastProbeTime: metav1.NewTime(now),
 	})
@@ -68,13 +69,13 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 // the request, since the pod is known to be tainted already.
 func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	now := time.Now()
-	had := taintOf(pod)
+	had := kinds.TaintOf(pod)
 	if had != nil && t.fresh(had, now) {
 		return nil
 	}
 	write := func(ctx context.Context) error {
 		uid := pod.UID
-		return updatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+		return kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 			t.put(&p.Status, p.Generation, now)
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -55,16 +56,16 @@ func (f *flowControl) run(ctx context.Context) {
 func (f *flowControl) ensureAll(ctx context.Context) error {
 	var errs []error
 	for _, p := range bootstrap.MandatoryPriorityLevelConfigurations {
-		errs = append(errs, f.ensure(ctx, priorityLevels, p.DeepCopy(), true))
+		errs = append(errs, f.ensure(ctx, kinds.PriorityLevels, p.DeepCopy(), true))
 	}
 	for _, p := range bootstrap.SuggestedPriorityLevelConfigurations {
-		errs = append(errs, f.ensure(ctx, priorityLevels, p.DeepCopy(), false))
+		errs = append(errs, f.ensure(ctx, kinds.PriorityLevels, p.DeepCopy(), false))
 	}
 	for _, s := range bootstrap.MandatoryFlowSchemas {
-		errs = append(errs, f.ensure(ctx, flowSchemas, s.DeepCopy(), true))
+		errs = append(errs, f.ensure(ctx, kinds.FlowSchemas, s.DeepCopy(), true))
 	}
 	for _, s := range bootstrap.SuggestedFlowSchemas {
-		errs = append(errs, f.ensure(ctx, flowSchemas, s.DeepCopy(), false))
+		errs = append(errs, f.ensure(ctx, kinds.FlowSchemas, s.DeepCopy(), false))
 	}
 	return errors.Join(errs...)
 }

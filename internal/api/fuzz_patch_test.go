@@ -34,6 +34,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
@@ -112,7 +113,7 @@ func patchables(f *testing.F) (all []patchable) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, k := range kinds(nil) {
+	for _, k := range kinds.All(nil) {
 		p := patchable{schemes: s, kind: k, object: k.Object()}
 		if k.Plural == "pods" {
 			if p.object, _, err = s.Codecs.UniversalDeserializer().Decode([]byte(richPod), nil, p.object); err != nil {

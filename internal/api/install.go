@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/features"
@@ -27,13 +28,13 @@ import (
 func (s *Server) install() error {
 	s.debugger = s.newDebugger()
 	all := registry.Served{}
-	serveKinds(all, KindsHost{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
+	kinds.Serve(all, kinds.Host{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
 	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.stores, s.kubelets.Locate)
 	s.authn.Serve(all)
-	s.authorizers.serveRBAC(all, s.admission.openNamespace)
-	s.authorizers.serveReviews(all)
+	s.authorizers.ServeRBAC(all, s.admission.openNamespace)
+	s.authorizers.ServeReviews(all)
 	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
 	if err := s.tokens.ServeKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (s *Server) install() error {
 // addDebugging serves what debugging adds to pods.
 func (s *Server) addDebugging(core map[string]rest.Storage) {
 	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		core["pods/ephemeralcontainers"] = ephemeralREST{s.stores["pods"].Sub(s.schemes, podEphemeralRules()), s.debugger}
+		core["pods/ephemeralcontainers"] = ephemeralREST{s.stores["pods"].Sub(s.schemes, kinds.PodEphemeralRules()), s.debugger}
 	}
 	core["pods/"+debugrun.Subresource] = debugREST{s.debugger}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -38,7 +39,7 @@ type ephemeralREST struct {
 func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	var added []corev1.EphemeralContainer
-	rules := podEphemeralRules()
+	rules := kinds.PodEphemeralRules()
 	prepare, now := rules.PrepareUpdate, time.Now()
 	rules.PrepareUpdate = func(obj, old runtime.Object) {
 		prepare(obj, old)

@@ -20,11 +20,11 @@ func (s *Server) Run(ctx context.Context) error {
 	watch, cancel := context.WithCancel(ctx)
 	go s.watchReady(watch)
 	var counting sync.WaitGroup
-	counting.Go(func() { s.quotas.run(watch) })
+	counting.Go(func() { s.quotas.Run(watch) })
 	if s.flow != nil {
 		counting.Go(func() { s.flow.run(watch) })
 	}
-	counting.Go(func() { s.authorizers.run(watch) })
+	counting.Go(func() { s.authorizers.Run(watch) })
 	counting.Go(func() { s.admission.run(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })
 	defer context.AfterFunc(ctx, s.admission.stop)() // its watches are ended, not drained
@@ -73,7 +73,7 @@ func (s *Server) free() {
 		s.admission.close()
 	}
 	if s.quotas != nil {
-		s.quotas.close()
+		s.quotas.Close()
 	}
 	if err := s.recorder.Close(); err != nil {
 		s.log.Error("cannot close the audit log", "err", err)

@@ -29,8 +29,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/authn"
+	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/timeline"
@@ -50,7 +53,7 @@ type Server struct {
 	log       *slog.Logger
 	schemes   *registry.Schemes
 	stores    registry.Stores
-	addresses *addresses
+	addresses *kinds.Addresses
 	tokens    *authn.AccountTokens
 	authn     *authn.Authenticators
 
@@ -72,12 +75,12 @@ type Server struct {
 	etcdHealth func() error // nil: etcd answers
 
 	insiders    *authn.Insiders
-	authorizers *authorizers
+	authorizers *authz.Authorizers
 
 	recorder  *audit.Recorder
 	flow      *flowControl // nil: off
 	admission *control
-	quotas    *quotas
+	quotas    *resourcequota.Quotas
 	debugger  *debugger
 }
 
@@ -103,7 +106,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.openRecorder(); err != nil {
 		return nil, err
 	}
-	if s.addresses, err = newAddresses(settled.services); err != nil {
+	if s.addresses, err = kinds.NewAddresses(settled.services); err != nil {
 		return nil, err
 	}
 	if err := s.loadKeys(); err != nil {
@@ -119,14 +122,14 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	b := newBackend(s.schemes, settled.Config)
-	if s.stores, err = registry.OpenStores(b, kinds(settled.Features)); err != nil {
+	if s.stores, err = registry.OpenStores(b, kinds.All(settled.Features)); err != nil {
 		return nil, err
 	}
 	s.tokens.Lookup = s.stores
-	s.quotas = newQuotas(s.stores, s.schemes, s.log)
-	s.authorizers = newAuthorizers(s.stores)
+	s.quotas = resourcequota.New(s.stores, s.schemes, s.log)
+	s.authorizers = authz.New(s.stores)
 	s.admission, err = newControl(settled.admission, Host{
-		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: s.quotas.admission(),
+		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: s.quotas.Admission(),
 		Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing, Connection: s.connection,
 	})
 	if err != nil {
@@ -200,7 +203,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 	s.insiders = authn.NewInsiders(c.Authentication.APIAudiences)
 	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.Before(s.authn.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
-	c.RequestInfoResolver = withStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
+	c.RequestInfoResolver = authz.WithStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
 	c.AdmissionControl = s.admission.chain
 	s.putOnRecord(c)
 

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 
-	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -172,7 +172,7 @@ func loadSubjects() (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := api.NewRulebook(gates)
+	book, err := kinds.NewRulebook(gates)
 	if err != nil {
 		return nil, err
 	}

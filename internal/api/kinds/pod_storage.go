@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
+)
+
+func success() *metav1.Status {
+	return &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
+}
+
+// UpdatePod changes a stored pod outside the rules for users; change may refuse with an API error.
+func UpdatePod(ctx context.Context, store *genericregistry.Store, name string, p *storage.Preconditions, dry bool, change func(*corev1.Pod) error) error {
+	key, err := store.KeyFunc(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = store.Storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, p,
+		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+			pod, ok := obj.(*corev1.Pod)
+			if !ok {
+				return nil, fmt.Errorf("the store holds a %T where pod %s should be", obj, name)
+			}
+			return pod, change(pod)
+		}), dry, nil)
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return err
+	}
+	return storeerr.InterpretUpdateError(err, store.DefaultQualifiedResource, name)
+}
+
+// bindingREST serves pods/binding: it gives a pending pod to a node, once.
+type bindingREST struct{ pods *registry.REST }
+
+var (
+	_ rest.NamedCreater                   = bindingREST{}
+	_ rest.SubresourceObjectMetaPreserver = bindingREST{}
+)
+
+// New implements rest.Storage.
+func (bindingREST) New() runtime.Object { return &corev1.Binding{} }
+
+// Destroy implements rest.Storage.
+func (bindingREST) Destroy() {}
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps uid and resourceVersion of the request: they are preconditions.
+func (bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+
+// Create implements rest.NamedCreater.
+func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	binding, ok := obj.(*corev1.Binding)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", obj))
+	}
+	if binding.Name != name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), name, errs)
+	}
+	if validate != nil {
+		if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	p := &storage.Preconditions{}
+	if binding.UID != "" {
+		p.UID = &binding.UID
+	}
+	if binding.ResourceVersion != "" {
+		p.ResourceVersion = &binding.ResourceVersion
+	}
+	dry := dryrun.IsDryRun(options.DryRun)
+	err := r.pods.Growing(ctx, request.NamespaceValue(ctx), func(charge registry.Charge) error {
+		return UpdatePod(ctx, r.pods.Store, name, p, dry, func(pod *corev1.Pod) error {
+			old := pod.DeepCopy()
+			if err := bind(pod, binding); err != nil || registry.FromInside(ctx) {
+				return err
+			}
+			return charge(ctx, bindingAttributes(ctx, pod, old, dry)) // the binding's annotations go into the pod
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return success(), nil
+}
+
+// bindingAttributes are those of the update that a binding is of its pod.
+func bindingAttributes(ctx context.Context, pod, old *corev1.Pod, dry bool) admission.Attributes {
+	user, _ := request.UserFrom(ctx)
+	v1 := corev1.SchemeGroupVersion
+	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), old.Namespace, old.Name, v1.WithResource("pods"),
+		"binding", admission.Update, UpdateOptions(), dry, user)
+}
+
+func validateBinding(b *corev1.Binding) (errs field.ErrorList) {
+	if b.Target.Kind != "" && b.Target.Kind != "Node" {
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
+	}
+	if b.Target.Name == "" {
+		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))
+	}
+	return errs
+}
+
+func bind(pod *corev1.Pod, b *corev1.Binding) error {
+	conflict := func(format string, args ...any) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, fmt.Errorf(format, args...))
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return conflict("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return conflict("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) != 0:
+		return conflict("pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	pod.Spec.NodeName = b.Target.Name
+	if pod.Annotations == nil && len(b.Annotations) > 0 {
+		pod.Annotations = map[string]string{}
+	}
+	for key, value := range b.Annotations {
+		if !slices.Contains(ownAnnotations(), key) {
+			pod.Annotations[key] = value
+		}
+	}
+	SetCondition(&pod.Status, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
+	})
+	return nil
+}
+
+// SetCondition adds or replaces a condition; the time of the last change moves only when the status does.
+func SetCondition(s *corev1.PodStatus, c corev1.PodCondition) {
+	c.LastTransitionTime = metav1.Now()
+	for i := range s.Conditions {
+		if have := &s.Conditions[i]; have.Type == c.Type {
+			if have.Status == c.Status {
+				c.LastTransitionTime = have.LastTransitionTime
+			}
+			*have = c
+			return
+		}
+	}
+	s.Conditions = append(s.Conditions, c)
+}
+
+// evictionREST serves pods/eviction: a delete that says why. There are no disruption budgets to ask.
+type evictionREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.NamedCreater             = evictionREST{}
+	_ rest.GroupVersionKindProvider = evictionREST{}
+)
+
+// GroupVersionKind implements rest.GroupVersionKindProvider.
+func (evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return policyv1.SchemeGroupVersion.WithKind("Eviction")
+}
+
+// New implements rest.Storage.
+func (evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
+
+// Destroy implements rest.Storage.
+func (evictionREST) Destroy() {}
+
+// Create implements rest.NamedCreater.
+func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	eviction, ok := obj.(*policyv1.Eviction)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not an Eviction object: %T", obj))
+	}
+	if eviction.Name != "" && eviction.Name != name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	del := eviction.DeleteOptions
+	if del == nil {
+		del = &metav1.DeleteOptions{}
+	}
+	if len(options.DryRun) > 0 {
+		del.DryRun = options.DryRun
+	}
+	if validate != nil {
+		if err := validate(ctx, eviction.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	p := &storage.Preconditions{}
+	if del.Preconditions != nil {
+		p.UID, p.ResourceVersion = del.Preconditions.UID, del.Preconditions.ResourceVersion
+	}
+	err := UpdatePod(ctx, r.store, name, p, dryrun.IsDryRun(del.DryRun), func(pod *corev1.Pod) error {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			SetCondition(&pod.Status, corev1.PodCondition{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+				Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+				ObservedGeneration: pod.Generation,
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if del.Preconditions != nil {
+		del.Preconditions.ResourceVersion = nil // held when the condition was written
+	}
+	if _, _, err := r.store.Delete(ctx, name, rest.ValidateAllObjectFunc, del); err != nil {
+		return nil, err
+	}
+	return success(), nil
+}
+
+// UpdateOptions say what they are, as those of a request do: webhooks are shown them.
+func UpdateOptions() *metav1.UpdateOptions {
+	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}}
+}

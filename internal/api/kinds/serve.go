@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/registry"
+)
+
+// Host is what the kinds need of the server they are served by.
+type Host struct {
+	Stores    registry.Stores
+	Schemes   *registry.Schemes
+	Addresses *Addresses   // of services
+	Etcd      func() error // nil: etcd answers
+}
+
+// Serve serves every kind and its subresources. A kind of the table is served as it is, with its status; what is special about some
+// comes after.
+func Serve(all registry.Served, h Host) {
+	st, core := h.Stores, corev1.SchemeGroupVersion
+	st["namespaces"].ShouldDeleteDuringUpdate = emptiedNamespace // of its subresources too
+	for name, r := range st {
+		all.Add(r.Kind.GV, name, r)
+		if r.Kind.Status != nil {
+			all.Add(r.Kind.GV, name+"/status", r.Sub(h.Schemes, *r.Kind.Status))
+		}
+	}
+	h.Addresses.attach(st["services"].OnWrite)
+	all.Add(core, "namespaces", newNamespaceREST(st["namespaces"]))
+	all.Add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(h.Schemes, namespaceFinalizeRules())})
+	all.Add(core, "endpoints", endpointsREST{st["endpoints"]})
+	all.Add(core, "componentstatuses", newComponentREST(h.Etcd))
+	all.Add(core, "pods/binding", bindingREST{st["pods"]})
+	all.Add(core, "pods/eviction", evictionREST{st["pods"].Store})
+	events := st["events"]
+	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes, newEventRules()), Kind: events.Kind}})
+	serveCertificates(all, st[CertificateRequests], h.Schemes)
+	runs := st[debugrun.Resource] // records of debugging, which nobody but the server writes
+	all.Add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})
+	all.Add(debugrun.GroupVersion(), debugrun.Resource+"/status", ownStatus{runs.Sub(h.Schemes, *runs.Kind.Status)})
+}
+
+// eventsView shows the core events under events.k8s.io; the connection belongs to the core kind.
+type eventsView struct{ *registry.REST }
+
+// Destroy implements rest.Storage.
+func (eventsView) Destroy() {}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/wherryproject/wherry/internal/api/quota"
+	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// EnforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names (Kubernetes docs,
+// "Service Accounts", enforce-mountable-secrets; deprecated, and honoured).
+const EnforceSecrets = "kubernetes.io/enforce-mountable-secrets"
+
+// podWarnings looks at new pods only: those that change are changed by programs.
+func podWarnings(pod, old *corev1.Pod) []string {
+	if old != nil {
+		return nil
+	}
+	return podspec.Warnings(pod)
+}
+
+// serviceWarnings tells what of a service has no effect here, where nothing forwards to the addresses of services.
+func serviceWarnings(s, old *corev1.Service) (all []string) {
+	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) && old.Spec.Type == s.Spec.Type {
+		return nil
+	}
+	const instead = "use kubectl port-forward, a container's hostPort, or the pods' addresses"
+	switch s.Spec.Type {
+	case corev1.ServiceTypeLoadBalancer:
+		all = append(all, "spec.type: LoadBalancer services get no address here; "+instead)
+	case corev1.ServiceTypeNodePort:
+		all = append(all, "spec.type: nothing listens on node ports here; "+instead)
+	case corev1.ServiceTypeClusterIP:
+		if s.Spec.ClusterIP != corev1.ClusterIPNone {
+			all = append(all, "spec.clusterIP: service addresses are not forwarded here, and service names are not resolved; "+instead)
+		}
+	}
+	if len(s.Spec.ExternalIPs) > 0 {
+		all = append(all, "spec.externalIPs: external IPs are not forwarded here; "+instead)
+	}
+	if s.Spec.LoadBalancerIP != "" {
+		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; it has no effect here")
+	}
+	if s.Spec.ClusterIP == corev1.ClusterIPNone && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		all = append(all, "spec.SessionAffinity is ignored for headless services")
+	}
+	return all
+}
+
+func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
+	_, now := a.Annotations[EnforceSecrets]
+	if old != nil {
+		if _, before := old.Annotations[EnforceSecrets]; before {
+			return nil
+		}
+	}
+	if !now {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", EnforceSecrets)}
+}
+
+// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: custom resources are not, and a
+// quota that looks like a limit and is none is worse than none.
+func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
+		if old != nil {
+			if _, before := old.Spec.Hard[name]; before {
+				continue
+			}
+		}
+		if !quota.IsCount(name) || slices.ContainsFunc(All(nil), func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) }) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources", name))
+	}
+	return all
+}
+
+// endpointsREST tells everybody who uses Endpoints, reading too, that EndpointSlices have taken their place (KEP-4974).
+type endpointsREST struct{ *registry.REST }
+
+func (endpointsREST) say(ctx context.Context) {
+	warning.AddWarning(ctx, "", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+}
+
+// Create implements rest.Creater.
+func (r endpointsREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.REST.Create(ctx, obj, validate, options)
+}
+
+// Update implements rest.Updater.
+func (r endpointsREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	r.say(ctx)
+	return r.REST.Update(ctx, name, info, create, update, mayCreate, options)
+}
+
+// Get implements rest.Getter.
+func (r endpointsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.REST.Get(ctx, name, options)
+}
+
+// List implements rest.Lister.
+func (r endpointsREST) List(ctx context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
+	r.say(ctx)
+	return r.REST.List(ctx, options)
+}
+
+// Watch implements rest.Watcher.
+func (r endpointsREST) Watch(ctx context.Context, options *metainternal.ListOptions) (watch.Interface, error) {
+	r.say(ctx)
+	return r.REST.Watch(ctx, options)
+}
