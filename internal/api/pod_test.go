@@ -196,7 +196,11 @@ func TestPodFieldSelectors(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	pods := c.CoreV1().Pods(ns)
-	createPod(t, c, ns, pod("plain"))
+	plain := createPod(t, c, ns, pod("plain"))
+	plain.Status.NominatedNodeName = "nominee"
+	if _, err := pods.UpdateStatus(t.Context(), plain, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	special := pod("special")
 	special.Spec.RestartPolicy = corev1.RestartPolicyNever
 	special.Spec.SchedulerName = "mine"
@@ -204,7 +208,6 @@ func TestPodFieldSelectors(t *testing.T) {
 	special = boundPod(t, c, ns, special)
 	special.Status.Phase = corev1.PodRunning
 	special.Status.PodIP, special.Status.PodIPs = "10.9.9.9", []corev1.PodIP{{IP: "10.9.9.9"}}
-	special.Status.NominatedNodeName = "nominee"
 	if _, err := pods.UpdateStatus(t.Context(), special, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +223,7 @@ func TestPodFieldSelectors(t *testing.T) {
 		"spec.serviceAccountName=default":  "plain special",
 		"status.podIP=10.9.9.9":            "special",
 		"spec.hostNetwork=true":            "special",
-		"status.nominatedNodeName=nominee": "special",
+		"status.nominatedNodeName=nominee": "plain",
 	} {
 		list, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: selector})
 		if err != nil {

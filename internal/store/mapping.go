@@ -8,7 +8,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -49,35 +51,75 @@ func mappingOf(path string) mapping {
 	if !ok {
 		return mapping{}
 	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return mapping{}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return mapping{}
+	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return mapping{}
 	}
-	return findMapping(maps, s.Ino)
+	return findMapping(maps, s.Ino, path)
 }
 
-// findMapping looks for an inode of that number in what the kernel says of a process's mappings, one a line: FROM-TO MODE OFFSET DEVICE
-// INODE PATH. Parts that lie side by side are one. Devices are not compared: file systems of several have others here than for stat. Zero:
-// there is none, or more than one. (Pure.)
-func findMapping(maps []byte, inode uint64) mapping {
-	var found mapping
+// findMapping looks for a file in what the kernel says of a process's mappings, one a line: FROM-TO MODE OFFSET DEVICE INODE PATH. It is one
+// with an inode of that number: of that path, or of any other if none is, as a file may be reached by several. Devices are not compared: file
+// systems of several have others here than for stat. Zero: there is none, or more than one. (Pure.)
+func findMapping(maps []byte, inode uint64, path string) mapping {
+	var parts, named []part
 	for lines := bufio.NewScanner(bytes.NewReader(maps)); lines.Scan(); {
-		var part mapping
-		var mode, device string
-		var offset, n uint64
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s %x %s %d", &part.from, &part.to, &mode, &offset, &device, &n); err != nil || n != inode {
+		p, ok := parsePart(lines.Text())
+		if !ok || p.inode != inode {
 			continue
 		}
+		parts = append(parts, p)
+		if p.path == path {
+			named = append(named, p)
+		}
+	}
+	if len(named) > 0 {
+		parts = named
+	}
+	return join(parts)
+}
+
+// part is one line of what the kernel says of a process's mappings.
+type part struct {
+	mapping
+	offset, inode uint64
+	path          string
+}
+
+// parsePart reads a line of the mappings; a line that is not of a file has inode 0. (Pure.)
+func parsePart(line string) (p part, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 5 {
+		return p, false
+	}
+	if _, err := fmt.Sscanf(fields[0]+" "+fields[2]+" "+fields[4], "%x-%x %x %d", &p.from, &p.to, &p.offset, &p.inode); err != nil {
+		return p, false
+	}
+	if len(fields) > 5 {
+		p.path = line[strings.Index(line, fields[5]):] // which may have spaces in it
+	}
+	return p, true
+}
+
+// join has parts that lie side by side be one. Zero: they do not, or do not begin with the file's beginning. (Pure.)
+func join(parts []part) (all mapping) {
+	for i, p := range parts {
 		switch {
-		case offset == 0 && found == mapping{}:
-			found = part
-		case offset > 0 && part.from == found.to && uint64(found.to-found.from) == offset: // locked in part
-			found.to = part.to
+		case i == 0 && p.offset == 0:
+			all = p.mapping
+		case i > 0 && p.from == all.to && uint64(all.to-all.from) == p.offset: // locked in part
+			all.to = p.to
 		default:
 			return mapping{}
 		}
 	}
-	return found
+	return all
 }
 
 // keepInMemory has all of a database's pages read, once, and kept, unless it is too large. Where that cannot be, they are read as needed.

@@ -122,14 +122,16 @@ func TestFindMapping(t *testing.T) {
 		maps string
 		want mapping
 	}{
-		"none":              {other, mapping{}},
-		"one":               {other + "7f0000000000-7f0000100000 r--s 00000000 00:2a 7  /data/a b/db\n7f0000100000-7f0000200000 rw-p 00000000 00:00 0\n", mapping{0x7f0000000000, 0x7f0000100000}},
-		"locked in part":    {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000001000-7f0000003000 r--s 00001000 00:2a 7 /db\n", mapping{0x7f0000000000, 0x7f0000003000}},
-		"two":               {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000002000-7f0000003000 r--s 00000000 00:2b 7 /x\n", mapping{}},
+		"none":           {other, mapping{}},
+		"one":            {other + "7f0000000000-7f0000100000 r--s 00000000 00:2a 7  /data/a b/db\n7f0000100000-7f0000200000 rw-p 00000000 00:00 0\n", mapping{0x7f0000000000, 0x7f0000100000}},
+		"locked in part": {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000001000-7f0000003000 r--s 00001000 00:2a 7 /db\n", mapping{0x7f0000000000, 0x7f0000003000}},
+		"two":            {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000002000-7f0000003000 r--s 00000000 00:2b 7 /x\n", mapping{}},
+		"two, one of the path": {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000002000-7f0000003000 r--s 00000000 00:2b 7      /data/a b/db\n" +
+			"7f0000004000-7f0000005000 r--s 00000000 00:2c 7 /x\n", mapping{0x7f0000002000, 0x7f0000003000}},
 		"not side by side":  {"7f0000000000-7f0000001000 r--s 00000000 00:2a 7 /db\n7f0000002000-7f0000003000 r--s 00002000 00:2a 7 /db\n", mapping{}},
 		"not its beginning": {"7f0000001000-7f0000003000 r--s 00001000 00:2a 7 /db\n", mapping{}},
 	} {
-		if got := findMapping([]byte(tc.maps), 7); got != tc.want {
+		if got := findMapping([]byte(tc.maps), 7, "/data/a b/db"); got != tc.want {
 			t.Errorf("%s: %x, want %x", name, got, tc.want)
 		}
 	}

@@ -42,6 +42,7 @@ func newNodeAuthorizer(st registry.Stores) *nodeAuthorizer {
 // run keeps the graph until ctx is done.
 func (n *nodeAuthorizer) run(ctx context.Context) { n.stores["pods"].Follow(ctx, n) }
 
+// NodeOf is the node whose agent a user is.
 func NodeOf(u user.Info) (string, bool) {
 	if u == nil {
 		return "", false

@@ -71,6 +71,7 @@ func (r *Ruled) Known(namespace string) bool {
 	return r.names[namespace]
 }
 
+// Load fills the set from the store, once.
 func (r *Ruled) Load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,6 +49,7 @@ type Quotas struct {
 	visits map[types.UID]int64      // of pods that have ended: their image execs
 }
 
+// New makes the charger of every counted kind. Nothing is counted before Run.
 func New(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) *Quotas {
 	q := &Quotas{
 		stores: st, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
@@ -111,6 +112,7 @@ func (q *Quotas) Run(ctx context.Context) {
 	}
 }
 
+// Close ends Run and frees what New took; it may be called without Run.
 func (q *Quotas) Close() { q.queue.ShutDown() }
 
 func (q *Quotas) next(ctx context.Context) bool {
