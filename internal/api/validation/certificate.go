@@ -187,24 +187,21 @@ func sameVerdict(now, was *certificatesv1.CertificateSigningRequest) (all errs) 
 		if condition(was, t) == nil && condition(now, t) != nil {
 			all = append(all, field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
 		}
+		before, after := condition(was, t), condition(now, t)
+		if before != nil && after != nil && !equality.Semantic.DeepEqual(before, after) {
+			all = append(all, field.Forbidden(path, fmt.Sprintf("updates may not modify a condition of type %q", t)))
+		}
 		all = append(all, kept(t, now, was)...)
 	}
 	return append(all, kept(certificatesv1.CertificateFailed, now, was)...)
 }
 
-// kept: a condition that was there stays, as it was.
+// kept: a condition that was there stays. What it says may change, by who may write it.
 func kept(t certificatesv1.RequestConditionType, now, was *certificatesv1.CertificateSigningRequest) errs {
-	before, after := condition(was, t), condition(now, t)
-	path := field.NewPath("status", "conditions")
-	switch {
-	case before == nil:
+	if condition(was, t) == nil || condition(now, t) != nil {
 		return nil
-	case after == nil:
-		return errs{field.Forbidden(path, fmt.Sprintf("updates may not remove a condition of type %q", t))}
-	case !equality.Semantic.DeepEqual(before, after):
-		return errs{field.Forbidden(path, fmt.Sprintf("updates may not modify a condition of type %q", t))}
 	}
-	return nil
+	return errs{field.Forbidden(field.NewPath("status", "conditions"), fmt.Sprintf("updates may not remove a condition of type %q", t))}
 }
 
 func condition(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
