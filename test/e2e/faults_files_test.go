@@ -174,7 +174,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	image := filepath.Join(home, "disk")
 	trigger := mountExt4(t, image, dir)
-	srv := &Server{World: world(t), DataDir: filepath.Join(dir, "x", "d"), home: home, log: filepath.Join(home, "log"), opts: ServerOptions{NoImages: true}}
+	srv := &Server{World: world(t), base: home, DataDir: filepath.Join(dir, "x", "d"), home: home, log: filepath.Join(home, "log"), opts: ServerOptions{NoImages: true}}
 	srv.Kubeconfig = filepath.Join(srv.DataDir, "kubeconfig")
 	if err := os.Mkdir(filepath.Dir(srv.DataDir), 0o755); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestFirstStartKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &Server{World: world(t), DataDir: filepath.Join(dir, "d"), home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
+	srv := &Server{World: world(t), base: dir, DataDir: filepath.Join(dir, "d"), home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
 	srv.Kubeconfig = filepath.Join(srv.DataDir, "kubeconfig")
 	if err := os.Mkdir(srv.home, 0o755); err != nil {
 		t.Fatal(err)
