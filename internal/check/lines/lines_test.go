@@ -71,6 +71,9 @@ func FuzzBroken(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if string(got) == text {
+			return // nothing was long, Go or not
+		}
 		if err := same([]byte(text), got); err != nil {
 			t.Errorf("%v: %q", err, got)
 		}
