@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
@@ -40,7 +39,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
 	}
 	for _, class := range validation.SystemPriorityClasses() {
-		work = append(work, func() error { return s.ensure(ctx, "priorityclasses", "", &class) })
+		work = append(work, func() error { return s.stores.Ensure(ctx, s.schemes, "priorityclasses", "", &class) })
 	}
 	errs := make([]error, len(work))
 	var wg sync.WaitGroup
@@ -66,30 +65,14 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 		return err
 	}
 	meta := metav1.ObjectMeta{Name: defaultAccount, Namespace: metav1.NamespaceDefault}
-	if err := s.ensure(ctx, "serviceaccounts", metav1.NamespaceDefault, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
+	if err := s.stores.Ensure(ctx, s.schemes, "serviceaccounts", metav1.NamespaceDefault, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
 		return err
 	}
 	return s.ensureService(ctx)
 }
 
 func (s *Server) ensureNamespace(ctx context.Context, name string) error {
-	return s.ensure(ctx, "namespaces", "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-}
-
-// ensure creates an object unless it is there.
-func (s *Server) ensure(ctx context.Context, plural, namespace string, obj runtime.Object) error {
-	meta := obj.(metav1.Object)
-	store := s.stores[plural]
-	ctx = store.Within(ctx, namespace)
-	if _, err := store.Get(ctx, meta.GetName(), &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		return err
-	}
-	s.schemes.Default(obj)
-	_, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %s %s: %w", store.Kind.Singular, meta.GetName(), err)
-	}
-	return nil
+	return s.stores.Ensure(ctx, s.schemes, "namespaces", "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 const serviceName = "kubernetes"
@@ -97,7 +80,7 @@ const serviceName = "kubernetes"
 // ensureService keeps service kubernetes and its endpoint slice as this start has them.
 func (s *Server) ensureService(ctx context.Context) error {
 	labels := map[string]string{"component": "apiserver", "provider": "kubernetes"}
-	err := s.ensure(ctx, "services", metav1.NamespaceDefault, &corev1.Service{
+	err := s.stores.Ensure(ctx, s.schemes, "services", metav1.NamespaceDefault, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault, Labels: labels},
 		Spec: corev1.ServiceSpec{
 			Type:      corev1.ServiceTypeClusterIP,
@@ -155,7 +138,7 @@ func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSli
 	ctx = store.Within(ctx, slice.Namespace)
 	have, err := store.Get(ctx, slice.Name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)
+		return s.stores.Ensure(ctx, s.schemes, "endpointslices", slice.Namespace, slice)
 	}
 	if err != nil {
 		return err
@@ -165,7 +148,7 @@ func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSli
 		if _, _, err := store.Delete(ctx, slice.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 			return err
 		}
-		return s.ensure(ctx, "endpointslices", slice.Namespace, slice)
+		return s.stores.Ensure(ctx, s.schemes, "endpointslices", slice.Namespace, slice)
 	}
 	if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) && equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
 		return nil

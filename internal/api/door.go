@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -31,18 +32,18 @@ func atDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
 
 // sparing refuses what holds descriptors for as long as its client wants while they are short: sessions in containers, logs that are
 // followed, proxied connections. Without this those who have sessions could take what the store needs. Watches hold none.
-func (s *Server) sparing(next http.Handler, lasts request.LongRunningRequestCheck) http.Handler {
-	if s.cfg.Short == nil {
+func sparing(next http.Handler, codecs runtime.NegotiatedSerializer, short func() bool, lasts request.LongRunningRequestCheck) http.Handler {
+	if short == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
-		if !ok || !lasts(req, info) || info.Verb == "watch" || !s.cfg.Short() {
+		if !ok || !lasts(req, info) || info.Verb == "watch" || !short() {
 			next.ServeHTTP(w, req)
 			return
 		}
 		err := apierrors.NewTooManyRequests("the server has hardly any file descriptors left: end some sessions, "+
 			"or start it with a higher limit of open files (ulimit -n, LimitNOFILE)", 10)
-		responsewriters.ErrorNegotiated(err, s.schemes.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
 	})
 }

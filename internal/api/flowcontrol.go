@@ -6,9 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
-	"github.com/wherryproject/wherry/internal/api/registry"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,34 +19,39 @@ import (
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/api/kinds"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // flowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds; this keeps
 // the objects that every cluster has.
 type flowControl struct {
-	server    *Server
+	stores    registry.Stores
+	schemes   *registry.Schemes
+	log       *slog.Logger
 	informers informers.SharedInformerFactory
 }
 
-// newFlowControl gives the library's handlers priority and fairness, if it is on. Its limit is that of the plain limits together.
-func (s *Server) newFlowControl(c *genericapiserver.Config) error {
-	if !s.cfg.Serving.PriorityAndFairness {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(s.loopback.config)
+// newFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together; perUser is that of one user.
+// client is how the library reads the objects.
+func newFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores, schemes *registry.Schemes,
+	log *slog.Logger) (*flowControl, error) {
+	clients, err := kubernetes.NewForConfig(client)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.flow = &flowControl{server: s, informers: informers.NewSharedInformerFactory(client, 0)}
-	shared := flowcontrol.New(s.flow.informers, client.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
-	c.FlowControl = newTurns(shared, s.cfg.Serving.MaxRequestsInFlightPerUser)
-	return nil
+	f := &flowControl{stores: stores, schemes: schemes, log: log, informers: informers.NewSharedInformerFactory(clients, 0)}
+	shared := flowcontrol.New(f.informers, clients.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
+	c.FlowControl = newTurns(shared, perUser)
+	return f, nil
 }
 
 // run makes what is missing and watches what there is, until ctx is done.
 func (f *flowControl) run(ctx context.Context) {
 	f.informers.Start(ctx.Done())
-	registry.Persist(ctx, f.server.log, "making the flow schemas and priority levels", f.ensureAll)
+	registry.Persist(ctx, f.log, "making the flow schemas and priority levels", f.ensureAll)
 	<-ctx.Done()
 	f.informers.Shutdown()
 }
@@ -75,11 +79,11 @@ func (f *flowControl) ensureAll(ctx context.Context) error {
 func (f *flowControl) ensure(ctx context.Context, plural string, want runtime.Object, mandatory bool) error {
 	m := want.(metav1.Object)
 	m.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: fmt.Sprint(true)})
-	store := f.server.stores[plural]
+	store := f.stores[plural]
 	ctx = store.Within(ctx, "")
 	have, err := store.Get(ctx, m.GetName(), &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return f.server.ensure(ctx, plural, "", want)
+		return f.stores.Ensure(ctx, f.schemes, plural, "", want)
 	}
 	if err != nil {
 		return err

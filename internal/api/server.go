@@ -253,6 +253,23 @@ func (s *Server) assemble(b *registry.Backend) error {
 	return s.mergeCRDs()
 }
 
+// openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is made.
+func (s *Server) openRecorder() (err error) {
+	if s.cfg.Audit == nil {
+		s.recorder = &audit.Recorder{}
+		return nil
+	}
+	s.recorder, err = audit.Open(*s.cfg.Audit, s.cfg.DataDir)
+	return err
+}
+
+// putOnRecord gives the handlers the audit log.
+func (s *Server) putOnRecord(c *genericapiserver.Config) {
+	if s.recorder.Backend != nil {
+		c.AuditBackend, c.AuditPolicyRuleEvaluator = s.recorder.Backend, s.recorder.Policy
+	}
+}
+
 // connection is how admission reaches this server, once it is assembled.
 func (s *Server) connection() (Connection, error) {
 	if s.generic == nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -131,6 +132,13 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.RequestTimeout, c.MinRequestTimeout = o.RequestTimeout, int(o.MinRequestTimeout.Seconds())
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxMutatingRequestsInFlight
 	c.EnableProfiling = o.Profiling
-	c.BuildHandlerChainFunc = s.chain
-	return s.newFlowControl(c)
+	c.BuildHandlerChainFunc = Chain(ChainOptions{
+		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser, MaxSessionsPerNamespace: o.MaxSessionsPerNamespace,
+		StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs, Await: func(next http.Handler) http.Handler { return s.late.await(next) },
+		Door: s.cfg.Door, Short: s.cfg.Short,
+	})
+	if o.PriorityAndFairness {
+		s.flow, err = newFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes, s.log)
+	}
+	return err
 }

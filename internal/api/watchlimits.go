@@ -16,41 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/streaming/pkg/httpstream"
 )
-
-// bodyGrace is what a slow body gets beyond the time of its request, so that the answer says what was too slow.
-const bodyGrace = time.Second
-
-// chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one on slow bodies around it.
-func (s *Server) chain(api http.Handler, c *genericapiserver.Config) http.Handler {
-	limits := &watchLimits{limit: s.cfg.Serving.MaxWatchesPerUser, patience: s.cfg.Serving.StallTimeout, codecs: s.schemes.Codecs, open: tally{}}
-	sessions := &sessionLimits{perUser: s.cfg.Serving.MaxSessionsPerUser, perNamespace: s.cfg.Serving.MaxSessionsPerNamespace,
-		lasts: c.LongRunningFunc, codecs: s.schemes.Codecs, users: tally{}, namespaces: tally{}}
-	api = withWholePatches(withLogProtocols(api, s.schemes.Codecs), s.schemes.Codecs, c.MaxRequestBodyBytes)
-	inner := sessions.hold(limits.hold(s.sparing(api, c.LongRunningFunc)))
-	chain := withBodyDeadline(genericapiserver.DefaultBuildHandlerChain(s.late.await(inner), c), c)
-	if s.cfg.Door == nil {
-		return chain
-	}
-	return s.cfg.Door.Handler(chain)
-}
-
-// withBodyDeadline ends the reading of a request's body when the request's time is over. The library answers then, but net/http
-// sends no answer before it has read what is left of a small body: a client that never sends it would hold its connection, and
-// what serves it, for ever. What lasts as long as its client wants has no such time.
-func withBodyDeadline(next http.Handler, c *genericapiserver.Config) http.Handler {
-	resolver, lasts, patience := c.RequestInfoResolver, c.LongRunningFunc, c.RequestTimeout+bodyGrace
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Body != nil && req.Body != http.NoBody && !httpstream.IsUpgradeRequest(req) {
-			if info, err := resolver.NewRequestInfo(req); err != nil || !lasts(req, info) {
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // net/http takes it off before the next request
-			}
-		}
-		next.ServeHTTP(w, req)
-	})
-}
 
 // watchLimits bounds how many watches a user has open, and ends those whose client takes nothing: each holds a goroutine, a stream
 // of etcd and buffers for hours, and no other limit of the server counts it.

@@ -10,29 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	k8saudit "k8s.io/apiserver/pkg/audit"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
-	"github.com/wherryproject/wherry/internal/audit"
 )
-
-// openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is made.
-func (s *Server) openRecorder() (err error) {
-	if s.cfg.Audit == nil {
-		s.recorder = &audit.Recorder{}
-		return nil
-	}
-	s.recorder, err = audit.Open(*s.cfg.Audit, s.cfg.DataDir)
-	return err
-}
-
-// putOnRecord gives the handlers the audit log.
-func (s *Server) putOnRecord(c *genericapiserver.Config) {
-	if s.recorder.Backend != nil {
-		c.AuditBackend, c.AuditPolicyRuleEvaluator = s.recorder.Backend, s.recorder.Policy
-	}
-}
 
 // asked is the container that a debug session asks for.
 func asked(s connect.Session) []corev1.EphemeralContainer {
