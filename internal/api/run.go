@@ -22,7 +22,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var counting sync.WaitGroup
 	counting.Go(func() { s.quotas.Run(watch) })
 	if s.flow != nil {
-		counting.Go(func() { s.flow.run(watch) })
+		counting.Go(func() { s.flow.Run(watch) })
 	}
 	counting.Go(func() { s.authorizers.Run(watch) })
 	counting.Go(func() { s.admission.run(watch) })

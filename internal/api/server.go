@@ -31,6 +31,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
@@ -78,7 +79,7 @@ type Server struct {
 	authorizers *authz.Authorizers
 
 	recorder  *audit.Recorder
-	flow      *flowControl // nil: off
+	flow      *filters.FlowControl // nil: off
 	admission *control
 	quotas    *resourcequota.Quotas
 	debugger  *debugger
@@ -201,7 +202,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 		return err
 	}
 	s.insiders = authn.NewInsiders(c.Authentication.APIAudiences)
-	c.Authentication.Authenticator = atDoor(s.cfg.Door, s.insiders.Before(s.authn.Request))
+	c.Authentication.Authenticator = filters.AtDoor(s.cfg.Door, s.insiders.Before(s.authn.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
 	c.RequestInfoResolver = authz.WithStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
 	c.AdmissionControl = s.admission.chain

@@ -13,6 +13,8 @@ import (
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli/flag"
+
+	"github.com/wherryproject/wherry/internal/api/filters"
 )
 
 // Serving is how carefully the server serves; the names of kube-apiserver's flags stand at its fields. DefaultServing makes one.
@@ -132,13 +134,13 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.RequestTimeout, c.MinRequestTimeout = o.RequestTimeout, int(o.MinRequestTimeout.Seconds())
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxMutatingRequestsInFlight
 	c.EnableProfiling = o.Profiling
-	c.BuildHandlerChainFunc = Chain(ChainOptions{
+	c.BuildHandlerChainFunc = filters.Chain(filters.Options{
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser, MaxSessionsPerNamespace: o.MaxSessionsPerNamespace,
 		StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs, Await: func(next http.Handler) http.Handler { return s.late.await(next) },
 		Door: s.cfg.Door, Short: s.cfg.Short,
 	})
 	if o.PriorityAndFairness {
-		s.flow, err = newFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes, s.log)
+		s.flow, err = filters.NewFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes, s.log)
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package filters
 
 import (
 	"net/http"
@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/door"
 )
 
-// ChainOptions say what the chain of handlers bounds. Zero: no bound.
-type ChainOptions struct {
+// Options say what the chain of handlers bounds. Zero: no bound.
+type Options struct {
 	MaxWatchesPerUser, MaxSessionsPerUser, MaxSessionsPerNamespace int
 	StallTimeout                                                   time.Duration // of a watch whose client takes nothing
 
@@ -28,7 +28,7 @@ type ChainOptions struct {
 const bodyGrace = time.Second
 
 // Chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one on slow bodies around it.
-func Chain(o ChainOptions) func(api http.Handler, c *genericapiserver.Config) http.Handler {
+func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Handler {
 	return func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		limits := &watchLimits{limit: o.MaxWatchesPerUser, patience: o.StallTimeout, codecs: o.Codecs, open: tally{}}
 		sessions := &sessionLimits{perUser: o.MaxSessionsPerUser, perNamespace: o.MaxSessionsPerNamespace,

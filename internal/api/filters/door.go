@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package filters
 
 import (
 	"net/http"
@@ -16,8 +16,8 @@ import (
 	"github.com/wherryproject/wherry/internal/door"
 )
 
-// atDoor tells the port's door whose connections they are. Nil: there is no door.
-func atDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
+// AtDoor tells the port's door whose connections they are. Nil: there is no door.
+func AtDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
 	if d == nil {
 		return inner
 	}

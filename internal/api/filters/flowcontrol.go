@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package filters
 
 import (
 	"context"
@@ -25,31 +25,31 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// flowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds; this keeps
+// FlowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds; this keeps
 // the objects that every cluster has.
-type flowControl struct {
+type FlowControl struct {
 	stores    registry.Stores
 	schemes   *registry.Schemes
 	log       *slog.Logger
 	informers informers.SharedInformerFactory
 }
 
-// newFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together; perUser is that of one user.
+// NewFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together; perUser is that of one user.
 // client is how the library reads the objects.
-func newFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores, schemes *registry.Schemes,
-	log *slog.Logger) (*flowControl, error) {
+func NewFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores, schemes *registry.Schemes,
+	log *slog.Logger) (*FlowControl, error) {
 	clients, err := kubernetes.NewForConfig(client)
 	if err != nil {
 		return nil, err
 	}
-	f := &flowControl{stores: stores, schemes: schemes, log: log, informers: informers.NewSharedInformerFactory(clients, 0)}
+	f := &FlowControl{stores: stores, schemes: schemes, log: log, informers: informers.NewSharedInformerFactory(clients, 0)}
 	shared := flowcontrol.New(f.informers, clients.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
 	c.FlowControl = newTurns(shared, perUser)
 	return f, nil
 }
 
-// run makes what is missing and watches what there is, until ctx is done.
-func (f *flowControl) run(ctx context.Context) {
+// Run makes what is missing and watches what there is, until ctx is done.
+func (f *FlowControl) Run(ctx context.Context) {
 	f.informers.Start(ctx.Done())
 	registry.Persist(ctx, f.log, "making the flow schemas and priority levels", f.ensureAll)
 	<-ctx.Done()
@@ -57,7 +57,7 @@ func (f *flowControl) run(ctx context.Context) {
 }
 
 // ensureAll makes and mends the mandatory objects, and makes the suggested ones that are missing.
-func (f *flowControl) ensureAll(ctx context.Context) error {
+func (f *FlowControl) ensureAll(ctx context.Context) error {
 	var errs []error
 	for _, p := range bootstrap.MandatoryPriorityLevelConfigurations {
 		errs = append(errs, f.ensure(ctx, kinds.PriorityLevels, p.DeepCopy(), true))
@@ -76,7 +76,7 @@ func (f *flowControl) ensureAll(ctx context.Context) error {
 
 // ensure makes an object unless it is there. One that is there and the server's to keep, by its annotation, gets the server's
 // specification (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/#maintenance-of-the-mandatory-and-suggested-configuration-objects).
-func (f *flowControl) ensure(ctx context.Context, plural string, want runtime.Object, mandatory bool) error {
+func (f *FlowControl) ensure(ctx context.Context, plural string, want runtime.Object, mandatory bool) error {
 	m := want.(metav1.Object)
 	m.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: fmt.Sprint(true)})
 	store := f.stores[plural]
