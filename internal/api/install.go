@@ -5,31 +5,31 @@ package api
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
-	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/debug/session"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // install serves every kind, and what stands beside them.
 func (s *Server) install() error {
-	s.debugger = s.newDebugger()
+	s.debugger = session.New(session.Host{
+		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.chain, Gates: s.cfg.Features,
+		Quotas: s.quotas, Log: s.log,
+	})
 	all := registry.Served{}
 	kinds.Serve(all, kinds.Host{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
-	s.addDebugging(all[corev1.SchemeGroupVersion])
+	s.debugger.Serve(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.stores, s.kubelets.Locate)
 	s.authn.Serve(all)
@@ -49,14 +49,6 @@ func (s *Server) install() error {
 		}
 	}
 	return s.generic.InstallAPIGroups(infos...)
-}
-
-// addDebugging serves what debugging adds to pods.
-func (s *Server) addDebugging(core map[string]rest.Storage) {
-	if s.cfg.Features.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
-		core["pods/ephemeralcontainers"] = ephemeralREST{s.stores["pods"].Sub(s.schemes, kinds.PodEphemeralRules()), s.debugger}
-	}
-	core["pods/"+debugrun.Subresource] = debugREST{s.debugger}
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
@@ -99,17 +91,7 @@ func (s *Server) group(gv schema.GroupVersion, all registry.Served) *genericapis
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
 	if registry.IsOwn(gv) {
-		info.NegotiatedSerializer = withoutProtobuf{info.NegotiatedSerializer}
+		info.NegotiatedSerializer = registry.WithoutProtobuf{NegotiatedSerializer: info.NegotiatedSerializer}
 	}
 	return &info
-}
-
-// withoutProtobuf serves types of our own, which have no protobuf form: clients that would take it get the next form they take.
-type withoutProtobuf struct{ runtime.NegotiatedSerializer }
-
-// SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
-	return slices.DeleteFunc(slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool {
-		return i.MediaType == runtime.ContentTypeProtobuf
-	})
 }

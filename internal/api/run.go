@@ -67,7 +67,7 @@ func (s *Server) free() {
 		s.authn.Close()
 	}
 	if s.debugger != nil {
-		s.debugger.close()
+		s.debugger.Close()
 	}
 	if s.admission != nil {
 		s.admission.close()

@@ -36,6 +36,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/audit"
+	"github.com/wherryproject/wherry/internal/debug/session"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
@@ -82,7 +83,7 @@ type Server struct {
 	flow      *filters.FlowControl // nil: off
 	admission *control
 	quotas    *resourcequota.Quotas
-	debugger  *debugger
+	debugger  *session.Debugger
 }
 
 // New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails with an
@@ -232,7 +233,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 
 	started := time.Now()
 	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
-		s.debugger.beside(ctx, "debug containers from before the start", func(context.Context) error { return s.debugger.late(ctx, started) })
+		s.debugger.RecordLate(ctx, started)
 		return nil
 	})
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 
 // Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights, rules,
 // admission and record, and the wait that the client would do (DC-03).
-func (d *debugger) Debug(ctx context.Context, name string, session connect.Session) (*connect.Made, error) {
+func (d *Debugger) Debug(ctx context.Context, name string, session connect.Session) (*connect.Made, error) {
 	if err := d.debugOn(name); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func podDebugRules(name string) registry.Rules {
 
 // addition is the change of a pod that makes a debug container; the store calls it again when another write came in between.
 type addition struct {
-	*debugger
+	*Debugger
 	pod     string
 	session connect.Session
 	run     int // written: which run of the name this is
@@ -148,7 +148,7 @@ func deadRefusal(pod *corev1.Pod) error {
 }
 
 // attributes show admission the update as one of pods/ephemeralcontainers (EC-21).
-func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
+func (d *Debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
 	user, _ := request.UserFrom(ctx)
 	name := ""
 	if p, ok := old.(*corev1.Pod); ok && p != nil {
@@ -160,8 +160,8 @@ func (d *debugger) attributes(ctx context.Context, pod, old runtime.Object) admi
 }
 
 // add makes the debug container in the stored pod, and says which run of its name that is.
-func (d *debugger) add(ctx context.Context, name string, session connect.Session) (*corev1.Pod, int, error) {
-	change := &addition{debugger: d, pod: name, session: session}
+func (d *Debugger) add(ctx context.Context, name string, session connect.Session) (*corev1.Pod, int, error) {
+	change := &addition{Debugger: d, pod: name, session: session}
 	validate := rest.ValidateAllObjectUpdateFunc
 	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
 		validate = func(ctx context.Context, obj, old runtime.Object) error {
@@ -192,7 +192,7 @@ func (d *debugger) add(ctx context.Context, name string, session connect.Session
 
 // giveUp stops a debug container that could not start, so that it does not start later, when nobody waits for it any more. Its
 // record stays.
-func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run int) {
+func (d *Debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run int) {
 	if pod == nil {
 		return
 	}
@@ -203,7 +203,7 @@ func (d *debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run
 }
 
 // setStop has a run of a debug container stopped at a time, unless it is to be stopped before. It returns the pod as stored.
-func (d *debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
+func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
 	err := kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Ti
 }
 
 // late writes the records that a former server was killed before it could write.
-func (d *debugger) late(ctx context.Context, started time.Time) error {
+func (d *Debugger) late(ctx context.Context, started time.Time) error {
 	pods, err := d.pods.List(d.pods.Within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err

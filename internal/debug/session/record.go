@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 )
 
 // record stores a new record and returns it; started is when its process starts, if that is known already.
-func (d *debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec, started *metav1.Time) (*debugrun.DebugRun, error) {
+func (d *Debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec, started *metav1.Time) (*debugrun.DebugRun, error) {
 	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
 	spec.User = userName(ctx)
 	spec.Command, spec.Args = cutWords(spec.Command, maxKept), cutWords(spec.Args, maxKept)
@@ -59,7 +59,7 @@ func cutWords(words []string, most int) []string {
 const tellTries = 5
 
 // tell makes an event of the pod, or counts one up that says the same: who debugs all day does not flood them.
-func (d *debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
+func (d *Debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, message string) (err error) {
 	event := debugEvent(pod, path, reason, message, metav1.Now())
 	ctx = d.events.Within(ctx, pod.Namespace)
 	for range tellTries {
@@ -116,7 +116,7 @@ func (a onceMore) UpdatedObject(_ context.Context, old runtime.Object) (runtime.
 }
 
 // added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is stored.
-func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []corev1.EphemeralContainer, runs map[string]int) (done <-chan struct{}) {
+func (d *Debugger) added(ctx context.Context, pod *corev1.Pod, containers []corev1.EphemeralContainer, runs map[string]int) (done <-chan struct{}) {
 	var all sync.WaitGroup
 	for _, c := range containers {
 		all.Add(1)
@@ -142,7 +142,7 @@ func (d *debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 }
 
 // ImageExec implements connect.Debugging: quotas are charged, and record and condition stored, before the command can start.
-func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (finish func(connect.End), err error) {
+func (d *Debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (finish func(connect.End), err error) {
 	noteImageExec(ctx, run)
 	leave, err := d.quotas.Visit(ctx, d.attributes(ctx, pod, pod), pod)
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 }
 
 // finish completes the record of an image exec.
-func (d *debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.End, now time.Time) error {
+func (d *Debugger) finish(ctx context.Context, run *debugrun.DebugRun, end connect.End, now time.Time) error {
 	ctx = d.records.Within(ctx, run.Namespace)
 	key, err := d.records.KeyFunc(ctx, run.Name)
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // same image into the pod (IX-07). Nothing of it is stored. What a mutating plug-in makes of the image and when it is pulled is what
 // runs; whatever else one changes cannot be done, so the validating ones judge what is really going to run. Before, it takes the
 // right to exec in the pod and that of image exec itself (docs/decisions/013-who-may-debug.md).
-func (d *debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (connect.ImageRun, error) {
+func (d *Debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (connect.ImageRun, error) {
 	if err := d.imageExecOn(pod.Name); err != nil {
 		return run, err
 	}
@@ -65,7 +65,7 @@ func userOf(run connect.ImageRun) string {
 }
 
 // objects is how admission converts what it is shown.
-func (d *debugger) objects() admission.ObjectInterfaces {
+func (d *Debugger) objects() admission.ObjectInterfaces {
 	return admission.NewObjectInterfacesFromScheme(d.schemes.Scheme)
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -32,7 +32,7 @@ import (
 // ephemeralREST serves pods/ephemeralcontainers: whoever adds one taints the pod in the same write, and is put on record.
 type ephemeralREST struct {
 	registry.Subresource
-	debugger *debugger
+	debugger *Debugger
 }
 
 // Update implements rest.Updater.
@@ -63,7 +63,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 
 // debugREST serves pods/debug: GET lists the runs of a pod's debug sessions, DELETE of a name below it stops a debug container
 // (DC-08).
-type debugREST struct{ debugger *debugger }
+type debugREST struct{ debugger *Debugger }
 
 var _ rest.Connecter = debugREST{}
 
@@ -98,7 +98,7 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 		if _, plain := out.(*metav1.Status); plain {
 			gv = corev1.SchemeGroupVersion
 		}
-		responsewriters.WriteObjectNegotiated(withoutProtobuf{r.debugger.schemes.Codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
+		responsewriters.WriteObjectNegotiated(registry.WithoutProtobuf{NegotiatedSerializer: r.debugger.schemes.Codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
 	}), nil
 }
 
@@ -114,7 +114,7 @@ func (r debugREST) answer(ctx context.Context, method, pod, container string) (r
 }
 
 // runsOf lists the records of a pod's name, oldest first. They outlive the pod.
-func (d *debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunList, error) {
+func (d *Debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunList, error) {
 	namespace := request.NamespaceValue(ctx)
 	obj, err := d.records.List(d.records.Within(ctx, namespace), &metainternal.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.pod.name", name),
@@ -139,7 +139,7 @@ func (d *debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunL
 const answerEarly = time.Second
 
 // stop stops a debug container and returns when it has ended (DC-08).
-func (d *debugger) stop(ctx context.Context, podName, name string) (runtime.Object, error) {
+func (d *Debugger) stop(ctx context.Context, podName, name string) (runtime.Object, error) {
 	pod, err := registry.Get[corev1.Pod](ctx, d.pods, request.NamespaceValue(ctx), podName)
 	if err != nil {
 		return nil, err

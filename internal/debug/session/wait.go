@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var errUntold = errors.New("no response from the node")
 
 // follow calls look with the pod and with every version of it that comes, until look is done or fails. It returns the last
 // version. untold bounds the wait for look to say that something was heard.
-func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev1.Pod) (done, heard bool, err error)) (*corev1.Pod, error) {
+func (d *Debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev1.Pod) (done, heard bool, err error)) (*corev1.Pod, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done, heard, err := look(pod)
@@ -78,7 +78,7 @@ func (d *debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev
 }
 
 // begun waits until a run of a debug container runs or has ended, or cannot start; then the error says why, at once.
-func (d *debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run int) (*corev1.Pod, error) {
+func (d *Debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run int) (*corev1.Pod, error) {
 	pod, err := d.follow(ctx, pod, func(p *corev1.Pod) (bool, bool, error) {
 		s := podspec.DebugStateOf(p, name)
 		done, err := judge(p, name, run, s)
@@ -119,7 +119,7 @@ const endPatience = 5 * time.Second
 
 // ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether the client is still
 // there or not.
-func (d *debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) connect.End {
+func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) connect.End {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
 	var end connect.End

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -25,18 +25,18 @@ import (
 func TestDebugRights(t *testing.T) {
 	ctx := request.WithNamespace(request.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}), "ns")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
-	image := func(d *debugger) error {
+	image := func(d *Debugger) error {
 		_, err := d.ImageAllowed(ctx, pod, connect.ImageRun{Image: "tools:1"})
 		return err
 	}
-	debug := func(d *debugger) error {
+	debug := func(d *Debugger) error {
 		_, err := d.Debug(ctx, "p", connect.Session{})
 		return err
 	}
 	const exec, ephemeral, own = "create pods/exec", "update pods/ephemeralcontainers", "create imageexecs.debug.wherry.dev"
 	for _, test := range []struct {
 		may  []string
-		ask  func(*debugger) error
+		ask  func(*Debugger) error
 		want string // what the refusal says
 	}{
 		{nil, image, `cannot create resource "pods/exec" in API group "" in the namespace "ns"`},
@@ -47,7 +47,7 @@ func TestDebugRights(t *testing.T) {
 		{[]string{exec, own}, debug, `cannot update resource "pods/ephemeralcontainers" in API group "" in the namespace "ns"`},
 		{[]string{ephemeral, own}, debug, `cannot create resource "pods/exec"`},
 	} {
-		d := &debugger{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		d := &Debugger{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 			if a.GetUser().GetName() != "jane" || a.GetNamespace() != "ns" || a.GetName() != "p" || !a.IsResourceRequest() {
 				t.Errorf("asked about %+v", a)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -18,16 +18,18 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which pod.
-type debugger struct {
+// Debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which pod.
+type Debugger struct {
 	pods, records, events *registry.REST
 	node                  func(ctx context.Context, name string) (*corev1.Node, error)
 	schemes               *registry.Schemes
@@ -40,22 +42,45 @@ type debugger struct {
 	background sync.WaitGroup // writes beside a request
 }
 
-var _ connect.Debugging = (*debugger)(nil)
+var _ connect.Debugging = (*Debugger)(nil)
 
 // writePatience bounds a write that goes on though the client may be gone.
 const writePatience = 10 * time.Second
 
-func (s *Server) newDebugger() *debugger {
-	return &debugger{
-		pods: s.stores["pods"], records: s.stores[debugrun.Resource], events: s.stores["events"],
-		node:    s.stores.Node,
-		schemes: s.schemes, authorizer: s.generic.Authorizer, admission: admission.WithAudit(s.admission.chain), gates: s.cfg.Features,
-		quotas: s.quotas, log: s.log,
+// Host is the server whose pods are debugged.
+type Host struct {
+	Stores     registry.Stores
+	Schemes    *registry.Schemes
+	Authorizer authorizer.UnconditionalAuthorizer
+	Admission  admission.Interface
+	Gates      *features.Gates
+	Quotas     *resourcequota.Quotas
+	Log        *slog.Logger
+}
+
+// New begins nothing by itself.
+func New(h Host) *Debugger {
+	return &Debugger{
+		pods: h.Stores["pods"], records: h.Stores[debugrun.Resource], events: h.Stores["events"], node: h.Stores.Node,
+		schemes: h.Schemes, authorizer: h.Authorizer, admission: admission.WithAudit(h.Admission), gates: h.Gates, quotas: h.Quotas, log: h.Log,
 	}
 }
 
+// Serve serves what debugging adds to pods.
+func (d *Debugger) Serve(core map[string]rest.Storage) {
+	if d.gates.Enabled(features.EphemeralContainers) { // off: there is no such subresource (EC-24)
+		core["pods/ephemeralcontainers"] = ephemeralREST{d.pods.Sub(d.schemes, kinds.PodEphemeralRules()), d}
+	}
+	core["pods/"+debugrun.Subresource] = debugREST{d}
+}
+
+// RecordLate puts on record, beside everything else, what somebody added to a pod before the server was killed.
+func (d *Debugger) RecordLate(ctx context.Context, started time.Time) {
+	d.beside(ctx, "debug containers from before the start", func(context.Context) error { return d.late(ctx, started) })
+}
+
 // beside does a write that must be done though the client may go away. The server waits for it when it stops.
-func (d *debugger) beside(ctx context.Context, what string, write func(context.Context) error) {
+func (d *Debugger) beside(ctx context.Context, what string, write func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
 	d.background.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, writePatience)
@@ -66,8 +91,8 @@ func (d *debugger) beside(ctx context.Context, what string, write func(context.C
 	})
 }
 
-// close waits for the writes that are under way.
-func (d *debugger) close() { d.background.Wait() }
+// Close waits for the writes that are under way.
+func (d *Debugger) Close() { d.background.Wait() }
 
 // right is something a client must be allowed to do to a pod. The resource is one of the pod's own unless the group says otherwise.
 type right struct{ verb, group, resource, subresource string }
@@ -75,7 +100,7 @@ type right struct{ verb, group, resource, subresource string }
 func rightTo(verb, subresource string) right { return right{verb, "", "pods", subresource} }
 
 // allowed refuses a client that lacks one of the rights, in the words of any other refusal.
-func (d *debugger) allowed(ctx context.Context, name string, rights ...right) error {
+func (d *Debugger) allowed(ctx context.Context, name string, rights ...right) error {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return apierrors.NewUnauthorized("the request has no user")
@@ -105,7 +130,7 @@ func userName(ctx context.Context) string {
 
 // debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24), and debug sessions where
 // these are off.
-func (d *debugger) debugOn(name string) error {
+func (d *Debugger) debugOn(name string) error {
 	message := ""
 	switch {
 	case !d.gates.Enabled(features.EphemeralContainers):
@@ -122,7 +147,7 @@ func (d *debugger) debugOn(name string) error {
 }
 
 // imageExecOn refuses image exec where it is off, in the way of a node that cannot do it (IX-12).
-func (d *debugger) imageExecOn(name string) error {
+func (d *Debugger) imageExecOn(name string) error {
 	if d.gates.Enabled(features.ImageExec) {
 		return nil
 	}

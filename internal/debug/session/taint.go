@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package session
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 
 // taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored beside
 // the request, since the pod is known to be tainted already.
-func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
+func (d *Debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	now := time.Now()
 	had := kinds.TaintOf(pod)
 	if had != nil && t.fresh(had, now) {
@@ -88,6 +88,6 @@ func (d *debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 }
 
 // Entered implements connect.Debugging.
-func (d *debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, _ []string) error {
+func (d *Debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, _ []string) error {
 	return d.taint(ctx, pod, execTaint(userName(ctx), container))
 }
