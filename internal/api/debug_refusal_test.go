@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // DC-03 DC-05 DC-13 EC-05 EC-06 EC-07 EC-09: what cannot be is refused with one clear message, before the connection is

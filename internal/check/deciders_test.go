@@ -24,7 +24,7 @@ var adapters = map[string]string{
 
 // words are packages that are not pure, of which deciders may use the types.
 var words = map[string]string{
-	"internal/api/debugrun": "a kind of the API, beside which is its client",
+	"internal/debug/debugrun": "a kind of the API, beside which is its client",
 }
 
 // undecided are packages that could be pure and are not asked to be.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/poddebug"
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // nodeMeant is the name of the node that is meant, as kubectl debug takes it; "" if it is a pod that is meant.

@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wherryproject/wherry/internal/api"
-	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
@@ -35,6 +34,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // TestOwnImages proves PL-03 DC-01: the images that the program brings are pinned, are removed by no name of theirs, are made again when they

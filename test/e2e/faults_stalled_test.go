@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/utils/ptr"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/test/images"
 )
 

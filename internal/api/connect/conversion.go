@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // RegisterConversions teaches a scheme to read the query parameters of the requests of this package.

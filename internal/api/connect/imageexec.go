@@ -18,8 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/proxy"
 
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/wire"
-	"github.com/wherryproject/wherry/internal/debugask"
 )
 
 // ImageRun is a command to be run from an image inside a pod.

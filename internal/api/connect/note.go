@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apiserver/pkg/audit"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // note puts key and value pairs on the request's audit event, but for those without a value.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 

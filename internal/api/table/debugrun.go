@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // debugRunPrinter prints who debugged which pod, with what, and how it ended.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wherryproject/wherry/internal/cli/plain"
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // imageExecName is the name by which events tell of the command of an image exec, which no pod lists.

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wherryproject/wherry/internal/cli/session"
-	"github.com/wherryproject/wherry/internal/debugask"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,8 +18,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/wherryproject/wherry/internal/api/debugrun"
 	"github.com/wherryproject/wherry/internal/controllers/loop"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	k8saudit "k8s.io/apiserver/pkg/audit"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // asked is the container that a debug session asks for.

@@ -21,7 +21,7 @@ import (
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
-	"github.com/wherryproject/wherry/internal/api/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // record stores a new record and returns it; started is when its process starts, if that is known already.

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/wire"
-	"github.com/wherryproject/wherry/internal/debugask"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
