@@ -40,7 +40,8 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 			return err
 		}
 	}
-	if pod, ok := wholePod(a); ok { // an update, too: a patch that gives tolerations puts its list in the place of the one with these
+	// an update, too: a patch that gives tolerations puts its list in the place of the one with these
+	if pod, ok := wholePod(a); ok {
 		addTolerations(pod, p.notReady, p.unreachable)
 	}
 	if pod, ok := newPod(a); ok {
@@ -49,8 +50,8 @@ func (p *admit) Admit(ctx context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// Validate implements admission.ValidationInterface. What Admit checked is checked again: the namespace may have begun to end
-// meanwhile.
+// Validate implements admission.ValidationInterface. What Admit checked is checked again: the namespace may have begun
+// to end meanwhile.
 func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	switch {
 	case a.GetOperation() == admission.Create:
@@ -60,10 +61,12 @@ func (p *admit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 			}
 		}
 		return p.checkNamespace(ctx, a)
-	case a.GetOperation() == admission.Delete && a.GetResource().GroupResource() == corev1.Resource("namespaces") && a.GetSubresource() == "":
+	case a.GetOperation() == admission.Delete && a.GetResource().GroupResource() == corev1.Resource("namespaces") &&
+		a.GetSubresource() == "":
 		switch a.GetName() {
 		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
-			return apierrors.NewForbidden(corev1.Resource("namespaces"), a.GetName(), fmt.Errorf("this namespace may not be deleted"))
+			return apierrors.NewForbidden(corev1.Resource("namespaces"), a.GetName(),
+				fmt.Errorf("this namespace may not be deleted"))
 		}
 	}
 	return nil
@@ -74,7 +77,8 @@ func (p *admit) checkNamespace(ctx context.Context, a admission.Attributes) erro
 	if a.GetResource().Group == authorizationv1.GroupName { // a question about a namespace, which need not be there
 		return nil
 	}
-	if a.GetNamespace() == "" || a.GetSubresource() != "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
+	if a.GetNamespace() == "" || a.GetSubresource() != "" ||
+		a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
 		return nil
 	}
 	ns, err := p.namespace(ctx, a.GetNamespace())
@@ -84,7 +88,8 @@ func (p *admit) checkNamespace(ctx context.Context, a admission.Attributes) erro
 	if ns.DeletionTimestamp == nil && ns.Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	refused := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", ns.Name))
+	refused := admission.NewForbidden(a,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", ns.Name))
 	if status, ok := refused.(*apierrors.StatusError); ok {
 		if status.ErrStatus.Details == nil {
 			status.ErrStatus.Details = &metav1.StatusDetails{}

@@ -22,7 +22,8 @@ import (
 
 const (
 	defaultAccount = "default"
-	// accountWait is how long a pod waits for its namespace's default account, which a controller makes after the namespace.
+	// accountWait is how long a pod waits for its namespace's default account, which a controller makes after the
+	// namespace.
 	accountWait = 3 * time.Second
 	accountPoll = 20 * time.Millisecond
 
@@ -44,7 +45,8 @@ func (p *admit) addAccount(ctx context.Context, a admission.Attributes, pod *cor
 	pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
 	sa, err := p.waitForAccount(ctx, a.GetNamespace(), pod.Spec.ServiceAccountName)
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(), pod.Spec.ServiceAccountName, err))
+		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(),
+			pod.Spec.ServiceAccountName, err))
 	}
 	if automount(sa, pod) {
 		mountToken(pod)
@@ -55,8 +57,8 @@ func (p *admit) addAccount(ctx context.Context, a admission.Attributes, pod *cor
 	return nil
 }
 
-// checkMirror keeps what goes by a pod's account from being gone round: a mirror pod is given none, so it may use nothing that
-// pods have by their accounts. Anybody who may make pods can call one a mirror pod.
+// checkMirror keeps what goes by a pod's account from being gone round: a mirror pod is given none, so it may use
+// nothing that pods have by their accounts. Anybody who may make pods can call one a mirror pod.
 func checkMirror(pod *corev1.Pod) error {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
 		return nil
@@ -72,7 +74,8 @@ func checkMirror(pod *corev1.Pod) error {
 	}
 	for i := range pod.Spec.Volumes {
 		if v := pod.Spec.Volumes[i].Projected; v != nil &&
-			slices.ContainsFunc(v.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			slices.ContainsFunc(v.Sources,
+				func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
 			return errors.New("a mirror pod may not use ServiceAccountToken volume projections")
 		}
 	}
@@ -128,7 +131,8 @@ func mountToken(pod *corev1.Pod) {
 		if mountsAt(c, tokenMountPath) {
 			continue
 		}
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, ReadOnly: true, MountPath: tokenMountPath})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, ReadOnly: true,
+			MountPath: tokenMountPath})
 		used = true
 	}
 	if used && !have {
@@ -149,13 +153,15 @@ func tokenVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: ptr.To(corev1.ProjectedVolumeSourceDefaultMode),
 		Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](tokenSeconds)}},
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",
+				ExpirationSeconds: ptr.To[int64](tokenSeconds)}},
 			{ConfigMap: &corev1.ConfigMapProjection{
 				LocalObjectReference: corev1.LocalObjectReference{Name: rootCAConfigMap},
 				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 			}},
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
-				{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+				{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+					FieldPath: "metadata.namespace"}},
 			}}},
 		},
 	}}}

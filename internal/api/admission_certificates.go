@@ -19,8 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-// certificateAdmission judges requests for certificates: who approves or signs one needs the right to the signer it names (Kubernetes
-// docs: "Certificates and Certificate Signing Requests", CertificateApproval, CertificateSigning, CertificateSubjectRestriction).
+// certificateAdmission judges requests for certificates: who approves or signs one needs the right to the signer it
+// names (Kubernetes docs: "Certificates and Certificate Signing Requests", CertificateApproval, CertificateSigning,
+// CertificateSubjectRestriction).
 type certificateAdmission struct {
 	authorizer func() authorizer.UnconditionalAuthorizer
 }
@@ -33,7 +34,8 @@ func (certificateAdmission) Handles(op admission.Operation) bool {
 }
 
 // Validate implements admission.ValidationInterface.
-func (p certificateAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p certificateAdmission) Validate(ctx context.Context, a admission.Attributes,
+	_ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != certificatesv1.Resource(kinds.CertificateRequests) {
 		return nil
 	}
@@ -63,7 +65,8 @@ func (p certificateAdmission) Validate(ctx context.Context, a admission.Attribut
 	if verb == "" || p.mayUseSigner(ctx, a.GetUserInfo(), verb, was.Spec.SignerName) {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, was.Spec.SignerName))
+	return admission.NewForbidden(a, fmt.Errorf("user not permitted to %s requests with signerName %q", verb,
+		was.Spec.SignerName))
 }
 
 // signs tells a write of the status that is the signer's: a certificate, or what became of the request.
@@ -82,7 +85,8 @@ func checkSubject(r *certificatesv1.CertificateSigningRequest) error {
 		return fmt.Errorf("failed to parse CSR: %w", err)
 	}
 	if slices.Contains(csr.Subject.Organization, user.SystemPrivilegedGroup) {
-		return fmt.Errorf("use of %s signer with %s group is not allowed", certificatesv1.KubeAPIServerClientSignerName, user.SystemPrivilegedGroup)
+		return fmt.Errorf("use of %s signer with %s group is not allowed", certificatesv1.KubeAPIServerClientSignerName,
+			user.SystemPrivilegedGroup)
 	}
 	return nil
 }
@@ -92,7 +96,8 @@ func (p certificateAdmission) mayUseSigner(ctx context.Context, who user.Info, v
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
 		decision, _, err := p.authorizer().Authorize(ctx, authorizer.AttributesRecord{
-			User: who, Verb: verb, APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers", Name: name, ResourceRequest: true,
+			User: who, Verb: verb, APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers", Name: name,
+			ResourceRequest: true,
 		})
 		if err == nil && decision == authorizer.DecisionAllow {
 			return true

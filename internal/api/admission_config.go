@@ -34,8 +34,9 @@ const (
 // admissionConfig is an AdmissionConfiguration: the configuration of plug-ins by name.
 type admissionConfig map[string][]byte
 
-// readAdmissionConfig reads the file of --admission-control-config-file ("" is none). A plug-in that could not be configured by it
-// is an error: its settings would be silently lost. The library's own reader ends the process when a plug-in's file is missing.
+// readAdmissionConfig reads the file of --admission-control-config-file ("" is none). A plug-in that could not be
+// configured by it is an error: its settings would be silently lost. The library's own reader ends the process when a
+// plug-in's file is missing.
 func readAdmissionConfig(path string) (admissionConfig, error) {
 	if path == "" {
 		return nil, nil
@@ -62,13 +63,15 @@ func parseAdmissionConfig(path string, data []byte, read func(path string) ([]by
 	}
 	file, ok := obj.(*apiserver.AdmissionConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("%s contains a %s, want an AdmissionConfiguration", path, obj.GetObjectKind().GroupVersionKind().Kind)
+		return nil, fmt.Errorf("%s contains a %s, want an AdmissionConfiguration", path,
+			obj.GetObjectKind().GroupVersionKind().Kind)
 	}
 	known := []string{podSecurityPlugin, imagePolicyPlugin, mutatingWebhookPlugin, validatingWebhookPlugin}
 	config := admissionConfig{}
 	for _, p := range file.Plugins {
 		if !slices.Contains(known, p.Name) {
-			return nil, fmt.Errorf("%s: plug-in %q cannot be configured here; choose one of: %s", path, p.Name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s: plug-in %q cannot be configured here; choose one of: %s", path, p.Name,
+				strings.Join(known, ", "))
 		}
 		if _, twice := config[p.Name]; twice {
 			return nil, fmt.Errorf("%s: plug-in %s is configured twice", path, p.Name)
@@ -80,7 +83,8 @@ func parseAdmissionConfig(path string, data []byte, read func(path string) ([]by
 	return config, nil
 }
 
-func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string, read func(path string) ([]byte, error)) ([]byte, error) {
+func pluginConfig(p apiserver.AdmissionPluginConfiguration, folder string,
+	read func(path string) ([]byte, error)) ([]byte, error) {
 	switch {
 	case p.Configuration != nil:
 		return p.Configuration.Raw, nil
@@ -129,7 +133,8 @@ func (c admissionConfig) imagePolicies() ([]imagepolicy.ImagePolicy, error) {
 	if err := imagepolicy.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), data)
+	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(),
+		data)
 	if err != nil {
 		return nil, fail(err)
 	}

@@ -29,7 +29,8 @@ type Host struct {
 	Quotas    admission.Interface
 	Locate    connect.NodeLocator
 	Log       *slog.Logger
-	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server is complete then.
+	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server
+	// is complete then.
 	Authorizer func() authorizer.UnconditionalAuthorizer
 	Connection func() (Connection, error)
 }
@@ -52,7 +53,8 @@ func newControl(o settledAdmission, h Host) (*control, error) {
 // plugins are in order: what sets fields comes before what judges them, and quotas, which charge, come last.
 func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
 	return []admission.Interface{
-		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady, unreachable: *o.Unreachable},
+		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
+			unreachable: *o.Unreachable},
 		nodeRestriction{h.Stores, h.Audiences},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,

@@ -16,8 +16,9 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// debugProfiles has debug containers that amount to more than the profile general take a right of their own (RS-11, decision 030): to
-// use that profile. It sees every way to an ephemeral container: the subresource, sessions, image exec.
+// debugProfiles has debug containers that amount to more than the profile general take a right of their own (RS-11,
+// decision 030): to use that profile. It sees every way to an ephemeral container: the subresource, sessions, image
+// exec.
 type debugProfiles struct {
 	authorizer func() authorizer.UnconditionalAuthorizer
 }
@@ -60,9 +61,12 @@ func (p debugProfiles) may(ctx context.Context, a admission.Attributes, profile,
 	case decision == authorizer.DecisionAllow:
 		return nil
 	case err != nil:
-		return apierrors.NewInternalError(fmt.Errorf("ask whether user %q may use the debug profile %s: %w", a.GetUserInfo().GetName(), profile, err))
+		return apierrors.NewInternalError(fmt.Errorf("ask whether user %q may use the debug profile %s: %w",
+			a.GetUserInfo().GetName(), profile, err))
 	}
-	return admission.NewForbidden(a, fmt.Errorf("ephemeral container %q has the privileges of the debug profile %s, which takes a right of its own: "+
-		"user %q cannot %s resource %q named %q in API group %q in the namespace %q; choose --profile general or baseline, or ask for the role %s",
-		container, profile, a.GetUserInfo().GetName(), verbUse, rbac.DebugProfiles, profile, gv.Group, a.GetNamespace(), rbac.DebugPrivilegedRole))
+	return admission.NewForbidden(a,
+		fmt.Errorf("ephemeral container %q has the privileges of the debug profile %s, which takes a right of its own: "+
+			"user %q cannot %s resource %q named %q in API group %q in the namespace %q; choose --profile general or baseline, or ask for the role %s",
+			container, profile, a.GetUserInfo().GetName(), verbUse, rbac.DebugProfiles, profile, gv.Group,
+			a.GetNamespace(), rbac.DebugPrivilegedRole))
 }

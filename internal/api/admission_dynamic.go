@@ -33,13 +33,15 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// dynamic are the plug-ins of admission whose rules are objects: webhooks and policies (EC-21). They are the library's; what is
-// done here is to have none of them cost anything before it has a rule. A plug-in (its informers, its environment of CEL) is
-// made for the first request after its first rule was stored, or with the server if there is a rule already, and stays. A
-// request that finds it not ready waits for it, some seconds; if what its rules are cannot be read, the request is refused.
+// dynamic are the plug-ins of admission whose rules are objects: webhooks and policies (EC-21). They are the library's;
+// what is done here is to have none of them cost anything before it has a rule. A plug-in (its informers, its
+// environment of CEL) is made for the first request after its first rule was stored, or with the server if there is a
+// rule already, and stays. A request that finds it not ready waits for it, some seconds; if what its rules are cannot
+// be read, the request is refused.
 //
-// As in any Kubernetes server, a rule beyond the first takes effect when the informer has heard of it: milliseconds after its
-// creation was answered, for policies up to a second. So does a first rule that another server on the same etcd has stored.
+// As in any Kubernetes server, a rule beyond the first takes effect when the informer has heard of it: milliseconds
+// after its creation was answered, for policies up to a second. So does a first rule that another server on the same
+// etcd has stored.
 type dynamic struct {
 	plugins []*onDemand
 	checks  *policyChecks
@@ -55,25 +57,29 @@ type dynamic struct {
 }
 
 // newDynamic prepares the plug-ins. Nothing is started.
-func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionConfig, log *slog.Logger, connect func() (Connection, error)) (*dynamic, error) {
+func newDynamic(st registry.Stores, schemes *registry.Schemes, config admissionConfig, log *slog.Logger,
+	connect func() (Connection, error)) (*dynamic, error) {
 	if err := config.webhooks(); err != nil {
 		return nil, err
 	}
 	d := &dynamic{log: log, config: config, connect: connect}
 	d.context, d.cancel = context.WithCancel(context.Background())
-	add := func(name, rules string, ops []admission.Operation, exempt []string, make func(*pluginParts, io.Reader) (admission.Interface, error)) {
+	add := func(name, rules string, ops []admission.Operation, exempt []string,
+		make func(*pluginParts, io.Reader) (admission.Interface, error)) {
 		p := &onDemand{dynamic: d, name: name, rules: st[rules], ops: ops, exempt: exempt, make: make}
 		p.hear()
 		d.plugins = append(d.plugins, p)
 	}
 	all := []admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}
-	policies := []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	policies := []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy",
+		"ValidatingAdmissionPolicyBinding"}
 	// Nobody could mend a webhook that refuses to be mended. Policies are there for the configurations of webhooks too.
 	everything := append(slices.Clone(policies), "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-	add(mutatingpolicy.PluginName, "mutatingadmissionpolicybindings", []admission.Operation{admission.Create, admission.Update, admission.Connect},
-		policies, func(parts *pluginParts, c io.Reader) (admission.Interface, error) {
-			// The plug-in reads the schemas of all kinds beside its start, and cannot be asked whether it has. It has before it
-			// is ready if they are made by then.
+	add(mutatingpolicy.PluginName, "mutatingadmissionpolicybindings",
+		[]admission.Operation{admission.Create, admission.Update, admission.Connect}, policies,
+		func(parts *pluginParts, c io.Reader) (admission.Interface, error) {
+			// The plug-in reads the schemas of all kinds beside its start, and cannot be asked whether it has. It has
+			// before it is ready if they are made by then.
 			if _, err := parts.client.Discovery().OpenAPIV3().Paths(); err != nil {
 				return nil, fmt.Errorf("read the schemas: %w", err)
 			}
@@ -230,7 +236,8 @@ func (p *onDemand) forRequest(ctx context.Context, a admission.Attributes) (admi
 		plugin, err = p.get()
 	}
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("admission is not available, so the request is rejected: %w", err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("admission is not available, so the request is rejected: %w",
+			err))
 	}
 	return plugin, nil
 }
@@ -264,7 +271,8 @@ func (p validatingOnDemand) Validate(ctx context.Context, a admission.Attributes
 	return plugin.(admission.ValidationInterface).Validate(ctx, a, o)
 }
 
-// webhooks says what is wrong with the configuration of the webhook plug-ins, which they themselves would say at the first request.
+// webhooks says what is wrong with the configuration of the webhook plug-ins, which they themselves would say at the
+// first request.
 func (c admissionConfig) webhooks() error {
 	for _, name := range []string{mutatingwebhook.PluginName, validatingwebhook.PluginName} {
 		fail := func(err error) error { return fmt.Errorf("configuration of admission plug-in %s: %w", name, err) }
@@ -282,8 +290,8 @@ func (c admissionConfig) webhooks() error {
 	return nil
 }
 
-// questions are resources that are never stored: somebody asks who or whether. No webhook or policy is asked about them, so that
-// none can lock everybody out.
+// questions are resources that are never stored: somebody asks who or whether. No webhook or policy is asked about
+// them, so that none can lock everybody out.
 func questions() []schema.GroupResource {
 	of := func(gv schema.GroupVersion, resources ...string) (all []schema.GroupResource) {
 		for _, r := range resources {
@@ -293,12 +301,12 @@ func questions() []schema.GroupResource {
 	}
 	return append(
 		of(authenticationv1.SchemeGroupVersion, "tokenreviews", "selfsubjectreviews"),
-		of(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
-			"selfsubjectrulesreviews")...)
+		of(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "localsubjectaccessreviews",
+			"selfsubjectaccessreviews", "selfsubjectrulesreviews")...)
 }
 
-// watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the plug-in hears of
-// the others by itself.
+// watch has the plug-in made when another server on the same etcd stores its first rule. Once there is a rule, the
+// plug-in hears of the others by itself.
 func (p *onDemand) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

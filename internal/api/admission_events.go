@@ -14,8 +14,8 @@ import (
 // maxEventBytes is how large an event of a user's may be. What Kubernetes' own parts write stays below a tenth of that.
 const maxEventBytes = 16 << 10
 
-// eventSize keeps events small (RS-03). No quota counts them, since they expire by themselves, but within their hour a user could fill
-// the store for everybody with messages of a megabyte.
+// eventSize keeps events small (RS-03). No quota counts them, since they expire by themselves, but within their hour a
+// user could fill the store for everybody with messages of a megabyte.
 type eventSize struct{}
 
 var _ admission.ValidationInterface = eventSize{}
@@ -34,5 +34,7 @@ func (eventSize) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok || e.Size() <= maxEventBytes {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("the event has %d bytes, and may have %d: shorten its message and annotations", e.Size(), maxEventBytes))
+	return admission.NewForbidden(a,
+		fmt.Errorf("the event has %d bytes, and may have %d: shorten its message and annotations", e.Size(),
+			maxEventBytes))
 }

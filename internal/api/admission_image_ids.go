@@ -33,8 +33,8 @@ type imageNames struct {
 	locate connect.NodeLocator
 }
 
-// of are the names of an image at a node, or at all nodes if that is "", where the pod may come to be. A node that does not answer
-// is an error: it may be the one that knows the image by a name that matters.
+// of are the names of an image at a node, or at all nodes if that is "", where the pod may come to be. A node that does
+// not answer is an error: it may be the one that knows the image by a name that matters.
 func (n imageNames) of(ctx context.Context, node, id string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, imageNamesTimeout)
 	defer cancel()

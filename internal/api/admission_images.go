@@ -26,9 +26,9 @@ import (
 // imageAuditKey is where the audit log has what image policies with the action Audit have against a request.
 const imageAuditKey = imagepolicy.GroupName + "/audit-violations"
 
-// imagePolicies holds the images that get into pods to the policies of their namespace, by whatever way they come: every write of
-// a pod and of its subresources passes here, and image exec shows itself as one (EC-21, IX-07). It fails closed: where the policies
-// cannot be read, no image gets in.
+// imagePolicies holds the images that get into pods to the policies of their namespace, by whatever way they come:
+// every write of a pod and of its subresources passes here, and image exec shows itself as one (EC-21, IX-07). It fails
+// closed: where the policies cannot be read, no image gets in.
 type imagePolicies struct {
 	namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 	stored    *registry.Ruled           // nil: nobody has stored any
@@ -40,7 +40,8 @@ type imagePolicies struct {
 var _ admission.ValidationInterface = (*imagePolicies)(nil)
 
 func newImagePolicies(st registry.Stores, fixed []imagepolicy.ImagePolicy, locate connect.NodeLocator) *imagePolicies {
-	return &imagePolicies{namespace: st.Namespace, stored: registry.NewRuled(st[imagepolicy.Resource]), fixed: fixed, names: imageNames{st, locate}.of}
+	return &imagePolicies{namespace: st.Namespace, stored: registry.NewRuled(st[imagepolicy.Resource]), fixed: fixed,
+		names: imageNames{st, locate}.of}
 }
 
 // Handles implements admission.Interface.
@@ -64,7 +65,8 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 	}
 	policies, err := p.of(ctx, a.GetNamespace())
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("no image is allowed while the image policies cannot be read: %w", err))
+		return apierrors.NewInternalError(fmt.Errorf("no image is allowed while the image policies cannot be read: %w",
+			err))
 	}
 	judge := p.judge(ctx, pod.Spec.NodeName)
 	var refused, noted []string
@@ -74,7 +76,8 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 			if against == "" {
 				continue
 			}
-			words := fmt.Sprintf("image policy %q: %s of pod %q: %s", policies[i].Name, use.By, podName(a, pod), against)
+			words := fmt.Sprintf("image policy %q: %s of pod %q: %s", policies[i].Name, use.By, podName(a, pod),
+				against)
 			switch policies[i].Spec.Action {
 			case imagepolicy.Warn:
 				warning.AddWarning(ctx, "", "would violate "+words)
@@ -96,8 +99,8 @@ func (p *imagePolicies) Validate(ctx context.Context, a admission.Attributes, _ 
 	return admission.NewForbidden(a, errors.New(strings.Join(refused, "; ")))
 }
 
-// judge makes the judge of one request's images. An image that is called by its id is judged by the names that it has at the nodes, which
-// are asked once, and only if a policy wants to know.
+// judge makes the judge of one request's images. An image that is called by its id is judged by the names that it has
+// at the nodes, which are asked once, and only if a policy wants to know.
 func (p *imagePolicies) judge(ctx context.Context, node string) func(*imagepolicy.ImagePolicySpec, string) string {
 	type answer struct {
 		names []string

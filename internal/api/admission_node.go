@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// nodeRestriction holds the writes of a node's agent to its own Node, lease and pods. It only validates: what it looks at is what
-// would be stored.
+// nodeRestriction holds the writes of a node's agent to its own Node, lease and pods. It only validates: what it looks
+// at is what would be stored.
 type nodeRestriction struct {
 	stores    registry.Stores
 	audiences []string // of tokens for this server
@@ -55,7 +55,8 @@ func (p nodeRestriction) judge(ctx context.Context, node string, a admission.Att
 			return nodeauth.RestrictLease(node, lease)
 		}
 	case certificatesv1.Resource("certificatesigningrequests"):
-		if csr, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest); ok && a.GetSubresource() == "" && a.GetOperation() == admission.Create {
+		if csr, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest); ok && a.GetSubresource() == "" &&
+			a.GetOperation() == admission.Create {
 			return nodeauth.RestrictCSR(node, csr)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// policyParams lets nobody have a policy read what he or she may not read: a policy's parameters are read with the server's rights,
-// and its messages may tell what is in them. Who writes a policy must have the right to get every object of its paramKind, who
-// writes a binding that to get or list what its paramRef names.
+// policyParams lets nobody have a policy read what he or she may not read: a policy's parameters are read with the
+// server's rights, and its messages may tell what is in them. Who writes a policy must have the right to get every
+// object of its paramKind, who writes a binding that to get or list what its paramRef names.
 type policyParams struct {
 	stores  registry.Stores
 	dynamic *dynamic
@@ -41,7 +41,8 @@ func (p policyParams) Validate(ctx context.Context, a admission.Attributes, _ ad
 	if a.GetResource().Group != admissionv1.GroupName || a.GetSubresource() != "" {
 		return nil
 	}
-	if kind := paramKindOf(a.GetObject()); kind != nil && !equality.Semantic.DeepEqual(kind, paramKindOf(a.GetOldObject())) {
+	if kind := paramKindOf(a.GetObject()); kind != nil && !equality.Semantic.DeepEqual(kind,
+		paramKindOf(a.GetOldObject())) {
 		return p.check(ctx, a, kind, &admissionv1.ParamRef{Name: "*", Namespace: "*"})
 	}
 	policy, ref := paramRefOf(a.GetObject())
@@ -79,7 +80,8 @@ func (p policyParams) kindOf(ctx context.Context, bindings, name string) (*admis
 }
 
 // check asks for the right to read params of a kind; no kind, no params.
-func (p policyParams) check(ctx context.Context, a admission.Attributes, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef) error {
+func (p policyParams) check(ctx context.Context, a admission.Attributes, kind *admissionv1.ParamKind,
+	ref *admissionv1.ParamRef) error {
 	if kind == nil {
 		return nil
 	}
@@ -87,8 +89,8 @@ func (p policyParams) check(ctx context.Context, a admission.Attributes, kind *a
 	if err != nil {
 		return err
 	}
-	want := authorizer.AttributesRecord{User: a.GetUserInfo(), Verb: "get", Name: ref.Name, Namespace: ref.Namespace, ResourceRequest: true,
-		APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource}
+	want := authorizer.AttributesRecord{User: a.GetUserInfo(), Verb: "get", Name: ref.Name, Namespace: ref.Namespace,
+		ResourceRequest: true, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource}
 	if ref.Name == "" {
 		want.Verb = "list"
 	}
@@ -100,10 +102,12 @@ func (p policyParams) check(ctx context.Context, a admission.Attributes, kind *a
 		reason = err.Error()
 	}
 	what := fmt.Sprintf("%s of %s %q in namespace %q", want.Verb, resource.GroupResource(), want.Name, want.Namespace)
-	return admission.NewForbidden(a, fmt.Errorf("to have a policy read parameters, you need permission to read them: no %s (%s)", what, reason))
+	return admission.NewForbidden(a,
+		fmt.Errorf("to have a policy read parameters, you need permission to read them: no %s (%s)", what, reason))
 }
 
-// resource is that of a kind of params. For one that is not served yet, the right must be one to read everything of its group.
+// resource is that of a kind of params. For one that is not served yet, the right must be one to read everything of its
+// group.
 func (p policyParams) resource(kind *admissionv1.ParamKind) (schema.GroupVersionResource, error) {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {
@@ -121,7 +125,8 @@ func (p policyParams) resource(kind *admissionv1.ParamKind) (schema.GroupVersion
 	case meta.IsNoMatchError(err):
 		return gv.WithResource("*"), nil
 	case err != nil:
-		return schema.GroupVersionResource{}, apierrors.NewInternalError(fmt.Errorf("look for kind %s: %w", kind.Kind, err))
+		return schema.GroupVersionResource{}, apierrors.NewInternalError(fmt.Errorf("look for kind %s: %w", kind.Kind,
+			err))
 	}
 	return mapping.Resource, nil
 }

@@ -60,11 +60,13 @@ func newPluginParts(ctx context.Context, to Connection) (*pluginParts, error) {
 	}
 	p := &pluginParts{
 		context: ctx, client: client,
-		informers: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields)),
-		mapper:    newFreshMapper(client.Discovery()),
+		informers: informers.NewSharedInformerFactoryWithOptions(client, 0,
+			informers.WithTransform(withoutManagedFields)),
+		mapper: newFreshMapper(client.Discovery()),
 	}
 	p.toInit = []admission.PluginInitializer{
-		initializer.New(client, anyKind, p.informers, authorizer.AuthorizerFunc(to.Authorizer.Authorize), utilfeature.DefaultFeatureGate, to.Version, ctx.Done(), p.mapper),
+		initializer.New(client, anyKind, p.informers, authorizer.AuthorizerFunc(to.Authorizer.Authorize),
+			utilfeature.DefaultFeatureGate, to.Version, ctx.Done(), p.mapper),
 		webhookinit.NewPluginInitializer(nil, webhooks.NewServiceResolver(to.Stores)),
 	}
 	return p, nil
@@ -93,8 +95,8 @@ func (p *pluginParts) initialize(plugin admission.Interface) error {
 	return nil
 }
 
-// freshMapper knows which resource a kind is from the server's discovery. What it does not find it looks for again: a custom
-// resource definition may have come.
+// freshMapper knows which resource a kind is from the server's discovery. What it does not find it looks for again: a
+// custom resource definition may have come.
 type freshMapper struct {
 	meta.ResettableRESTMapper
 }
@@ -113,8 +115,8 @@ func (m freshMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	return found, err
 }
 
-// chain asks plug-ins in their order, and the mutating ones once more when a webhook or policy wants that because another one
-// changed the object (reinvocationPolicy IfNeeded).
+// chain asks plug-ins in their order, and the mutating ones once more when a webhook or policy wants that because
+// another one changed the object (reinvocationPolicy IfNeeded).
 func chain(plugins []admission.Interface) (admission.Interface, error) {
 	registry, names := admission.NewPlugins(), make([]string, len(plugins))
 	for i, p := range plugins {
@@ -130,8 +132,8 @@ type noPluginConfig struct{}
 // ConfigFor implements admission.ConfigProvider.
 func (noPluginConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// newEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless its
-// matchPolicy is Exact. Both event APIs show one kind.
+// newEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless
+// its matchPolicy is Exact. Both event APIs show one kind.
 func newEquivalents() runtime.EquivalentResourceRegistry {
 	return runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string {
 		if r.Group == eventsv1.GroupName {

@@ -25,8 +25,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that mean
-// something (EC-21). The judge is Kubernetes' own.
+// podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that
+// mean something (EC-21). The judge is Kubernetes' own.
 type podSecurity struct {
 	judge *podsecurity.Admission
 	reads securityReads
@@ -65,11 +65,12 @@ type securityReads struct {
 	byFlag bool // the default level is that of --default-pod-security
 }
 
-// GetNamespace implements podsecurity.NamespaceGetter. kube-system, where what belongs to the node runs, has the level of its label only
-// where the default comes from the flag: that is for those who share the server.
+// GetNamespace implements podsecurity.NamespaceGetter. kube-system, where what belongs to the node runs, has the level
+// of its label only where the default comes from the flag: that is for those who share the server.
 func (r securityReads) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	ns, err := r.Namespace(ctx, name)
-	if err != nil || !r.byFlag || name != metav1.NamespaceSystem || ns.Labels[podsecuritylabels.EnforceLevelLabel] != "" {
+	if err != nil || !r.byFlag || name != metav1.NamespaceSystem ||
+		ns.Labels[podsecuritylabels.EnforceLevelLabel] != "" {
 		return ns, err
 	}
 	open := ns.DeepCopy()
@@ -80,8 +81,8 @@ func (r securityReads) GetNamespace(ctx context.Context, name string) (*corev1.N
 	return open, nil
 }
 
-// setDefaultLevel has namespaces without a level held to one (--default-pod-security). inFile tells that the configuration file is about
-// that too: which of the two would win is not for the server to guess.
+// setDefaultLevel has namespaces without a level held to one (--default-pod-security). inFile tells that the
+// configuration file is about that too: which of the two would win is not for the server to guess.
 func setDefaultLevel(config *podsecurityapi.PodSecurityConfiguration, level string, inFile bool) error {
 	if level == "" {
 		return nil
@@ -97,8 +98,8 @@ func setDefaultLevel(config *podsecurityapi.PodSecurityConfiguration, level stri
 	return nil
 }
 
-// open tells whether nothing was decided about a namespace, so that it lets every pod in: whoever may make pods there may do to the node
-// what root can. One that is labelled privileged is so on purpose.
+// open tells whether nothing was decided about a namespace, so that it lets every pod in: whoever may make pods there
+// may do to the node what root can. One that is labelled privileged is so on purpose.
 func (p podSecurity) open(ctx context.Context, namespace string) (bool, error) {
 	ns, err := p.reads.GetNamespace(ctx, namespace)
 	if err != nil {
@@ -140,7 +141,8 @@ func (p podSecurity) Validate(ctx context.Context, a admission.Attributes, _ adm
 		warning.AddWarning(ctx, "", words)
 	}
 	for key, value := range said.AuditAnnotations {
-		_ = a.AddAnnotation(podsecuritylabels.AuditAnnotationPrefix+key, value) // the keys are the judge's and good ones
+		// the keys are the judge's and good ones
+		_ = a.AddAnnotation(podsecuritylabels.AuditAnnotationPrefix+key, value)
 	}
 	switch {
 	case said.Allowed:

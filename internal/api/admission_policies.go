@@ -12,17 +12,18 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says otherwise.
+// defaultNotReadyTime is how long a pod stays bound to a node that is not ready or unreachable, unless somebody says
+// otherwise.
 const defaultNotReadyTime = 300 * time.Second
 
 // AdmissionOptions configure admission.
 type AdmissionOptions struct {
 	ConfigFile string // an AdmissionConfiguration; default: every plug-in as it is by itself
-	// NotReady and Unreachable are how long pods that say nothing about it stay bound to a node that is not ready or cannot be
-	// reached, in whole seconds; default: 300 s.
+	// NotReady and Unreachable are how long pods that say nothing about it stay bound to a node that is not ready or
+	// cannot be reached, in whole seconds; default: 300 s.
 	NotReady, Unreachable *time.Duration
-	// DefaultPodSecurity is the Pod Security level that namespaces without one are held to, all but kube-system: privileged, baseline or
-	// restricted; default: what ConfigFile says, else privileged, as in Kubernetes.
+	// DefaultPodSecurity is the Pod Security level that namespaces without one are held to, all but kube-system:
+	// privileged, baseline or restricted; default: what ConfigFile says, else privileged, as in Kubernetes.
 	DefaultPodSecurity string
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// priorities gives pods the priority of their class, keeps the classes that every cluster has, and sees to it that at most one
-// class is the default for all pods.
+// priorities gives pods the priority of their class, keeps the classes that every cluster has, and sees to it that at
+// most one class is the default for all pods.
 type priorities struct {
 	classes    *registry.REST
 	defaults   *registry.Ruled // whether there may be a default class
@@ -36,16 +36,18 @@ var (
 
 func newPriorities(st registry.Stores, authorizer func() authorizer.UnconditionalAuthorizer) *priorities {
 	r := st["priorityclasses"]
-	return &priorities{classes: r, authorizer: authorizer, defaults: registry.NewRuledBy(r, func(obj runtime.Object) bool {
-		class, ok := obj.(*schedulingv1.PriorityClass)
-		return ok && class.GlobalDefault
-	})}
+	return &priorities{classes: r, authorizer: authorizer, defaults: registry.NewRuledBy(r,
+		func(obj runtime.Object) bool {
+			class, ok := obj.(*schedulingv1.PriorityClass)
+			return ok && class.GlobalDefault
+		})}
 }
 
 // Handles implements admission.Interface.
 func (*priorities) Handles(op admission.Operation) bool { return op != admission.Connect }
 
-// Admit implements admission.MutationInterface. A client that leaves the priority out of an update means the one that is there.
+// Admit implements admission.MutationInterface. A client that leaves the priority out of an update means the one that
+// is there.
 func (p *priorities) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if pod, old := changedPod(a); old != nil {
 		if pod.Spec.Priority == nil {
@@ -63,7 +65,8 @@ func (p *priorities) Admit(ctx context.Context, a admission.Attributes, _ admiss
 	class, err := p.of(ctx, pod.Spec.PriorityClassName)
 	switch {
 	case apierrors.IsNotFound(err):
-		return admission.NewForbidden(a, fmt.Errorf("no PriorityClass with name %s was found", pod.Spec.PriorityClassName))
+		return admission.NewForbidden(a, fmt.Errorf("no PriorityClass with name %s was found",
+			pod.Spec.PriorityClassName))
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("read the priority classes: %w", err))
 	}
@@ -118,7 +121,8 @@ func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ adm
 			name = objectName(old)
 		}
 		if strings.HasPrefix(name, validation.SystemPrefix) {
-			return apierrors.NewForbidden(p.classes.Kind.Resource(), name, errors.New("this is a system priority class and cannot be deleted"))
+			return apierrors.NewForbidden(p.classes.Kind.Resource(), name,
+				errors.New("this is a system priority class and cannot be deleted"))
 		}
 		return nil
 	}
@@ -132,7 +136,8 @@ func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ adm
 	}
 	for _, other := range all {
 		if other.Name != class.Name {
-			return admission.NewForbidden(a, fmt.Errorf("PriorityClass %s is already marked as default. Only one default can exist", other.Name))
+			return admission.NewForbidden(a,
+				fmt.Errorf("PriorityClass %s is already marked as default. Only one default can exist", other.Name))
 		}
 	}
 	return nil
@@ -140,7 +145,8 @@ func (p *priorities) Validate(ctx context.Context, a admission.Attributes, _ adm
 
 // changedPod is the pod of an ordinary update, and what it was.
 func changedPod(a admission.Attributes) (pod, old *corev1.Pod) {
-	if a.GetOperation() != admission.Update || a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("pods") {
+	if a.GetOperation() != admission.Update || a.GetSubresource() != "" ||
+		a.GetResource().GroupResource() != corev1.Resource("pods") {
 		return nil, nil
 	}
 	pod, _ = a.GetObject().(*corev1.Pod)

@@ -36,7 +36,8 @@ func (p runtimeClasses) Validate(ctx context.Context, a admission.Attributes, _ 
 	return p.with(ctx, a, podspec.CheckOverhead)
 }
 
-func (p runtimeClasses) with(ctx context.Context, a admission.Attributes, do func(*corev1.Pod, *nodev1.RuntimeClass) error) error {
+func (p runtimeClasses) with(ctx context.Context, a admission.Attributes,
+	do func(*corev1.Pod, *nodev1.RuntimeClass) error) error {
 	pod, ok := newPod(a)
 	if !ok {
 		return nil

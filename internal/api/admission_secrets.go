@@ -37,24 +37,28 @@ func (mountableSecrets) Handles(op admission.Operation) bool {
 // Validate implements admission.ValidationInterface. Namespaces without such an account cost no read.
 func (p mountableSecrets) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
+	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") ||
+		a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
 		return nil
 	}
 	if has, err := p.accounts.Has(ctx, a.GetNamespace()); err != nil || !has || pod.Spec.ServiceAccountName == "" {
 		return err
 	}
-	account, err := registry.Get[corev1.ServiceAccount](ctx, p.accounts.Of, a.GetNamespace(), pod.Spec.ServiceAccountName)
+	account, err := registry.Get[corev1.ServiceAccount](ctx, p.accounts.Of, a.GetNamespace(),
+		pod.Spec.ServiceAccountName)
 	switch {
 	case apierrors.IsNotFound(err) && a.GetOperation() == admission.Update:
 		return nil // nothing says so any more
 	case err != nil:
-		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(), pod.Spec.ServiceAccountName, err))
+		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(),
+			pod.Spec.ServiceAccountName, err))
 	case account.Annotations[kinds.EnforceSecrets] != "true":
 		return nil
 	}
 	if name := secretBeyond(account, pod); name != "" {
-		return admission.NewForbidden(a, fmt.Errorf("pods of service account %[2]s may not use secret %[1]q: the account has the annotation %[3]s and does not list it",
-			name, account.Name, kinds.EnforceSecrets))
+		return admission.NewForbidden(a,
+			fmt.Errorf("pods of service account %[2]s may not use secret %[1]q: the account has the annotation %[3]s and does not list it",
+				name, account.Name, kinds.EnforceSecrets))
 	}
 	return nil
 }

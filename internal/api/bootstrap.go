@@ -24,9 +24,10 @@ import (
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
-// bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the system, the default
-// account of namespace default (so that the first pod need not wait for a controller), and the service by which pods find this server. It
-// runs at every start, before the server is ready, and goes through the same rules as everybody's writes.
+// bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the
+// system, the default account of namespace default (so that the first pod need not wait for a controller), and the
+// service by which pods find this server. It runs at every start, before the server is ready, and goes through the same
+// rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.loadAddresses(ctx); err != nil {
 		return err
@@ -65,14 +66,16 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 		return err
 	}
 	meta := metav1.ObjectMeta{Name: defaultAccount, Namespace: metav1.NamespaceDefault}
-	if err := s.stores.Ensure(ctx, s.schemes, "serviceaccounts", metav1.NamespaceDefault, &corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
+	if err := s.stores.Ensure(ctx, s.schemes, "serviceaccounts", metav1.NamespaceDefault,
+		&corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
 		return err
 	}
 	return s.ensureService(ctx)
 }
 
 func (s *Server) ensureNamespace(ctx context.Context, name string) error {
-	return s.stores.Ensure(ctx, s.schemes, "namespaces", "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return s.stores.Ensure(ctx, s.schemes, "namespaces", "",
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 const serviceName = "kubernetes"
@@ -109,8 +112,10 @@ func (s *Server) ensureService(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{discoveryv1.LabelServiceName: serviceName}},
 		AddressType: kind,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(int32(s.Port())), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(int32(s.Port())),
+			Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	return s.ensureSlice(ctx, slice)
 }
@@ -150,7 +155,8 @@ func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSli
 		}
 		return s.stores.Ensure(ctx, s.schemes, "endpointslices", slice.Namespace, slice)
 	}
-	if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) && equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
+	if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) &&
+		equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
 		return nil
 	}
 	wanted := old.DeepCopy()

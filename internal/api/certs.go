@@ -45,8 +45,8 @@ func (s *Server) newServingCert() (servingCert, error) {
 	return servingCert{r}, err
 }
 
-// caWarning is how long before its end the CA is complained about, at every start and renewal: those come the more often the nearer
-// it is, since no certificate outlives it.
+// caWarning is how long before its end the CA is complained about, at every start and renewal: those come the more
+// often the nearer it is, since no certificate outlives it.
 const caWarning = 180 * 24 * time.Hour
 
 func (s *Server) warnOfCA() {
@@ -55,17 +55,21 @@ func (s *Server) warnOfCA() {
 	case left <= 0:
 		s.log.Error("the CA has expired and nobody can connect: stop the server, run wherry certs rotate, and start it again", "ended", end)
 	case left < caWarning:
-		s.log.Warn("the CA will expire, and every certificate with it: rotate it in time with wherry certs rotate", "ends", end)
+		s.log.Warn("the CA will expire, and every certificate with it: rotate it in time with wherry certs rotate",
+			"ends", end)
 	}
 }
 
-// newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the server runs.
+// newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the
+// server runs.
 func (s *Server) newKubeletTLS() (_ *tls.Config, err error) {
 	s.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
-		return s.ca.Client(authn.ServerUser, nil, s.cfg.CertLifetime) // its rights are those of role system:kubelet-api-admin
+		// its rights are those of role system:kubelet-api-admin
+		return s.ca.Client(authn.ServerUser, nil, s.cfg.CertLifetime)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.ca.Pool(), GetClientCertificate: s.kubeletCert.ClientSide}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.ca.Pool(),
+		GetClientCertificate: s.kubeletCert.ClientSide}, nil
 }

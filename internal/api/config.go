@@ -27,7 +27,8 @@ const (
 	defaultServiceCIDR = "10.96.0.0/12"
 )
 
-// Config says what a server serves and where. The zero value of a field means its default; EtcdServers and DataDir have none.
+// Config says what a server serves and where. The zero value of a field means its default; EtcdServers and DataDir have
+// none.
 type Config struct {
 	DataDir     string   // certificates, keys and the admin's token live in <DataDir>/pki
 	BindAddress string   // address to listen on; default: all of this machine's
@@ -46,7 +47,8 @@ type Config struct {
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
 
 	Authentication authn.Options
-	CertLifetime   time.Duration // of the certificates the server makes for itself and renews; default: pki.ServingLifetime
+	// of the certificates the server makes for itself and renews; default: pki.ServingLifetime
+	CertLifetime time.Duration
 
 	Admission AdmissionOptions
 
@@ -140,7 +142,8 @@ func (c Config) settle() (*settled, error) {
 
 // certNames are the names and addresses clients may know this server by.
 func (s *settled) certNames(serviceIP netip.Addr) (names []string, ips []net.IP) {
-	names = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	names = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc.cluster.local"}
 	if host, err := os.Hostname(); err == nil && host != "" {
 		names = append(names, strings.ToLower(host))
 	}

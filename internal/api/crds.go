@@ -25,13 +25,15 @@ import (
 	"github.com/wherryproject/wherry/internal/api/webhooks"
 )
 
-// groupPriority is that of the server's first group; each further one has a little less. Custom groups have 1000: where a custom
-// resource has the name of one of ours, clients that do not say the group get ours.
+// groupPriority is that of the server's first group; each further one has a little less. Custom groups have 1000: where
+// a custom resource has the name of one of ours, clients that do not say the group get ours.
 const groupPriority = 17000
 
-// newCRDs makes the server of CustomResourceDefinitions and custom resources, to which ours hands every request it has no path
-// for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one discovery.
-func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apiextensions.CustomResourceDefinitions, error) {
+// newCRDs makes the server of CustomResourceDefinitions and custom resources, to which ours hands every request it has
+// no path for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one
+// discovery.
+func (s *Server) newCRDs(c *genericapiserver.Config,
+	b *registry.Backend) (*apiextensions.CustomResourceDefinitions, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
 	s.late = &lateCustom{log: s.log, storage: b.OpenStorage, documents: customDocuments{
 		handler: func() http.Handler { return s.generic.Handler.Director }, own: s.ownGroups(),
@@ -40,7 +42,8 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apie
 	own.Serializer = apiextensions.Codecs
 	own.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
 	own.RESTOptionsGetter = extensionStorage{
-		b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion, s.late.open,
+		b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion,
+		s.late.open,
 	}
 	// What the outer server does once for both.
 	own.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
@@ -52,10 +55,12 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apie
 	config := apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
 		ExtraConfig: apiextensions.ExtraConfig{
-			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.OpenStorage},
-			MasterCount:          1,
-			ServiceResolver:      webhooks.NewServiceResolver(s.stores),
-			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config, noop.NewTracerProvider()),
+			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme,
+				open: b.OpenStorage},
+			MasterCount:     1,
+			ServiceResolver: webhooks.NewServiceResolver(s.stores),
+			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config,
+				noop.NewTracerProvider()),
 		},
 	}
 	crds, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
@@ -65,17 +70,19 @@ func (s *Server) newCRDs(c *genericapiserver.Config, b *registry.Backend) (*apie
 	return crds, nil
 }
 
-// mergeCRDs makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the definitions
-// themselves is served by the outer server, with the inner one's handlers.
+// mergeCRDs makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the
+// definitions themselves is served by the outer server, with the inner one's handlers.
 func (s *Server) mergeCRDs() error {
 	for _, ws := range s.crds.GenericAPIServer.Handler.GoRestfulContainer.RegisteredWebServices() {
 		if strings.HasPrefix(ws.RootPath(), "/apis/"+apiextensionsv1.GroupName) {
 			s.generic.Handler.GoRestfulContainer.Add(ws)
 		}
 	}
-	version := metav1.GroupVersionForDiscovery{GroupVersion: apiextensionsv1.SchemeGroupVersion.String(), Version: apiextensionsv1.SchemeGroupVersion.Version}
+	version := metav1.GroupVersionForDiscovery{GroupVersion: apiextensionsv1.SchemeGroupVersion.String(),
+		Version: apiextensionsv1.SchemeGroupVersion.Version}
 	s.generic.DiscoveryGroupManager.AddGroup(metav1.APIGroup{
-		Name: apiextensionsv1.GroupName, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+		Name: apiextensionsv1.GroupName, Versions: []metav1.GroupVersionForDiscovery{version},
+		PreferredVersion: version,
 	})
 	s.rankGroups()
 
@@ -112,8 +119,8 @@ func (s *Server) ownGroups() map[string]bool {
 	return own
 }
 
-// extensionStorage says where and how definitions and custom resources are stored: below the same prefix as everything else,
-// where kube-apiserver keeps them. A connection to etcd is opened when a resource is first asked for.
+// extensionStorage says where and how definitions and custom resources are stored: below the same prefix as everything
+// else, where kube-apiserver keeps them. A connection to etcd is opened when a resource is first asked for.
 type extensionStorage struct {
 	b     *registry.Backend
 	codec runtime.Codec

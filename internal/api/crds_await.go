@@ -27,9 +27,10 @@ const (
 	lateLook = 5 * time.Millisecond
 )
 
-// lateCustom knows the custom resources that the documents (discovery, OpenAPI) may not show yet. The library's controllers write
-// the documents after a watch has told them that a definition is Established: by then a client may have read the condition and asked
-// for a document. So a definition is noted here before its condition is stored, and who asks for a document waits for what is noted.
+// lateCustom knows the custom resources that the documents (discovery, OpenAPI) may not show yet. The library's
+// controllers write the documents after a watch has told them that a definition is Established: by then a client may
+// have read the condition and asked for a document. So a definition is noted here before its condition is stored, and
+// who asks for a document waits for what is noted.
 type lateCustom struct {
 	documents customDocuments
 	log       *slog.Logger
@@ -80,7 +81,8 @@ func servedBy(crd *apiextensions.CustomResourceDefinition) *lateDefinition {
 	if !apiextensions.IsCRDConditionTrue(crd, apiextensions.Established) || crd.DeletionTimestamp != nil {
 		return nil
 	}
-	d := &lateDefinition{name: crd.Name, group: crd.Spec.Group, plural: crd.Status.AcceptedNames.Plural, shown: map[document]bool{}}
+	d := &lateDefinition{name: crd.Name, group: crd.Spec.Group, plural: crd.Status.AcceptedNames.Plural,
+		shown: map[document]bool{}}
 	for _, v := range crd.Spec.Versions {
 		if v.Served {
 			d.versions = append(d.versions, v.Name)
@@ -108,7 +110,8 @@ func (l *lateCustom) note(d *lateDefinition) {
 	l.late = append(l.late, d)
 }
 
-// drop forgets what ought to be shown of a definition: given, it was not stored after all; nil, all of that name, because it is gone.
+// drop forgets what ought to be shown of a definition: given, it was not stored after all; nil, all of that name,
+// because it is gone.
 func (l *lateCustom) drop(name string, d *lateDefinition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +149,8 @@ func (l *lateCustom) missing(doc document, now time.Time) []*lateDefinition {
 			d.shown[doc] = true
 		case now.After(d.until):
 			d.shown[doc] = true
-			l.log.Warn("a custom resource is not in the API documents yet", "definition", d.name, "document", string(doc))
+			l.log.Warn("a custom resource is not in the API documents yet", "definition", d.name, "document",
+				string(doc))
 		default:
 			missing = append(missing, d)
 		}
@@ -184,8 +188,9 @@ func (l *lateCustom) wait(ctx context.Context, doc document) {
 }
 
 // open is the storage of definitions: it notes what is going to be shown.
-func (l *lateCustom) open(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object, attrs storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
+func (l *lateCustom) open(config *storagebackend.ConfigForResource, prefix string,
+	key func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object, attrs storage.AttrFunc,
+	trigger storage.IndexerFuncs, indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	s, destroy, err := l.storage(config, prefix, key, newFunc, newListFunc, attrs, trigger, indexers)
 	return definitionStorage{s, l}, destroy, err
@@ -208,24 +213,25 @@ func (s definitionStorage) GuaranteedUpdate(ctx context.Context, key string, int
 			noted = nil
 		}
 	}
-	err := s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, func(in runtime.Object, meta storage.ResponseMeta) (
-		runtime.Object, *uint64, error,
-	) {
-		forget() // of the try before, which met another writer
-		before, _ := in.(*apiextensions.CustomResourceDefinition)
-		var was *lateDefinition
-		if before != nil {
-			was = servedBy(before)
-		}
-		out, ttl, err := update(in, meta)
-		if after, ok := out.(*apiextensions.CustomResourceDefinition); ok && err == nil {
-			if d := servedBy(after); news(was, d) {
-				noted = d
-				s.late.note(d)
+	err := s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions,
+		func(in runtime.Object, meta storage.ResponseMeta) (
+			runtime.Object, *uint64, error,
+		) {
+			forget() // of the try before, which met another writer
+			before, _ := in.(*apiextensions.CustomResourceDefinition)
+			var was *lateDefinition
+			if before != nil {
+				was = servedBy(before)
 			}
-		}
-		return out, ttl, err
-	}, cached)
+			out, ttl, err := update(in, meta)
+			if after, ok := out.(*apiextensions.CustomResourceDefinition); ok && err == nil {
+				if d := servedBy(after); news(was, d) {
+					noted = d
+					s.late.note(d)
+				}
+			}
+			return out, ttl, err
+		}, cached)
 	switch {
 	case err != nil:
 		forget()
@@ -235,8 +241,9 @@ func (s definitionStorage) GuaranteedUpdate(ctx context.Context, key string, int
 	return err
 }
 
-func (s definitionStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
-	validate storage.ValidateObjectFunc, cached runtime.Object, opts storage.DeleteOptions) error {
+func (s definitionStorage) Delete(ctx context.Context, key string, out runtime.Object,
+	preconditions *storage.Preconditions, validate storage.ValidateObjectFunc, cached runtime.Object,
+	opts storage.DeleteOptions) error {
 	err := s.Interface.Delete(ctx, key, out, preconditions, validate, cached, opts)
 	if crd, ok := out.(*apiextensions.CustomResourceDefinition); ok && err == nil {
 		s.late.drop(crd.Name, nil)

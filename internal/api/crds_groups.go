@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// customGroups keeps the groups of custom resources in the plain list of groups (/apis); the library does it for the aggregated
-// document only.
+// customGroups keeps the groups of custom resources in the plain list of groups (/apis); the library does it for the
+// aggregated document only.
 type customGroups struct {
 	crds    listers.CustomResourceDefinitionLister
 	groups  discovery.GroupManager
@@ -26,7 +26,8 @@ type customGroups struct {
 	handler cache.ResourceEventHandlerRegistration
 }
 
-func newCustomGroups(informer informers.CustomResourceDefinitionInformer, groups discovery.GroupManager, own map[string]bool) (*customGroups, error) {
+func newCustomGroups(informer informers.CustomResourceDefinitionInformer, groups discovery.GroupManager,
+	own map[string]bool) (*customGroups, error) {
 	g := &customGroups{crds: informer.Lister(), groups: groups, own: own}
 	var err error
 	g.handler, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -65,8 +66,8 @@ func (g *customGroups) changed(obj any) {
 	}
 }
 
-// groupOf describes a group by its established definitions, the version that clients should prefer first; false when none of it
-// is served.
+// groupOf describes a group by its established definitions, the version that clients should prefer first; false when
+// none of it is served.
 func groupOf(name string, crds []*apiextensionsv1.CustomResourceDefinition) (metav1.APIGroup, bool) {
 	var versions []string
 	for _, crd := range crds {
@@ -85,7 +86,9 @@ func groupOf(name string, crds []*apiextensionsv1.CustomResourceDefinition) (met
 	slices.SortFunc(versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	group := metav1.APIGroup{Name: name}
 	for _, v := range versions {
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: schema.GroupVersion{Group: name, Version: v}.String(), Version: v})
+		group.Versions = append(group.Versions,
+			metav1.GroupVersionForDiscovery{GroupVersion: schema.GroupVersion{Group: name, Version: v}.String(),
+				Version: v})
 	}
 	group.PreferredVersion = group.Versions[0]
 	return group, true

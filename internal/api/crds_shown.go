@@ -93,7 +93,8 @@ func inAggregated(list *apidiscoveryv2.APIGroupDiscoveryList, d *lateDefinition)
 			continue
 		}
 		for _, v := range g.Versions {
-			if slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return r.Resource == d.plural }) {
+			if slices.ContainsFunc(v.Resources,
+				func(r apidiscoveryv2.APIResourceDiscovery) bool { return r.Resource == d.plural }) {
 				there = append(there, v.Version)
 			}
 		}

@@ -24,8 +24,8 @@ import (
 // install serves every kind, and what stands beside them.
 func (s *Server) install() error {
 	s.debugger = session.New(session.Host{
-		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.chain, Gates: s.cfg.Features,
-		Quotas: s.quotas, Log: s.log,
+		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.chain,
+		Gates: s.cfg.Features, Quotas: s.quotas, Log: s.log,
 	})
 	all := registry.Served{}
 	kinds.Serve(all, kinds.Host{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
@@ -39,7 +39,8 @@ func (s *Server) install() error {
 	if err := s.tokens.ServeKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
-	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, s.group(corev1.SchemeGroupVersion, all)); err != nil {
+	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix,
+		s.group(corev1.SchemeGroupVersion, all)); err != nil {
 		return err
 	}
 	var infos []*genericapiserver.APIGroupInfo

@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// RouteKlog sends what the Kubernetes libraries log to logger, from warnings upwards: they say much at Info that means nothing
-// to a person. What they call an error though it is only that a client has gone is sent as debugging. It acts on the whole
-// process, since klog is global.
+// RouteKlog sends what the Kubernetes libraries log to logger, from warnings upwards: they say much at Info that means
+// nothing to a person. What they call an error though it is only that a client has gone is sent as debugging. It acts
+// on the whole process, since klog is global.
 func RouteKlog(logger *slog.Logger) {
 	klog.SetSlogLogger(slog.New(atLeast{logger.Handler(), slog.LevelWarn}))
 }
@@ -55,7 +55,8 @@ func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
 }
 
-// ofGoneClient decides whether a record only says that a stream's client has closed its connection, as each does in the end. (Pure.)
+// ofGoneClient decides whether a record only says that a stream's client has closed its connection, as each does in the
+// end. (Pure.)
 func ofGoneClient(r slog.Record) (gone bool) {
 	// What the libraries for streams say; other components' lost connections are worth a line.
 	if !slices.Contains([]string{"Error on socket receive", "Unable to write frame", "Unhandled Error",
@@ -71,7 +72,8 @@ func ofGoneClient(r slog.Record) (gone bool) {
 }
 
 func isGone(err error) bool {
-	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE, context.Canceled} {
+	for _, is := range []error{net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET,
+		syscall.EPIPE, context.Canceled} {
 		// The libraries put errors into others' texts.
 		if errors.Is(err, is) || strings.HasSuffix(err.Error(), ": "+is.Error()) {
 			return true

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
-// loopback serves the same handlers as the TLS port on connections that never leave the process. Who is on the other side is
-// decided as always: by a token, here one that only the returned rest.Config knows.
+// loopback serves the same handlers as the TLS port on connections that never leave the process. Who is on the other
+// side is decided as always: by a token, here one that only the returned rest.Config knows.
 type loopback struct {
 	listener *socketpair.Listener
 	server   *http.Server
@@ -26,8 +26,8 @@ type loopback struct {
 	done     chan struct{}
 }
 
-// idleInside is how long a connection within the process is kept for the next request. One costs two descriptors and buffers at both ends;
-// a new one costs almost nothing.
+// idleInside is how long a connection within the process is kept for the next request. One costs two descriptors and
+// buffers at both ends; a new one costs almost nothing.
 const idleInside = 15 * time.Second
 
 // idleMost is how many are kept.
@@ -54,7 +54,8 @@ func newLoopback(inside *registry.Inside) (*loopback, error) {
 		QPS:                -1, // in-process clients are not throttled
 		UserAgent:          "wherry",
 		// client-go's own would keep them for 90 s, some for each component, after the busiest moment.
-		Transport: &http.Transport{DialContext: dial, IdleConnTimeout: idleInside, MaxIdleConnsPerHost: idleMost, DisableCompression: true},
+		Transport: &http.Transport{DialContext: dial, IdleConnTimeout: idleInside, MaxIdleConnsPerHost: idleMost,
+			DisableCompression: true},
 	}
 	return l, nil
 }

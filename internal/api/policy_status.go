@@ -24,9 +24,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the kinds it is
-// about: fields that do not exist, types that do not fit. Such a policy is accepted, as it may be meant for more kinds than the
-// server has; its author is told so. Nothing runs before there is a policy.
+// policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the
+// kinds it is about: fields that do not exist, types that do not fit. Such a policy is accepted, as it may be meant for
+// more kinds than the server has; its author is told so. Nothing runs before there is a policy.
 // https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#type-checking
 type policyChecks struct {
 	rules   *registry.REST
@@ -97,7 +97,8 @@ func (c *policyChecks) follow() error {
 			c.queue.Add(p.Name)
 		}
 	}
-	_, err = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }})
+	_, err = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add,
+		UpdateFunc: func(_, now any) { add(now) }})
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (c *policyChecks) follow() error {
 	}
 }
 
-// check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are needed seldom.
+// check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are
+// needed seldom.
 func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
 	checker := validating.TypeChecker{RestMapper: parts.mapper,
 		SchemaResolver: resolver.NewDefinitionsSchemaResolver(registry.Definitions, c.schemes.External).
@@ -132,6 +134,7 @@ func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingA
 	policy = policy.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
 	policy.Status.TypeChecking = &admissionv1.TypeChecking{ExpressionWarnings: checker.Check(policy)}
-	_, err := parts.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().UpdateStatus(c.dynamic.context, policy, metav1.UpdateOptions{})
+	_, err := parts.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().UpdateStatus(c.dynamic.context,
+		policy, metav1.UpdateOptions{})
 	return err
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Run serves until ctx is done, then drains: running requests get a few seconds, watches are ended. It returns nil after a
-// clean stop. It may be called once.
+// Run serves until ctx is done, then drains: running requests get a few seconds, watches are ended. It returns nil
+// after a clean stop. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	prepared := s.generic.PrepareRun()
 	s.loopback.serve(s.generic.Handler)
@@ -44,8 +44,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// settle waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop for a failure,
-// for which the library ends the whole process.
+// settle waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop
+// for a failure, for which the library ends the whole process.
 func (s *Server) settle(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()

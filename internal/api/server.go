@@ -86,9 +86,9 @@ type Server struct {
 	debugger  *session.Debugger
 }
 
-// New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails with an
-// error for the user when the port is taken, etcd does not answer or the configuration makes no sense. A server that is not
-// going to Run must be given a cancelled context to Run, which frees everything.
+// New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails
+// with an error for the user when the port is taken, etcd does not answer or the configuration makes no sense. A server
+// that is not going to Run must be given a cancelled context to Run, which frees everything.
 func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	settled, err := cfg.settle()
 	if err != nil {
@@ -131,8 +131,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.quotas = resourcequota.New(s.stores, s.schemes, s.log)
 	s.authorizers = authz.New(s.stores)
 	s.admission, err = newControl(settled.admission, Host{
-		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences, Quotas: s.quotas.Admission(),
-		Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing, Connection: s.connection,
+		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences,
+		Quotas: s.quotas.Admission(), Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing,
+		Connection: s.connection,
 	})
 	if err != nil {
 		return nil, err
@@ -159,7 +160,10 @@ func (s *Server) loadKeys() (err error) {
 	if s.kubeletTLS, err = s.newKubeletTLS(); err != nil {
 		return err
 	}
-	s.kubelets = connect.NewKubelets(func(ctx context.Context, name string) (*corev1.Node, error) { return s.stores.Node(ctx, name) }, s.kubeletTLS)
+	s.kubelets = connect.NewKubelets(func(ctx context.Context,
+		name string) (*corev1.Node, error) {
+		return s.stores.Node(ctx, name)
+	}, s.kubeletTLS)
 	s.kubeletCert.OnRenewal(s.kubelets.Close) // idle connections, which go on showing the one before
 	s.proxies, s.nodePorts = connect.NewProxyTransport(), connect.NewNodePortTransport()
 	return nil
@@ -173,7 +177,8 @@ func listen(s *settled) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d is in use: stop the program that uses it, or choose another port: %w", s.SecurePort, err)
+		return nil, fmt.Errorf("port %d is in use: stop the program that uses it, or choose another port: %w",
+			s.SecurePort, err)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("port %d needs root: choose a port above 1023: %w", s.SecurePort, err)
 	case err != nil:
@@ -216,7 +221,8 @@ func (s *Server) assemble(b *registry.Backend) error {
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
-		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward", timeline.Subresource))
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",
+			timeline.Subresource))
 	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
 	if err := s.harden(c); err != nil {
 		return err
@@ -255,7 +261,8 @@ func (s *Server) assemble(b *registry.Backend) error {
 	return s.mergeCRDs()
 }
 
-// openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is made.
+// openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is
+// made.
 func (s *Server) openRecorder() (err error) {
 	if s.cfg.Audit == nil {
 		s.recorder = &audit.Recorder{}
@@ -277,7 +284,8 @@ func (s *Server) connection() (Connection, error) {
 	if s.generic == nil {
 		return Connection{}, errors.New("the server is still starting")
 	}
-	return Connection{Client: s.loopback.config, Stores: s.stores, Authorizer: s.generic.Authorizer, Version: s.generic.EffectiveVersion}, nil
+	return Connection{Client: s.loopback.config, Stores: s.stores, Authorizer: s.generic.Authorizer,
+		Version: s.generic.EffectiveVersion}, nil
 }
 
 // authorizing is who decides about rights, once the server is assembled.
@@ -286,7 +294,8 @@ func (s *Server) authorizing() authorizer.UnconditionalAuthorizer { return s.gen
 func (s *Server) addHealth(c *genericapiserver.Config, b *registry.Backend) error {
 	check := b.HealthInside
 	if b.Etcd != nil {
-		// Not the library's look at its log, which is one for the whole program: it would tell of another server's time.
+		// Not the library's look at its log, which is one for the whole program: it would tell of another server's
+		// time.
 		ping := []healthz.HealthChecker{healthz.PingHealthz}
 		c.HealthzChecks, c.ReadyzChecks, c.LivezChecks = ping, slices.Clone(ping), slices.Clone(ping)
 	} else {
@@ -316,7 +325,8 @@ func (s *Server) URL() string {
 	return "https://" + net.JoinHostPort(s.cfg.host(), strconv.Itoa(s.Port()))
 }
 
-// Loopback is a client configuration for this process: in memory, a member of system:masters. The caller may change its copy.
+// Loopback is a client configuration for this process: in memory, a member of system:masters. The caller may change its
+// copy.
 func (s *Server) Loopback() *rest.Config { return rest.CopyConfig(s.loopback.config) }
 
 // CA signs the certificates of this server, its clients and its node.

@@ -17,7 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/filters"
 )
 
-// Serving is how carefully the server serves; the names of kube-apiserver's flags stand at its fields. DefaultServing makes one.
+// Serving is how carefully the server serves; the names of kube-apiserver's flags stand at its fields. DefaultServing
+// makes one.
 type Serving struct {
 	TLSMinVersion   string   // --tls-min-version
 	TLSCipherSuites []string // --tls-cipher-suites; those of TLS 1.2, none: Go's. TLS 1.3 has no choice.
@@ -40,7 +41,8 @@ type Serving struct {
 	Profiling bool // --profiling
 }
 
-// DefaultServing are kube-apiserver's defaults, but for TLS 1.3, no profiling, and limits that kube-apiserver does not have.
+// DefaultServing are kube-apiserver's defaults, but for TLS 1.3, no profiling, and limits that kube-apiserver does not
+// have.
 func DefaultServing() Serving {
 	return Serving{
 		TLSMinVersion: "VersionTLS13", HTTP2MaxStreams: 100,
@@ -62,9 +64,12 @@ func (s Serving) Validate() error {
 		value, least int
 	}{
 		{"--http2-max-streams-per-connection", s.HTTP2MaxStreams, 1},
-		{"--max-requests-inflight", s.MaxRequestsInFlight, 1}, {"--max-mutating-requests-inflight", s.MaxMutatingRequestsInFlight, 1},
-		{"--max-requests-inflight-per-user", s.MaxRequestsInFlightPerUser, 0}, {"--max-watches-per-user", s.MaxWatchesPerUser, 0},
-		{"--max-sessions-per-user", s.MaxSessionsPerUser, 0}, {"--max-sessions-per-namespace", s.MaxSessionsPerNamespace, 0},
+		{"--max-requests-inflight", s.MaxRequestsInFlight, 1},
+		{"--max-mutating-requests-inflight", s.MaxMutatingRequestsInFlight, 1},
+		{"--max-requests-inflight-per-user", s.MaxRequestsInFlightPerUser, 0},
+		{"--max-watches-per-user", s.MaxWatchesPerUser, 0},
+		{"--max-sessions-per-user", s.MaxSessionsPerUser, 0},
+		{"--max-sessions-per-namespace", s.MaxSessionsPerNamespace, 0},
 	} {
 		if n.value < n.least {
 			fail("%s: must be %d or more, not %d", n.flag, n.least, n.value)
@@ -83,8 +88,10 @@ func (s Serving) Validate() error {
 		fail("stall timeout: must not be negative")
 	}
 	for _, d := range s.HSTS {
-		if name, _, _ := strings.Cut(d, "="); !slices.Contains([]string{"max-age", "includeSubDomains", "preload"}, name) {
-			fail("--strict-transport-security-directives: %q is not one of max-age=SECONDS, includeSubDomains, preload", d)
+		if name, _, _ := strings.Cut(d, "="); !slices.Contains([]string{"max-age", "includeSubDomains", "preload"},
+			name) {
+			fail("--strict-transport-security-directives: %q is not one of max-age=SECONDS, includeSubDomains, preload",
+				d)
 		}
 	}
 	return errors.Join(errs...)
@@ -97,13 +104,15 @@ func (s Serving) TLS() (version uint16, suites []uint16, err error) {
 		return 0, nil, fmt.Errorf("--tls-min-version: %q is neither VersionTLS12 nor VersionTLS13", s.TLSMinVersion)
 	}
 	if version < tls.VersionTLS12 {
-		return 0, nil, fmt.Errorf("--tls-min-version: %s is not secure; use VersionTLS12 or VersionTLS13", s.TLSMinVersion)
+		return 0, nil, fmt.Errorf("--tls-min-version: %s is not secure; use VersionTLS12 or VersionTLS13",
+			s.TLSMinVersion)
 	}
 	if len(s.TLSCipherSuites) == 0 {
 		return version, nil, nil
 	}
 	if version >= tls.VersionTLS13 {
-		return 0, nil, errors.New("--tls-cipher-suites: TLS 1.3 cipher suites cannot be configured; add --tls-min-version=VersionTLS12, or leave the flag out")
+		return 0, nil,
+			errors.New("--tls-cipher-suites: TLS 1.3 cipher suites cannot be configured; add --tls-min-version=VersionTLS12, or leave the flag out")
 	}
 	insecure := flag.InsecureTLSCipherNames()
 	for _, name := range s.TLSCipherSuites {
@@ -112,13 +121,15 @@ func (s Serving) TLS() (version uint16, suites []uint16, err error) {
 		}
 	}
 	if suites, err = flag.TLSCipherSuites(s.TLSCipherSuites); err != nil {
-		return 0, nil, fmt.Errorf("--tls-cipher-suites: %w; choose from %s", err, strings.Join(flag.PreferredTLSCipherNames(), ", "))
+		return 0, nil, fmt.Errorf("--tls-cipher-suites: %w; choose from %s", err,
+			strings.Join(flag.PreferredTLSCipherNames(), ", "))
 	}
 	if !slices.ContainsFunc(suites, func(s uint16) bool {
 		return s == tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 || s == tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
 	}) {
-		return 0, nil, errors.New("--tls-cipher-suites: HTTP/2 needs TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with an RSA key, " +
-			"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256); add it (RFC 9113, 9.2.2)")
+		return 0, nil,
+			errors.New("--tls-cipher-suites: HTTP/2 needs TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with an RSA key, " +
+				"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256); add it (RFC 9113, 9.2.2)")
 	}
 	return version, suites, nil
 }
@@ -135,12 +146,13 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxMutatingRequestsInFlight
 	c.EnableProfiling = o.Profiling
 	c.BuildHandlerChainFunc = filters.Chain(filters.Options{
-		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser, MaxSessionsPerNamespace: o.MaxSessionsPerNamespace,
-		StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs, Await: func(next http.Handler) http.Handler { return s.late.await(next) },
-		Door: s.cfg.Door, Short: s.cfg.Short,
+		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
+		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs,
+		Await: func(next http.Handler) http.Handler { return s.late.await(next) }, Door: s.cfg.Door, Short: s.cfg.Short,
 	})
 	if o.PriorityAndFairness {
-		s.flow, err = filters.NewFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes, s.log)
+		s.flow, err = filters.NewFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes,
+			s.log)
 	}
 	return err
 }

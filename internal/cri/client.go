@@ -18,7 +18,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// maxMessage bounds one gRPC message, as the kubelet does: a list of some thousand containers, or the output of an exec.
+// maxMessage bounds one gRPC message, as the kubelet does: a list of some thousand containers, or the output of an
+// exec.
 const maxMessage = 16 << 20
 
 // Client talks to one container runtime. It is safe for concurrent use. Make one with [Dial], [FromConn] or [New].
@@ -113,7 +114,8 @@ func (c *Client) Version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	v, err := c.Runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	switch {
 	case Unimplemented(err):
-		return nil, fmt.Errorf("the program at %s does not speak CRI v1: use containerd 1.6 or later with its CRI plug-in enabled, or CRI-O 1.20 or later: %w", c.where(), err)
+		return nil,
+			fmt.Errorf("the program at %s does not speak CRI v1: use containerd 1.6 or later with its CRI plug-in enabled, or CRI-O 1.20 or later: %w", c.where(), err)
 	case Unavailable(err):
 		return nil, fmt.Errorf("the container runtime at %s does not respond: is it running? %w", c.where(), err)
 	case err != nil:
@@ -140,9 +142,13 @@ func ParseEndpoint(endpoint string) (string, error) {
 	case endpoint == "":
 		return "", errors.New(`the container runtime endpoint is empty: give "unix:///path/to/socket"`)
 	case !isURL && strings.Contains(endpoint, "://"):
-		return "", fmt.Errorf(`container runtime endpoint %q: only unix sockets are supported: "unix:///path/to/socket"`, endpoint)
+		return "",
+			fmt.Errorf(`container runtime endpoint %q: only unix sockets are supported: "unix:///path/to/socket"`,
+				endpoint)
 	case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0):
-		return "", fmt.Errorf(`container runtime endpoint %q: the socket's path must be absolute: "unix:///path/to/socket"`, endpoint)
+		return "",
+			fmt.Errorf(`container runtime endpoint %q: the socket's path must be absolute: "unix:///path/to/socket"`,
+				endpoint)
 	case strings.HasSuffix(path, "/"):
 		return "", fmt.Errorf("container runtime endpoint %q is a folder, not a socket", endpoint)
 	}

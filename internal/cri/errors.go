@@ -22,11 +22,12 @@ func Unimplemented(err error) bool { return code(err) == codes.Unimplemented }
 // Unavailable says that the runtime is away or not ready yet: the call may be made again, and what it did is unknown.
 func Unavailable(err error) bool {
 	// containerd 1.6 answers "server is not initialized yet" without a code.
-	return code(err) == codes.Unavailable || code(err) == codes.Unknown && strings.Contains(message(err), "not initialized yet")
+	return code(err) == codes.Unavailable || code(err) == codes.Unknown &&
+		strings.Contains(message(err), "not initialized yet")
 }
 
-// AlreadyExists says that the name of a sandbox or container (with its attempt) is taken, be it by one that exists or by
-// a create under way.
+// AlreadyExists says that the name of a sandbox or container (with its attempt) is taken, be it by one that exists or
+// by a create under way.
 func AlreadyExists(err error) bool {
 	switch code(err) {
 	case codes.AlreadyExists:
@@ -34,13 +35,14 @@ func AlreadyExists(err error) bool {
 	case codes.FailedPrecondition, codes.Unknown, codes.Aborted:
 		// containerd and CRI-O reserve names in a registrar whose error has no code of its own.
 		m := message(err)
-		return strings.Contains(m, "is reserved for") || strings.Contains(m, "name is reserved") || strings.Contains(m, "failed to reserve")
+		return strings.Contains(m, "is reserved for") || strings.Contains(m, "name is reserved") ||
+			strings.Contains(m, "failed to reserve")
 	}
 	return false
 }
 
-// Cancelled says that the caller gave up on the call, by cancelling or by its own deadline. What the runtime did by then
-// is unknown: cancelled is not undone.
+// Cancelled says that the caller gave up on the call, by cancelling or by its own deadline. What the runtime did by
+// then is unknown: cancelled is not undone.
 func Cancelled(err error) bool {
 	c := code(err)
 	return c == codes.Canceled || c == codes.DeadlineExceeded ||
@@ -83,8 +85,8 @@ func message(err error) string {
 	return strings.Replace(err.Error(), inner.Error(), s.Message(), 1)
 }
 
-// unwrapStatus finds the error in the chain that carries a gRPC status; status.FromError would put our wrapping into the
-// message with "rpc error" in its middle.
+// unwrapStatus finds the error in the chain that carries a gRPC status; status.FromError would put our wrapping into
+// the message with "rpc error" in its middle.
 func unwrapStatus(err error) error {
 	var carrier interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &carrier) {

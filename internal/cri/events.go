@@ -15,8 +15,8 @@ import (
 const (
 	backoffFirst = 50 * time.Millisecond
 	backoffMost  = 2 * time.Second
-	// afterConnect is when "" is said a second time: the runtime subscribes us some moments after the call returned, and
-	// does not say when. What happened in between would otherwise wait for the next slow relist.
+	// afterConnect is when "" is said a second time: the runtime subscribes us some moments after the call returned,
+	// and does not say when. What happened in between would otherwise wait for the next slow relist.
 	afterConnect = 250 * time.Millisecond
 )
 
@@ -62,7 +62,8 @@ func (c *Client) watch(ctx context.Context, box *mailbox) {
 		if time.Since(began) > backoffMost {
 			wait = backoffFirst
 		}
-		c.logger.Debug("container event stream ended; connecting again", "endpoint", c.where(), "after", wait, "err", err)
+		c.logger.Debug("container event stream ended; connecting again", "endpoint", c.where(), "after", wait, "err",
+			err)
 		if !sleep(ctx, wait) {
 			return
 		}

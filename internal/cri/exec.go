@@ -29,7 +29,8 @@ func (r ExecResult) Output() []byte {
 // ExecSync runs cmd in a running container and waits for its end. A non-zero exit is a result, not an error. timeout
 // zero means none; CRI counts whole seconds, so a part of one is rounded up. A command that took too long gives an
 // [*ExecTimeoutError].
-func (c *Client) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (ExecResult, error) {
+func (c *Client) ExecSync(ctx context.Context, containerID string, cmd []string,
+	timeout time.Duration) (ExecResult, error) {
 	if len(cmd) == 0 {
 		return ExecResult{}, errors.New("no command to run in the container")
 	}

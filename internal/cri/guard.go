@@ -13,23 +13,26 @@ import (
 )
 
 // guard refuses PID namespace targets that the CRI calls errors and that runtimes let through: containerd takes TARGET
-// on a sandbox for CONTAINER (PID-09), and accepts a short prefix as the target's id (PID-08). A refusal of the runtime's own it
-// makes name the mode (PID-11).
+// on a sandbox for CONTAINER (PID-09), and accepts a short prefix as the target's id (PID-08). A refusal of the
+// runtime's own it makes name the mode (PID-11).
 type guard struct {
 	runtimeapi.RuntimeServiceClient
 }
 
-func (g *guard) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest, opts ...grpc.CallOption) (*runtimeapi.RunPodSandboxResponse, error) {
+func (g *guard) RunPodSandbox(ctx context.Context, in *runtimeapi.RunPodSandboxRequest,
+	opts ...grpc.CallOption) (*runtimeapi.RunPodSandboxResponse, error) {
 	ns := in.GetConfig().GetLinux().GetSecurityContext().GetNamespaceOptions()
 	if ns.GetPid() == runtimeapi.NamespaceMode_TARGET {
-		return nil, status.Error(codes.InvalidArgument, "PID namespace mode TARGET cannot be used for a pod sandbox, only for a container in one")
+		return nil,
+			status.Error(codes.InvalidArgument,
+				"PID namespace mode TARGET cannot be used for a pod sandbox, only for a container in one")
 	}
 	r, err := g.RuntimeServiceClient.RunPodSandbox(ctx, in, opts...)
 	return r, named(ns, err)
 }
 
-// named adds the PID namespace mode that was asked for to the answer of a runtime that does not support something: there are
-// such that do not say what (PID-11).
+// named adds the PID namespace mode that was asked for to the answer of a runtime that does not support something:
+// there are such that do not say what (PID-11).
 func named(ns *runtimeapi.NamespaceOption, err error) error {
 	if ns == nil || err == nil {
 		return err
@@ -44,11 +47,13 @@ func named(ns *runtimeapi.NamespaceOption, err error) error {
 // refusesMode tells whether a runtime's words are about a mode of a namespace; most have no code for that. (Pure.)
 func refusesMode(text string) bool {
 	text = strings.ToLower(text)
-	return strings.Contains(text, "namespace") && (strings.Contains(text, "mode") || strings.Contains(text, "option")) &&
+	return strings.Contains(text, "namespace") && (strings.Contains(text, "mode") ||
+		strings.Contains(text, "option")) &&
 		(strings.Contains(text, "support") || strings.Contains(text, "invalid") || strings.Contains(text, "unknown"))
 }
 
-func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest, opts ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
+func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContainerRequest,
+	opts ...grpc.CallOption) (*runtimeapi.CreateContainerResponse, error) {
 	ns := in.GetConfig().GetLinux().GetSecurityContext().GetNamespaceOptions()
 	if ns.GetPid() == runtimeapi.NamespaceMode_TARGET {
 		if err := g.checkTarget(ctx, in.GetPodSandboxId(), ns.GetTargetId()); err != nil {
@@ -59,8 +64,8 @@ func (g *guard) CreateContainer(ctx context.Context, in *runtimeapi.CreateContai
 	return r, named(ns, err)
 }
 
-// checkTarget lets pass only the full id of a container of the same sandbox. Whether that one runs is for the runtime to
-// say: only it knows at the moment it matters.
+// checkTarget lets pass only the full id of a container of the same sandbox. Whether that one runs is for the runtime
+// to say: only it knows at the moment it matters.
 func (g *guard) checkTarget(ctx context.Context, sandboxID, targetID string) error {
 	if targetID == "" {
 		return status.Error(codes.InvalidArgument, "PID namespace mode TARGET needs the ID of a container of the pod")
@@ -76,5 +81,6 @@ func (g *guard) checkTarget(ctx context.Context, sandboxID, targetID string) err
 			return nil
 		}
 	}
-	return status.Errorf(codes.NotFound, "PID namespace target %q is not a container of pod sandbox %q", targetID, sandboxID)
+	return status.Errorf(codes.NotFound, "PID namespace target %q is not a container of pod sandbox %q", targetID,
+		sandboxID)
 }

@@ -2,8 +2,8 @@
 
 package cri
 
-// Labels on sandboxes and containers. They are the kubelet's, so that tools such as crictl and log shippers know whose a
-// container is.
+// Labels on sandboxes and containers. They are the kubelet's, so that tools such as crictl and log shippers know whose
+// a container is.
 const (
 	LabelPodName       = "io.kubernetes.pod.name"
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
@@ -23,8 +23,9 @@ const (
 	AnnotationPrefix = "wherry.dev/"
 )
 
-// TypeExec is the value of [LabelContainerType] of the command of an image exec, and of a sandbox made for it. It is no part of any pod: who
-// observes pods does not see it (IX-06). The values of pods' containers are those of podspec.Kind.Label.
+// TypeExec is the value of [LabelContainerType] of the command of an image exec, and of a sandbox made for it. It is no
+// part of any pod: who observes pods does not see it (IX-06). The values of pods' containers are those of
+// podspec.Kind.Label.
 const TypeExec = "EXEC"
 
 // IsExec tells by its labels whether a container, or a sandbox, is an image exec's.

@@ -10,9 +10,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Metered returns a client on the same connection that reports each call to the runtime when it has ended, by its full gRPC
-// method. Streams are not reported. A client that was made by [New] has no connection: it is returned as it is. The connection
-// is still the first client's to close.
+// Metered returns a client on the same connection that reports each call to the runtime when it has ended, by its full
+// gRPC method. Streams are not reported. A client that was made by [New] has no connection: it is returned as it is.
+// The connection is still the first client's to close.
 func (c *Client) Metered(report func(method string, took time.Duration, err error)) *Client {
 	if c.conn == nil {
 		return c

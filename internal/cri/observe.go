@@ -30,19 +30,23 @@ type ObservedContainer struct {
 }
 
 // Observe asks the runtime for all sandboxes and containers of a pod (by the pod UID label) and their statuses. What is
-// removed while it asks is left out, and so are image execs ([TypeExec]). Cost: two lists, and one status call for each sandbox and each container that is
-// not known to have ended.
+// removed while it asks is left out, and so are image execs ([TypeExec]). Cost: two lists, and one status call for each
+// sandbox and each container that is not known to have ended.
 func (c *Client) Observe(ctx context.Context, podUID string) (Observed, error) {
 	if podUID == "" {
 		return Observed{}, fmt.Errorf("observing a pod needs its UID")
 	}
 	byPod := map[string]string{LabelPodUID: podUID}
 	// Containers first: a sandbox is made before its containers, so none is seen whose sandbox is not.
-	containers, err := c.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: byPod}})
+	containers,
+		err := c.Runtime.ListContainers(ctx,
+		&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{LabelSelector: byPod}})
 	if err != nil {
 		return Observed{}, fmt.Errorf("listing the containers of pod %s: %w", podUID, err)
 	}
-	sandboxes, err := c.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: byPod}})
+	sandboxes,
+		err := c.Runtime.ListPodSandbox(ctx,
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: byPod}})
 	if err != nil {
 		return Observed{}, fmt.Errorf("listing the sandboxes of pod %s: %w", podUID, err)
 	}
@@ -56,7 +60,8 @@ func (c *Client) Observe(ctx context.Context, podUID string) (Observed, error) {
 	return seen, nil
 }
 
-func (c *Client) sandboxStatuses(ctx context.Context, items []*runtimeapi.PodSandbox) ([]*runtimeapi.PodSandboxStatus, error) {
+func (c *Client) sandboxStatuses(ctx context.Context,
+	items []*runtimeapi.PodSandbox) ([]*runtimeapi.PodSandboxStatus, error) {
 	out := make([]*runtimeapi.PodSandboxStatus, 0, len(items))
 	for _, s := range items {
 		if IsExec(s.GetLabels()) {
@@ -78,7 +83,8 @@ func (c *Client) sandboxStatuses(ctx context.Context, items []*runtimeapi.PodSan
 	return out, nil
 }
 
-func (c *Client) containerStatuses(ctx context.Context, podUID string, items []*runtimeapi.Container) ([]ObservedContainer, error) {
+func (c *Client) containerStatuses(ctx context.Context, podUID string,
+	items []*runtimeapi.Container) ([]ObservedContainer, error) {
 	known := c.ended.of(podUID)
 	keep := map[string]*runtimeapi.ContainerStatus{}
 	out := make([]ObservedContainer, 0, len(items))
@@ -93,7 +99,8 @@ func (c *Client) containerStatuses(ctx context.Context, podUID string, items []*
 				continue
 			}
 			if err != nil {
-				return nil, fmt.Errorf("status of container %s (%s): %w", item.GetMetadata().GetName(), item.GetId(), err)
+				return nil, fmt.Errorf("status of container %s (%s): %w", item.GetMetadata().GetName(), item.GetId(),
+					err)
 			}
 			st = r.GetStatus()
 		}
@@ -105,7 +112,8 @@ func (c *Client) containerStatuses(ctx context.Context, podUID string, items []*
 	c.ended.set(podUID, keep)
 	slices.SortFunc(out, func(a, b ObservedContainer) int {
 		return cmp.Or(cmp.Compare(b.Status.GetCreatedAt(), a.Status.GetCreatedAt()),
-			cmp.Compare(b.Status.GetMetadata().GetAttempt(), a.Status.GetMetadata().GetAttempt()), cmp.Compare(a.Status.GetId(), b.Status.GetId()))
+			cmp.Compare(b.Status.GetMetadata().GetAttempt(), a.Status.GetMetadata().GetAttempt()),
+			cmp.Compare(a.Status.GetId(), b.Status.GetId()))
 	})
 	return out, nil
 }
@@ -122,9 +130,9 @@ type PodRef struct {
 	Running              bool
 }
 
-// Pods lists every pod that has a sandbox or a container in the runtime, sorted by UID: at its start the agent finds the
-// ones that the API no longer knows. Sandboxes and containers without the pod UID label are not ours and left out, and so
-// are image execs.
+// Pods lists every pod that has a sandbox or a container in the runtime, sorted by UID: at its start the agent finds
+// the ones that the API no longer knows. Sandboxes and containers without the pod UID label are not ours and left out,
+// and so are image execs.
 func (c *Client) Pods(ctx context.Context) ([]PodRef, error) {
 	containers, err := c.Runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	if err != nil {
@@ -141,7 +149,8 @@ func (c *Client) Pods(ctx context.Context) ([]PodRef, error) {
 			return
 		}
 		p := pods[uid]
-		pods[uid] = PodRef{UID: uid, Namespace: labels[LabelPodNamespace], Name: labels[LabelPodName], Running: p.Running || running}
+		pods[uid] = PodRef{UID: uid, Namespace: labels[LabelPodNamespace], Name: labels[LabelPodName],
+			Running: p.Running || running}
 	}
 	for _, s := range sandboxes.GetItems() {
 		note(s.GetLabels(), s.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY)

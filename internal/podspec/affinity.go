@@ -79,7 +79,8 @@ func nodeExpression(r *corev1.NodeSelectorRequirement, path *field.Path) (all er
 		}
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
 		if len(r.Values) > 0 {
-			all = append(all, field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+			all = append(all,
+				field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
 		}
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		if len(r.Values) != 1 {
@@ -104,7 +105,9 @@ func nodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (all errs) {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if len(r.Values) != 1 {
-			all = append(all, field.Required(values, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+			all = append(all,
+				field.Required(values,
+					"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 		}
 	default:
 		all = append(all, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
@@ -120,7 +123,8 @@ func nodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (all errs) {
 
 const nodeNameField = "metadata.name"
 
-func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm, path *field.Path) (all errs) {
+func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm,
+	path *field.Path) (all errs) {
 	for i := range required {
 		all = append(all, podTerm(&required[i], path.Child(requiredTerms).Index(i))...)
 	}
@@ -149,7 +153,8 @@ func affinityKeys(t *corev1.PodAffinityTerm, path *field.Path) errs {
 	all = append(all, matchKeys(t.MismatchLabelKeys, t.LabelSelector, path.Child("mismatchLabelKeys"))...)
 	for i, key := range t.MismatchLabelKeys {
 		if slices.Contains(t.MatchLabelKeys, key) {
-			all = append(all, field.Invalid(path.Child("mismatchLabelKeys").Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys"))
+			all = append(all, field.Invalid(path.Child("mismatchLabelKeys").Index(i), key,
+				"exists in both matchLabelKeys and mismatchLabelKeys"))
 		}
 	}
 	return all

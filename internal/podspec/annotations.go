@@ -16,7 +16,8 @@ import (
 // total size (256 KiB) is the business of the general rules of metadata.
 func validatePodAnnotations(pod *corev1.Pod, path *field.Path) (all errs) {
 	if _, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]; ok && pod.Spec.NodeName == "" {
-		all = append(all, field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), "", "must set spec.nodeName if mirror pod annotation is set"))
+		all = append(all, field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), "",
+			"must set spec.nodeName if mirror pod annotation is set"))
 	}
 	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
 		if !isDeletionCost(cost) {
@@ -34,7 +35,8 @@ func validatePodAnnotations(pod *corev1.Pod, path *field.Path) (all errs) {
 			all = append(all, field.Invalid(path.Key(key), name, "container not found"))
 		}
 		if !isAppArmorAnnotation(profile) {
-			all = append(all, field.Invalid(path.Key(key), profile, "invalid AppArmor profile name: "+strconv.Quote(profile)))
+			all = append(all, field.Invalid(path.Key(key), profile,
+				"invalid AppArmor profile name: "+strconv.Quote(profile)))
 		}
 	}
 	return all

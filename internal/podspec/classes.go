@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// SetPriority gives a Pod the priority of its class, or of the default class if it names none; class is nil if there is none
-// either, which is priority 0. What the Pod says itself must not differ.
+// SetPriority gives a Pod the priority of its class, or of the default class if it names none; class is nil if there is
+// none either, which is priority 0. What the Pod says itself must not differ.
 func SetPriority(pod *corev1.Pod, class *schedulingv1.PriorityClass) error {
 	priority, policy := int32(0), corev1.PreemptLowerPriority
 	if class != nil {
@@ -38,8 +38,8 @@ func SetPriority(pod *corev1.Pod, class *schedulingv1.PriorityClass) error {
 	return nil
 }
 
-// ApplyRuntimeClass gives a Pod the overhead of its runtime class and where pods of the class can run; class is nil if the Pod
-// names none. What the Pod says itself must fit.
+// ApplyRuntimeClass gives a Pod the overhead of its runtime class and where pods of the class can run; class is nil if
+// the Pod names none. What the Pod says itself must fit.
 func ApplyRuntimeClass(pod *corev1.Pod, class *nodev1.RuntimeClass) error {
 	if class != nil && class.Overhead != nil && pod.Spec.Overhead == nil {
 		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
@@ -53,7 +53,8 @@ func ApplyRuntimeClass(pod *corev1.Pod, class *nodev1.RuntimeClass) error {
 	for _, key := range slices.Sorted(maps.Keys(class.Scheduling.NodeSelector)) {
 		want := class.Scheduling.NodeSelector[key]
 		if have, ok := pod.Spec.NodeSelector[key]; ok && have != want {
-			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", key, want, key, have)
+			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s",
+				key, want, key, have)
 		}
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
@@ -61,7 +62,8 @@ func ApplyRuntimeClass(pod *corev1.Pod, class *nodev1.RuntimeClass) error {
 		pod.Spec.NodeSelector[key] = want
 	}
 	for _, t := range class.Scheduling.Tolerations {
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(have corev1.Toleration) bool { return equality.Semantic.DeepEqual(have, t) }) {
+		if !slices.ContainsFunc(pod.Spec.Tolerations,
+			func(have corev1.Toleration) bool { return equality.Semantic.DeepEqual(have, t) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, *t.DeepCopy())
 		}
 	}

@@ -39,7 +39,8 @@ func (s *scope) container(ref ContainerRef) errs {
 	c, path := ref.Container, ref.Path()
 	all := dnsLabel(path.Child("name"), c.Name)
 	all = append(all, imageName(path.Child("image"), c.Image)...)
-	all = append(all, oneOf(path.Child("imagePullPolicy"), c.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+	all = append(all, oneOf(path.Child("imagePullPolicy"), c.ImagePullPolicy, corev1.PullAlways,
+		corev1.PullIfNotPresent, corev1.PullNever)...)
 	all = append(all, oneOf(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
 	all = append(all, containerPorts(c.Ports, path.Child("ports"))...)
@@ -77,12 +78,14 @@ func containerPorts(ports []corev1.ContainerPort, path *field.Path) (all errs) {
 		if p.ContainerPort == 0 {
 			all = append(all, field.Required(at.Child("containerPort"), ""))
 		} else {
-			all = append(all, valid(at.Child("containerPort"), p.ContainerPort, validation.IsValidPortNum(int(p.ContainerPort)))...)
+			all = append(all, valid(at.Child("containerPort"), p.ContainerPort,
+				validation.IsValidPortNum(int(p.ContainerPort)))...)
 		}
 		if p.HostPort != 0 {
 			all = append(all, valid(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
 		}
-		all = append(all, oneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		all = append(all, oneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+			corev1.ProtocolUDP)...)
 		if p.HostIP != "" {
 			all = append(all, ipAddress(at.Child("hostIP"), p.HostIP)...)
 		}
@@ -120,7 +123,8 @@ func restartRules(c *corev1.Container, path *field.Path) errs {
 		corev1.ContainerRestartPolicyOnFailure, corev1.ContainerRestartPolicyNever)
 	at := path.Child("restartPolicyRules")
 	if len(c.RestartPolicyRules) > 0 && c.RestartPolicy == nil {
-		all = append(all, field.Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"))
+		all = append(all, field.Required(path.Child("restartPolicy"),
+			"must specify restartPolicy when restart rules are used"))
 	}
 	if len(c.RestartPolicyRules) > 20 {
 		all = append(all, field.TooMany(at, len(c.RestartPolicyRules), 20))

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// DebugAnnotation holds what the API server wants of a pod's debug containers beyond their spec, as JSON of [DebugRuns].
-	// Only the API server writes it.
+	// DebugAnnotation holds what the API server wants of a pod's debug containers beyond their spec, as JSON of
+	// [DebugRuns]. Only the API server writes it.
 	DebugAnnotation = "wherry.dev/debug"
-	// HoldAnnotation holds a duration (10m): for so long a container that failed is neither started again nor cleaned up,
-	// so that somebody can look.
+	// HoldAnnotation holds a duration (10m): for so long a container that failed is neither started again nor cleaned
+	// up, so that somebody can look.
 	HoldAnnotation = "wherry.dev/hold-on-failure"
 )
 
@@ -36,7 +36,8 @@ type DebugRun struct {
 	Request string `json:"request,omitempty"`
 }
 
-// DebugRuns is what is wanted of a pod's debug containers, by their names. One that is not in it runs once, as in Kubernetes.
+// DebugRuns is what is wanted of a pod's debug containers, by their names. One that is not in it runs once, as in
+// Kubernetes.
 type DebugRuns map[string]DebugRun
 
 // DebugRunsOf reads a pod's [DebugAnnotation]. One that cannot be read is as none: it is refused before it is stored.

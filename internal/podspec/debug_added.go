@@ -9,8 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AddedAnnotation holds who added which debug container to a pod and when, as JSON of [DebugAdditions]. Only the API server writes it; what
-// clients send in it is ignored, so that a client that sends back a pod as it read it earlier is not refused.
+// AddedAnnotation holds who added which debug container to a pod and when, as JSON of [DebugAdditions]. Only the API
+// server writes it; what clients send in it is ignored, so that a client that sends back a pod as it read it earlier is
+// not refused.
 const AddedAnnotation = "wherry.dev/debug-added"
 
 // DebugAddition says who added a debug container, or last ran it again, and when, to the second.
@@ -22,8 +23,8 @@ type DebugAddition struct {
 // DebugAdditions are the last additions of a pod's debug containers, by container name.
 type DebugAdditions map[string]DebugAddition
 
-// DebugAdditionsOf reads a pod's [AddedAnnotation]. It has no entry for containers that were added by a version of this program that did
-// not write it yet.
+// DebugAdditionsOf reads a pod's [AddedAnnotation]. It has no entry for containers that were added by a version of this
+// program that did not write it yet.
 func DebugAdditionsOf(pod *corev1.Pod) DebugAdditions {
 	var all DebugAdditions
 	if text := pod.Annotations[AddedAnnotation]; text == "" || json.Unmarshal([]byte(text), &all) != nil {

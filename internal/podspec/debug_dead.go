@@ -4,8 +4,8 @@ package podspec
 
 import corev1 "k8s.io/api/core/v1"
 
-// IsDead tells whether what the user wants to look at is over: the pod, or the container that is named, or else every main
-// container while some container has run and ended.
+// IsDead tells whether what the user wants to look at is over: the pod, or the container that is named, or else every
+// main container while some container has run and ended.
 func IsDead(pod *corev1.Pod, target string) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true

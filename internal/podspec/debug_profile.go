@@ -11,7 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
-// DebugContainer is what is asked of a new debug container. The zero value of a field that is not named otherwise is its default.
+// DebugContainer is what is asked of a new debug container. The zero value of a field that is not named otherwise is
+// its default.
 type DebugContainer struct {
 	Name    string // required
 	Image   string // required
@@ -26,8 +27,8 @@ type DebugContainer struct {
 	User *debugask.User
 }
 
-// NewDebugContainer makes the ephemeral container that is asked for (DC-03, DC-14, DC-15). It fails for an unknown profile only;
-// all else is validation's to judge.
+// NewDebugContainer makes the ephemeral container that is asked for (DC-03, DC-14, DC-15). It fails for an unknown
+// profile only; all else is validation's to judge.
 func NewDebugContainer(pod *corev1.Pod, d DebugContainer) (corev1.EphemeralContainer, error) {
 	security, err := debugSecurity(d.Profile)
 	if err != nil {
@@ -80,9 +81,9 @@ func debugSecurity(profile string) (*corev1.SecurityContext, error) {
 	return nil, fmt.Errorf("there is no profile %q: choose one of %s", profile, strings.Join(debugask.Profiles(), ", "))
 }
 
-// DebugTarget is the container whose processes a debug container sees when nobody says which: the pod's one main container, if
-// the containers' processes are isolated from one another and it runs (DC-15), else none. There is nothing to join in one that
-// does not run.
+// DebugTarget is the container whose processes a debug container sees when nobody says which: the pod's one main
+// container, if the containers' processes are isolated from one another and it runs (DC-15), else none. There is
+// nothing to join in one that does not run.
 func DebugTarget(pod *corev1.Pod) string {
 	if NamespaceModes(pod).PID != NamespaceContainer || len(pod.Spec.Containers) != 1 {
 		return ""
@@ -96,5 +97,6 @@ func DebugTarget(pod *corev1.Pod) string {
 
 // IsToolbox tells whether an image is the built-in one.
 func IsToolbox(image string) bool {
-	return image == debugask.ToolboxImage || strings.HasPrefix(image, debugask.ToolboxImage+":") || strings.HasPrefix(image, debugask.ToolboxImage+"@")
+	return image == debugask.ToolboxImage || strings.HasPrefix(image, debugask.ToolboxImage+":") ||
+		strings.HasPrefix(image, debugask.ToolboxImage+"@")
 }

@@ -38,10 +38,11 @@ type DebugState struct {
 	Terminated *corev1.ContainerStateTerminated
 }
 
-// DebugStateOf reads the state of the ephemeral container name. The status counts an ephemeral container's runs as restarts; one
-// of an earlier run says nothing about the wanted one (DC-06).
+// DebugStateOf reads the state of the ephemeral container name. The status counts an ephemeral container's runs as
+// restarts; one of an earlier run says nothing about the wanted one (DC-06).
 func DebugStateOf(pod *corev1.Pod, name string) DebugState {
-	if !slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
+	if !slices.ContainsFunc(pod.Spec.EphemeralContainers,
+		func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
 		return DebugState{}
 	}
 	state := DebugState{Phase: DebugPending, Run: DebugRunsOf(pod)[name].Run}
@@ -81,9 +82,9 @@ type DebugRefusal struct {
 // Error implements error.
 func (r *DebugRefusal) Error() string { return r.Message }
 
-// AddDebugContainer changes pod so that the container is added, or, where one of its name has ended, replaced and the name's
-// runs counted up (DC-06). It returns which run that makes. The error is a *DebugRefusal when the pod is in no state for it; pod
-// is unchanged then. What the container says is not judged here.
+// AddDebugContainer changes pod so that the container is added, or, where one of its name has ended, replaced and the
+// name's runs counted up (DC-06). It returns which run that makes. The error is a *DebugRefusal when the pod is in no
+// state for it; pod is unchanged then. What the container says is not judged here.
 func AddDebugContainer(pod *corev1.Pod, c corev1.EphemeralContainer, want DebugRun) (int, error) {
 	if err := debuggable(pod); err != nil {
 		return 0, err
@@ -97,9 +98,11 @@ func AddDebugContainer(pod *corev1.Pod, c corev1.EphemeralContainer, want DebugR
 	state := DebugStateOf(pod, c.Name)
 	switch state.Phase {
 	case DebugRunning:
-		return 0, taken("debug container %q of pod %s is running: attach to it, stop it, or choose another name", c.Name, pod.Name)
+		return 0, taken("debug container %q of pod %s is running: attach to it, stop it, or choose another name",
+			c.Name, pod.Name)
 	case DebugPending, DebugFailing:
-		return 0, taken("debug container %q of pod %s has not started yet%s: stop it, or choose another name", c.Name, pod.Name, because(state))
+		return 0, taken("debug container %q of pod %s has not started yet%s: stop it, or choose another name", c.Name,
+			pod.Name, because(state))
 	}
 	runs := DebugRunsOf(pod)
 	if runs == nil {
@@ -109,7 +112,8 @@ func AddDebugContainer(pod *corev1.Pod, c corev1.EphemeralContainer, want DebugR
 		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, c)
 	} else {
 		want.Run = state.Run + 1
-		i := slices.IndexFunc(pod.Spec.EphemeralContainers, func(e corev1.EphemeralContainer) bool { return e.Name == c.Name })
+		i := slices.IndexFunc(pod.Spec.EphemeralContainers,
+			func(e corev1.EphemeralContainer) bool { return e.Name == c.Name })
 		pod.Spec.EphemeralContainers[i] = c
 	}
 	if want != (DebugRun{}) {
@@ -143,14 +147,17 @@ func debuggable(pod *corev1.Pod) error {
 	case pod.DeletionTimestamp != nil:
 		return refused("pod %s is being deleted, so it takes no debug containers", pod.Name)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		return refused("pod %s has ended (%s), so no debug container can start in it: %s", pod.Name, pod.Status.Phase, instead)
+		return refused("pod %s has ended (%s), so no debug container can start in it: %s", pod.Name, pod.Status.Phase,
+			instead)
 	case pod.Spec.NodeName == "":
-		return refused("pod %s does not have a host assigned: a debug container needs a pod that is on a node", pod.Name)
+		return refused("pod %s does not have a host assigned: a debug container needs a pod that is on a node",
+			pod.Name)
 	}
 	return nil
 }
 
-// targetRuns: there is nothing to join in a target that does not run (PID-07). Whether it is one is validation's to judge.
+// targetRuns: there is nothing to join in a target that does not run (PID-07). Whether it is one is validation's to
+// judge.
 func targetRuns(pod *corev1.Pod, c corev1.EphemeralContainer) error {
 	if c.TargetContainerName == "" || NamespaceModes(pod).PID != NamespaceContainer {
 		return nil

@@ -30,14 +30,15 @@ func SetDefaults(pod *corev1.Pod) {
 	}
 	SetDefaultsSpec(spec)
 	if *spec.TerminationGracePeriodSeconds < 0 {
-		spec.TerminationGracePeriodSeconds = new(int64(1)) // a mistake that old objects have; templates keep it, and are warned about
+		// a mistake that old objects have; templates keep it, and are warned about
+		spec.TerminationGracePeriodSeconds = new(int64(1))
 	}
 	defaultPodResources(pod)
 	defaultStatus(&pod.Status)
 }
 
-// defaultStatus rounds amounts to what can be stored, and lets podIP be the first of podIPs, or their only one: older clients know nothing
-// but podIP.
+// defaultStatus rounds amounts to what can be stored, and lets podIP be the first of podIPs, or their only one: older
+// clients know nothing but podIP.
 func defaultStatus(s *corev1.PodStatus) {
 	RoundAmounts(s.AllocatedResources)
 	for _, c := range Statuses(s) {

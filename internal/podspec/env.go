@@ -79,7 +79,8 @@ func validateFileKeyRef(r *corev1.FileKeySelector, s *scope, path *field.Path) e
 	if v, ok := s.volumes[r.VolumeName]; r.VolumeName != "" && !ok {
 		all = append(all, field.NotFound(path.Child("volumeName"), r.VolumeName))
 	} else if ok && v.EmptyDir == nil {
-		all = append(all, field.Invalid(path.Child("volumeName"), r.VolumeName, "must be the name of an emptyDir volume"))
+		all = append(all, field.Invalid(path.Child("volumeName"), r.VolumeName,
+			"must be the name of an emptyDir volume"))
 	}
 	all = append(all, projectedFile(path.Child("path"), r.Path)...)
 	if r.Key == "" {

@@ -20,8 +20,8 @@ type ImageExec struct {
 	UserOf     string // a container, see ImageExecSecurity
 }
 
-// NewImageExecContainer shows an image exec as the ephemeral container it comes closest to, under a name that the Pod does not
-// have: by this it is judged like any container (IX-07). It is never stored.
+// NewImageExecContainer shows an image exec as the ephemeral container it comes closest to, under a name that the Pod
+// does not have: by this it is judged like any container (IX-07). It is never stored.
 func NewImageExecContainer(pod *corev1.Pod, e ImageExec) corev1.EphemeralContainer {
 	name := "image-exec"
 	for i := 1; ; i++ {
@@ -39,9 +39,10 @@ func NewImageExecContainer(pod *corev1.Pod, e ImageExec) corev1.EphemeralContain
 	}
 }
 
-// ImageExecSecurity decides whom the command of an image exec runs as: root, so that it can read every container's files whoever
-// wrote them, or whom the client names. But in a pod that must run without root, so must the command: forced tells so. It is the user
-// of the container userOf then, as far as the pod names users; who else, if nobody is named, the node decides.
+// ImageExecSecurity decides whom the command of an image exec runs as: root, so that it can read every container's
+// files whoever wrote them, or whom the client names. But in a pod that must run without root, so must the command:
+// forced tells so. It is the user of the container userOf then, as far as the pod names users; who else, if nobody is
+// named, the node decides.
 func ImageExecSecurity(pod *corev1.Pod, asked *debugask.User, userOf string) (sc *corev1.SecurityContext, forced bool) {
 	user, group, forced := withoutRoot(pod, userOf)
 	if asked != nil {
@@ -63,9 +64,9 @@ func ImageExecSecurity(pod *corev1.Pod, asked *debugask.User, userOf string) (sc
 	return sc, true
 }
 
-// withoutRoot tells whether a pod must run without root: because it says so itself, or each of its containers does; and as
-// which user and group: those of the container of, else of the pod; without of, of the
-// first main that names one. They are nil where the spec does not tell.
+// withoutRoot tells whether a pod must run without root: because it says so itself, or each of its containers does; and
+// as which user and group: those of the container of, else of the pod; without of, of the first main that names one.
+// They are nil where the spec does not tell.
 func withoutRoot(pod *corev1.Pod, of string) (user, group *int64, forced bool) {
 	ps := pod.Spec.SecurityContext
 	if ps == nil {
@@ -83,7 +84,8 @@ func withoutRoot(pod *corev1.Pod, of string) (user, group *int64, forced bool) {
 			}
 		}
 	}
-	if ref, ok := FindContainer(&pod.Spec, of); ok && ref.Container.SecurityContext != nil && ref.Container.SecurityContext.RunAsUser != nil {
+	if ref, ok := FindContainer(&pod.Spec, of); ok && ref.Container.SecurityContext != nil &&
+		ref.Container.SecurityContext.RunAsUser != nil {
 		user = ref.Container.SecurityContext.RunAsUser
 		if own := ref.Container.SecurityContext.RunAsGroup; own != nil {
 			group = own

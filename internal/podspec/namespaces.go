@@ -17,7 +17,8 @@ const (
 	NamespaceNode NamespaceMode = "NODE"
 )
 
-// Namespaces are the modes of one sandbox. A debug container that joins another one's PID namespace (PID-07) is seen to when it is created.
+// Namespaces are the modes of one sandbox. A debug container that joins another one's PID namespace (PID-07) is seen to
+// when it is created.
 type Namespaces struct {
 	Network NamespaceMode // POD or NODE
 	PID     NamespaceMode

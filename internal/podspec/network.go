@@ -63,10 +63,12 @@ func (s *scope) dns() errs {
 		return all
 	}
 	if policy == corev1.DNSNone && len(config.Nameservers) == 0 {
-		all = append(all, field.Required(path.Child("nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None"))
+		all = append(all, field.Required(path.Child("nameservers"),
+			"must provide at least one DNS nameserver when `dnsPolicy` is None"))
 	}
 	if len(config.Nameservers) > maxNameservers {
-		all = append(all, field.Invalid(path.Child("nameservers"), config.Nameservers, fmt.Sprintf("must not have more than %d nameservers", maxNameservers)))
+		all = append(all, field.Invalid(path.Child("nameservers"), config.Nameservers,
+			fmt.Sprintf("must not have more than %d nameservers", maxNameservers)))
 	}
 	for i, server := range config.Nameservers {
 		all = append(all, ipAddress(path.Child("nameservers").Index(i), server)...)
@@ -80,11 +82,13 @@ func (s *scope) dns() errs {
 
 func dnsSearches(list []string, path *field.Path) (all errs) {
 	if len(list) > maxSearches {
-		all = append(all, field.Invalid(path, list, fmt.Sprintf("must not have more than %d search paths", maxSearches)))
+		all = append(all, field.Invalid(path, list, fmt.Sprintf("must not have more than %d search paths",
+			maxSearches)))
 	}
 	if len(strings.Join(list, " ")) > maxSearchLength {
 		all = append(all, field.Invalid(path, list,
-			fmt.Sprintf("must not have more than %d characters (including spaces) in the search list", maxSearchLength)))
+			fmt.Sprintf("must not have more than %d characters (including spaces) in the search list",
+				maxSearchLength)))
 	}
 	for i, search := range list {
 		if search == "." { // only fully qualified names

@@ -23,7 +23,8 @@ func (s *scope) probes(c *corev1.Container, path *field.Path) errs {
 		name  string
 	}{{c.LivenessProbe, "livenessProbe"}, {c.StartupProbe, "startupProbe"}} {
 		if p.probe != nil && p.probe.SuccessThreshold != 1 {
-			all = append(all, field.Invalid(path.Child(p.name).Child("successThreshold"), p.probe.SuccessThreshold, "must be 1"))
+			all = append(all, field.Invalid(path.Child(p.name).Child("successThreshold"), p.probe.SuccessThreshold,
+				"must be 1"))
 		}
 	}
 	// A failed readiness probe kills nothing, so there is no grace to give.
@@ -101,9 +102,11 @@ func httpGet(g *corev1.HTTPGetAction, path *field.Path) errs {
 	all := required(path.Child("path"), g.Path)
 	all = append(all, portNumberOrName(path.Child("port"), g.Port)...)
 	all = append(all, oneOf(path.Child("scheme"), g.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
-	all = append(all, oneOfIfSet(path.Child("protocol"), g.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)
+	all = append(all, oneOfIfSet(path.Child("protocol"), g.Protocol, corev1.HTTPProtocolHTTP1,
+		corev1.HTTPProtocolHTTP2)...)
 	for i, h := range g.HTTPHeaders {
-		all = append(all, valid(path.Child("httpHeaders").Index(i).Child("name"), h.Name, validation.IsHTTPHeaderName(h.Name))...)
+		all = append(all, valid(path.Child("httpHeaders").Index(i).Child("name"), h.Name,
+			validation.IsHTTPHeaderName(h.Name))...)
 	}
 	return all
 }
@@ -114,7 +117,8 @@ func tcpSocket(t *corev1.TCPSocketAction, path *field.Path) errs {
 
 func grpcAction(g *corev1.GRPCAction, path *field.Path) errs {
 	all := valid(path.Child("port"), g.Port, validation.IsValidPortNum(int(g.Port)))
-	return append(all, oneOfIfSet(path.Child("mode"), g.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
+	return append(all, oneOfIfSet(path.Child("mode"), g.Mode, corev1.GRPCProbeModePlaintext,
+		corev1.GRPCProbeModeTLS)...)
 }
 
 func portNumberOrName(path *field.Path, port intstr.IntOrString) errs {
@@ -179,7 +183,8 @@ func linuxSignals() []corev1.Signal {
 		corev1.SIGHUP, corev1.SIGILL, corev1.SIGINT, corev1.SIGIO, corev1.SIGIOT, corev1.SIGKILL, corev1.SIGPIPE,
 		corev1.SIGPOLL, corev1.SIGPROF, corev1.SIGPWR, corev1.SIGQUIT, corev1.SIGSEGV, corev1.SIGSTKFLT, corev1.SIGSTOP,
 		corev1.SIGSYS, corev1.SIGTERM, corev1.SIGTRAP, corev1.SIGTSTP, corev1.SIGTTIN, corev1.SIGTTOU, corev1.SIGURG,
-		corev1.SIGUSR1, corev1.SIGUSR2, corev1.SIGVTALRM, corev1.SIGWINCH, corev1.SIGXCPU, corev1.SIGXFSZ, corev1.SIGRTMIN,
+		corev1.SIGUSR1, corev1.SIGUSR2, corev1.SIGVTALRM, corev1.SIGWINCH, corev1.SIGXCPU, corev1.SIGXFSZ,
+		corev1.SIGRTMIN,
 	}
 	for n := 1; n <= 15; n++ {
 		list = append(list, corev1.Signal(fmt.Sprintf("SIGRTMIN+%d", n)))

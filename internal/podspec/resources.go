@@ -36,7 +36,8 @@ func (s *scope) containerResources(r *corev1.ResourceRequirements, path *field.P
 }
 
 // ValidateRequirements checks amounts and their relation; nameRule says which resources may be named.
-func ValidateRequirements(r *corev1.ResourceRequirements, nameRule func(*field.Path, corev1.ResourceName) field.ErrorList,
+func ValidateRequirements(r *corev1.ResourceRequirements, nameRule func(*field.Path,
+	corev1.ResourceName) field.ErrorList,
 	path *field.Path,
 ) (all field.ErrorList) {
 	limits, requests := path.Child("limits"), path.Child("requests")
@@ -58,9 +59,11 @@ func ValidateRequirements(r *corev1.ResourceRequirements, nameRule func(*field.P
 		limit, limited := r.Limits[name]
 		switch {
 		case limited && q.Cmp(limit) > 0:
-			all = append(all, field.Invalid(requests, q.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
+			all = append(all, field.Invalid(requests, q.String(),
+				fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
 		case limited && q.Cmp(limit) != 0 && !canOvercommit(name):
-			all = append(all, field.Invalid(requests, q.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
+			all = append(all, field.Invalid(requests, q.String(),
+				fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
 		case !limited && !canOvercommit(name):
 			all = append(all, field.Required(limits, "Limit must be set for non overcommitable resources"))
 		}
@@ -73,7 +76,8 @@ func ValidateRequirements(r *corev1.ResourceRequirements, nameRule func(*field.P
 }
 
 // ValidateAmounts checks the names and amounts of one list, as of limit ranges, quotas and overhead.
-func ValidateAmounts(list corev1.ResourceList, nameRule func(*field.Path, corev1.ResourceName) field.ErrorList, path *field.Path) (all field.ErrorList) {
+func ValidateAmounts(list corev1.ResourceList, nameRule func(*field.Path, corev1.ResourceName) field.ErrorList,
+	path *field.Path) (all field.ErrorList) {
 	for _, name := range sortedNames(list) {
 		all = append(all, nameRule(path.Key(string(name)), name)...)
 		all = append(all, amount(path.Key(string(name)), name, list[name])...)
@@ -89,7 +93,8 @@ func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 	}
 	if !strings.Contains(string(name), "/") {
 		switch {
-		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, isHugePages(name):
+		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage,
+			isHugePages(name):
 			return nil
 		}
 		return errs{field.Invalid(path, string(name), "must be a standard resource for containers")}
@@ -132,7 +137,8 @@ func amount(path *field.Path, name corev1.ResourceName, q resource.Quantity) err
 		return errs{field.Invalid(path, string(name), "must be hugepages-<size> with a size such as 2Mi")}
 	}
 	if n := size.Value(); n <= 0 || !isWhole(q) || q.Value()%n != 0 {
-		return errs{field.Invalid(path, q.String(), fmt.Sprintf("%s is not positive integer multiple of %s", q.String(), name))}
+		return errs{field.Invalid(path, q.String(), fmt.Sprintf("%s is not positive integer multiple of %s", q.String(),
+			name))}
 	}
 	return nil
 }
@@ -155,7 +161,8 @@ func (s *scope) resizePolicy(list []corev1.ContainerResizePolicy, path *field.Pa
 		all = append(all, names.unique(path.Index(i), string(p.ResourceName))...)
 		all = append(all, oneOf(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
 		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired {
-			all = append(all, field.Invalid(path, p.RestartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
+			all = append(all, field.Invalid(path, p.RestartPolicy,
+				"must be 'NotRequired' when `restartPolicy` is 'Never'"))
 		}
 	}
 	return all
@@ -221,9 +228,12 @@ func (s *scope) resourceClaims() (all errs) {
 		all = append(all, names.unique(at.Child("name"), c.Name)...)
 		switch {
 		case c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil:
-			all = append(all, field.Invalid(at, c.Name, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+			all = append(all,
+				field.Invalid(at, c.Name,
+					"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
 		case c.ResourceClaimName == nil && c.ResourceClaimTemplateName == nil:
-			all = append(all, field.Invalid(at, c.Name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+			all = append(all,
+				field.Invalid(at, c.Name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		}
 		if c.ResourceClaimName != nil {
 			all = append(all, dnsSubdomain(at.Child("resourceClaimName"), *c.ResourceClaimName)...)

@@ -49,14 +49,16 @@ func ValidateTolerations(list []corev1.Toleration, path *field.Path) (all field.
 				"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 		}
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			all = append(all, field.Invalid(at.Child("effect"), t.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+			all = append(all, field.Invalid(at.Child("effect"), t.Effect,
+				"effect must be 'NoExecute' when `tolerationSeconds` is set"))
 		}
 		switch t.Operator {
 		case corev1.TolerationOpEqual, "": // an empty operator means Equal
 			all = append(all, labelValue(at.Child("operator"), t.Value)...)
 		case corev1.TolerationOpExists:
 			if t.Value != "" {
-				all = append(all, field.Invalid(at.Child("operator"), t.Value, "value must be empty when `operator` is 'Exists'"))
+				all = append(all, field.Invalid(at.Child("operator"), t.Value,
+					"value must be empty when `operator` is 'Exists'"))
 			}
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
 			all = append(all, decimal(at.Child("value"), t.Value)...)
@@ -74,7 +76,8 @@ func ValidateTolerations(list []corev1.Toleration, path *field.Path) (all field.
 
 // TaintEffect: one of the three.
 func TaintEffect(path *field.Path, effect corev1.TaintEffect) field.ErrorList {
-	return oneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+	return oneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+		corev1.TaintEffectNoExecute)
 }
 
 // spreadConstraints: how pods are spread over the machines.
@@ -86,18 +89,23 @@ func spreadConstraints(list []corev1.TopologySpreadConstraint, path *field.Path)
 			all = append(all, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be greater than zero"))
 		}
 		all = append(all, topologyKey(at.Child("topologyKey"), c.TopologyKey)...)
-		all = append(all, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
-		all = append(all, pairs.unique(at.Child("{topologyKey, whenUnsatisfiable}"), fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable))...)
+		all = append(all, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule,
+			corev1.ScheduleAnyway)...)
+		all = append(all, pairs.unique(at.Child("{topologyKey, whenUnsatisfiable}"),
+			fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable))...)
 		if n := c.MinDomains; n != nil {
 			if *n <= 0 {
 				all = append(all, field.Invalid(at.Child("minDomains"), *n, "must be greater than zero"))
 			}
 			if c.WhenUnsatisfiable == corev1.ScheduleAnyway {
-				all = append(all, field.Invalid(at.Child("minDomains"), *n, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"))
+				all = append(all, field.Invalid(at.Child("minDomains"), *n,
+					"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"))
 			}
 		}
-		all = append(all, oneOfIfSet(at.Child("nodeAffinityPolicy"), c.NodeAffinityPolicy, corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor)...)
-		all = append(all, oneOfIfSet(at.Child("nodeTaintsPolicy"), c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor)...)
+		all = append(all, oneOfIfSet(at.Child("nodeAffinityPolicy"), c.NodeAffinityPolicy,
+			corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor)...)
+		all = append(all, oneOfIfSet(at.Child("nodeTaintsPolicy"), c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore,
+			corev1.NodeInclusionPolicyHonor)...)
 		all = append(all, selector(c.LabelSelector, at.Child("labelSelector"))...)
 		all = append(all, matchKeys(c.MatchLabelKeys, c.LabelSelector, at.Child("matchLabelKeys"))...)
 	}

@@ -43,18 +43,23 @@ func (s *scope) containerSecurity(sc *corev1.SecurityContext, path *field.Path) 
 	}
 	all := userID(path.Child("runAsUser"), sc.RunAsUser)
 	all = append(all, groupID(path.Child("runAsGroup"), sc.RunAsGroup)...)
-	all = append(all, oneOfIfSet(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+	all = append(all, oneOfIfSet(path.Child("procMount"), sc.ProcMount, corev1.DefaultProcMount,
+		corev1.UnmaskedProcMount)...)
 	if sc.ProcMount != nil && *sc.ProcMount == corev1.UnmaskedProcMount && !isFalse(s.spec.HostUsers) {
-		all = append(all, field.Invalid(path.Child("procMount"), *sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
+		all = append(all, field.Invalid(path.Child("procMount"), *sc.ProcMount,
+			"`hostUsers` must be false to use `Unmasked`"))
 	}
 	all = append(all, seccomp(sc.SeccompProfile, path.Child("seccompProfile"))...)
 	all = append(all, appArmor(sc.AppArmorProfile, path.Child("appArmorProfile"))...)
 	if isFalse(sc.AllowPrivilegeEscalation) {
 		if isTrue(sc.Privileged) {
-			all = append(all, field.Invalid(path, nil, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
+			all = append(all,
+				field.Invalid(path, nil, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 		}
 		if sc.Capabilities != nil && slices.Contains(sc.Capabilities.Add, "CAP_SYS_ADMIN") {
-			all = append(all, field.Invalid(path, nil, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
+			all = append(all,
+				field.Invalid(path, nil,
+					"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
 		}
 	}
 	if sc.Capabilities != nil {
@@ -76,7 +81,8 @@ func seccomp(p *corev1.SeccompProfile, path *field.Path) errs {
 		return nil
 	}
 	all := oneOf(path.Child("type"), p.Type,
-		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
+		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
+		corev1.SeccompProfileTypeUnconfined)
 	at := path.Child("localhostProfile")
 	switch {
 	case p.Type == corev1.SeccompProfileTypeLocalhost && (p.LocalhostProfile == nil || *p.LocalhostProfile == ""):
@@ -94,7 +100,8 @@ func appArmor(p *corev1.AppArmorProfile, path *field.Path) errs {
 		return nil
 	}
 	all := oneOf(path.Child("type"), p.Type,
-		corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
+		corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault,
+		corev1.AppArmorProfileTypeUnconfined)
 	at := path.Child("localhostProfile")
 	switch {
 	case p.Type != corev1.AppArmorProfileTypeLocalhost && p.LocalhostProfile != nil:

@@ -32,7 +32,8 @@ func (s *scope) sysctls(list []corev1.Sysctl, path *field.Path) (all errs) {
 			all = append(all, field.Required(at, ""))
 			continue
 		case len(c.Name) > maxSysctl || !pattern.MatchString(c.Name):
-			all = append(all, field.Invalid(at, c.Name, "must have at most 253 characters and match regex "+sysctlPattern))
+			all = append(all, field.Invalid(at, c.Name, "must have at most 253 characters and match regex "+
+				sysctlPattern))
 			continue
 		}
 		dotted := dottedSysctl(c.Name)
@@ -85,8 +86,8 @@ func safeSysctls() []string {
 // SysctlPatterns name sysctls, in full or by a beginning and *: those that a node lets pods set besides the safe ones.
 type SysctlPatterns []string
 
-// ParseSysctlPatterns checks patterns and writes them with dots. Only sysctls that have a namespace can be let in: the others are the
-// machine's, whoever sets them.
+// ParseSysctlPatterns checks patterns and writes them with dots. Only sysctls that have a namespace can be let in: the
+// others are the machine's, whoever sets them.
 func ParseSysctlPatterns(patterns []string) (SysctlPatterns, error) {
 	valid := regexp.MustCompile("^(" + sysctlElement + `[\./])*(` + sysctlElement + `|([a-z0-9][-_a-z0-9]*)?\*)$`)
 	var out SysctlPatterns
@@ -96,7 +97,8 @@ func ParseSysctlPatterns(patterns []string) (SysctlPatterns, error) {
 		}
 		p = dottedSysctl(p)
 		if !namespaced(strings.TrimSuffix(p, "*")) {
-			return nil, fmt.Errorf("%q belongs to the machine, not to a pod: only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* can be allowed", p)
+			return nil,
+				fmt.Errorf("%q belongs to the machine, not to a pod: only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* can be allowed", p)
 		}
 		out = append(out, p)
 	}
@@ -113,8 +115,8 @@ func (p SysctlPatterns) match(name string) bool {
 // namespaced tells whether each pod has a sysctl for itself.
 func namespaced(dotted string) bool { return strings.HasPrefix(dotted, "net.") || isIPCSysctl(dotted) }
 
-// ForbiddenSysctl says which sysctl of the Pod a node with these further ones does not let it set, and what to do; empty when there is
-// none.
+// ForbiddenSysctl says which sysctl of the Pod a node with these further ones does not let it set, and what to do;
+// empty when there is none.
 func ForbiddenSysctl(pod *corev1.Pod, allowed SysctlPatterns) string {
 	if pod.Spec.SecurityContext == nil {
 		return ""

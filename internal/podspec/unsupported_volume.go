@@ -26,12 +26,16 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 		switch {
 		case e.Medium == corev1.StorageMediumDefault, e.Medium == corev1.StorageMediumMemory:
 		case strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePages)):
-			all = append(all, notYet(at.Child("medium"), "this node does not mount huge pages; use Memory or leave medium out"))
+			all = append(all,
+				notYet(at.Child("medium"), "this node does not mount huge pages; use Memory or leave medium out"))
 		default:
-			all = append(all, notYet(at.Child("medium"), fmt.Sprintf("this node has no medium %q; use Memory or leave medium out", e.Medium)))
+			all = append(all,
+				notYet(at.Child("medium"), fmt.Sprintf("this node has no medium %q; use Memory or leave medium out",
+					e.Medium)))
 		}
 		if e.Mode != nil {
-			all = append(all, notYet(at.Child("mode"), "the folder's mode is always 0777; change it in an init container"))
+			all = append(all,
+				notYet(at.Child("mode"), "the folder's mode is always 0777; change it in an init container"))
 		}
 	}
 	for _, owner := range fileOwners(v, path) {
@@ -45,10 +49,12 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 	for i, s := range v.Projected.Sources {
 		at := path.Child("projected", "sources").Index(i)
 		if s.ClusterTrustBundle != nil {
-			all = append(all, notYet(at.Child("clusterTrustBundle"), "there are no cluster trust bundles; put the certificates into a configMap"))
+			all = append(all, notYet(at.Child("clusterTrustBundle"),
+				"there are no cluster trust bundles; put the certificates into a configMap"))
 		}
 		if s.PodCertificate != nil {
-			all = append(all, notYet(at.Child("podCertificate"), "there are no pod certificates; put a key pair into a secret"))
+			all = append(all, notYet(at.Child("podCertificate"),
+				"there are no pod certificates; put a key pair into a secret"))
 		}
 	}
 	return all

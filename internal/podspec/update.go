@@ -30,13 +30,15 @@ func ValidateUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 		return append(all, field.Forbidden(spec.Child("containers"), "pod updates may not add or remove containers"))
 	}
 	if n, o := len(newPod.Spec.InitContainers), len(oldPod.Spec.InitContainers); n != o {
-		return append(all, field.Forbidden(spec.Child("initContainers"), "pod updates may not add or remove containers"))
+		return append(all, field.Forbidden(spec.Child("initContainers"),
+			"pod updates may not add or remove containers"))
 	}
 	if !equality.Semantic.DeepEqual(newPod.Spec.EphemeralContainers, oldPod.Spec.EphemeralContainers) {
 		all = append(all, field.Forbidden(spec.Child("ephemeralContainers"),
 			"may only be changed through the subresource pods/ephemeralcontainers"))
 	}
-	all = append(all, deadlineUpdate(newPod.Spec.ActiveDeadlineSeconds, oldPod.Spec.ActiveDeadlineSeconds, spec.Child("activeDeadlineSeconds"))...)
+	all = append(all, deadlineUpdate(newPod.Spec.ActiveDeadlineSeconds, oldPod.Spec.ActiveDeadlineSeconds,
+		spec.Child("activeDeadlineSeconds"))...)
 	all = append(all, tolerationsUpdate(newPod.Spec.Tolerations, oldPod.Spec.Tolerations, spec.Child("tolerations"))...)
 	all = append(all, gatesUpdate(newPod, oldPod, spec)...)
 
@@ -70,9 +72,11 @@ func fixedAnnotations(now, was map[string]string, path *field.Path) (all errs) {
 		}
 		switch {
 		case key == DebugAnnotation:
-			all = append(all, field.Forbidden(path.Key(key), "is managed by the API server: stop a debug container with DELETE on pods/debug, "+
-				"and use its name again through pods/exec"))
-		case key == corev1.MirrorPodAnnotationKey, strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix):
+			all = append(all, field.Forbidden(path.Key(key),
+				"is managed by the API server: stop a debug container with DELETE on pods/debug, "+
+					"and use its name again through pods/exec"))
+		case key == corev1.MirrorPodAnnotationKey, strings.HasPrefix(key,
+			corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix):
 			all = append(all, field.Forbidden(path.Key(key), "may not be changed after the pod was created"))
 		}
 	}
@@ -106,7 +110,8 @@ func takeUpdatable(spec, old *corev1.PodSpec) {
 	spec.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
 	spec.Tolerations = old.Tolerations
 	spec.SchedulingGates = old.SchedulingGates
-	if g, was := spec.TerminationGracePeriodSeconds, old.TerminationGracePeriodSeconds; g != nil && was != nil && *was < 0 && *g == 1 {
+	if g, was := spec.TerminationGracePeriodSeconds, old.TerminationGracePeriodSeconds; g != nil && was != nil &&
+		*was < 0 && *g == 1 {
 		spec.TerminationGracePeriodSeconds = was
 	}
 	if len(old.SchedulingGates) == 0 {
@@ -174,7 +179,8 @@ func finalizerNames(names []string, path *field.Path) (all errs) {
 			continue
 		}
 		if !strings.Contains(name, "/") {
-			all = append(all, field.Invalid(path.Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+			all = append(all, field.Invalid(path.Index(i), name,
+				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return all

@@ -24,7 +24,8 @@ func ValidateEphemeralContainersUpdate(newPod, oldPod *corev1.Pod) field.ErrorLi
 func ValidateDebugContainerUpdate(newPod, oldPod *corev1.Pod, name string) field.ErrorList {
 	before := oldPod.DeepCopy()
 	TakeAnnotation(before, newPod, DebugAnnotation)
-	return append(ephemeralUpdate(newPod, before, name), validateDebugAnnotations(newPod, field.NewPath("metadata", "annotations"))...)
+	return append(ephemeralUpdate(newPod, before, name), validateDebugAnnotations(newPod,
+		field.NewPath("metadata", "annotations"))...)
 }
 
 // TakeAnnotation gives pod another one's annotation, or none if that has none.
@@ -40,7 +41,8 @@ func TakeAnnotation(pod, from *corev1.Pod, key string) {
 	pod.Annotations[key] = text
 }
 
-// ephemeralUpdate: the entry called replaced may become another one, and [AddedAnnotation], which the server writes, may change.
+// ephemeralUpdate: the entry called replaced may become another one, and [AddedAnnotation], which the server writes,
+// may change.
 func ephemeralUpdate(newPod, oldPod *corev1.Pod, replaced string) field.ErrorList {
 	if newPod.Annotations[AddedAnnotation] != oldPod.Annotations[AddedAnnotation] {
 		oldPod = oldPod.DeepCopy()
@@ -61,15 +63,19 @@ func ephemeralUpdate(newPod, oldPod *corev1.Pod, replaced string) field.ErrorLis
 		is, ok := now[was.Name]
 		switch {
 		case !ok:
-			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed", was.Name)))
+			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed",
+				was.Name)))
 		case was.Name != replaced && !equality.Semantic.DeepEqual(is, was):
-			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed", was.Name)))
+			all = append(all, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed",
+				was.Name)))
 		}
 	}
 	all = append(all, newFaults(newPod, oldPod)...)
 	rest := newPod.Spec.DeepCopy()
 	rest.EphemeralContainers = oldPod.Spec.EphemeralContainers
-	all = append(all, unchanged(spec, rest, &oldPod.Spec, "only `spec.ephemeralContainers` may be changed through pods/ephemeralcontainers")...)
+	all = append(all,
+		unchanged(spec, rest, &oldPod.Spec,
+			"only `spec.ephemeralContainers` may be changed through pods/ephemeralcontainers")...)
 	return append(all, sameMeta(newPod, oldPod, "pods/ephemeralcontainers")...)
 }
 

@@ -31,7 +31,8 @@ func gatesUpdate(newPod, oldPod *corev1.Pod, path *field.Path) (all errs) {
 			break
 		}
 	}
-	return append(all, nodeTermsUpdate(requiredNodeTerms(now), requiredNodeTerms(was), path.Child("affinity", "nodeAffinity", requiredTerms, "nodeSelectorTerms"))...)
+	return append(all, nodeTermsUpdate(requiredNodeTerms(now), requiredNodeTerms(was),
+		path.Child("affinity", "nodeAffinity", requiredTerms, "nodeSelectorTerms"))...)
 }
 
 func requiredNodeTerms(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
@@ -51,12 +52,16 @@ func nodeTermsUpdate(now, was []corev1.NodeSelectorTerm, path *field.Path) (all 
 		return errs{field.Invalid(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	for i := range was {
-		if len(was[i].MatchExpressions)+len(was[i].MatchFields) == 0 && len(now[i].MatchExpressions)+len(now[i].MatchFields) > 0 {
-			all = append(all, field.Invalid(path.Index(i), now[i], "a term that matches nothing may not begin to match"))
+		if len(was[i].MatchExpressions)+len(was[i].MatchFields) == 0 &&
+			len(now[i].MatchExpressions)+len(now[i].MatchFields) > 0 {
+			all = append(all, field.Invalid(path.Index(i), now[i],
+				"a term that matches nothing may not begin to match"))
 			continue
 		}
-		if !hasAll(now[i].MatchExpressions, was[i].MatchExpressions) || !hasAll(now[i].MatchFields, was[i].MatchFields) {
-			all = append(all, field.Invalid(path.Index(i), now[i], "only additions are allowed (no mutations or deletions)"))
+		if !hasAll(now[i].MatchExpressions, was[i].MatchExpressions) ||
+			!hasAll(now[i].MatchFields, was[i].MatchFields) {
+			all = append(all, field.Invalid(path.Index(i), now[i],
+				"only additions are allowed (no mutations or deletions)"))
 		}
 	}
 	return all
@@ -64,7 +69,8 @@ func nodeTermsUpdate(now, was []corev1.NodeSelectorTerm, path *field.Path) (all 
 
 func hasAll(now, was []corev1.NodeSelectorRequirement) bool {
 	for _, old := range was {
-		if !slices.ContainsFunc(now, func(r corev1.NodeSelectorRequirement) bool { return equality.Semantic.DeepEqual(r, old) }) {
+		if !slices.ContainsFunc(now,
+			func(r corev1.NodeSelectorRequirement) bool { return equality.Semantic.DeepEqual(r, old) }) {
 			return false
 		}
 	}

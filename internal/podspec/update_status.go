@@ -23,7 +23,8 @@ func ValidateStatusUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 	now, was := &newPod.Status, &oldPod.Status
 	all = append(all, ValidateStatus(now, path)...)
 	if oldPod.Spec.NodeName != "" && now.NominatedNodeName != "" && now.NominatedNodeName != was.NominatedNodeName {
-		all = append(all, field.Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"))
+		all = append(all, field.Forbidden(path.Child("nominatedNodeName"),
+			"may not be set on pods that are already bound to a node"))
 	}
 	if was.QOSClass != "" && now.QOSClass != was.QOSClass {
 		all = append(all, field.Invalid(path.Child("qosClass"), now.QOSClass, apivalidation.FieldImmutableErrorMsg))
@@ -44,10 +45,12 @@ func ValidateStatusUpdate(newPod, oldPod *corev1.Pod) field.ErrorList {
 func ValidateStatus(s *corev1.PodStatus, path *field.Path) field.ErrorList {
 	all := nonNegative(path.Child("observedGeneration"), s.ObservedGeneration)
 	if s.Phase != "" {
-		all = append(all, oneOf(path.Child("phase"), s.Phase, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown)...)
+		all = append(all, oneOf(path.Child("phase"), s.Phase, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded,
+			corev1.PodFailed, corev1.PodUnknown)...)
 	}
 	if s.QOSClass != "" {
-		all = append(all, oneOf(path.Child("qosClass"), s.QOSClass, corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort)...)
+		all = append(all, oneOf(path.Child("qosClass"), s.QOSClass, corev1.PodQOSGuaranteed, corev1.PodQOSBurstable,
+			corev1.PodQOSBestEffort)...)
 	}
 	all = append(all, objectName(path.Child("nominatedNodeName"), s.NominatedNodeName)...)
 	all = append(all, podConditions(s.Conditions, path.Child("conditions"))...)
@@ -77,7 +80,8 @@ func podConditions(list []corev1.PodCondition, path *field.Path) (all errs) {
 	for i, c := range list {
 		at := path.Index(i)
 		all = append(all, qualifiedName(at.Child("type"), string(c.Type))...)
-		all = append(all, oneOf(at.Child("status"), c.Status, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)...)
+		all = append(all, oneOf(at.Child("status"), c.Status, corev1.ConditionTrue, corev1.ConditionFalse,
+			corev1.ConditionUnknown)...)
 		all = append(all, nonNegative(at.Child("observedGeneration"), c.ObservedGeneration)...)
 	}
 	return all
@@ -93,12 +97,14 @@ func addresses(first string, list []string, path *field.Path, single, plural str
 			continue // has its own error
 		}
 		if families[ip.Is4()] {
-			all = append(all, field.Invalid(path.Child(plural), list, "may specify no more than one IP for each IP family"))
+			all = append(all, field.Invalid(path.Child(plural), list,
+				"may specify no more than one IP for each IP family"))
 		}
 		families[ip.Is4()] = true
 	}
 	if len(list) > 0 && list[0] != first {
-		all = append(all, field.Invalid(path.Child(plural).Index(0).Child("ip"), list[0], "must be equal to `"+single+"`"))
+		all = append(all, field.Invalid(path.Child(plural).Index(0).Child("ip"), list[0],
+			"must be equal to `"+single+"`"))
 	}
 	return all
 }
@@ -135,7 +141,8 @@ func endedForGood(spec *corev1.PodSpec, now, was []corev1.ContainerStatus, path 
 		}
 		for j := range now {
 			if now[j].Name == was[i].Name && now[j].State.Terminated == nil {
-				all = append(all, field.Forbidden(path.Index(j).Child("state"), "may not be transitioned to non-terminated state"))
+				all = append(all, field.Forbidden(path.Index(j).Child("state"),
+					"may not be transitioned to non-terminated state"))
 			}
 		}
 	}

@@ -22,7 +22,8 @@ func Validate(pod *corev1.Pod) field.ErrorList {
 		all = append(all, field.Forbidden(spec.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
-		all = append(all, field.Forbidden(spec.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+		all = append(all, field.Forbidden(spec.Child("nodeName"),
+			"cannot be set until all schedulingGates have been cleared"))
 	}
 	return all
 }
@@ -50,7 +51,8 @@ func ValidateTemplate(t *corev1.PodTemplateSpec, path *field.Path) field.ErrorLi
 	all = append(all, validatePodAnnotations(&asPod, meta.Child("annotations"))...)
 	all = append(all, validateSpec(&t.Spec, spec)...)
 	if len(t.Spec.EphemeralContainers) > 0 {
-		all = append(all, field.Forbidden(spec.Child("ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+		all = append(all, field.Forbidden(spec.Child("ephemeralContainers"),
+			"ephemeral containers not allowed in pod template"))
 	}
 	return all
 }
@@ -191,7 +193,8 @@ func (s *scope) evictionResponders() (all errs) {
 		}
 		all = append(all, inRange(at.Child("priority"), *r.Priority, 0, 100000)...)
 		if *r.Priority >= 0 && *r.Priority < 1000 {
-			all = append(all, field.Invalid(at.Child("priority"), *r.Priority, "0-999 is reserved for responders with *.k8s.io suffix"))
+			all = append(all, field.Invalid(at.Child("priority"), *r.Priority,
+				"0-999 is reserved for responders with *.k8s.io suffix"))
 		}
 	}
 	return all

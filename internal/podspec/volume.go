@@ -71,11 +71,13 @@ func volumeSources(v *corev1.Volume) []source {
 	return append(local, formerSources(v)...)
 }
 
-// sourceOrder is the order in which Kubernetes looks for kinds of volume: of two in one volume it takes the first and refuses the other.
+// sourceOrder is the order in which Kubernetes looks for kinds of volume: of two in one volume it takes the first and
+// refuses the other.
 func sourceOrder() []string {
-	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs", "flocker",
-		"persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume",
-		"photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"}
+	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
+		"iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
+		"fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+		"azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"}
 }
 
 // emptyDir: what a medium is called is the node's to know, and volumeGaps says what this one does not.
@@ -84,7 +86,8 @@ func emptyDir(s *corev1.EmptyDirVolumeSource, path *field.Path) (all errs) {
 		all = append(all, field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
 	}
 	if m := s.Mode; m != nil && (*m < 0 || *m > 0o1777) {
-		all = append(all, field.Invalid(path.Child("mode"), *m, "must be a number between 0 and 01777 (octal), both inclusive"))
+		all = append(all, field.Invalid(path.Child("mode"), *m,
+			"must be a number between 0 and 01777 (octal), both inclusive"))
 	}
 	return all
 }
@@ -102,7 +105,8 @@ func hostPath(s *corev1.HostPathVolumeSource, path *field.Path) errs {
 // imageVolume (KEP-4639): the reference may be left to a controller to fill in templates, but not in a Pod.
 func imageVolume(s *corev1.ImageVolumeSource, path *field.Path) errs {
 	all := required(path.Child("reference"), s.Reference)
-	return append(all, oneOf(path.Child("pullPolicy"), s.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+	return append(all, oneOf(path.Child("pullPolicy"), s.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent,
+		corev1.PullNever)...)
 }
 
 // mounts: volumeMounts and volumeDevices of one container.
@@ -133,25 +137,29 @@ func (s *scope) mounts(ref ContainerRef) (all errs) {
 func subPaths(m *corev1.VolumeMount, path *field.Path) errs {
 	all := descending(path.Child("subPath"), m.SubPath)
 	if m.SubPath != "" && m.SubPathExpr != "" {
-		all = append(all, field.Invalid(path.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
+		all = append(all, field.Invalid(path.Child("subPathExpr"), m.SubPathExpr,
+			"subPathExpr and subPath are mutually exclusive"))
 	}
 	return append(all, descending(path.Child("subPathExpr"), m.SubPathExpr)...)
 }
 
 func (s *scope) propagation(m *corev1.VolumeMount, ref ContainerRef) errs {
 	c := ref.Container
-	list := ref.Path().Child("volumeMounts") // the mount is not part of the path: Kubernetes names the field of the list
+	// the mount is not part of the path: Kubernetes names the field of the list
+	list := ref.Path().Child("volumeMounts")
 	all := oneOfIfSet(list.Child("mountPropagation"), m.MountPropagation,
 		corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	privileged := c.SecurityContext != nil && isTrue(c.SecurityContext.Privileged)
 	if p := m.MountPropagation; p != nil && *p == corev1.MountPropagationBidirectional && !privileged {
-		all = append(all, field.Forbidden(list.Child("mountPropagation"), "Bidirectional mount propagation is available only to privileged containers"))
+		all = append(all, field.Forbidden(list.Child("mountPropagation"),
+			"Bidirectional mount propagation is available only to privileged containers"))
 	}
 	if m.RecursiveReadOnly == nil {
 		return all
 	}
 	at, mode := list.Child("recursiveReadOnly"), *m.RecursiveReadOnly
-	all = append(all, oneOfIfSet(at, m.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled)...)
+	all = append(all, oneOfIfSet(at, m.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled,
+		corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled)...)
 	if mode == corev1.RecursiveReadOnlyDisabled {
 		return all
 	}
@@ -189,7 +197,8 @@ func (s *scope) devices(ref ContainerRef, mounted seen) (all errs) {
 		case v == nil:
 			all = append(all, field.NotFound(at.Child("name"), d.Name))
 		case v.PersistentVolumeClaim == nil && v.Ephemeral == nil:
-			all = append(all, field.Invalid(at.Child("name"), d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
+			all = append(all, field.Invalid(at.Child("name"), d.Name,
+				"can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
 		}
 		if d.Name != "" && names[d.Name] {
 			all = append(all, field.Invalid(at.Child("name"), d.Name, "must be unique"))
@@ -201,7 +210,8 @@ func (s *scope) devices(ref ContainerRef, mounted seen) (all errs) {
 		case paths[d.DevicePath]:
 			all = append(all, field.Invalid(at.Child("devicePath"), d.DevicePath, "must be unique"))
 		case mounted[d.DevicePath]:
-			all = append(all, field.Invalid(at.Child("devicePath"), d.DevicePath, "must not already exist in volumeMounts"))
+			all = append(all, field.Invalid(at.Child("devicePath"), d.DevicePath,
+				"must not already exist in volumeMounts"))
 		default:
 			all = append(all, noBacksteps(at.Child("devicePath"), d.DevicePath)...)
 		}

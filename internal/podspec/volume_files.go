@@ -59,7 +59,8 @@ func downwardFile(f *corev1.DownwardAPIVolumeFile, at *field.Path) errs {
 	case f.FieldRef != nil:
 		all = append(all, validateFieldRef(f.FieldRef, volumeFields(), at.Child("fieldRef"))...)
 		if f.ResourceFieldRef != nil {
-			all = append(all, field.Invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+			all = append(all,
+				field.Invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
 		}
 	case f.ResourceFieldRef != nil:
 		all = append(all, validateResourceFieldRef(f.ResourceFieldRef, true, at.Child("resourceFieldRef"))...)
@@ -115,10 +116,12 @@ func projection(p *corev1.VolumeProjection, taken files, at *field.Path) (all er
 			return all
 		}},
 		{"serviceAccountToken", p.ServiceAccountToken != nil, func(at *field.Path) errs {
-			return append(tokenProjection(p.ServiceAccountToken, at), taken.take(at.Child("path"), p.ServiceAccountToken.Path)...)
+			return append(tokenProjection(p.ServiceAccountToken, at),
+				taken.take(at.Child("path"), p.ServiceAccountToken.Path)...)
 		}},
 		{"clusterTrustBundle", p.ClusterTrustBundle != nil, func(at *field.Path) errs {
-			return append(trustBundle(p.ClusterTrustBundle, at), taken.take(at.Child("path"), p.ClusterTrustBundle.Path)...)
+			return append(trustBundle(p.ClusterTrustBundle, at),
+				taken.take(at.Child("path"), p.ClusterTrustBundle.Path)...)
 		}},
 		{"podCertificate", p.PodCertificate != nil, func(at *field.Path) errs {
 			return podCertificate(p.PodCertificate, taken, at)
@@ -159,9 +162,11 @@ func tokenProjection(t *corev1.ServiceAccountTokenProjection, at *field.Path) er
 	if e := t.ExpirationSeconds; e != nil {
 		switch {
 		case *e < 10*60:
-			all = append(all, field.Invalid(at.Child("expirationSeconds"), *e, "may not specify a duration less than 10 minutes"))
+			all = append(all, field.Invalid(at.Child("expirationSeconds"), *e,
+				"may not specify a duration less than 10 minutes"))
 		case *e > 1<<32:
-			all = append(all, field.Invalid(at.Child("expirationSeconds"), *e, "may not specify a duration larger than 2^32 seconds"))
+			all = append(all, field.Invalid(at.Child("expirationSeconds"), *e,
+				"may not specify a duration larger than 2^32 seconds"))
 		}
 	}
 	return all
@@ -175,7 +180,8 @@ func trustBundle(b *corev1.ClusterTrustBundleProjection, at *field.Path) errs {
 	case byName && bySigner:
 		all = append(all, field.Invalid(at, "", "only one of name and signerName may be used"))
 	case byName && b.LabelSelector != nil:
-		all = append(all, field.Invalid(at.Child("labelSelector"), "", "labelSelector must be unset if name is specified"))
+		all = append(all, field.Invalid(at.Child("labelSelector"), "",
+			"labelSelector must be unset if name is specified"))
 	case byName:
 		all = append(all, objectName(at.Child("name"), strings.ReplaceAll(*b.Name, ":", "."))...)
 	case bySigner:
@@ -190,13 +196,15 @@ func trustBundle(b *corev1.ClusterTrustBundleProjection, at *field.Path) errs {
 func podCertificate(c *corev1.PodCertificateProjection, taken files, at *field.Path) errs {
 	all := signerName(at.Child("signerName"), c.SignerName)
 	all = append(all, userID(at.Child("user"), c.User)...)
-	all = append(all, oneOf(at.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")...)
+	all = append(all, oneOf(at.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521",
+		"ED25519")...)
 	if e := c.MaxExpirationSeconds; e != nil {
 		all = append(all, inRange(at.Child("maxExpirationSeconds"), *e, 3600, 7862400)...)
 	}
 	n := 0
 	for _, f := range []struct{ name, value string }{
-		{"credentialBundlePath", c.CredentialBundlePath}, {"keyPath", c.KeyPath}, {"certificateChainPath", c.CertificateChainPath},
+		{"credentialBundlePath", c.CredentialBundlePath}, {"keyPath", c.KeyPath},
+		{"certificateChainPath", c.CertificateChainPath},
 	} {
 		if f.value == "" {
 			continue
@@ -206,7 +214,8 @@ func podCertificate(c *corev1.PodCertificateProjection, taken files, at *field.P
 		all = append(all, taken.take(at.Child(f.name), f.value)...)
 	}
 	if n == 0 {
-		all = append(all, field.Required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"))
+		all = append(all,
+			field.Required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"))
 	}
 	notes := at.Child("userAnnotations")
 	all = append(all, apivalidation.ValidateAnnotations(c.UserAnnotations, notes)...)
@@ -225,7 +234,8 @@ func signerName(at *field.Path, name string) errs {
 	}
 	domain, rest, ok := strings.Cut(name, "/")
 	if !ok || rest == "" || strings.Contains(rest, "/") {
-		return errs{field.Invalid(at, name, "must be a fully qualified domain and path of the form \"example.com/signer-name\"")}
+		return errs{field.Invalid(at, name,
+			"must be a fully qualified domain and path of the form \"example.com/signer-name\"")}
 	}
 	all := valid(at, name, validation.IsDNS1123Subdomain(domain))
 	if !strings.Contains(domain, ".") {

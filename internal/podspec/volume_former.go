@@ -16,18 +16,21 @@ func formerSources(v *corev1.Volume) []source {
 	return []source{
 		{"gcePersistentDisk", v.GCEPersistentDisk != nil, func(at *field.Path) errs {
 			s := v.GCEPersistentDisk
-			return append(required(at.Child("pdName"), s.PDName), inRange(at.Child("partition"), s.Partition, 0, 255)...)
+			return append(required(at.Child("pdName"), s.PDName),
+				inRange(at.Child("partition"), s.Partition, 0, 255)...)
 		}},
 		{"awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(at *field.Path) errs {
 			s := v.AWSElasticBlockStore
-			return append(required(at.Child("volumeID"), s.VolumeID), inRange(at.Child("partition"), s.Partition, 0, 255)...)
+			return append(required(at.Child("volumeID"), s.VolumeID),
+				inRange(at.Child("partition"), s.Partition, 0, 255)...)
 		}},
 		{"gitRepo", v.GitRepo != nil, func(at *field.Path) errs { return gitRepo(v.GitRepo, at) }},
 		{"glusterfs", v.Glusterfs != nil, func(at *field.Path) errs {
 			return needs(at, "endpoints", v.Glusterfs.EndpointsName, "path", v.Glusterfs.Path)
 		}},
 		{"rbd", v.RBD != nil, func(at *field.Path) errs {
-			return append(monitors(v.RBD.CephMonitors, at.Child("monitors")), required(at.Child("image"), v.RBD.RBDImage)...)
+			return append(monitors(v.RBD.CephMonitors, at.Child("monitors")),
+				required(at.Child("image"), v.RBD.RBDImage)...)
 		}},
 		{"flexVolume", v.FlexVolume != nil, func(at *field.Path) errs { return flexVolume(v.FlexVolume, at) }},
 		{"cinder", v.Cinder != nil, func(at *field.Path) errs {
@@ -37,7 +40,8 @@ func formerSources(v *corev1.Volume) []source {
 			}
 			return all
 		}},
-		{"cephfs", v.CephFS != nil, func(at *field.Path) errs { return monitors(v.CephFS.Monitors, at.Child("monitors")) }},
+		{"cephfs", v.CephFS != nil,
+			func(at *field.Path) errs { return monitors(v.CephFS.Monitors, at.Child("monitors")) }},
 		{"flocker", v.Flocker != nil, func(at *field.Path) errs { return flocker(v.Flocker, at) }},
 		{"azureFile", v.AzureFile != nil, func(at *field.Path) errs {
 			return needs(at, "secretName", v.AzureFile.SecretName, "shareName", v.AzureFile.ShareName)
@@ -54,7 +58,8 @@ func formerSources(v *corev1.Volume) []source {
 			return needs(at, "volumeID", v.PortworxVolume.VolumeID)
 		}},
 		{"scaleIO", v.ScaleIO != nil, func(at *field.Path) errs {
-			return needs(at, "gateway", v.ScaleIO.Gateway, "system", v.ScaleIO.System, "volumeName", v.ScaleIO.VolumeName)
+			return needs(at, "gateway", v.ScaleIO.Gateway, "system", v.ScaleIO.System, "volumeName",
+				v.ScaleIO.VolumeName)
 		}},
 		{"storageos", v.StorageOS != nil, func(at *field.Path) errs { return storageOS(v.StorageOS, at) }},
 	}
@@ -90,8 +95,10 @@ func flexVolume(s *corev1.FlexVolumeSource, at *field.Path) errs {
 	for key := range s.Options {
 		domain, _, _ := strings.Cut(key, "/")
 		lower := strings.ToLower("." + domain)
-		if strings.Contains(key, "/") && (strings.HasSuffix(lower, ".kubernetes.io") || strings.HasSuffix(lower, ".k8s.io")) {
-			all = append(all, field.Invalid(at.Child("options").Key(key), key, "kubernetes.io and k8s.io namespaces are reserved"))
+		if strings.Contains(key, "/") && (strings.HasSuffix(lower, ".kubernetes.io") ||
+			strings.HasSuffix(lower, ".k8s.io")) {
+			all = append(all, field.Invalid(at.Child("options").Key(key), key,
+				"kubernetes.io and k8s.io namespaces are reserved"))
 		}
 	}
 	return all
@@ -102,7 +109,8 @@ func flocker(s *corev1.FlockerVolumeSource, at *field.Path) (all errs) {
 	case s.DatasetName == "" && s.DatasetUUID == "":
 		all = append(all, field.Required(at, "one of datasetName and datasetUUID is required"))
 	case s.DatasetName != "" && s.DatasetUUID != "":
-		all = append(all, field.Invalid(at, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+		all = append(all,
+			field.Invalid(at, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
 	}
 	if strings.Contains(s.DatasetName, "/") {
 		all = append(all, field.Invalid(at.Child("datasetName"), s.DatasetName, "must not contain '/'"))
@@ -114,11 +122,13 @@ func quobyte(s *corev1.QuobyteVolumeSource, at *field.Path) errs {
 	all := required(at.Child("volume"), s.Volume)
 	switch {
 	case s.Registry == "":
-		all = append(all, field.Required(at.Child("registry"), "must be a host:port pair or multiple pairs separated by commas"))
+		all = append(all, field.Required(at.Child("registry"),
+			"must be a host:port pair or multiple pairs separated by commas"))
 	default:
 		for pair := range strings.SplitSeq(s.Registry, ",") {
 			if _, port, ok := strings.Cut(pair, ":"); !ok || port == "" {
-				all = append(all, field.Invalid(at.Child("registry"), s.Registry, "must be a host:port pair or multiple pairs separated by commas"))
+				all = append(all, field.Invalid(at.Child("registry"), s.Registry,
+					"must be a host:port pair or multiple pairs separated by commas"))
 				break
 			}
 		}

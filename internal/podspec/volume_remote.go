@@ -57,7 +57,8 @@ func iscsiName(at *field.Path, name string) errs {
 
 func fibreChannel(s *corev1.FCVolumeSource, at *field.Path) (all errs) {
 	if (len(s.TargetWWNs) == 0) == (len(s.WWIDs) == 0) {
-		all = append(all, field.Required(at.Child("targetWWNs"), "must specify either targetWWNs or wwids, but not both"))
+		all = append(all, field.Required(at.Child("targetWWNs"),
+			"must specify either targetWWNs or wwids, but not both"))
 	}
 	if len(s.TargetWWNs) == 0 {
 		return all
@@ -116,7 +117,8 @@ func claimSpec(c *corev1.PersistentVolumeClaimSpec, at *field.Path) (all errs) {
 		}
 	}
 	if len(c.AccessModes) > 1 && slices.Contains(c.AccessModes, corev1.ReadWriteOncePod) {
-		all = append(all, field.Forbidden(at.Child("accessModes"), "may not use ReadWriteOncePod with other access modes"))
+		all = append(all, field.Forbidden(at.Child("accessModes"),
+			"may not use ReadWriteOncePod with other access modes"))
 	}
 	all = append(all, selector(c.Selector, at.Child("selector"))...)
 	size, ok := c.Resources.Requests[corev1.ResourceStorage]
@@ -124,13 +126,15 @@ func claimSpec(c *corev1.PersistentVolumeClaimSpec, at *field.Path) (all errs) {
 	case !ok:
 		all = append(all, field.Required(at.Child("resources").Key("storage"), ""))
 	case size.Sign() <= 0:
-		all = append(all, field.Invalid(at.Child("resources").Key("storage"), size.String(), "must be greater than zero"))
+		all = append(all, field.Invalid(at.Child("resources").Key("storage"), size.String(),
+			"must be greater than zero"))
 	}
 	if limit, limited := c.Resources.Limits[corev1.ResourceStorage]; limited && limit.Cmp(size) < 0 {
 		all = append(all, field.Invalid(at.Child("resources", "limits").Key("storage"), limit.String(),
 			fmt.Sprintf("must be greater than or equal to storage request of %s", size.String())))
 	}
-	all = append(all, oneOfIfSet(at.Child("volumeMode"), c.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+	all = append(all, oneOfIfSet(at.Child("volumeMode"), c.VolumeMode, corev1.PersistentVolumeBlock,
+		corev1.PersistentVolumeFilesystem)...)
 	if c.StorageClassName != nil {
 		all = append(all, objectName(at.Child("storageClassName"), *c.StorageClassName)...)
 	}
@@ -153,7 +157,8 @@ func dataSource(group *string, kind, name string, at *field.Path) errs {
 	all := required(at.Child("name"), name)
 	all = append(all, required(at.Child("kind"), kind)...)
 	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
-		all = append(all, field.Invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+		all = append(all,
+			field.Invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}
 	return all
 }

@@ -134,7 +134,8 @@ func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerR
 		}
 		for i := range spec.EphemeralContainers {
 			e := &spec.EphemeralContainers[i]
-			if !yield(ContainerRef{Kind: Ephemeral, Index: i, Container: AsContainer(e), Target: e.TargetContainerName, spec: path}) {
+			if !yield(ContainerRef{Kind: Ephemeral, Index: i, Container: AsContainer(e), Target: e.TargetContainerName,
+				spec: path}) {
 				return
 			}
 		}

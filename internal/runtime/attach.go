@@ -21,8 +21,8 @@ import (
 // AttachOptions are the streams of a client of Attach.
 type AttachOptions = tap.Options
 
-// KeepsOutput says whether Attach can be asked for a container: whether its output is kept, or will be once it is started. An
-// error is the CRI's, of a container that does not exist.
+// KeepsOutput says whether Attach can be asked for a container: whether its output is kept, or will be once it is
+// started. An error is the CRI's, of a container that does not exist.
 func (e *engine) KeepsOutput(ctx context.Context, containerID string) (bool, error) {
 	if e.taps.Kept(containerID) {
 		return true, nil
@@ -37,9 +37,9 @@ func (e *engine) KeepsOutput(ctx context.Context, containerID string) (bool, err
 	return e.keeps(ctx, containerID)
 }
 
-// Attach gives a client the output of a container from its first byte, once and in order (EC-16), as far as it is kept, and hands
-// the client's input on (EC-15). The container may be created, running or exited. It returns nil when the process has ended and
-// all its output was written, ctx.Err() when ctx is done, which ends nothing of the container's.
+// Attach gives a client the output of a container from its first byte, once and in order (EC-16), as far as it is kept,
+// and hands the client's input on (EC-15). The container may be created, running or exited. It returns nil when the
+// process has ended and all its output was written, ctx.Err() when ctx is done, which ends nothing of the container's.
 //
 // It is for containers of which KeepsOutput says true.
 func (e *engine) Attach(ctx context.Context, containerID string, o AttachOptions) error {

@@ -103,7 +103,8 @@ func (d dirs) prepare(bootID string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("runtime state: %w", err)
 	}
-	if _, lerr := os.Lstat(filepath.Join(d.run, taskPlugin)); errors.Is(lerr, fs.ErrNotExist) { // at first, or it was removed
+	// at first, or it was removed
+	if _, lerr := os.Lstat(filepath.Join(d.run, taskPlugin)); errors.Is(lerr, fs.ErrNotExist) {
 		if err := os.RemoveAll(d.tasks()); err != nil {
 			return fmt.Errorf("state of lost containers: %w", err)
 		}
@@ -134,8 +135,8 @@ func (d dirs) prepare(bootID string) error {
 	return writeMark(mark, bootID)
 }
 
-// emptyBut removes what is in a folder, but for one file. The mark of the previous boot stays until nothing else of that boot is there, so
-// that a start which is cut off is made up for by the next.
+// emptyBut removes what is in a folder, but for one file. The mark of the previous boot stays until nothing else of
+// that boot is there, so that a start which is cut off is made up for by the next.
 func emptyBut(dir, file string) error {
 	entries, err := os.ReadDir(dir)
 	errs := []error{err}
@@ -147,8 +148,8 @@ func emptyBut(dir, file string) error {
 	return errors.Join(errs...)
 }
 
-// writeMark writes which boot run is of, once for each boot, and in one step: half a mark would be taken for that of another boot, and
-// the state of running containers be thrown away.
+// writeMark writes which boot run is of, once for each boot, and in one step: half a mark would be taken for that of
+// another boot, and the state of running containers be thrown away.
 func writeMark(mark, bootID string) error {
 	next := mark + ".new"
 	if err := os.WriteFile(next, []byte(bootID+"\n"), 0o600); err != nil {

@@ -27,10 +27,11 @@ const taskPlugin = "io.containerd.runtime.v2.task"
 // shimPatience is how long one shim may take to say how its container is.
 const shimPatience = 2 * time.Second
 
-// ends is what becomes of containers that a former process left running, until containerd has picked them up. Their shims
-// know how they ended; but containerd, when it starts, takes a shim whose container has ended for a leaked one, deletes it
-// unasked, and calls the end unknown (code 255): an init container that had completed would then run again, a job that had
-// succeeded would have failed. What the CRI finds in its own records it believes, so ends are put there before it looks.
+// ends is what becomes of containers that a former process left running, until containerd has picked them up. Their
+// shims know how they ended; but containerd, when it starts, takes a shim whose container has ended for a leaked one,
+// deletes it unasked, and calls the end unknown (code 255): an init container that had completed would then run again,
+// a job that had succeeded would have failed. What the CRI finds in its own records it believes, so ends are put there
+// before it looks.
 //
 // watchEnds comes before containerd is started, settle when it has loaded the shims and before the CRI is started.
 //
@@ -91,7 +92,8 @@ func (e *ends) close() {
 
 func (e *ends) report(record string, err error) {
 	if err != nil {
-		e.log.Warn("cannot find out from its shim how a container ended", "container", filepath.Base(filepath.Dir(record)), "err", err)
+		e.log.Warn("cannot find out from its shim how a container ended", "container",
+			filepath.Base(filepath.Dir(record)), "err", err)
 	}
 }
 
@@ -121,7 +123,8 @@ func (e *ends) watch(ctx context.Context, path string) error {
 	return nil
 }
 
-// readRecord reads the CRI's record of a container; nil if there is none, it is of an unknown kind, or says how it ended.
+// readRecord reads the CRI's record of a container; nil if there is none, it is of an unknown kind, or says how it
+// ended.
 func readRecord(path string) (map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
-// engine is what debugging asks of a containerd because the CRI has no call for it: where containers' files are, and their output
-// from the first byte. It is the same for the embedded one and for one behind a socket.
+// engine is what debugging asks of a containerd because the CRI has no call for it: where containers' files are, and
+// their output from the first byte. It is the same for the embedded one and for one behind a socket.
 type engine struct {
 	client *containerd.Client
 	cri    criapi.RuntimeServiceClient

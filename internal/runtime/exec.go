@@ -17,7 +17,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// ExecOptions are a command, and the streams of the client that wants it run. Streams that the client did not ask for are nil.
+// ExecOptions are a command, and the streams of the client that wants it run. Streams that the client did not ask for
+// are nil.
 type ExecOptions struct {
 	Command        []string
 	Stdin          io.Reader
@@ -31,10 +32,10 @@ type ExecOptions struct {
 // execCall bounds a call that is waited for though the client has gone.
 const execCall = 2 * time.Minute
 
-// Exec runs a command in a running container, like kubectl exec, and returns its exit code when it has ended and all its output is
-// written. When ctx ends, because the client has gone, it returns ctx's error; the command goes on, as with Kubernetes, but nothing of
-// it stays in this process except who waits for its end: descriptors and buffers are given back (RS-01). What the command prints then
-// goes to a pipe that nobody reads.
+// Exec runs a command in a running container, like kubectl exec, and returns its exit code when it has ended and all
+// its output is written. When ctx ends, because the client has gone, it returns ctx's error; the command goes on, as
+// with Kubernetes, but nothing of it stays in this process except who waits for its end: descriptors and buffers are
+// given back (RS-01). What the command prints then goes to a pipe that nobody reads.
 //
 // The CRI's own exec holds four descriptors and two connections for as long as the command runs.
 func (r *Runtime) Exec(ctx context.Context, containerID string, o ExecOptions) (code int, err error) {
@@ -93,7 +94,8 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, o ExecOptions) (
 }
 
 // makeExec has a container's shim prepare a command.
-func (r *Runtime) makeExec(ctx context.Context, containerID, id string, o ExecOptions) (containerd.Process, *execPipes, error) {
+func (r *Runtime) makeExec(ctx context.Context, containerID, id string,
+	o ExecOptions) (containerd.Process, *execPipes, error) {
 	c, err := r.client.LoadContainer(ctx, containerID)
 	if err != nil {
 		return nil, nil, err

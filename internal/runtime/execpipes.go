@@ -15,8 +15,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// execPipes are the named pipes between this process and the shim that a command runs in: one descriptor each. Their names go as soon
-// as the shim has opened them.
+// execPipes are the named pipes between this process and the shim that a command runs in: one descriptor each. Their
+// names go as soon as the shim has opened them.
 type execPipes struct {
 	config                cio.Config
 	dir                   string
@@ -87,9 +87,10 @@ func (p *execPipes) opened() {
 	_ = os.RemoveAll(p.dir)
 }
 
-// join copies between the pipes and a client's streams, until the returned channel is closed: then all output is written, or lost with
-// the client.
-func (p *execPipes) join(ctx context.Context, o ExecOptions, closeStdin func() error, resize func(remotecommand.TerminalSize) error) <-chan struct{} {
+// join copies between the pipes and a client's streams, until the returned channel is closed: then all output is
+// written, or lost with the client.
+func (p *execPipes) join(ctx context.Context, o ExecOptions, closeStdin func() error,
+	resize func(remotecommand.TerminalSize) error) <-chan struct{} {
 	p.opened()
 	if p.stdin != nil {
 		go func() {

@@ -25,12 +25,13 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/tap"
 )
 
-// External is a containerd that somebody else runs, behind a socket that serves its own API beside the CRI: what the embedded one
-// gives to debugging, as far as it can be had from outside. It changes nothing in that containerd's settings.
+// External is a containerd that somebody else runs, behind a socket that serves its own API beside the CRI: what the
+// embedded one gives to debugging, as far as it can be had from outside. It changes nothing in that containerd's
+// settings.
 //
-// It sees to some calls of the CRI ([External.Intercept]): the start of a debug container, whose output it keeps as the embedded one does;
-// reopening such a container's log; the question for the toolbox image, which it brings if need be; and status and removal of a container
-// that runs although the CRI takes it for ended, alone or with its sandbox.
+// It sees to some calls of the CRI ([External.Intercept]): the start of a debug container, whose output it keeps as the
+// embedded one does; reopening such a container's log; the question for the toolbox image, which it brings if need be;
+// and status and removal of a container that runs although the CRI takes it for ended, alone or with its sandbox.
 type External struct {
 	engine
 	log     *slog.Logger
@@ -50,8 +51,8 @@ func NewExternal(socket string, log *slog.Logger) *External {
 	return &External{socket: socket, log: log, ctx: ctx, cancel: cancel}
 }
 
-// Connect asks the runtime whether it is a containerd whose files can be reached, and takes up the output of debug containers that a
-// former process left. The error says what is missing; then there is nothing to close.
+// Connect asks the runtime whether it is a containerd whose files can be reached, and takes up the output of debug
+// containers that a former process left. The error says what is missing; then there is nothing to close.
 func (e *External) Connect(ctx context.Context, c criapi.RuntimeServiceClient) error {
 	if err := e.connect(ctx, c); err != nil {
 		e.cancel()
@@ -131,7 +132,8 @@ func (e *External) Close() error {
 }
 
 // Intercept sees to calls of the CRI; it is a [grpc.UnaryClientInterceptor].
-func (e *External) Intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (e *External) Intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	call := func() error { return invoke(ctx, method, req, reply, conn, opts...) }
 	if err := refusePull(req); err != nil {
 		return err
@@ -184,7 +186,8 @@ func (e *External) start(ctx context.Context, id string, call func() error) erro
 	return failed
 }
 
-// spec is how a container is to be tapped; nil if it is not: it is not of debugging, or its fifos are not where they were expected.
+// spec is how a container is to be tapped; nil if it is not: it is not of debugging, or its fifos are not where they
+// were expected.
 func (e *External) spec(ctx context.Context, id string) (*tap.Spec, error) {
 	found, err := e.client.ContainerService().Get(namespaces.WithNamespace(ctx, Namespace), id)
 	if err != nil {

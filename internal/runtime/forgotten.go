@@ -22,8 +22,9 @@ const startFailed = "StartError"
 // endTime bounds how long the end of a process that the CRI knows nothing of is waited for.
 const endTime = 10 * time.Second
 
-// remove removes a container. containerd 1.6, asked to start one by somebody who is killed meanwhile, may say that it could not be started
-// although it runs; then it does not remove it either, ever. So what runs of one that cannot be removed is ended.
+// remove removes a container. containerd 1.6, asked to start one by somebody who is killed meanwhile, may say that it
+// could not be started although it runs; then it does not remove it either, ever. So what runs of one that cannot be
+// removed is ended.
 func (e *External) remove(ctx context.Context, id string, call func() error) error {
 	return e.removeAfter(ctx, call, func() ([]string, error) { return []string{id}, nil })
 }
@@ -31,7 +32,9 @@ func (e *External) remove(ctx context.Context, id string, call func() error) err
 // removeSandbox is remove, for all containers that are in a sandbox: the CRI removes them with it.
 func (e *External) removeSandbox(ctx context.Context, id string, call func() error) error {
 	return e.removeAfter(ctx, call, func() ([]string, error) {
-		list, err := e.cri.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
+		list,
+			err := e.cri.ListContainers(ctx,
+			&criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
 		var ids []string
 		for _, c := range list.GetContainers() {
 			ids = append(ids, c.GetId())
@@ -40,8 +43,8 @@ func (e *External) removeSandbox(ctx context.Context, id string, call func() err
 	})
 }
 
-// removeAfter makes a call that removes containers; if it fails, it ends what runs in them, whatever the CRI knows of that, and makes it
-// once more.
+// removeAfter makes a call that removes containers; if it fails, it ends what runs in them, whatever the CRI knows of
+// that, and makes it once more.
 func (e *External) removeAfter(ctx context.Context, call func() error, which func() ([]string, error)) error {
 	err := call()
 	if err == nil || cri.NotFound(err) || cri.Unavailable(err) || cri.Cancelled(err) {
@@ -54,21 +57,24 @@ func (e *External) removeAfter(ctx context.Context, call func() error, which fun
 		failed = errors.Join(failed, endErr)
 		if ended && endErr == nil {
 			some = true
-			e.log.Info("ended a container's process of which the container runtime's CRI knew nothing", "container", id, "why", cri.Message(err))
+			e.log.Info("ended a container's process of which the container runtime's CRI knew nothing", "container", id,
+				"why", cri.Message(err))
 		}
 	}
 	switch {
 	case failed != nil:
-		return fmt.Errorf("%w; its processes, if it has any, could not be ended through containerd's own API: %s", err, cri.Message(failed))
+		return fmt.Errorf("%w; its processes, if it has any, could not be ended through containerd's own API: %s", err,
+			cri.Message(failed))
 	case !some:
 		return err
 	}
 	return call()
 }
 
-// status asks for a container's status. One that could not be started does not run when that is reported, so that it is safe to start
-// another in its place (RS-07).
-func (e *External) status(ctx context.Context, id string, reply *criapi.ContainerStatusResponse, call func() error) error {
+// status asks for a container's status. One that could not be started does not run when that is reported, so that it is
+// safe to start another in its place (RS-07).
+func (e *External) status(ctx context.Context, id string, reply *criapi.ContainerStatusResponse,
+	call func() error) error {
 	if err := call(); err != nil {
 		return err
 	}
@@ -78,15 +84,18 @@ func (e *External) status(ctx context.Context, id string, reply *criapi.Containe
 	}
 	ended, err := e.end(ctx, id)
 	if err != nil {
-		return fmt.Errorf("container %s could not be started, but whether it runs is not known: %s", id, cri.Message(err))
+		return fmt.Errorf("container %s could not be started, but whether it runs is not known: %s", id,
+			cri.Message(err))
 	}
 	if ended {
-		e.log.Info("ended a container's process: the container runtime's CRI says that it could not be started", "container", id)
+		e.log.Info("ended a container's process: the container runtime's CRI says that it could not be started",
+			"container", id)
 	}
 	return nil
 }
 
-// end kills what runs in a container and removes its task, and tells whether there was one. What the CRI knows does not matter.
+// end kills what runs in a container and removes its task, and tells whether there was one. What the CRI knows does not
+// matter.
 func (e *External) end(ctx context.Context, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(ctx, Namespace), endTime)
 	defer cancel()

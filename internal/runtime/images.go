@@ -42,13 +42,16 @@ func (r *Runtime) Import(ctx context.Context, archive io.Reader) ([]string, erro
 
 	found, err := r.client.Import(ctx, archive, containerd.WithSkipMissing())
 	if errors.Is(err, images.ErrEmptyWalk) {
-		return nil, fmt.Errorf("image archive: it has no image for this machine (%s): build or save it for this platform", platforms.DefaultString())
+		return nil,
+			fmt.Errorf("image archive: it has no image for this machine (%s): build or save it for this platform",
+				platforms.DefaultString())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("image archive: %w", err)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("image archive: none of its images has a name: save it with a name and tag (docker save NAME:TAG)")
+		return nil,
+			errors.New("image archive: none of its images has a name: save it with a name and tag (docker save NAME:TAG)")
 	}
 	var names []string
 	for _, img := range found {
@@ -104,7 +107,8 @@ func (r *Runtime) Export(ctx context.Context, w io.Writer, refs ...string) error
 	return nil
 }
 
-// Tag gives the image that the CRI calls by an id a further name, in place of the image that had it, and returns the name spelled out.
+// Tag gives the image that the CRI calls by an id a further name, in place of the image that had it, and returns the
+// name spelled out.
 func (r *Runtime) Tag(ctx context.Context, id, name string) (string, error) {
 	ctx = namespaces.WithNamespace(ctx, Namespace)
 	named, err := reference.ParseDockerRef(name)

@@ -16,8 +16,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// newLogger makes the logger containerd writes to: warnings and errors go to to, unless muted. When containerd finds itself unable
-// to go on it calls Fatal, which ends a process; here it calls fatal and ends the goroutine.
+// newLogger makes the logger containerd writes to: warnings and errors go to to, unless muted. When containerd finds
+// itself unable to go on it calls Fatal, which ends a process; here it calls fatal and ends the goroutine.
 func newLogger(to *slog.Logger, mute *atomic.Bool, fatal func(error)) *log.Entry {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
@@ -30,12 +30,15 @@ func newLogger(to *slog.Logger, mute *atomic.Bool, fatal func(error)) *log.Entry
 // harmless are warnings about what is no fault and nobody can or need do anything about.
 var harmless = []string{
 	"failed check for fsverity support",
-	"failed to load cni during init, please check CRI plugin status before setting up network for pods", // no pod network wanted
-	"using async mode for boltdb",                                     // asked for by NoSync
-	"hugetlb cgroup controller is absent. skipping huge pages limits", // at every container; pods cannot ask for huge pages
+	// no pod network wanted
+	"failed to load cni during init, please check CRI plugin status before setting up network for pods",
+	"using async mode for boltdb", // asked for by NoSync
+	// at every container; pods cannot ask for huge pages
+	"hugetlb cgroup controller is absent. skipping huge pages limits",
 }
 
-// isFailedPull tells the record of a failed pull. Whoever asked for it has the error, knows for what the image was wanted, and says so.
+// isFailedPull tells the record of a failed pull. Whoever asked for it has the error, knows for what the image was
+// wanted, and says so.
 func isFailedPull(message string) bool {
 	return strings.HasPrefix(message, "PullImage ") && strings.HasSuffix(message, " failed")
 }

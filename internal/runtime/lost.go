@@ -17,13 +17,14 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// lost finds the containers that runc has and nobody knows any more: on a machine so busy that containerd gave up on making or deleting
-// one, or when a process was killed in the middle of it. Such a container is most often one that was made and never started: a
-// process `runc init` waits in the pod's cgroup for a word that does not come, and the cgroup cannot be removed.
+// lost finds the containers that runc has and nobody knows any more: on a machine so busy that containerd gave up on
+// making or deleting one, or when a process was killed in the middle of it. Such a container is most often one that was
+// made and never started: a process `runc init` waits in the pod's cgroup for a word that does not come, and the cgroup
+// cannot be removed.
 //
-// containerd makes a container's record first, then its bundle, then has runc make it, and deletes in the reverse order. So what
-// runc has without one of the two is nobody's, at any time. Reading all records costs something where there are many pods: only
-// thorough does.
+// containerd makes a container's record first, then its bundle, then has runc make it, and deletes in the reverse
+// order. So what runc has without one of the two is nobody's, at any time. Reading all records costs something where
+// there are many pods: only thorough does.
 func (r *Runtime) lost(ctx context.Context, thorough bool) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.dirs.runc, Namespace))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +79,8 @@ func (r *Runtime) reapLost(ctx context.Context, thorough bool) error {
 	return errors.Join(errs...)
 }
 
-// stubborn is a lost container that could not be deleted. A try may take half a minute, and the ends of sandboxes wait for it: the next
-// one comes after a while only.
+// stubborn is a lost container that could not be deleted. A try may take half a minute, and the ends of sandboxes wait
+// for it: the next one comes after a while only.
 type stubborn struct {
 	tries int
 	until time.Time // not tried again before
@@ -99,8 +100,8 @@ func (s stubborn) failed(now time.Time) stubborn {
 	return stubborn{s.tries + 1, now.Add(pause)}
 }
 
-// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. reapLate comes after it, and is
-// thorough.
+// reapAfter looks for lost containers when a sandbox was stopped or removed: before the pod's cgroup is to go. reapLate
+// comes after it, and is thorough.
 func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandler) (any, error) {
 	res, err := handle(ctx, req)
 	_, removes := req.(*criapi.RemovePodSandboxRequest)
@@ -108,7 +109,8 @@ func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandl
 		return res, err
 	}
 	if lerr := r.reapLost(context.WithoutCancel(ctx), false); lerr != nil {
-		r.log.Warn("orphaned containers could not be removed; will retry after a while, when a sandbox ends", "err", lerr)
+		r.log.Warn("orphaned containers could not be removed; will retry after a while, when a sandbox ends", "err",
+			lerr)
 	}
 	if removes {
 		select {
@@ -119,8 +121,8 @@ func (r *Runtime) reapAfter(ctx context.Context, req any, handle grpc.UnaryHandl
 	return res, err
 }
 
-// sweepRecords removes records of containers' states that a kill left half deleted: containerd gives them another name first, and never
-// looks at those again.
+// sweepRecords removes records of containers' states that a kill left half deleted: containerd gives them another name
+// first, and never looks at those again.
 func sweepRecords(d dirs) error {
 	left, err := filepath.Glob(filepath.Join(d.root, criPlugin, "containers", "*.del-status"))
 	errs := []error{err}

@@ -33,8 +33,8 @@ func share(dir string) error {
 	return nil
 }
 
-// unmountBelow unmounts everything at and below dir, the newest mount first. It leaves dir itself alone if it is a mount
-// that share found and did not make.
+// unmountBelow unmounts everything at and below dir, the newest mount first. It leaves dir itself alone if it is a
+// mount that share found and did not make.
 func unmountBelow(dir string) error {
 	if err := detach.Remote(dir); err != nil {
 		return err

@@ -53,7 +53,8 @@ func (r *Runtime) prepareNetwork() error {
 		}
 		return nil
 	}
-	if told, terr := ToldNetwork(r.dirs.data); terr == nil && told.Bridge == c.Bridge { // as of the last start; an error: this is the first
+	// as of the last start; an error: this is the first
+	if told, terr := ToldNetwork(r.dirs.data); terr == nil && told.Bridge == c.Bridge {
 		c.Former = told.CIDRs
 	}
 	if err := r.noteNetwork(c); err != nil {
@@ -77,7 +78,8 @@ func (r *Runtime) prepareNetwork() error {
 // network is the file by which containerd is told of the pod network.
 func (d dirs) network() string { return filepath.Join(d.cni, "10-wherry.conflist") }
 
-// ToldNetwork is the pod network that the runtime of a data folder was told of at its last start; fs.ErrNotExist if there is none.
+// ToldNetwork is the pod network that the runtime of a data folder was told of at its last start; fs.ErrNotExist if
+// there is none.
 func ToldNetwork(dataDir string) (network.Config, error) {
 	text, err := os.ReadFile(dirsOf(dataDir).network())
 	if err != nil {
@@ -104,7 +106,8 @@ func (r *Runtime) tidyNetwork(ctx context.Context) error {
 	return network.GC(c, valid)
 }
 
-// keepNetwork mends the pod network from now until ctx ends. What is amiss already, of pods that a former process left, is mended first.
+// keepNetwork mends the pod network from now until ctx ends. What is amiss already, of pods that a former process left,
+// is mended first.
 func (r *Runtime) keepNetwork(ctx context.Context) {
 	if r.keeper != nil {
 		r.late.Go(func() { r.keeper.Run(ctx) })
@@ -125,11 +128,13 @@ func (r *Runtime) Blockers() ([]string, error) {
 	return network.Blockers(c)
 }
 
-// attachedPods lists the pods that run with a network of their own. Nothing is asked of shims: one that hangs is not waited for.
+// attachedPods lists the pods that run with a network of their own. Nothing is asked of shims: one that hangs is not
+// waited for.
 func (r *Runtime) attachedPods(ctx context.Context) ([]network.Pod, error) {
-	list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListPodSandbox(ctx, &criapi.ListPodSandboxRequest{Filter: &criapi.PodSandboxFilter{
-		State: &criapi.PodSandboxStateValue{State: criapi.PodSandboxState_SANDBOX_READY},
-	}})
+	list, err := criapi.NewRuntimeServiceClient(r.Conn()).ListPodSandbox(ctx,
+		&criapi.ListPodSandboxRequest{Filter: &criapi.PodSandboxFilter{
+			State: &criapi.PodSandboxStateValue{State: criapi.PodSandboxState_SANDBOX_READY},
+		}})
 	if err != nil {
 		return nil, fmt.Errorf("pod network: list sandboxes: %w", err)
 	}
@@ -198,7 +203,8 @@ func (s criSandbox) pod(id string) (_ network.Pod, has bool) {
 	for _, m := range s.Config.GetPortMappings() {
 		if m.GetHostPort() > 0 {
 			p.Ports = append(p.Ports, network.PortMapping{
-				HostPort: m.GetHostPort(), ContainerPort: m.GetContainerPort(), Protocol: m.GetProtocol().String(), HostIP: m.GetHostIp(),
+				HostPort: m.GetHostPort(), ContainerPort: m.GetContainerPort(), Protocol: m.GetProtocol().String(),
+				HostIP: m.GetHostIp(),
 			})
 		}
 	}

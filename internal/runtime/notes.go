@@ -30,8 +30,9 @@ type end struct {
 // note is the file, beside the CRI's record of a container, in which its end is noted.
 const note = "end"
 
-// notedTasks is containerd's tasks service, but it notes how a container ended before the shim is told to forget it. The CRI
-// does the latter first and then writes its own record: a process that dies in between would leave nobody who knows.
+// notedTasks is containerd's tasks service, but it notes how a container ended before the shim is told to forget it.
+// The CRI does the latter first and then writes its own record: a process that dies in between would leave nobody who
+// knows.
 type notedTasks struct {
 	tasks.TasksClient
 	dirs dirs
@@ -48,7 +49,8 @@ func wrapTasks(inner any, d dirs, log *slog.Logger) (tasks.TasksClient, error) {
 }
 
 // Delete implements tasks.TasksClient.
-func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest, opts ...grpc.CallOption) (*tasks.DeleteResponse, error) {
+func (n *notedTasks) Delete(ctx context.Context, in *tasks.DeleteTaskRequest,
+	opts ...grpc.CallOption) (*tasks.DeleteResponse, error) {
 	dir := filepath.Join(n.dirs.root, criPlugin, "containers", in.ContainerID)
 	if _, err := os.Stat(dir); err == nil { // a sandbox has none
 		r, err := n.Get(ctx, &tasks.GetRequest{ContainerID: in.ContainerID}, opts...)

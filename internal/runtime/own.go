@@ -26,8 +26,8 @@ type ownImage interface {
 	ensure(ctx context.Context, c *containerd.Client, snapshotter string) error
 }
 
-// ownImages sees to it that the images the program brings are there when they are needed, that no call of the CRI removes them, and
-// that no registry is ever asked for a name of wherry's.
+// ownImages sees to it that the images the program brings are there when they are needed, that no call of the CRI
+// removes them, and that no registry is ever asked for a name of wherry's.
 type ownImages struct {
 	client      *containerd.Client
 	snapshotter string
@@ -107,7 +107,8 @@ func (o *ownImages) refuseRemoval(ctx context.Context, ref string) error {
 			return err
 		}
 		if calls(ref, called) {
-			return status.Errorf(codes.FailedPrecondition, "%s is built into wherry and is needed to run pods: it cannot be removed", i.name())
+			return status.Errorf(codes.FailedPrecondition,
+				"%s is built into wherry and is needed to run pods: it cannot be removed", i.name())
 		}
 	}
 	return nil
@@ -121,7 +122,8 @@ func calls(ref string, names []images.Image) bool {
 	}
 	for _, n := range names {
 		id := strings.TrimPrefix(n.Name, "sha256:")
-		if n.Name == ref || n.Name == full || id != n.Name && ref != "" && strings.HasPrefix(id, strings.TrimPrefix(ref, "sha256:")) {
+		if n.Name == ref || n.Name == full || id != n.Name && ref != "" &&
+			strings.HasPrefix(id, strings.TrimPrefix(ref, "sha256:")) {
 			return true
 		}
 	}

@@ -61,8 +61,8 @@ func Purge(ctx context.Context, dataDir string) error {
 	return nil
 }
 
-// killByExecutable kills the processes that run a program, also when the file was replaced since, with such a command line,
-// and returns their process file descriptors.
+// killByExecutable kills the processes that run a program, also when the file was replaced since, with such a command
+// line, and returns their process file descriptors.
 func killByExecutable(path string, which func(args []string) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -84,7 +84,8 @@ func killByExecutable(path string, which func(args []string) bool) ([]int, error
 			unix.Close(fd)
 			continue
 		}
-		// Only now: for another process this may wait, as for one that waits itself for a file system which does not answer.
+		// Only now: for another process this may wait, as for one that waits itself for a file system which does not
+		// answer.
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline") // an error says that it has ended
 		if !which(strings.Split(string(line), "\x00")) {
 			unix.Close(fd)

@@ -62,8 +62,8 @@ func (f *Files) RootMounted() bool {
 	return err == nil && mounted
 }
 
-// MountRoot mounts the root filesystem of a container that has ended at a folder. Read-only it may be mounted any number
-// of times; writable only where nothing else has it mounted.
+// MountRoot mounts the root filesystem of a container that has ended at a folder. Read-only it may be mounted any
+// number of times; writable only where nothing else has it mounted.
 func (f *Files) MountRoot(at string, writable bool) error {
 	layers := f.layers
 	if !writable {
@@ -106,8 +106,8 @@ func parseSpec(text []byte) (*Files, error) {
 	return f, nil
 }
 
-// readOnly turns a container's layers into ones that cannot be written to. An overlay's upper layer becomes the uppermost
-// of the lower ones: the kernel lets those be shared.
+// readOnly turns a container's layers into ones that cannot be written to. An overlay's upper layer becomes the
+// uppermost of the lower ones: the kernel lets those be shared.
 func readOnly(layers []mount.Mount) []mount.Mount {
 	out := slices.Clone(layers)
 	for i, m := range out {
@@ -135,7 +135,8 @@ func readOnly(layers []mount.Mount) []mount.Mount {
 // without leaves out the options that are one of these, or begin with one that ends in "=".
 func without(options []string, drop ...string) (out []string) {
 	for _, o := range options {
-		if !slices.ContainsFunc(drop, func(d string) bool { return o == d || strings.HasSuffix(d, "=") && strings.HasPrefix(o, d) }) {
+		if !slices.ContainsFunc(drop,
+			func(d string) bool { return o == d || strings.HasSuffix(d, "=") && strings.HasPrefix(o, d) }) {
 			out = append(out, o)
 		}
 	}

@@ -108,10 +108,11 @@ func claim(c Config) (*Runtime, error) {
 		config: c, dirs: dirsOf(c.DataDir), log: c.Logger, done: make(chan struct{}), removed: make(chan struct{}, 1),
 		daemon: &daemon{set: plugin.NewPluginSet()},
 	}
-	r.engine = engine{tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace), keeps: func(ctx context.Context, id string) (bool, error) {
-		c, err := r.daemon.metadata(ctx, id)
-		return err == nil && c != nil && keptOutput(c), err
-	}}
+	r.engine = engine{tasks: filepath.Join(r.dirs.run, taskPlugin, Namespace),
+		keeps: func(ctx context.Context, id string) (bool, error) {
+			c, err := r.daemon.metadata(ctx, id)
+			return err == nil && c != nil && keptOutput(c), err
+		}}
 	if r.lock, err = r.dirs.lock(); err != nil {
 		_ = r.Close()
 		return nil, err
@@ -177,11 +178,12 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps, settings: settingsFor(r.config, r.dirs, facts{
-		pauseImage:  pause.ref,
-		restrictOOM: !mayLowerOOMScore(string(status)),
-		path:        r.enterPath(),
-	})}
+	load := &loader{dirs: r.dirs, log: r.log, snapshotter: r.config.Snapshotter, daemon: r.daemon, taps: r.taps,
+		settings: settingsFor(r.config, r.dirs, facts{
+			pauseImage:  pause.ref,
+			restrictOOM: !mayLowerOOMScore(string(status)),
+			path:        r.enterPath(),
+		})}
 	r.launched = true
 	// The CRI looks for its pause image, and for containers, when it starts: all they need must be there before.
 	if err := load.load(run, criPlugin); err != nil {
@@ -199,7 +201,8 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if r.updater, err = updaterOf(r.daemon); err != nil {
 		return err
 	}
-	own := &ownImages{client: r.client, snapshotter: r.config.Snapshotter, updater: r.updater, pause: pause, toolbox: toolbox}
+	own := &ownImages{client: r.client, snapshotter: r.config.Snapshotter, updater: r.updater, pause: pause,
+		toolbox: toolbox}
 	if err := own.ensure(run); err != nil {
 		return err
 	}
@@ -231,8 +234,8 @@ func (r *Runtime) launch(ctx context.Context) error {
 	return nil
 }
 
-// enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its shim
-// there and nowhere else, and would take one of the machine's, of any version.
+// enterPath puts the helper programs first in this process's PATH until Close, and returns it. containerd finds its
+// shim there and nowhere else, and would take one of the machine's, of any version.
 func (r *Runtime) enterPath() string {
 	old, had := os.LookupEnv("PATH")
 	path := r.dirs.bin

@@ -76,7 +76,8 @@ type criServer struct {
 	calls  *sync.RWMutex // read-locked by every call under way
 }
 
-func serveCRI(d *daemon, taps *tap.Taps, own *ownImages, around func(context.Context, any, grpc.UnaryHandler) (any, error)) (*criServer, error) {
+func serveCRI(d *daemon, taps *tap.Taps, own *ownImages, around func(context.Context, any,
+	grpc.UnaryHandler) (any, error)) (*criServer, error) {
 	cri, err := instance[interface{ Register(*grpc.Server) error }](d, plugins.GRPCPlugin, "cri")
 	if err != nil {
 		return nil, err
@@ -89,7 +90,10 @@ func serveCRI(d *daemon, taps *tap.Taps, own *ownImages, around func(context.Con
 			if err := own.before(ctx, req); err != nil {
 				return nil, err
 			}
-			return around(ctx, req, func(ctx context.Context, req any) (any, error) { return aroundTaps(ctx, req, handle, taps) })
+			return around(ctx, req, func(ctx context.Context,
+				req any) (any, error) {
+				return aroundTaps(ctx, req, handle, taps)
+			})
 		}))
 	if err := cri.Register(server); err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			"pinned_images":           map[string]any{"sandbox": f.pauseImage, "toolbox": toolboxRef},
 			"registry":                map[string]any{"config_path": c.HostsDir},
 			"discard_unpacked_layers": false, // export needs the layers
-			// Without use_local_image_pull only layers have a deadline; a registry that hangs before them is waited for without end.
+			// Without use_local_image_pull only layers have a deadline; a registry that hangs before them is waited for
+			// without end.
 			"use_local_image_pull":        true,
 			"image_pull_progress_timeout": c.PullProgress.String(),
 			"stats_collect_period":        60, // s; it walks every container's writable layer
@@ -60,8 +61,8 @@ func settingsFor(c Config, d dirs, f facts) settings {
 			},
 			"containerd": map[string]any{
 				"default_runtime_name": "runc",
-				// The shim is found by PATH (see Runtime.enterPath). With runtime_path containerd would not know it for its
-				// own and ask it for its features, a process each time, before every start of a container.
+				// The shim is found by PATH (see Runtime.enterPath). With runtime_path containerd would not know it for
+				// its own and ask it for its features, a process each time, before every start of a container.
 				"runtimes": map[string]any{"runc": map[string]any{
 					"runtime_type": "io.containerd.runc.v2",
 					"sandboxer":    "podsandbox",

@@ -21,17 +21,17 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/bundle"
 )
 
-// containerd cleans up after a shim whose connection is lost: it runs the shim's delete, which ends the container, within
-// this time. That must not happen when it is we who leave.
+// containerd cleans up after a shim whose connection is lost: it runs the shim's delete, which ends the container,
+// within this time. That must not happen when it is we who leave.
 const (
 	shimCleanup     = "io.containerd.timeout.shim.cleanup"
 	shimCleanupTime = 5 * time.Second // containerd's own
 )
 
 // leaveShims ends the connections to all shims, without ending what they run. containerd has no way to do so, since its
-// process just ends; in a process that goes on, what happens to the shims later (another Start's work, or Purge's) would
-// look like their death. To be called when containerd's databases are closed: its last words about the containers whose
-// connections are lost then come to nothing.
+// process just ends; in a process that goes on, what happens to the shims later (another Start's work, or Purge's)
+// would look like their death. To be called when containerd's databases are closed: its last words about the containers
+// whose connections are lost then come to nothing.
 func leaveShims(d *daemon) error {
 	manager, err := instance[*runtimev2.TaskManager](d, plugins.RuntimePluginV2, "task")
 	if err != nil {
@@ -60,8 +60,9 @@ func leaveShims(d *daemon) error {
 // keepShims undoes what leaveShims set for the whole process.
 func keepShims() { timeout.Set(shimCleanup, shimCleanupTime) }
 
-// reapShims ends shims that nobody can reach: when a process dies between starting a shim and writing down how to reach it,
-// the next one's containerd throws the bundle away, but not the shim. To be called when it has done so. which may spare some.
+// reapShims ends shims that nobody can reach: when a process dies between starting a shim and writing down how to reach
+// it, the next one's containerd throws the bundle away, but not the shim. To be called when it has done so. which may
+// spare some.
 func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) error {
 	fds, err := killByExecutable(filepath.Join(r.dirs.bin, bundle.Shim), func(args []string) bool {
 		id, abandoned := r.abandoned(args)
@@ -79,8 +80,8 @@ func (r *Runtime) reapShims(ctx context.Context, which func(id string) bool) err
 	return nil
 }
 
-// abandoned reads a shim's command line and tells whether nothing is there that it serves. A bundle is made before its shim is
-// started: so the bundles are looked at after the shim was seen.
+// abandoned reads a shim's command line and tells whether nothing is there that it serves. A bundle is made before its
+// shim is started: so the bundles are looked at after the shim was seen.
 func (r *Runtime) abandoned(args []string) (id string, _ bool) {
 	id, serves := shimOf(args)
 	if !serves {
@@ -93,9 +94,9 @@ func (r *Runtime) abandoned(args []string) (id string, _ bool) {
 // shimRest is how long a shim is given to end by itself when its sandbox is gone.
 const shimRest = 2 * time.Second
 
-// reapLate looks once more for what removed sandboxes have left, and ends shims that outlive them: one that was still making a container
-// when containerd gave up on that, and said it was gone, has the container on its list for good, and does not end when it is told to. It
-// goes on until the runtime is done.
+// reapLate looks once more for what removed sandboxes have left, and ends shims that outlive them: one that was still
+// making a container when containerd gave up on that, and said it was gone, has the container on its list for good, and
+// does not end when it is told to. It goes on until the runtime is done.
 func (r *Runtime) reapLate(ctx context.Context) {
 	rest := func() (more bool) {
 		select {
@@ -136,8 +137,8 @@ func (r *Runtime) reapLate(ctx context.Context) {
 	}
 }
 
-// neededShims names the shims that serve any bundle: a sandbox's shim, which has its name, serves its containers too, also
-// when the sandbox itself is gone.
+// neededShims names the shims that serve any bundle: a sandbox's shim, which has its name, serves its containers too,
+// also when the sandbox itself is gone.
 func neededShims(bundles string) (map[string]bool, error) {
 	entries, err := os.ReadDir(bundles)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,9 +13,9 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// sweepSnapshots removes the folders of snapshots that a killed server had made and not yet recorded. The next snapshot gets the number of
-// such a one, and could not be put in its place: if it is one of an image that every start needs, no start would ever succeed.
-// Nothing may make snapshots meanwhile.
+// sweepSnapshots removes the folders of snapshots that a killed server had made and not yet recorded. The next snapshot
+// gets the number of such a one, and could not be put in its place: if it is one of an image that every start needs, no
+// start would ever succeed. Nothing may make snapshots meanwhile.
 func sweepSnapshots(ctx context.Context, d *daemon, root, snapshotter string) error {
 	s, err := instance[snapshots.Snapshotter](d, plugins.SnapshotPlugin, snapshotter)
 	if err != nil {

@@ -69,15 +69,16 @@ func parseRecord(id string, text []byte) (*criContainer, error) {
 	return &v.Metadata, nil
 }
 
-// keptOutput decides whose output is kept for those who attach (EC-16): of debugging's containers. To others an attachment shows
-// what comes from then on, as Kubernetes has it: kubectl run reads the log before it attaches, and would show all of it twice.
+// keptOutput decides whose output is kept for those who attach (EC-16): of debugging's containers. To others an
+// attachment shows what comes from then on, as Kubernetes has it: kubectl run reads the log before it attaches, and
+// would show all of it twice.
 func keptOutput(c *criContainer) bool {
 	labels := c.Config.Labels
 	return cri.IsExec(labels) || labels[cri.LabelContainerType] == podspec.Ephemeral.Label()
 }
 
-// tappedTasks is containerd's tasks service, but the shims of containers whose output is kept write into a tap. The CRI is not
-// to know: it hears of its own fifos, and finds no output in them, only its end.
+// tappedTasks is containerd's tasks service, but the shims of containers whose output is kept write into a tap. The CRI
+// is not to know: it hears of its own fifos, and finds no output in them, only its end.
 type tappedTasks struct {
 	tasks.TasksClient
 	daemon *daemon
@@ -85,7 +86,8 @@ type tappedTasks struct {
 }
 
 // Create implements tasks.TasksClient.
-func (t *tappedTasks) Create(ctx context.Context, in *tasks.CreateTaskRequest, opts ...grpc.CallOption) (r *tasks.CreateTaskResponse, err error) {
+func (t *tappedTasks) Create(ctx context.Context, in *tasks.CreateTaskRequest,
+	opts ...grpc.CallOption) (r *tasks.CreateTaskResponse, err error) {
 	spec, err := t.spec(ctx, in)
 	if err != nil || spec == nil {
 		if err == nil {
@@ -121,12 +123,13 @@ func (t *tappedTasks) spec(ctx context.Context, in *tasks.CreateTaskRequest) (*t
 
 // tapSpec is how a container is tapped whose fifos these are.
 func tapSpec(c *criContainer, stdin, stdout, stderr string, tty bool) *tap.Spec {
-	return &tap.Spec{Stdin: stdin, Stdout: stdout, Stderr: stderr, Log: c.LogPath, TTY: tty, StdinOnce: c.Config.StdinOnce,
-		Awaited: c.Config.StdinOnce || cri.IsExec(c.Config.Labels)}
+	return &tap.Spec{Stdin: stdin, Stdout: stdout, Stderr: stderr, Log: c.LogPath, TTY: tty,
+		StdinOnce: c.Config.StdinOnce, Awaited: c.Config.StdinOnce || cri.IsExec(c.Config.Labels)}
 }
 
 // Get implements tasks.TasksClient.
-func (t *tappedTasks) Get(ctx context.Context, in *tasks.GetRequest, opts ...grpc.CallOption) (*tasks.GetResponse, error) {
+func (t *tappedTasks) Get(ctx context.Context, in *tasks.GetRequest,
+	opts ...grpc.CallOption) (*tasks.GetResponse, error) {
 	r, err := t.TasksClient.Get(ctx, in, opts...)
 	if err == nil {
 		showTheirs(r.Process)
@@ -135,7 +138,8 @@ func (t *tappedTasks) Get(ctx context.Context, in *tasks.GetRequest, opts ...grp
 }
 
 // List implements tasks.TasksClient.
-func (t *tappedTasks) List(ctx context.Context, in *tasks.ListTasksRequest, opts ...grpc.CallOption) (*tasks.ListTasksResponse, error) {
+func (t *tappedTasks) List(ctx context.Context, in *tasks.ListTasksRequest,
+	opts ...grpc.CallOption) (*tasks.ListTasksResponse, error) {
 	r, err := t.TasksClient.List(ctx, in, opts...)
 	for _, p := range r.GetTasks() {
 		showTheirs(p)
@@ -151,7 +155,8 @@ func showTheirs(p *tasktypes.Process) {
 }
 
 // Wait implements tasks.TasksClient.
-func (t *tappedTasks) Wait(ctx context.Context, in *tasks.WaitRequest, opts ...grpc.CallOption) (*tasks.WaitResponse, error) {
+func (t *tappedTasks) Wait(ctx context.Context, in *tasks.WaitRequest,
+	opts ...grpc.CallOption) (*tasks.WaitResponse, error) {
 	r, err := t.TasksClient.Wait(ctx, in, opts...)
 	if err == nil && in.ExecID == "" {
 		t.taps.ProcessEnded(in.ContainerID)
@@ -159,11 +164,13 @@ func (t *tappedTasks) Wait(ctx context.Context, in *tasks.WaitRequest, opts ...g
 	return r, err
 }
 
-// aroundTaps handles a call of the CRI. Logs that a tap writes are opened anew with the CRI's, and the CRI's own way to attach is
-// closed where it would show nothing.
+// aroundTaps handles a call of the CRI. Logs that a tap writes are opened anew with the CRI's, and the CRI's own way to
+// attach is closed where it would show nothing.
 func aroundTaps(ctx context.Context, req any, handle grpc.UnaryHandler, taps *tap.Taps) (any, error) {
 	if r, ok := req.(*criapi.AttachRequest); ok && taps.Kept(r.ContainerId) {
-		return nil, status.Error(codes.FailedPrecondition, "the streams of this container are managed by wherry: use kubectl attach")
+		return nil,
+			status.Error(codes.FailedPrecondition,
+				"the streams of this container are managed by wherry: use kubectl attach")
 	}
 	res, err := handle(ctx, req)
 	if r, ok := req.(*criapi.ReopenContainerLogRequest); ok && err == nil {

@@ -17,8 +17,8 @@ import (
 // pinnedLabel makes containerd's CRI (1.7 and later) say of an image that it is pinned: nobody's garbage.
 const pinnedLabel, pinnedValue = "io.cri-containerd.pinned", "pinned"
 
-// toolboxCarrier brings the debug image to a containerd that somebody else runs, when it is first asked for. Whoever has
-// never debugged a pod there finds nothing of ours among the images.
+// toolboxCarrier brings the debug image to a containerd that somebody else runs, when it is first asked for. Whoever
+// has never debugged a pod there finds nothing of ours among the images.
 type toolboxCarrier struct {
 	snapshotter string
 
@@ -34,7 +34,8 @@ const (
 )
 
 // status answers the CRI's question for the image: call asks, and fills in reply.
-func (t *toolboxCarrier) status(ctx context.Context, c *containerd.Client, reply *criapi.ImageStatusResponse, call func() error) error {
+func (t *toolboxCarrier) status(ctx context.Context, c *containerd.Client, reply *criapi.ImageStatusResponse,
+	call func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := call(); err != nil {

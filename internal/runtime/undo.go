@@ -13,9 +13,9 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// Undo takes back what Start made on the machine outside of the data folder's files, unless something uses it: the folder's mount, the pod
-// network, the short name of the folder. It is for a server whose start is refused after all; what was there before that stays. Call it after
-// Close, and before anybody else may work on the folder.
+// Undo takes back what Start made on the machine outside of the data folder's files, unless something uses it: the
+// folder's mount, the pod network, the short name of the folder. It is for a server whose start is refused after all;
+// what was there before that stays. Call it after Close, and before anybody else may work on the folder.
 func (r *Runtime) Undo() error {
 	var errs []error
 	for _, step := range slices.Backward(r.made) {

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workMountsIn lets containerd mount snapshots that it works on, as when it unpacks an image, in a folder, and takes away what a process
-// that was killed meanwhile has left there. Otherwise they would be in /tmp, where no start and no purge looks for them.
+// workMountsIn lets containerd mount snapshots that it works on, as when it unpacks an image, in a folder, and takes
+// away what a process that was killed meanwhile has left there. Otherwise they would be in /tmp, where no start and no
+// purge looks for them.
 func workMountsIn(dir string) error {
 	if err := mount.SetTempMountLocation(dir); err != nil {
 		return fmt.Errorf("folder for mounts: %w", err)

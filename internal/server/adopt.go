@@ -31,8 +31,8 @@ func storeMark(dataDir string) string { return filepath.Join(dataDir, "store") }
 
 func (s *Server) podsFolder() string { return filepath.Join(s.opts.DataDir, "pods") }
 
-// checkLost refuses to begin a new store where there was one: the agent would end every pod that is running, since the new one has none
-// of them. Before etcd has made anything.
+// checkLost refuses to begin a new store where there was one: the agent would end every pod that is running, since the
+// new one has none of them. Before etcd has made anything.
 func (s *Server) checkLost() error {
 	dir := filepath.Join(s.opts.DataDir, "etcd")
 	if _, err := os.Stat(filepath.Join(dir, "member")); !errors.Is(err, os.ErrNotExist) {
@@ -50,8 +50,8 @@ func (s *Server) checkLost() error {
 	return s.refuse(decide(all, nil, s.opts.Adopt, s.opts.Forget), dir+" is gone, and with it all objects")
 }
 
-// beginStore makes a new store where one was lost, so that clients which have watched that see no revision again. The first one of a folder
-// is etcd's to make.
+// beginStore makes a new store where one was lost, so that clients which have watched that see no revision again. The
+// first one of a folder is etcd's to make.
 func (s *Server) beginStore(ctx context.Context, dir string) error {
 	all, err := record.List(s.podsFolder())
 	if err != nil {
@@ -63,8 +63,9 @@ func (s *Server) beginStore(ctx context.Context, dir string) error {
 	return store.Begin(ctx, dir, max(record.Newest(all), readSpaces(s.opts.DataDir).Revision), s.log)
 }
 
-// checkRecords compares the pods that this node remembers with those that the store has, and writes back those that were forgotten if
-// that was asked for. While the store is the one that they came from, it looks at nothing but their records.
+// checkRecords compares the pods that this node remembers with those that the store has, and writes back those that
+// were forgotten if that was asked for. While the store is the one that they came from, it looks at nothing but their
+// records.
 func (s *Server) checkRecords(ctx context.Context) error {
 	if s.parts.etcd == nil {
 		return nil
@@ -73,7 +74,8 @@ func (s *Server) checkRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	suspects := record.Suspects(all, record.Store{ID: s.storeID(), Revision: s.parts.etcd.Revision(), Fresh: s.parts.freshStore})
+	suspects := record.Suspects(all, record.Store{ID: s.storeID(), Revision: s.parts.etcd.Revision(),
+		Fresh: s.parts.freshStore})
 	if len(suspects) > 0 {
 		shelf, err := s.openShelf()
 		if err != nil {
@@ -85,7 +87,8 @@ func (s *Server) checkRecords(ctx context.Context) error {
 			return err
 		}
 		answer := decide(record.Unknown(suspects, has), names, s.opts.Adopt, s.opts.Forget)
-		if err := s.refuse(answer, "the store in "+filepath.Join(s.opts.DataDir, "etcd")+" is another one, or is in an older state"); err != nil {
+		if err := s.refuse(answer, "the store in "+filepath.Join(s.opts.DataDir, "etcd")+
+			" is another one, or is in an older state"); err != nil {
 			return err
 		}
 		spaces := readSpaces(s.opts.DataDir)
@@ -127,7 +130,8 @@ func (s *Server) openShelf() (*shelf, error) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.parts.etcd.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.parts.etcd.Endpoint()},
+		DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	return &shelf{client, s.opts.EtcdPrefix, serializer.NewCodecFactory(scheme)}, err
 }
 
@@ -150,17 +154,18 @@ func (s *shelf) pods(ctx context.Context) (uids map[types.UID]bool, names map[st
 	return uids, names, nil
 }
 
-// put writes a pod as it was, UID and status and all, and its namespace, with these labels, if that is missing. Who owned it is gone with the store: with the
-// reference to it, the pod would be collected as garbage.
+// put writes a pod as it was, UID and status and all, and its namespace, with these labels, if that is missing. Who
+// owned it is gone with the store: with the reference to it, the pod would be collected as garbage.
 func (s *shelf) put(ctx context.Context, pod *corev1.Pod, labels map[string]string) error {
 	labels = maps.Clone(labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[corev1.LabelMetadataName] = pod.Namespace
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: pod.Namespace, UID: types.UID(uuid.NewString()), CreationTimestamp: metav1.Now(),
-		Labels: labels},
-		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: pod.Namespace, UID: types.UID(uuid.NewString()),
+		CreationTimestamp: metav1.Now(), Labels: labels},
+		Spec:   corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	if err := s.create(ctx, path.Join(s.prefix, "namespaces", ns.Name), ns); err != nil {
 		return err
 	}
@@ -175,6 +180,7 @@ func (s *shelf) create(ctx context.Context, key string, o runtime.Object) error 
 	if err != nil {
 		return err
 	}
-	_, err = s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).Then(clientv3.OpPut(key, string(text))).Commit()
+	_, err = s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).Then(clientv3.OpPut(key,
+		string(text))).Commit()
 	return err
 }

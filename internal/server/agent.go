@@ -23,7 +23,8 @@ import (
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
-// startAgent starts the node agent against the API: the server's own, or the one that was joined. It is up when the node is registered.
+// startAgent starts the node agent against the API: the server's own, or the one that was joined. It is up when the
+// node is registered.
 func (s *Server) startAgent(ctx context.Context) error {
 	client, err := s.client("agent")
 	if err != nil {
@@ -69,14 +70,15 @@ func (s *Server) startAgent(ctx context.Context) error {
 	pods, links := LogDirs(o.DataDir)
 	local, who, forget := s.localKubelet()
 	a, err := node.New(ctx, node.Config{
-		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(), Exec: s.execer(),
-		DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
-		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
-		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites,
-		ClusterDNS: o.ClusterDNS, ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
-		Blockers: s.blockers(),
-		Logger:   s.log.With("component", "agent"),
+		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
+		Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links},
+		DockerConfig: registryLogins(o.DataDir), ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
+		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), Local: local, LocalUser: who, GetCertificate: cert.get,
+		ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites, ClusterDNS: o.ClusterDNS,
+		ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
+		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages,
+		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
+		Blockers: s.blockers(), Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
 		listener.Close()
@@ -113,8 +115,8 @@ func clientConfig(config *rest.Config, component string) *rest.Config {
 	return config
 }
 
-// cgroupDriver is how the runtime makes cgroups, which the agent must do alike: "cgroupfs", "systemd", or "" for whatever suits
-// this machine. A runtime too old to tell is taken to use files, as its and the kubelet's defaults are.
+// cgroupDriver is how the runtime makes cgroups, which the agent must do alike: "cgroupfs", "systemd", or "" for
+// whatever suits this machine. A runtime too old to tell is taken to use files, as its and the kubelet's defaults are.
 func (s *Server) cgroupDriver(ctx context.Context) string {
 	switch {
 	case s.opts.CgroupDriver != "":

@@ -19,8 +19,8 @@ type answer struct {
 	stuck  []record.Record // of open: those that cannot be written back
 }
 
-// decide sorts them by what was asked for. A pod cannot be written back of which the node has no record, or whose name another pod has
-// by now. (Pure.)
+// decide sorts them by what was asked for. A pod cannot be written back of which the node has no record, or whose name
+// another pod has by now. (Pure.)
 func decide(unknown []record.Record, names map[string]bool, adopt, forget bool) (a answer) {
 	for _, r := range unknown {
 		can := r.Pod != nil && !names[r.Name()]
@@ -59,7 +59,8 @@ func (a answer) ways(dataDir string, kept []backup.Kept) string {
 		lines = append(lines, "to write them back into the store, as this node knows them: "+command+" --adopt")
 	}
 	if len(a.stuck) > 0 {
-		lines = append(lines, "cannot be written back, for want of a record or because another pod has the name: "+namesOf(a.stuck))
+		lines = append(lines, "cannot be written back, for want of a record or because another pod has the name: "+
+			namesOf(a.stuck))
 	}
 	if len(a.open) > 0 {
 		lines = append(lines, "to end them (with --adopt: those that cannot be written back): "+command+" --forget")
@@ -69,7 +70,8 @@ func (a answer) ways(dataDir string, kept []backup.Kept) string {
 	file := "FILE"
 	if len(kept) > 0 {
 		file = kept[0].Path
-		lines = append(lines, fmt.Sprintf("to go back to the newest snapshot, of %s: %s", kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, file)))
+		lines = append(lines, fmt.Sprintf("to go back to the newest snapshot, of %s: %s",
+			kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, file)))
 	} else {
 		lines = append(lines, "to restore a backup: "+restoreCommand(dataDir, file))
 	}

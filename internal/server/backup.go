@@ -22,7 +22,8 @@ import (
 // emptyDirs is where the emptyDir volumes of a pod lie below its folder.
 const emptyDirs = "volumes/kubernetes.io~empty-dir"
 
-// keyFiles are what of a data folder lets somebody be this server or act for it: its CA, keys, tokens and the logins at registries.
+// keyFiles are what of a data folder lets somebody be this server or act for it: its CA, keys, tokens and the logins at
+// registries.
 func keyFiles() []string { return []string{"pki", "config.json"} }
 
 // backup writes a backup of this server, which goes on meanwhile.
@@ -44,7 +45,8 @@ func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupPa
 	}
 	defer os.Remove(file)
 	w, err := backup.NewWriter(to, backup.Header{Created: time.Now().UTC().Truncate(time.Second), Wherry: Version(),
-		Kubernetes: version.Get().GitVersion, Node: s.opts.NodeName, Revision: found.Revision, Keys: what.Keys, Volumes: what.Volumes})
+		Kubernetes: version.Get().GitVersion, Node: s.opts.NodeName, Revision: found.Revision, Keys: what.Keys,
+		Volumes: what.Volumes})
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,8 @@ func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupPa
 	return w.Close()
 }
 
-// snapshot writes the store's database to a file and looks whether it is whole: a backup that cannot be restored is none.
+// snapshot writes the store's database to a file and looks whether it is whole: a backup that cannot be restored is
+// none.
 func (s *Server) snapshot(ctx context.Context, file string) (inspect.Database, error) {
 	folder := filepath.Dir(file)
 	var fs syscall.Statfs_t
@@ -79,7 +82,8 @@ func (s *Server) snapshot(ctx context.Context, file string) (inspect.Database, e
 	}
 	found, err := lookAt(ctx, s.opts.Inspector, file)
 	if err == nil && found.Err != "" {
-		err = fmt.Errorf("the store's database is damaged: %s: stop the server and restore a backup made before", found.Err)
+		err = fmt.Errorf("the store's database is damaged: %s: stop the server and restore a backup made before",
+			found.Err)
 	}
 	if err != nil {
 		os.Remove(file)
@@ -87,8 +91,8 @@ func (s *Server) snapshot(ctx context.Context, file string) (inspect.Database, e
 	return found, err
 }
 
-// noRoom says why a disk has no room for a snapshot of a database of so many bytes and for packing it: a disk that is nearly full is for
-// those who run on it. Empty: it has. (Pure.)
+// noRoom says why a disk has no room for a snapshot of a database of so many bytes and for packing it: a disk that is
+// nearly full is for those who run on it. Empty: it has. (Pure.)
 func noRoom(free, total, size uint64) string {
 	need := 2*size + min(total/20, minFree)
 	if free >= need {
@@ -125,7 +129,8 @@ func addVolumes(ctx context.Context, w *backup.Writer, pods string) error {
 		if err != nil {
 			return err
 		}
-		if err := w.AddTree(filepath.Join(backup.VolumesDir, uid, filepath.Base(v)), v); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := w.AddTree(filepath.Join(backup.VolumesDir, uid, filepath.Base(v)), v); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

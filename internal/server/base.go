@@ -43,7 +43,8 @@ func (s *Server) check(context.Context) error {
 	if err := s.checkFree(); err != nil {
 		return err
 	}
-	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(), Kubernetes: version.Get().GitVersion}); err != nil {
+	if err := checkVersion(s.opts.DataDir, stamp{Format: format, Wherry: Version(),
+		Kubernetes: version.Get().GitVersion}); err != nil {
 		return err
 	}
 	if err := checkAuthority(s.opts.DataDir, time.Now()); err != nil {
@@ -88,7 +89,8 @@ func (s *Server) awaitEtcd(ctx context.Context) error {
 	o := s.opts
 	ctx, cancel := context.WithTimeout(ctx, etcdPatience)
 	defer cancel()
-	slow := time.AfterFunc(2*time.Second, func() { s.log.Info("waiting for etcd to answer", "servers", o.EtcdServers, "patience", etcdPatience) })
+	slow := time.AfterFunc(2*time.Second,
+		func() { s.log.Info("waiting for etcd to answer", "servers", o.EtcdServers, "patience", etcdPatience) })
 	defer slow.Stop()
 	x := store.External{Servers: o.EtcdServers, CAFile: o.EtcdCAFile, CertFile: o.EtcdCertFile, KeyFile: o.EtcdKeyFile}
 	if err := x.Await(ctx); err != nil {
@@ -102,24 +104,26 @@ func storeRefusal(err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return &Refusal{Code: ExitFolderLocked, What: err.Error()}
 	case errors.Is(err, store.ErrDiskFull):
-		return &Refusal{Code: ExitDiskFull, What: err.Error(), Do: "free some space there and start the server again; pods keep running in the meantime"}
+		return &Refusal{Code: ExitDiskFull, What: err.Error(),
+			Do: "free some space there and start the server again; pods keep running in the meantime"}
 	case errors.Is(err, store.ErrDiskFailed):
-		return &Refusal{Code: ExitStore, What: err.Error(), Do: "nothing that was acknowledged is lost; see what the kernel says of the disk (dmesg), " +
-			"repair or replace it, and start the server again; pods keep running in the meantime"}
+		return &Refusal{Code: ExitStore, What: err.Error(),
+			Do: "nothing that was acknowledged is lost; see what the kernel says of the disk (dmesg), " +
+				"repair or replace it, and start the server again; pods keep running in the meantime"}
 	}
 	return err
 }
 
-// AgainError says that the server has to be started again, in a new process, as its store could not go on: etcd leaves its files
-// locked when it gives up. Pods go on running meanwhile.
+// AgainError says that the server has to be started again, in a new process, as its store could not go on: etcd leaves
+// its files locked when it gives up. Pods go on running meanwhile.
 type AgainError struct{ Err error }
 
 func (e *AgainError) Error() string { return e.Err.Error() }
 
 func (e *AgainError) Unwrap() error { return e.Err }
 
-// storeFailed ends the server, at once: whatever is under way waits for the store. One that was ready and whose disk is full can go on
-// after another start, which takes up the reserve and evicts what fills the disk.
+// storeFailed ends the server, at once: whatever is under way waits for the store. One that was ready and whose disk is
+// full can go on after another start, which takes up the reserve and evicts what fills the disk.
 func (s *Server) storeFailed(err error) {
 	s.storeGone.Store(true)
 	again := errors.Is(err, store.ErrDiskFull) && closed(s.ready)

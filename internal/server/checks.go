@@ -20,7 +20,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// minFree is the free space without which a server does not start for the first time: etcd's log alone takes 64 MiB ahead of time.
+// minFree is the free space without which a server does not start for the first time: etcd's log alone takes 64 MiB
+// ahead of time.
 const minFree = 256 << 20
 
 func checkRoot(euid int, why string) error {
@@ -52,7 +53,8 @@ func freeBytes(dir string) (int64, error) {
 	return int64(fs.Bavail) * fs.Bsize, nil
 }
 
-// enough refuses too little room: a new server lays out its files, one that was here before only has to come up and make room. (Pure.)
+// enough refuses too little room: a new server lays out its files, one that was here before only has to come up and
+// make room. (Pure.)
 func enough(dir string, free int64, before bool) error {
 	need := int64(minFree)
 	if before {
@@ -62,12 +64,13 @@ func enough(dir string, free int64, before bool) error {
 		return nil
 	}
 	return &Refusal{Code: ExitDiskFull,
-		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir, need>>20),
-		Do:   "free some space or choose another --data-dir"}
+		What: fmt.Sprintf("only %d MiB are free for the data folder %s; at least %d MiB are needed", free>>20, dir,
+			need>>20),
+		Do: "free some space or choose another --data-dir"}
 }
 
-// AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error. The disk tells nobody when room
-// comes; it is asked every second.
+// AwaitRoom returns when a server can start again on a data folder whose disk is full, or with ctx's error. The disk
+// tells nobody when room comes; it is asked every second.
 func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -91,8 +94,8 @@ func AwaitRoom(ctx context.Context, dataDir string, log *slog.Logger) error {
 	}
 }
 
-// checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could connect. A folder
-// without a CA is given one later; what else may be wrong with it is told then.
+// checkAuthority refuses to start with a CA that nobody can trust at this time: everything would run, and nobody could
+// connect. A folder without a CA is given one later; what else may be wrong with it is told then.
 func checkAuthority(dataDir string, now time.Time) error {
 	ca, err := pki.Load(PKI(dataDir))
 	if err != nil {
@@ -107,7 +110,8 @@ func checkAuthority(dataDir string, now time.Time) error {
 			Do: "set the clock; if it is right, create a new CA with: wherry certs rotate --data-dir " + dataDir}
 	}
 	return &Refusal{Code: ExitAuthority, What: fmt.Sprintf("%v (%s), and nobody could connect", bad, PKI(dataDir)),
-		Do: "create a new CA with: wherry certs rotate --data-dir " + dataDir + "; then start the server again; kubeconfigs and agents that have the former CA need the new one"}
+		Do: "create a new CA with: wherry certs rotate --data-dir " + dataDir +
+			"; then start the server again; kubeconfigs and agents that have the former CA need the new one"}
 }
 
 // checkPort refuses a port that somebody listens on. Port 0 (any free one) is always fine.
@@ -120,7 +124,8 @@ func checkPort(ip string, port int, flag string) error {
 		return errors.Join(l.Close(), checkForwarded(ip, port, flag))
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("cannot listen on %s", net.JoinHostPort(ip, strconv.Itoa(port))),
+		return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("cannot listen on %s",
+			net.JoinHostPort(ip, strconv.Itoa(port))),
 			Do: "check the address and " + flag, Err: err}
 	}
 	by := ""
@@ -131,8 +136,8 @@ func checkPort(ip string, port int, flag string) error {
 		Do: fmt.Sprintf("stop that program or choose another %s", flag)}
 }
 
-// checkForwarded refuses a port that a pod has as its host port: nobody would reach the server. It is no reason against a start that the rules
-// cannot be read, as on a machine without any.
+// checkForwarded refuses a port that a pod has as its host port: nobody would reach the server. It is no reason against
+// a start that the rules cannot be read, as on a machine without any.
 func checkForwarded(ip string, port int, flag string) error {
 	at, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -142,8 +147,9 @@ func checkForwarded(ip string, port int, flag string) error {
 	if err != nil || !to.IsValid() {
 		return nil
 	}
-	return &Refusal{Code: ExitPortTaken, What: fmt.Sprintf("port %d is the host port of a pod: what comes to it is forwarded to %s", port, to),
-		Do: fmt.Sprintf("choose another %s, or start the server with the one it had before and delete the pod", flag)}
+	return &Refusal{Code: ExitPortTaken,
+		What: fmt.Sprintf("port %d is the host port of a pod: what comes to it is forwarded to %s", port, to),
+		Do:   fmt.Sprintf("choose another %s, or start the server with the one it had before and delete the pod", flag)}
 }
 
 // listener names the process that listens on a TCP port, as "nginx (pid 7)"; empty when it cannot be told.

@@ -20,8 +20,8 @@ type component struct {
 }
 
 const (
-	// startPatience is how long a start that was given up may go on: what is under way, such as an opening database, is not always
-	// to be cut off.
+	// startPatience is how long a start that was given up may go on: what is under way, such as an opening database, is
+	// not always to be cut off.
 	startPatience = 10 * time.Second
 	// lastPatience is what a component has for its stop when the time for all of them is over.
 	lastPatience = time.Second
@@ -37,8 +37,8 @@ type group struct {
 	starting map[string]bool
 }
 
-// start brings all components up, those that do not wait for one another at the same time. On the first error it gives the
-// others up, waits for them, though not for ever, and returns that error; what came up stays up until stop.
+// start brings all components up, those that do not wait for one another at the same time. On the first error it gives
+// the others up, waits for them, though not for ever, and returns that error; what came up stays up until stop.
 func (g *group) start(ctx context.Context) error {
 	if err := checkOrder(g.list); err != nil {
 		return err
@@ -86,7 +86,8 @@ func (g *group) start(ctx context.Context) error {
 		select {
 		case <-all:
 		case <-time.After(startPatience):
-			g.log.Error("parts of the server do not end their start and are left behind", "parts", g.hanging(), "after", startPatience)
+			g.log.Error("parts of the server do not end their start and are left behind", "parts", g.hanging(), "after",
+				startPatience)
 		}
 	}
 	return context.Cause(ctx)
@@ -125,7 +126,8 @@ func named(component string, err error) error {
 	return fmt.Errorf("%s: %w", component, err)
 }
 
-// stop stops what is up, last of the list first, and returns all errors. One that does not heed the end of ctx is left behind.
+// stop stops what is up, last of the list first, and returns all errors. One that does not heed the end of ctx is left
+// behind.
 func (g *group) stop(ctx context.Context) error {
 	var errs []error
 	for i := len(g.list) - 1; i >= 0; i-- {
@@ -206,7 +208,8 @@ func spawn(name string, failed chan<- error, loop func(context.Context) error) *
 	return b
 }
 
-// await returns when ready is closed; with the loop's error if it ends before; and if ctx ends before, it stops the loop.
+// await returns when ready is closed; with the loop's error if it ends before; and if ctx ends before, it stops the
+// loop.
 func (b *background) await(ctx context.Context, ready <-chan struct{}) error {
 	select {
 	case <-ready:

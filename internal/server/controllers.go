@@ -47,7 +47,8 @@ func (s *Server) startControllers(context.Context) error {
 		nodelifecycle.New(users.client(rbac.NodeController), factory, log).Run,
 		podgc.New(users.client(rbac.PodGarbageCollector), factory, log, endedPodsKept).Run,
 		debugruns.New(users.client(rbac.DebugRunController), records, factory, log, debugruns.Most).Run,
-		certificates.New(users.client(rbac.CertificateController), factory, log, s.parts.api.CA(), s.opts.SigningDuration).Run,
+		certificates.New(users.client(rbac.CertificateController), factory, log, s.parts.api.CA(),
+			s.opts.SigningDuration).Run,
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
 		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
 	}

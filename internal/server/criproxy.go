@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// criProxy serves an in-process connection on a socket, message by message and without knowing the messages, so that tools
-// that speak the CRI (crictl, a benchmark) can look into the embedded runtime.
+// criProxy serves an in-process connection on a socket, message by message and without knowing the messages, so that
+// tools that speak the CRI (crictl, a benchmark) can look into the embedded runtime.
 type criProxy struct {
 	server *grpc.Server
 	socket net.Listener
@@ -49,7 +49,8 @@ func forward(in grpc.ServerStream, to *grpc.ClientConn) error {
 	if md, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, md.Copy())
 	}
-	out, err := to.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, grpc.ForceCodecV2(frames{}))
+	out, err := to.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,
+		grpc.ForceCodecV2(frames{}))
 	if err != nil {
 		return err
 	}

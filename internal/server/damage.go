@@ -17,15 +17,17 @@ func damaged(dataDir, snapshots string, err *store.DamageError) *Refusal {
 	return &Refusal{Code: ExitStore, What: err.Error(), Do: wayBack(dataDir, err.Usable, backup.List(snapshots))}
 }
 
-// wayBack is what to do about a store that cannot be opened. usable is a database file that is whole; empty: there is none. kept are the
-// snapshots that were made by themselves, newest first. (Pure.)
+// wayBack is what to do about a store that cannot be opened. usable is a database file that is whole; empty: there is
+// none. kept are the snapshots that were made by themselves, newest first. (Pure.)
 func wayBack(dataDir, usable string, kept []backup.Kept) string {
 	var ways []string
 	if usable != "" {
-		ways = append(ways, "to go on with the objects in its database, which is whole: "+restoreCommand(dataDir, usable))
+		ways = append(ways, "to go on with the objects in its database, which is whole: "+
+			restoreCommand(dataDir, usable))
 	}
 	if len(kept) > 0 {
-		ways = append(ways, fmt.Sprintf("to go back to the newest snapshot, of %s: %s", kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, kept[0].Path)))
+		ways = append(ways, fmt.Sprintf("to go back to the newest snapshot, of %s: %s",
+			kept[0].Created.Format(time.RFC3339), restoreCommand(dataDir, kept[0].Path)))
 	}
 	if len(ways) == 0 {
 		ways = append(ways, "there is no snapshot of it: to restore a backup: "+restoreCommand(dataDir, "FILE"),

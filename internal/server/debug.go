@@ -22,10 +22,12 @@ func (o Options) debugCap() (cgroup.Cap, error) {
 	}
 	// A container with less does not start: its first process has no room.
 	if least := resource.MustParse("4Mi"); !memory.IsZero() && memory.Cmp(least) < 0 {
-		return cgroup.Cap{}, fmt.Errorf("--debug-memory-limit: %s is too little for any container; give %s or more", o.DebugMemoryLimit, &least)
+		return cgroup.Cap{}, fmt.Errorf("--debug-memory-limit: %s is too little for any container; give %s or more",
+			o.DebugMemoryLimit, &least)
 	}
 	if o.DebugMaxPIDs < -1 {
-		return cgroup.Cap{}, fmt.Errorf("--debug-max-pids: %d is not a number of processes; -1 means no limit", o.DebugMaxPIDs)
+		return cgroup.Cap{}, fmt.Errorf("--debug-max-pids: %d is not a number of processes; -1 means no limit",
+			o.DebugMaxPIDs)
 	}
 	return cgroup.Cap{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), PIDs: max(o.DebugMaxPIDs, 0)}, nil
 }
@@ -54,7 +56,9 @@ func (o Options) debugImages() (image.AllowList, error) {
 func (o Options) verifyPulls() (pullrecord.Policy, error) {
 	p, err := pullrecord.NewPolicy(o.PullVerification, o.PreloadedAllowlist)
 	if err != nil {
-		return p, fmt.Errorf("--image-pull-credentials-verification-policy, --preloaded-images-verification-allowlist: %w", err)
+		return p,
+			fmt.Errorf("--image-pull-credentials-verification-policy, --preloaded-images-verification-allowlist: %w",
+				err)
 	}
 	return p, nil
 }
@@ -72,9 +76,11 @@ func (o Options) validateDebug() error {
 	for _, limit := range []struct {
 		flag string
 		most int
-	}{{"max-image-execs-per-pod", o.ImageExecs.Pod}, {"max-image-execs-per-namespace", o.ImageExecs.Namespace}, {"max-image-execs", o.ImageExecs.Node}} {
+	}{{"max-image-execs-per-pod", o.ImageExecs.Pod}, {"max-image-execs-per-namespace", o.ImageExecs.Namespace},
+		{"max-image-execs", o.ImageExecs.Node}} {
 		if limit.most < 0 {
-			err5 = errors.Join(err5, fmt.Errorf("--%s: %d is not a number of image execs; 0 means no limit", limit.flag, limit.most))
+			err5 = errors.Join(err5, fmt.Errorf("--%s: %d is not a number of image execs; 0 means no limit", limit.flag,
+				limit.most))
 		}
 	}
 	return errors.Join(err1, err2, err3, err4, err5)

@@ -7,9 +7,9 @@ import (
 	"github.com/wherryproject/wherry/internal/door/crowd"
 )
 
-// Of the descriptors that this process may have, connections to the API get three eighths and those to the node's API an eighth. The
-// other half is for what they lead to (a session takes up to four), the store, the runtime, and a reserve. Strangers are limited besides,
-// since each of their connections takes some 20 KiB.
+// Of the descriptors that this process may have, connections to the API get three eighths and those to the node's API
+// an eighth. The other half is for what they lead to (a session takes up to four), the store, the runtime, and a
+// reserve. Strangers are limited besides, since each of their connections takes some 20 KiB.
 const (
 	apiStrangers  = 4096
 	nodeStrangers = 1024

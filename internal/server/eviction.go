@@ -18,7 +18,8 @@ type EvictionOptions struct {
 	MaxPodGrace int           // seconds a pod that goes for a soft threshold may take; below 0: its own grace
 	Transition  time.Duration // how long a condition of the node outlives its cause
 
-	ImageHigh, ImageLow int           // percent of the images' file system: collection begins and ends there; 100: never
+	// percent of the images' file system: collection begins and ends there; 100: never
+	ImageHigh, ImageLow int
 	ImageMinAge         time.Duration // younger images stay
 }
 
@@ -26,8 +27,9 @@ type EvictionOptions struct {
 func defaultEviction() EvictionOptions {
 	return EvictionOptions{
 		Hard: map[string]string{
-			string(evict.MemoryAvailable): "100Mi", string(evict.NodeFsAvailable): "5%", string(evict.ImageFsAvailable): "5%",
-			string(evict.NodeFsInodesFree): "5%", string(evict.ImageFsInodesFree): "5%",
+			string(evict.MemoryAvailable): "100Mi", string(evict.NodeFsAvailable): "5%",
+			string(evict.ImageFsAvailable): "5%", string(evict.NodeFsInodesFree): "5%",
+			string(evict.ImageFsInodesFree): "5%",
 		},
 		Transition: 5 * time.Minute,
 		ImageHigh:  90, ImageLow: 85, ImageMinAge: 2 * time.Minute,
@@ -43,15 +45,19 @@ func (o Options) eviction() (node.Eviction, error) {
 		errs = append(errs, fmt.Errorf("--eviction-pressure-transition-period: %s is below 0", e.Transition))
 	}
 	if e.ImageHigh < 1 || e.ImageHigh > 100 || e.ImageLow < 0 || e.ImageLow > 100 {
-		errs = append(errs, fmt.Errorf("--image-gc-high-threshold, --image-gc-low-threshold: %d and %d must be percentages up to 100, the first above 0", e.ImageHigh, e.ImageLow))
+		errs = append(errs,
+			fmt.Errorf("--image-gc-high-threshold, --image-gc-low-threshold: %d and %d must be percentages up to 100, the first above 0", e.ImageHigh, e.ImageLow))
 	} else if e.ImageLow >= e.ImageHigh {
-		errs = append(errs, fmt.Errorf("--image-gc-low-threshold: %d must be below --image-gc-high-threshold, which is %d", e.ImageLow, e.ImageHigh))
+		errs = append(errs,
+			fmt.Errorf("--image-gc-low-threshold: %d must be below --image-gc-high-threshold, which is %d", e.ImageLow,
+				e.ImageHigh))
 	}
 	if e.ImageMinAge < 0 {
 		errs = append(errs, fmt.Errorf("--minimum-image-ttl-duration: %s is below 0", e.ImageMinAge))
 	}
-	return node.Eviction{Thresholds: list, Transition: e.Transition, MaxPodGrace: time.Duration(e.MaxPodGrace) * time.Second,
-		Images: evict.ImagePolicy{High: e.ImageHigh, Low: e.ImageLow, MinAge: e.ImageMinAge}}, errors.Join(errs...)
+	return node.Eviction{Thresholds: list, Transition: e.Transition,
+		MaxPodGrace: time.Duration(e.MaxPodGrace) * time.Second,
+		Images:      evict.ImagePolicy{High: e.ImageHigh, Low: e.ImageLow, MinAge: e.ImageMinAge}}, errors.Join(errs...)
 }
 
 func (o Options) validateEviction() error {

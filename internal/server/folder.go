@@ -22,7 +22,8 @@ const stampName = "version"
 // format is the version of the data folder's layout. Raise it when an older program can no longer use the folder.
 const format = 1
 
-// makeFolder creates the data folder. It is open for passing through, not for listing: files inside have modes of their own.
+// makeFolder creates the data folder. It is open for passing through, not for listing: files inside have modes of their
+// own.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return folderRefusal(dir, err)
@@ -33,11 +34,14 @@ func makeFolder(dir string) error {
 func folderRefusal(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return &Refusal{Code: ExitDiskFull, What: fmt.Sprintf("no space left for the data folder %s", dir), Do: "free some space or choose another --data-dir", Err: err}
+		return &Refusal{Code: ExitDiskFull, What: fmt.Sprintf("no space left for the data folder %s", dir),
+			Do: "free some space or choose another --data-dir", Err: err}
 	case errors.Is(err, os.ErrPermission):
-		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be written", dir), Do: "run it with sudo, or choose another --data-dir", Err: err}
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be written", dir),
+			Do: "run it with sudo, or choose another --data-dir", Err: err}
 	}
-	return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be used", dir), Do: "choose another --data-dir", Err: err}
+	return &Refusal{Code: ExitFolder, What: fmt.Sprintf("the data folder %s cannot be used", dir),
+		Do: "choose another --data-dir", Err: err}
 }
 
 // lock is the hold of one server on its data folder. The kernel lets go of it when the process dies, however it dies.
@@ -73,8 +77,8 @@ func inUse(dir string) *Refusal {
 		Do:   "stop that one first, or start this one with a different --data-dir, --secure-port and --kubelet-port"}
 }
 
-// holderLives reports whether the process that the lock file names lives. It does not after a kill, when the lock may be held for a moment
-// by a child that has not yet executed its program.
+// holderLives reports whether the process that the lock file names lives. It does not after a kill, when the lock may
+// be held for a moment by a child that has not yet executed its program.
 func holderLives(dir string) bool {
 	pid, ok := LockHolder(dir)
 	return ok && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
@@ -131,8 +135,9 @@ func checkVersion(dir string, now stamp) error {
 			Do: "restore it or, if you are certain that this version of wherry wrote the folder, remove it", Err: err}
 	case old.Format > now.Format:
 		return &Refusal{Code: ExitNewerVersion,
-			What: fmt.Sprintf("the data folder %s was written by wherry %s (format %d); this is wherry %s (format %d)", dir, old.Wherry, old.Format, now.Wherry, now.Format),
-			Do:   "use that version or a newer one, or choose another --data-dir"}
+			What: fmt.Sprintf("the data folder %s was written by wherry %s (format %d); this is wherry %s (format %d)",
+				dir, old.Wherry, old.Format, now.Wherry, now.Format),
+			Do: "use that version or a newer one, or choose another --data-dir"}
 	}
 	if err == nil && old == now {
 		return nil

@@ -22,8 +22,8 @@ import (
 // endpointFile remembers the external runtime that a data folder's pods run on, so that Purge finds them.
 func endpointFile(dataDir string) string { return filepath.Join(dataDir, "runtime-endpoint") }
 
-// endForeign ends this folder's pods on an external runtime, at once, and unmounts their volumes. Other pods there are not
-// touched: ours are known by their folders.
+// endForeign ends this folder's pods on an external runtime, at once, and unmounts their volumes. Other pods there are
+// not touched: ours are known by their folders.
 func endForeign(ctx context.Context, dataDir string) error {
 	text, err := os.ReadFile(endpointFile(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -36,7 +36,8 @@ func endForeign(ctx context.Context, dataDir string) error {
 	if err != nil {
 		return err
 	}
-	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*")) // the temporary sandboxes of a server that was killed
+	// the temporary sandboxes of a server that was killed
+	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*"))
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,9 @@ func endPod(ctx context.Context, c *cri.Client, uid string) error {
 		if _, err := c.Runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id}); err != nil {
 			return fmt.Errorf("pod %s: %w", uid, err)
 		}
-		if _, err := c.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
+		if _,
+			err := c.Runtime.RemovePodSandbox(ctx,
+			&runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id}); err != nil {
 			return fmt.Errorf("pod %s: %w", uid, err)
 		}
 	}
@@ -88,7 +91,8 @@ func unmountBelow(dir string) error {
 		return err
 	}
 	for i := len(mounts) - 1; i >= 0; i-- { // later mounts may lie on earlier ones
-		if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) {
+		if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil &&
+			!errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("unmount %s: %w", mounts[i].Mountpoint, err)
 		}
 	}

@@ -36,15 +36,16 @@ type Finding struct {
 	Do       string   `json:"do,omitempty"` // what the user can do about it
 }
 
-// Check looks at a data folder, of a running server or of one that is not, and says what is wrong with it. Nothing is changed. Its error is
-// that there is nothing to look at.
+// Check looks at a data folder, of a running server or of one that is not, and says what is wrong with it. Nothing is
+// changed. Its error is that there is nothing to look at.
 func Check(ctx context.Context, dataDir string, inspector []string, now time.Time) ([]Finding, error) {
 	if err := checkRoot(os.Geteuid(), "only root may look at a server's data folder"); err != nil {
 		return nil, err
 	}
 	written, err := readStamp(filepath.Join(dataDir, stampName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir"}
+		return nil, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server",
+			dataDir), Do: "check --data-dir"}
 	}
 	all := []Finding{judgeStamp(written, err)}
 	running := Locked(dataDir)
@@ -60,7 +61,8 @@ func Check(ctx context.Context, dataDir string, inspector []string, now time.Tim
 	return append(all, judgeRoom(room.Bavail*uint64(room.Bsize), room.Blocks*uint64(room.Bsize))), nil
 }
 
-// checkStore looks at the files of the embedded etcd. Those of a running server change while they are read: it watches them itself.
+// checkStore looks at the files of the embedded etcd. Those of a running server change while they are read: it watches
+// them itself.
 func checkStore(ctx context.Context, dataDir string, inspector []string, running bool, kept []backup.Kept) Finding {
 	const subject = "store"
 	dir := filepath.Join(dataDir, "etcd")
@@ -73,7 +75,8 @@ func checkStore(ctx context.Context, dataDir string, inspector []string, running
 		return missing()
 	}
 	if running {
-		return Finding{Fine, subject, "in use by the running server; its files are looked at when it starts", "for a check of its contents: wherry backup, which verifies what it writes"}
+		return Finding{Fine, subject, "in use by the running server; its files are looked at when it starts",
+			"for a check of its contents: wherry backup, which verifies what it writes"}
 	}
 	facts, err := inspect.LookApart(ctx, inspector, dir)
 	if err != nil {
@@ -104,7 +107,8 @@ func checkSnapshots(kept []backup.Kept, now time.Time) Finding {
 // modesOf are the modes of what only root may read.
 func modesOf(dataDir string) map[string]fs.FileMode {
 	modes := map[string]fs.FileMode{}
-	for _, name := range []string{"etcd", "pki", "audit", "snapshots", "pki/*.key", "pki/admin.token", "pki/*current.pem", "snapshots/*", "config.json", "wherry.sock"} {
+	for _, name := range []string{"etcd", "pki", "audit", "snapshots", "pki/*.key", "pki/admin.token",
+		"pki/*current.pem", "snapshots/*", "config.json", "wherry.sock"} {
 		files, _ := filepath.Glob(filepath.Join(dataDir, name)) // the patterns are well formed
 		for _, f := range files {
 			if info, err := os.Lstat(f); err == nil {

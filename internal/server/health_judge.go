@@ -27,9 +27,11 @@ func judgeStamp(s stamp, err error) Finding {
 	const subject = "data folder"
 	switch {
 	case err != nil:
-		return Finding{Fault, subject, fmt.Sprintf("its version file cannot be read (%v)", err), "restore it or, if this wherry wrote the folder, remove it"}
+		return Finding{Fault, subject, fmt.Sprintf("its version file cannot be read (%v)", err),
+			"restore it or, if this wherry wrote the folder, remove it"}
 	case s.Format > format:
-		return Finding{Fault, subject, fmt.Sprintf("written by wherry %s (format %d), newer than this one (format %d)", s.Wherry, s.Format, format), "use that version or newer"}
+		return Finding{Fault, subject, fmt.Sprintf("written by wherry %s (format %d), newer than this one (format %d)",
+			s.Wherry, s.Format, format), "use that version or newer"}
 	}
 	return Finding{Fine, subject, fmt.Sprintf("format %d, last written by wherry %s", s.Format, s.Wherry), ""}
 }
@@ -50,16 +52,20 @@ func judgeMissing(dir string, pods int, marked bool, ways string) Finding {
 func judgeSnapshot(newest *backup.Kept, err error, now time.Time) Finding {
 	const subject = "snapshots"
 	if newest == nil {
-		return Finding{Warning, subject, "there is none", "the server makes one a minute after its start, and then daily; see --etcd-snapshot-interval"}
+		return Finding{Warning, subject, "there is none",
+			"the server makes one a minute after its start, and then daily; see --etcd-snapshot-interval"}
 	}
 	age := now.Sub(newest.Created)
 	switch {
 	case err != nil:
-		return Finding{Fault, subject, fmt.Sprintf("the newest, %s, %v", newest.Path, err), "remove it; the server makes another"}
+		return Finding{Fault, subject, fmt.Sprintf("the newest, %s, %v", newest.Path, err),
+			"remove it; the server makes another"}
 	case age > staleSnapshot:
-		return Finding{Warning, subject, fmt.Sprintf("the newest is %s old: %s", duration.HumanDuration(age), newest.Path), "see the server's log for why there is none since; sudo wherry backup makes one now"}
+		return Finding{Warning, subject, fmt.Sprintf("the newest is %s old: %s", duration.HumanDuration(age),
+			newest.Path), "see the server's log for why there is none since; sudo wherry backup makes one now"}
 	}
-	return Finding{Fine, subject, fmt.Sprintf("the newest is whole and %s old: %s", duration.HumanDuration(age), newest.Path), ""}
+	return Finding{Fine, subject, fmt.Sprintf("the newest is whole and %s old: %s", duration.HumanDuration(age),
+		newest.Path), ""}
 }
 
 // judgeCertificates judges certificates by their ends. (Pure.)
@@ -75,13 +81,16 @@ func judgeCertificates(items []pki.Item, err error, now time.Time) []Finding {
 		}
 		switch left := i.Ends.Sub(now); {
 		case left <= 0:
-			out = append(out, Finding{Fault, subject, fmt.Sprintf("%s (%s) ended on %s", i.Name, i.Where, i.Ends.Format(time.DateOnly)), "it is renewed: " + i.Renewal})
+			out = append(out, Finding{Fault, subject, fmt.Sprintf("%s (%s) ended on %s", i.Name, i.Where,
+				i.Ends.Format(time.DateOnly)), "it is renewed: " + i.Renewal})
 		case left < endsSoon && i.Renewal == pki.ByRotation:
-			out = append(out, Finding{Warning, subject, fmt.Sprintf("%s (%s) ends on %s", i.Name, i.Where, i.Ends.Format(time.DateOnly)), "it is renewed: " + i.Renewal})
+			out = append(out, Finding{Warning, subject, fmt.Sprintf("%s (%s) ends on %s", i.Name, i.Where,
+				i.Ends.Format(time.DateOnly)), "it is renewed: " + i.Renewal})
 		}
 	}
 	if len(out) == 0 {
-		out = []Finding{{Fine, subject, fmt.Sprintf("%d certificates and keys, none of which ends soon", len(items)), ""}}
+		out = []Finding{{Fine, subject, fmt.Sprintf("%d certificates and keys, none of which ends soon", len(items)),
+			""}}
 	}
 	return out
 }
@@ -92,7 +101,8 @@ func judgeModes(modes map[string]fs.FileMode) []Finding {
 	var out []Finding
 	for _, path := range slices.Sorted(maps.Keys(modes)) {
 		if m := modes[path]; m.Perm()&0o077 != 0 && m&fs.ModeSymlink == 0 {
-			out = append(out, Finding{Warning, subject, fmt.Sprintf("others than root may use %s (mode %04o)", path, m.Perm()), "sudo chmod go= " + path})
+			out = append(out, Finding{Warning, subject, fmt.Sprintf("others than root may use %s (mode %04o)", path,
+				m.Perm()), "sudo chmod go= " + path})
 		}
 	}
 	if len(out) == 0 {
@@ -107,9 +117,11 @@ func judgeRoom(free, total uint64) Finding {
 	what := fmt.Sprintf("%d of %d MiB are free", free>>20, total>>20)
 	switch {
 	case free < minFree:
-		return Finding{Fault, subject, what, "free some space: images that no pod uses go with wherry image prune --all"}
+		return Finding{Fault, subject, what,
+			"free some space: images that no pod uses go with wherry image prune --all"}
 	case free < total/20:
-		return Finding{Warning, subject, what, "pods are evicted when it is full; images that no pod uses go with wherry image prune --all"}
+		return Finding{Warning, subject, what,
+			"pods are evicted when it is full; images that no pod uses go with wherry image prune --all"}
 	}
 	return Finding{Fine, subject, what, ""}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime"
 )
 
-// connectRuntime connects to the runtime that was named. One that is no containerd, or whose files cannot be reached, runs pods,
-// but what debugging asks beside the CRI it does not have (IX-12).
+// connectRuntime connects to the runtime that was named. One that is no containerd, or whose files cannot be reached,
+// runs pods, but what debugging asks beside the CRI it does not have (IX-12).
 func (s *Server) connectRuntime(ctx context.Context, log *slog.Logger) error {
 	socket, err := cri.ParseEndpoint(s.opts.RuntimeEndpoint)
 	if err != nil {
@@ -76,8 +76,8 @@ type execer struct{ r *runtime.Runtime }
 
 // Exec is part of [httpapi.Execer].
 func (e execer) Exec(ctx context.Context, id string, c httpapi.Command) (int, error) {
-	return e.r.Exec(ctx, id, runtime.ExecOptions{Command: c.Words, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, TTY: c.TTY,
-		Resize: c.Resize, Ended: c.Ended})
+	return e.r.Exec(ctx, id, runtime.ExecOptions{Command: c.Words, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		TTY: c.TTY, Resize: c.Resize, Ended: c.Ended})
 }
 
 // imageRuntime is what image exec can do with the runtime: nothing with one that is no containerd (IX-12).
@@ -97,7 +97,8 @@ func (r imageRuntime) Files(ctx context.Context, id string) (imageexec.Files, er
 	if err != nil {
 		return imageexec.Files{}, err
 	}
-	out := imageexec.Files{Root: f.Root, RootMounted: f.RootMounted, MountRoot: f.MountRoot, ReadOnlyRoot: f.ReadOnlyRoot, Env: f.Env}
+	out := imageexec.Files{Root: f.Root, RootMounted: f.RootMounted, MountRoot: f.MountRoot,
+		ReadOnlyRoot: f.ReadOnlyRoot, Env: f.Env}
 	for _, b := range f.Binds {
 		out.Binds = append(out.Binds, imageexec.Bind(b))
 	}
@@ -106,5 +107,6 @@ func (r imageRuntime) Files(ctx context.Context, id string) (imageexec.Files, er
 
 // Attach is part of [imageexec.Runtime].
 func (r imageRuntime) Attach(ctx context.Context, id string, s imageexec.Streams) error {
-	return r.d.Attach(ctx, id, runtime.AttachOptions{TTY: s.TTY, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Resize: s.Resize})
+	return r.d.Attach(ctx, id, runtime.AttachOptions{TTY: s.TTY, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
+		Resize: s.Resize})
 }

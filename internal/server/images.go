@@ -17,7 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
-// registryLogins is the file with the node's own logins, which the agent reads too. Those of pods are the pods', not the command's.
+// registryLogins is the file with the node's own logins, which the agent reads too. Those of pods are the pods', not
+// the command's.
 func registryLogins(dataDir string) string { return filepath.Join(dataDir, "config.json") }
 
 // registryHosts is the folder of registry settings.

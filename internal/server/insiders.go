@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// insiders makes clients of the own API for the parts of this process, each as its own user with the default role of its name. The
-// first error stays.
+// insiders makes clients of the own API for the parts of this process, each as its own user with the default role of
+// its name. The first error stays.
 type insiders struct {
 	server *Server
 	err    error

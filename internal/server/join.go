@@ -68,7 +68,9 @@ func clientCAs(file string, config *rest.Config) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s contains no certificate; the agent needs one to verify the API server: use --client-ca-file", from)
+		return nil,
+			fmt.Errorf("%s contains no certificate; the agent needs one to verify the API server: use --client-ca-file",
+				from)
 	}
 	return pool, nil
 }

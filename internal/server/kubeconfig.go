@@ -92,10 +92,12 @@ func (o Options) kubeconfigAccess() (access, error) {
 			return a, fmt.Errorf("--write-kubeconfig-mode: %q is not a file mode, for example 640", o.KubeconfigMode)
 		}
 		if mode&0o600 != 0o600 {
-			return a, fmt.Errorf("--write-kubeconfig-mode: %s does not allow root to read and write the file; the first digit must be 6", o.KubeconfigMode)
+			return a,
+				fmt.Errorf("--write-kubeconfig-mode: %s does not allow root to read and write the file; the first digit must be 6", o.KubeconfigMode)
 		}
 		if mode&0o022 != 0 {
-			return a, fmt.Errorf("--write-kubeconfig-mode: with %s other users could write to the file; the other digits must be 4 at most", o.KubeconfigMode)
+			return a,
+				fmt.Errorf("--write-kubeconfig-mode: with %s other users could write to the file; the other digits must be 4 at most", o.KubeconfigMode)
 		}
 		a.mode = os.FileMode(mode)
 	}

@@ -44,8 +44,8 @@ type parts struct {
 
 func (p *parts) url() string { return p.cluster.url }
 
-// components is the whole server. It starts from the top, what does not wait for one another at the same time, and stops from
-// the bottom.
+// components is the whole server. It starts from the top, what does not wait for one another at the same time, and
+// stops from the bottom.
 func (s *Server) components() []component {
 	return []component{
 		{name: "folder", start: s.startFolder, stop: s.stopFolder},

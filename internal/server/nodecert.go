@@ -34,8 +34,8 @@ func (c nodeCert) during(ctx context.Context, run func(context.Context) error) e
 	return run(ctx)
 }
 
-// nodeCertificate is the user's, or one of the API server's CA, or, for another API server, one of a CA of our own or one that was
-// asked for there.
+// nodeCertificate is the user's, or one of the API server's CA, or, for another API server, one of a CA of our own or
+// one that was asked for there.
 func (s *Server) nodeCertificate() (nodeCert, error) {
 	if s.opts.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(s.opts.CertFile, s.opts.KeyFile)
@@ -49,7 +49,8 @@ func (s *Server) nodeCertificate() (nodeCert, error) {
 		ips = append(ips, net.ParseIP(ip))
 	}
 	local := ips
-	if at := net.ParseIP(s.opts.KubeletAddress); at != nil && !at.IsUnspecified() && !slices.ContainsFunc(ips, at.Equal) {
+	if at := net.ParseIP(s.opts.KubeletAddress); at != nil && !at.IsUnspecified() &&
+		!slices.ContainsFunc(ips, at.Equal) {
 		local = append(slices.Clone(ips), at)
 	}
 	own, err := pki.NewRenewing("node's API", s.log, func() ([]byte, []byte, error) {

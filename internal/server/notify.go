@@ -11,9 +11,9 @@ import (
 // notifier is the service manager's socket, empty when there is none (sd_notify(3)).
 type notifier string
 
-// takeNotifier takes the service manager's socket out of the environment. It is for this process alone: the Kubernetes API
-// library would tell the manager READY=1 as soon as the API listens, long before the node is, and runc would mount the
-// socket into containers.
+// takeNotifier takes the service manager's socket out of the environment. It is for this process alone: the Kubernetes
+// API library would tell the manager READY=1 as soon as the API listens, long before the node is, and runc would mount
+// the socket into containers.
 func takeNotifier() (notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	return notifier(name), os.Unsetenv("NOTIFY_SOCKET")

@@ -37,14 +37,16 @@ const minSigning = 10 * time.Minute
 
 // Options say what server is wanted. Defaults fills what may be left empty.
 type Options struct {
-	DataDir         string // absolute; holds everything
-	BindAddress     string // IP the API listens on
-	SecurePort      int    // of the API; 0 = any free one
-	ExtraSANs       []string
-	TokenAuthFile   string
-	ServiceCIDR     string
-	WriteKubeconfig string          // a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
-	KubeconfigMode  string          // of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
+	DataDir       string // absolute; holds everything
+	BindAddress   string // IP the API listens on
+	SecurePort    int    // of the API; 0 = any free one
+	ExtraSANs     []string
+	TokenAuthFile string
+	ServiceCIDR   string
+	// a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
+	WriteKubeconfig string
+	// of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
+	KubeconfigMode  string
 	KubeconfigGroup string          // that may read it, name or id; empty: none
 	FeatureGates    map[string]bool // those of package features
 	Audit           audit.Options
@@ -64,20 +66,24 @@ type Options struct {
 	EtcdKeyFile  string
 	EtcdPrefix   string
 	Snapshots    SnapshotOptions
-	Adopt        bool     // pods that run and that the embedded store does not know are written back into it
-	Forget       bool     // they are ended, or with Adopt those that cannot be written back
-	Inspector    []string // command that reads a database file of the store in a process of its own; empty: see store.Config
-	EtcdQuota    int64    // bytes that objects may take in the embedded one; 0: the store's default
+	Adopt        bool // pods that run and that the embedded store does not know are written back into it
+	Forget       bool // they are ended, or with Adopt those that cannot be written back
+	// command that reads a database file of the store in a process of its own; empty: see store.Config
+	Inspector []string
+	EtcdQuota int64 // bytes that objects may take in the embedded one; 0: the store's default
 
 	Authentication  authn.Options
 	SigningDuration time.Duration // how long certificates live at most that are signed on request
 
-	Join         string // kubeconfig of another API server: the agent alone, for that one
-	Bootstrap    string // with Join: kubeconfig to ask for a certificate with, while there is no Join or its certificate has ended
-	RotateServer bool   // with Join: the API server signs the certificate that the node's API shows, once a person has approved it
+	Join string // kubeconfig of another API server: the agent alone, for that one
+	// with Join: kubeconfig to ask for a certificate with, while there is no Join or its certificate has ended
+	Bootstrap string
+	// with Join: the API server signs the certificate that the node's API shows, once a person has approved it
+	RotateServer bool
 	ClientCAFile string // with Join: CA of the certificates that may use the node's API; empty: that of the kubeconfig
 
-	CertFile string // with Join: certificate that the node's API shows; empty: one of an own CA, which not every API server takes
+	// with Join: certificate that the node's API shows; empty: one of an own CA, which not every API server takes
+	CertFile string
 	KeyFile  string
 
 	RuntimeEndpoint  string // empty: the embedded one
@@ -92,7 +98,8 @@ type Options struct {
 	DebugImageAllow  []string         // patterns of images that debug containers may have; none: all
 	UnsafeSysctls    []string         // patterns of sysctls that pods may set besides the safe ones
 	RegistryHostsDir string
-	// PullVerification is the kubelet's imagePullCredentialsVerificationPolicy, PreloadedAllowlist its preloadedImagesVerificationAllowlist.
+	// PullVerification is the kubelet's imagePullCredentialsVerificationPolicy, PreloadedAllowlist its
+	// preloadedImagesVerificationAllowlist.
 	PullVerification   string
 	PreloadedAllowlist []string
 	// PullProgressDeadline is how long the embedded runtime waits for a byte of an image before it gives a pull up.
@@ -152,8 +159,8 @@ func (o Options) complete() (Options, error) {
 	return o, o.validate()
 }
 
-// kubeletAddress is where the node's API listens unless told: where others need it, the node's own address; on loopback if the API
-// server, which alone needs it then, is on loopback too.
+// kubeletAddress is where the node's API listens unless told: where others need it, the node's own address; on loopback
+// if the API server, which alone needs it then, is on loopback too.
 func (o Options) kubeletAddress() string {
 	if ip := net.ParseIP(o.BindAddress); o.Join == "" && ip != nil && ip.IsLoopback() {
 		return o.BindAddress
@@ -206,25 +213,32 @@ func (o Options) validate() error {
 	if _, err := o.kubeconfigAccess(); err != nil {
 		errs = append(errs, err)
 	}
-	if msgs := validation.IsDNS1123Subdomain(strings.TrimSuffix(o.ClusterDomain, ".")); o.ClusterDomain != "" && len(msgs) > 0 {
+	if msgs := validation.IsDNS1123Subdomain(strings.TrimSuffix(o.ClusterDomain, ".")); o.ClusterDomain != "" &&
+		len(msgs) > 0 {
 		fail("--cluster-domain: %q: %s", o.ClusterDomain, strings.Join(msgs, "; "))
 	}
 	for _, name := range o.ExtraSANs {
-		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name), "*."))) > 0 {
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name),
+			"*."))) > 0 {
 			fail("--tls-san: %q is neither a host name nor an IP address", name)
 		}
 	}
-	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28), validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
+	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
+		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(),
+		o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(),
+		o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
 	return errors.Join(errs...)
 }
 
 func (o Options) validateEtcd() error {
 	var errs []error
 	if o.EtcdQuota != 0 && o.EtcdQuota < store.MinQuota {
-		errs = append(errs, fmt.Errorf("--etcd-quota-backend-bytes: %d is too small; use %d (24 MiB) or more", o.EtcdQuota, store.MinQuota))
+		errs = append(errs, fmt.Errorf("--etcd-quota-backend-bytes: %d is too small; use %d (24 MiB) or more",
+			o.EtcdQuota, store.MinQuota))
 	}
 	if o.EtcdQuota != 0 && len(o.EtcdServers) > 0 {
-		errs = append(errs, errors.New("--etcd-quota-backend-bytes is for the embedded etcd; with --etcd-servers, set the quota of that etcd"))
+		errs = append(errs,
+			errors.New("--etcd-quota-backend-bytes is for the embedded etcd; with --etcd-servers, set the quota of that etcd"))
 	}
 	for _, s := range o.EtcdServers {
 		if scheme, _, _ := strings.Cut(s, "://"); scheme != "http" && scheme != "https" && scheme != "unix" {
@@ -232,7 +246,8 @@ func (o Options) validateEtcd() error {
 		}
 	}
 	for _, f := range []struct{ flag, path string }{
-		{"--etcd-cafile", o.EtcdCAFile}, {"--etcd-certfile", o.EtcdCertFile}, {"--etcd-keyfile", o.EtcdKeyFile}, {"--token-auth-file", o.TokenAuthFile},
+		{"--etcd-cafile", o.EtcdCAFile}, {"--etcd-certfile", o.EtcdCertFile}, {"--etcd-keyfile", o.EtcdKeyFile},
+		{"--token-auth-file", o.TokenAuthFile},
 	} {
 		if f.path == "" {
 			continue
@@ -259,7 +274,8 @@ func (o Options) validateRuntime() error {
 	if o.PullProgressDeadline != 0 && o.PullProgressDeadline < time.Second {
 		return fmt.Errorf("--image-pull-progress-deadline: must be a second or more, not %s", o.PullProgressDeadline)
 	}
-	if o.RuntimeEndpoint != "" && !strings.HasPrefix(o.RuntimeEndpoint, "unix://") && !filepath.IsAbs(o.RuntimeEndpoint) {
+	if o.RuntimeEndpoint != "" && !strings.HasPrefix(o.RuntimeEndpoint, "unix://") &&
+		!filepath.IsAbs(o.RuntimeEndpoint) {
 		return fmt.Errorf("--container-runtime-endpoint: %q is not a socket, for example unix:///run/containerd/containerd.sock", o.RuntimeEndpoint)
 	}
 	if o.CgroupDriver != "" && o.CgroupDriver != "cgroupfs" && o.CgroupDriver != "systemd" {
@@ -278,7 +294,8 @@ func (o Options) validateSysctls() error {
 	return nil
 }
 
-// validateCIDRs checks that there is at most one CIDR per address family, with at least `least` of them and room for pods.
+// validateCIDRs checks that there is at most one CIDR per address family, with at least `least` of them and room for
+// pods.
 func validateCIDRs(flag string, cidrs []string, least, longest4 int) error {
 	if len(cidrs) < least {
 		return fmt.Errorf("%s must not be empty", flag)

@@ -13,11 +13,12 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// outsideFile is where a data folder remembers the bridge of an external runtime's network that the node has put rules on.
+// outsideFile is where a data folder remembers the bridge of an external runtime's network that the node has put rules
+// on.
 func outsideFile(dataDir string) string { return filepath.Join(dataDir, "external-bridge") }
 
-// rememberOutside remembers the bridge of an external runtime's network that rules are about to be put on, "" for none, and takes away those
-// on the one before.
+// rememberOutside remembers the bridge of an external runtime's network that rules are about to be put on, "" for none,
+// and takes away those on the one before.
 func rememberOutside(dataDir, bridge string) error {
 	text, err := os.ReadFile(outsideFile(dataDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
 
-// Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers, mounts,
-// network, logs, and the folder. No server may run on it. It can be repeated after an error.
+// Purge ends all pods of a data folder and removes what a server with that folder left on the machine: containers,
+// mounts, network, logs, and the folder. No server may run on it. It can be repeated after an error.
 func Purge(ctx context.Context, dataDir string) error {
 	if err := MayPurge(dataDir); err != nil {
 		return err
@@ -49,7 +49,8 @@ func Purge(ctx context.Context, dataDir string) error {
 	return removeDataFolder(dataDir)
 }
 
-// removeDataFolder removes a data folder. The file that says whose it is goes last: a purge that was cut off can be repeated.
+// removeDataFolder removes a data folder. The file that says whose it is goes last: a purge that was cut off can be
+// repeated.
 func removeDataFolder(path string) error {
 	dir, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -97,7 +98,8 @@ func MayPurge(dataDir string) error {
 		return err
 	}
 	if !ours(dataDir) {
-		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was removed"}
+		return &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir),
+			Do: "check --data-dir; nothing was removed"}
 	}
 	if Locked(dataDir) && holderLives(dataDir) {
 		return beforePurge(inUse(dataDir))
@@ -119,9 +121,9 @@ func ours(dataDir string) bool {
 	return err == nil
 }
 
-// removeCgroups removes the cgroups of this folder's pods, and those above them. Processes that are in them still are ended: the
-// runtime has lost sight of them. The tree of the default folder is where a kubelet's pods are, too: there only what is known to
-// be ours goes.
+// removeCgroups removes the cgroups of this folder's pods, and those above them. Processes that are in them still are
+// ended: the runtime has lost sight of them. The tree of the default folder is where a kubelet's pods are, too: there
+// only what is known to be ours goes.
 func removeCgroups(ctx context.Context, dataDir string) error {
 	groups, err := podCgroups(dataDir, "", 0)
 	if err != nil {
@@ -131,7 +133,8 @@ func removeCgroups(ctx context.Context, dataDir string) error {
 	if err != nil {
 		return err
 	}
-	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*")) // the temporary sandboxes of a server that was killed
+	// the temporary sandboxes of a server that was killed
+	execs, err := filepath.Glob(filepath.Join(dataDir, "imageexec", "*"))
 	if err != nil {
 		return err
 	}

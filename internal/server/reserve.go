@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// reserveBytes is what is kept in the data folder for a full disk: enough for the runtime to end a pod, and for a server to start that
-	// then clears the disk (RS-02). The store holds its own reserve, where nobody else can take it.
+	// reserveBytes is what is kept in the data folder for a full disk: enough for the runtime to end a pod, and for a
+	// server to start that then clears the disk (RS-02). The store holds its own reserve, where nobody else can take
+	// it.
 	reserveBytes = 16 << 20
 	// reserveFrom is how much must be free for the reserve to be made: 16 times itself.
 	reserveFrom = 16 * reserveBytes
@@ -49,7 +50,8 @@ func (r *reserve) measured(free int64) {
 			return
 		}
 		r.held = false
-		r.log.Warn("the disk of the data folder is full: the reserve on it is given up, so that pods can be ended", "bytes", reserveBytes)
+		r.log.Warn("the disk of the data folder is full: the reserve on it is given up, so that pods can be ended",
+			"bytes", reserveBytes)
 	case !r.held && free >= reserveFrom:
 		if err := layOut(r.path, reserveBytes); err != nil {
 			r.log.Debug("no reserve can be made on the disk", "file", r.path, "err", err)

@@ -35,8 +35,8 @@ type Restored struct {
 	Kept    []string       // what was replaced, under its new name
 }
 
-// Restore puts a backup in the place of a server's store. No server may run on the data folder; its pods may, and the next server takes
-// over those that the backup knows. Until everything is unpacked and verified nothing is changed.
+// Restore puts a backup in the place of a server's store. No server may run on the data folder; its pods may, and the
+// next server takes over those that the backup knows. Until everything is unpacked and verified nothing is changed.
 func Restore(ctx context.Context, o RestoreOptions) (r Restored, err error) {
 	if err := checkRoot(os.Geteuid(), "only root may restore a server's store"); err != nil {
 		return r, err
@@ -69,7 +69,8 @@ func Restore(ctx context.Context, o RestoreOptions) (r Restored, err error) {
 		return r, err
 	}
 	if !found.Exists || found.Err != "" || found.Revision == 0 {
-		return r, fmt.Errorf("%s cannot be restored: its database is damaged or empty (%s): nothing was changed; choose another backup", o.File, found.Err)
+		return r,
+			fmt.Errorf("%s cannot be restored: its database is damaged or empty (%s): nothing was changed; choose another backup", o.File, found.Err)
 	}
 	fresh := filepath.Join(work, "etcd")
 	if err := store.Restore(database, fresh); err != nil {

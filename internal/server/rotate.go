@@ -29,15 +29,16 @@ func ServerURL(dataDir string) (string, error) {
 	return config.Host, nil
 }
 
-// RotateCertificates puts a new CA and a new key of service account tokens in place of those of a data folder, with what was signed
-// before still good, or, to finish, ends that; see pki.Rotate. No server may run on the folder. The administrator's kubeconfig is
-// written anew. It tells whether anything changed.
+// RotateCertificates puts a new CA and a new key of service account tokens in place of those of a data folder, with
+// what was signed before still good, or, to finish, ends that; see pki.Rotate. No server may run on the folder. The
+// administrator's kubeconfig is written anew. It tells whether anything changed.
 func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	if err := checkRoot(os.Geteuid(), "only root can change keys"); err != nil {
 		return false, err
 	}
 	if !ours(dataDir) {
-		return false, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server", dataDir), Do: "check --data-dir; nothing was changed"}
+		return false, &Refusal{Code: ExitFolder, What: fmt.Sprintf("%s is not the data folder of a wherry server",
+			dataDir), Do: "check --data-dir; nothing was changed"}
 	}
 	held, err := lockFolder(dataDir)
 	var refusal *Refusal
@@ -59,8 +60,8 @@ func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	return true, rewriteKubeconfig(dataDir)
 }
 
-// rewriteKubeconfig gives the administrator a certificate of the CA there is now. A folder without a kubeconfig is an agent's, or its
-// server has not run yet.
+// rewriteKubeconfig gives the administrator a certificate of the CA there is now. A folder without a kubeconfig is an
+// agent's, or its server has not run yet.
 func rewriteKubeconfig(dataDir string) error {
 	if _, err := os.Stat(Kubeconfig(dataDir)); errors.Is(err, os.ErrNotExist) {
 		return nil

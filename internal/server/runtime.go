@@ -67,7 +67,8 @@ func (s *Server) blockers() func() ([]string, error) {
 // runtimeConfig settles the pod network and writes it down, so that Purge finds it.
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
-	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs, HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
+	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs,
+		HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
 	groups, err := podCgroups(o.DataDir, o.CgroupDriver, o.PodMaxPIDs)
 	if err != nil {
 		return c, err
@@ -96,8 +97,8 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 	return c, nil
 }
 
-// leaveFormerBridge removes the bridge that a data folder had at its last start if it is to have another one now; bridge is empty for the
-// one by default. Pods cannot move.
+// leaveFormerBridge removes the bridge that a data folder had at its last start if it is to have another one now;
+// bridge is empty for the one by default. Pods cannot move.
 func leaveFormerBridge(dataDir, bridge string) error {
 	n, err := readNetwork(dataDir)
 	if err != nil {
@@ -114,8 +115,10 @@ func leaveFormerBridge(dataDir, bridge string) error {
 	}
 	err = network.Leave(c)
 	if errors.Is(err, network.ErrAttached) {
-		return &Refusal{Code: 1, What: fmt.Sprintf("pods of this data folder are still attached to its former bridge, %s", n.Bridge),
-			Do: fmt.Sprintf("start with --bridge-name %s, and delete the pods before you change the bridge", n.Bridge)}
+		return &Refusal{Code: 1,
+			What: fmt.Sprintf("pods of this data folder are still attached to its former bridge, %s", n.Bridge),
+			Do: fmt.Sprintf("start with --bridge-name %s, and delete the pods before you change the bridge",
+				n.Bridge)}
 	}
 	return err
 }
@@ -126,7 +129,8 @@ type podNetwork struct {
 	CIDRs  []string `json:"cidrs"`
 }
 
-// subnetBefore is the subnet that a folder's bridge had at the last start, as far as it is known; bridge is empty for the one by default.
+// subnetBefore is the subnet that a folder's bridge had at the last start, as far as it is known; bridge is empty for
+// the one by default.
 func subnetBefore(dataDir, bridge string) netip.Prefix {
 	n, err := readNetwork(dataDir)
 	if err != nil || len(n.CIDRs) != 1 || bridge != "" && bridge != n.Bridge {
@@ -136,8 +140,8 @@ func subnetBefore(dataDir, bridge string) netip.Prefix {
 	return subnet
 }
 
-// readNetwork reads what a data folder remembers of its network; when that was removed, what the runtime was told. The error is
-// fs.ErrNotExist if there is neither: a folder with an external runtime has none.
+// readNetwork reads what a data folder remembers of its network; when that was removed, what the runtime was told. The
+// error is fs.ErrNotExist if there is neither: a folder with an external runtime has none.
 func readNetwork(dataDir string) (n podNetwork, err error) {
 	text, err := os.ReadFile(networkFile(dataDir))
 	if err == nil {
@@ -173,8 +177,8 @@ func (s *Server) stopRuntime(ctx context.Context) error {
 	return err
 }
 
-// undoCgroups removes the cgroups of a start that was refused. Those of the default data folder are not its own alone, and cgroups with pods
-// stay.
+// undoCgroups removes the cgroups of a start that was refused. Those of the default data folder are not its own alone,
+// and cgroups with pods stay.
 func undoCgroups(dataDir string) error {
 	if dataDir == DefaultDataDir {
 		return nil

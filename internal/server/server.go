@@ -62,8 +62,8 @@ func (s *Server) Options() Options { return s.opts }
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run starts the server, serves until ctx ends, and stops it; pods go on running. It returns nil after an orderly stop,
-// a *Refusal when the start cannot be, an *AgainError when the program is to be executed again, and otherwise the error of the part that failed first.
-// What a start that failed has made on the machine is taken back.
+// a *Refusal when the start cannot be, an *AgainError when the program is to be executed again, and otherwise the error
+// of the part that failed first. What a start that failed has made on the machine is taken back.
 func (s *Server) Run(ctx context.Context) error {
 	if err := checkRoot(os.Geteuid(), needsRoot); err != nil {
 		return err
@@ -84,7 +84,8 @@ func (s *Server) Run(ctx context.Context) error {
 	err = g.start(starting)
 	s.refused.Store(err != nil)
 	if err == nil {
-		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took", time.Since(began).Round(time.Millisecond))
+		s.log.Info("server is ready", "url", s.parts.url(), "node", s.opts.NodeName, "data", s.opts.DataDir, "took",
+			time.Since(began).Round(time.Millisecond))
 		if nerr := manager.tell("READY=1"); nerr != nil {
 			s.log.Warn("cannot tell the service manager that the server is ready", "err", nerr)
 		}

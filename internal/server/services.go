@@ -27,8 +27,9 @@ const (
 	servicesLook = time.Minute
 )
 
-// startServices has the node carry the address of service kubernetes to the API server, so that clients in pods reach it; a server
-// refuses the other services' addresses too (decision 020). Before the agent starts, since pods do with it.
+// startServices has the node carry the address of service kubernetes to the API server, so that clients in pods reach
+// it; a server refuses the other services' addresses too (decision 020). Before the agent starts, since pods do with
+// it.
 func (s *Server) startServices(ctx context.Context) error {
 	log := s.log.With("component", "services")
 	c, err := s.newCarrier(log)
@@ -112,8 +113,8 @@ func (s *Server) podsCgroup(ctx context.Context) (network.Cgroup, error) {
 	return network.Cgroup{ID: dir.Ino, Depth: uint32(depth)}, nil
 }
 
-// tellNotCarried says what pods do without if their network is an external runtime's: whoever sees their clients time out would look for
-// the cause for long. In another cluster it is that cluster's matter.
+// tellNotCarried says what pods do without if their network is an external runtime's: whoever sees their clients time
+// out would look for the cause for long. In another cluster it is that cluster's matter.
 func (s *Server) tellNotCarried(log *slog.Logger) {
 	if s.parts.api == nil {
 		log.Info("the container runtime provides the pod network, so it decides how pods reach the kubernetes service")
@@ -221,7 +222,8 @@ func (c *carrier) service(ctx context.Context) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(svc.Spec.Ports[0].Port)), nil
 }
 
-// serverAddress finds the address of an API server by its URL: of several that a name stands for the one in use, if it is among them.
+// serverAddress finds the address of an API server by its URL: of several that a name stands for the one in use, if it
+// is among them.
 func serverAddress(ctx context.Context, base string, is4 bool, inUse netip.AddrPort) (netip.AddrPort, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {

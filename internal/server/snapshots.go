@@ -36,7 +36,8 @@ const minInterval = time.Second
 func (o SnapshotOptions) validate() error {
 	switch {
 	case o.Interval != 0 && o.Interval < minInterval:
-		return fmt.Errorf("--etcd-snapshot-interval: %s is too short; use %s or more, or 0 for no snapshots", o.Interval, minInterval)
+		return fmt.Errorf("--etcd-snapshot-interval: %s is too short; use %s or more, or 0 for no snapshots",
+			o.Interval, minInterval)
 	case o.Keep < 1:
 		return fmt.Errorf("--etcd-snapshot-retention: %d; keep at least 1, or turn snapshots off with --etcd-snapshot-interval 0", o.Keep)
 	}

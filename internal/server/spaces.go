@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// spaces are the namespaces as they were seen last, kept outside of the store: pods that are written back into a new one come into
-// namespaces with the labels that these had, and with them the Pod Security levels.
+// spaces are the namespaces as they were seen last, kept outside of the store: pods that are written back into a new
+// one come into namespaces with the labels that these had, and with them the Pod Security levels.
 type spaces struct {
 	Revision int64                        `json:"revision"` // of the newest change of any
 	Labels   map[string]map[string]string `json:"labels"`   // by name

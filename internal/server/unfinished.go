@@ -10,12 +10,12 @@ import (
 	"regexp"
 )
 
-// unfinished are the names of files that are being written, beside those that they will replace: of the server's own, of package pki's
-// and of the helper programs (os.CreateTemp).
+// unfinished are the names of files that are being written, beside those that they will replace: of the server's own,
+// of package pki's and of the helper programs (os.CreateTemp).
 var unfinished = regexp.MustCompile(`^\.[a-z].*[.-][0-9]+$`)
 
-// sweepUnfinished removes what a server that was killed had begun to write: nobody else does, and it may be half a key. Only who holds the
-// folder may call it.
+// sweepUnfinished removes what a server that was killed had begun to write: nobody else does, and it may be half a key.
+// Only who holds the folder may call it.
 func sweepUnfinished(dataDir string) error {
 	var errs []error
 	for _, dir := range []string{dataDir, filepath.Join(dataDir, "pki"), filepath.Join(dataDir, "bin")} {

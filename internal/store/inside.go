@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/store/inspect"
 )
 
-// Inside is etcd without sockets, for a server that is simulated: all of [Etcd] but what listens, what holds the folder for one process, and
-// the end of the process.
+// Inside is etcd without sockets, for a server that is simulated: all of [Etcd] but what listens, what holds the folder
+// for one process, and the end of the process.
 type Inside struct {
 	Server *etcdserver.EtcdServer
 
@@ -29,8 +29,9 @@ type Inside struct {
 
 // InsideOptions are what a simulation has otherwise than a server.
 type InsideOptions struct {
-	NoSync        bool   // leaves out every fsync
-	SnapshotCount uint64 // after how many changes etcd takes a snapshot and may drop older files of its log; 0: as a server does
+	NoSync bool // leaves out every fsync
+	// after how many changes etcd takes a snapshot and may drop older files of its log; 0: as a server does
+	SnapshotCount uint64
 }
 
 // StartInside runs etcd on cfg.Dir and returns when it answers. Unlike under [Start], an etcd that gave
@@ -92,13 +93,15 @@ func insideConfig(dir string, hard int64, e *Etcd, o InsideOptions) (config.Serv
 	return config.ServerConfig{
 		Name: memberName, DataDir: dir, NewCluster: true, InitialClusterToken: "inside",
 		ClientURLs: urls, PeerURLs: urls, InitialPeerURLsMap: types.URLsMap{memberName: urls},
-		SnapshotCount: cmp.Or(o.SnapshotCount, d.SnapshotCount), SnapshotCatchUpEntries: d.SnapshotCatchUpEntries, MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
+		SnapshotCount: cmp.Or(o.SnapshotCount, d.SnapshotCount), SnapshotCatchUpEntries: d.SnapshotCatchUpEntries,
+		MaxSnapFiles: d.MaxSnapFiles, MaxWALFiles: d.MaxWalFiles,
 		// Ticks cost time even where time costs nothing; nobody waits for an election here.
 		TickMs: 100, ElectionTicks: 10, InitialElectionTickAdvance: true,
 		QuotaBackendBytes: hard, MaxTxnOps: d.MaxTxnOps, MaxRequestBytes: d.MaxRequestBytes, MaxLearners: d.MaxLearners,
 		AuthToken: d.AuthToken, BcryptCost: 4, TokenTTL: d.AuthTokenTTL,
-		CompactHashCheckTime: d.CompactHashCheckTime, CompactionBatchLimit: d.CompactionBatchLimit, CompactionSleepInterval: d.CompactionSleepInterval,
-		BackendBatchInterval: d.BackendBatchInterval, BackendBatchLimit: d.BackendBatchLimit, UnsafeNoFsync: o.NoSync,
+		CompactHashCheckTime: d.CompactHashCheckTime, CompactionBatchLimit: d.CompactionBatchLimit,
+		CompactionSleepInterval: d.CompactionSleepInterval, BackendBatchInterval: d.BackendBatchInterval,
+		BackendBatchLimit: d.BackendBatchLimit, UnsafeNoFsync: o.NoSync,
 		WatchProgressNotifyInterval: d.WatchProgressNotifyInterval, DowngradeCheckTime: d.DowngradeCheckTime,
 		WarningApplyDuration: d.WarningApplyDuration, WarningUnaryRequestDuration: d.WarningUnaryRequestDuration,
 		V2Deprecation: d.V2DeprecationEffective(), ServerFeatureGate: d.ServerFeatureGate,

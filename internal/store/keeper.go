@@ -23,13 +23,14 @@ import (
 const (
 	// rewritePause is how long a rewriting of the file that failed is not tried again.
 	rewritePause = time.Minute
-	// breath is how long the store is left in peace between two rounds, however many writes it refuses: each round syncs the disk twice
-	// and holds up all writes, the deletions too that are waited for. Whoever was refused tries again after a second.
+	// breath is how long the store is left in peace between two rounds, however many writes it refuses: each round
+	// syncs the disk twice and holds up all writes, the deletions too that are waited for. Whoever was refused tries
+	// again after a second.
 	breath = 250 * time.Millisecond
 )
 
-// keeper makes room in the store: it drops history by time, and earlier when the store fills up; rewrites a file that is mostly empty
-// when etcd runs into its limit; and lifts etcd's alarm, which etcd itself never does.
+// keeper makes room in the store: it drops history by time, and earlier when the store fills up; rewrites a file that
+// is mostly empty when etcd runs into its limit; and lifts etcd's alarm, which etcd itself never does.
 type keeper struct {
 	etcd  *etcdserver.EtcdServer
 	dir   string
@@ -123,8 +124,8 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 // look measures.
 func (k *keeper) look() facts {
 	be := k.etcd.Backend()
-	f := facts{now: k.now(), rev: k.etcd.KV().Rev(), compacted: k.compacted.Load(), inUse: be.SizeInUse(), size: be.Size(),
-		quota: k.quota, hard: k.hard, alarm: k.alarmed()}
+	f := facts{now: k.now(), rev: k.etcd.KV().Rev(), compacted: k.compacted.Load(), inUse: be.SizeInUse(),
+		size: be.Size(), quota: k.quota, hard: k.hard, alarm: k.alarmed()}
 	f.diskFree = k.disk()
 	return f
 }
@@ -159,8 +160,9 @@ func (k *keeper) compact(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// recount has etcd count again what is in use. What one commit frees is free by the next, if nobody reads any more, and counted by
-// the one after that; without writes etcd commits nothing. What a reader holds longer is counted in a later round.
+// recount has etcd count again what is in use. What one commit frees is free by the next, if nobody reads any more, and
+// counted by the one after that; without writes etcd commits nothing. What a reader holds longer is counted in a later
+// round.
 func (k *keeper) recount() {
 	for range 2 {
 		k.etcd.Backend().ForceCommit()
@@ -168,7 +170,8 @@ func (k *keeper) recount() {
 }
 
 func (k *keeper) disarm(ctx context.Context) error {
-	_, err := k.etcd.Alarm(ctx, &pb.AlarmRequest{MemberID: uint64(k.etcd.MemberID()), Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE})
+	_, err := k.etcd.Alarm(ctx, &pb.AlarmRequest{MemberID: uint64(k.etcd.MemberID()),
+		Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE})
 	if err == nil {
 		k.log.Info("the store takes writes again")
 	}
@@ -208,8 +211,9 @@ func (k *keeper) takeAhead(f facts) {
 
 func (k *keeper) file() string { return inspect.DatabaseFile(k.dir) }
 
-// Full says in words for a user why only what must be written should be: objects have taken what they may, or the disk is full. Soon
-// says that it is worth trying again in a second: room is being made, or something was written since, which may be a deletion.
+// Full says in words for a user why only what must be written should be: objects have taken what they may, or the disk
+// is full. Soon says that it is worth trying again in a second: room is being made, or something was written since,
+// which may be a deletion.
 func (e *Etcd) Full() (why string, soon bool) {
 	k := e.keeper
 	if k == nil {

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// core writes etcd's log lines to a slog.Logger. Etcd tells much at Info that says nothing to a person; only warnings and
-// errors pass.
+// core writes etcd's log lines to a slog.Logger. Etcd tells much at Info that says nothing to a person; only warnings
+// and errors pass.
 type core struct {
 	logger *slog.Logger
 	fields []zapcore.Field
@@ -40,7 +40,8 @@ func (c *core) mute() { c.muted.Store(true) }
 // harmless tells warnings that every start of a single, embedded member gives.
 func harmless(message string) bool {
 	switch message {
-	case "Running http and grpc server on single port. This is not recommended for production.", // one socket, one client
+	// one socket, one client
+	case "Running http and grpc server on single port. This is not recommended for production.",
 		"simple token is not cryptographically signed",                        // etcd's own authentication is off
 		"Failed to detect schema version", "failed to update storage version": // a new store has no entries yet
 		return true
@@ -86,8 +87,8 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 
 func (c *core) Sync() error { return nil }
 
-// verdict is what etcd said when it gave up. It means to end the process then, with no more than a log line; here the part of
-// the process that needs it is told, and etcd's goroutine waits for the end.
+// verdict is what etcd said when it gave up. It means to end the process then, with no more than a log line; here the
+// part of the process that needs it is told, and etcd's goroutine waits for the end.
 type verdict struct {
 	once sync.Once
 	dead chan struct{} // closed once err is set
@@ -98,8 +99,8 @@ type verdict struct {
 	missed func(path string)
 }
 
-// OnWrite implements zapcore.CheckWriteHook. Without then it does not return: etcd must not go on with what it could not do, a snapshot
-// excepted.
+// OnWrite implements zapcore.CheckWriteHook. Without then it does not return: etcd must not go on with what it could
+// not do, a snapshot excepted.
 func (v *verdict) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	var why error
 	for _, f := range fields {
@@ -132,11 +133,13 @@ func (v *verdict) give(err error) {
 	})
 }
 
-// unsaved names the file of the snapshot that etcd gives up for, if that is all: the disk had no room for it. A snapshot only shortens the
-// next start: it is written before the log knows of it, so nothing refers to one that is not there. An error of the log is another matter.
+// unsaved names the file of the snapshot that etcd gives up for, if that is all: the disk had no room for it. A
+// snapshot only shortens the next start: it is written before the log knows of it, so nothing refers to one that is not
+// there. An error of the log is another matter.
 func unsaved(message string, err error) string {
 	var where *fs.PathError
-	if message == "failed to save snapshot" && errors.Is(err, syscall.ENOSPC) && errors.As(err, &where) && filepath.Ext(where.Path) == ".snap" {
+	if message == "failed to save snapshot" && errors.Is(err, syscall.ENOSPC) && errors.As(err, &where) &&
+		filepath.Ext(where.Path) == ".snap" {
 		return where.Path
 	}
 	return ""

@@ -19,9 +19,10 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// Etcd reads its database through a mapping. A page that the disk cannot read is a signal then, not an error, and without what is in this
-// file it ends the process with a trace, in whichever goroutine it comes. So a database of an ordinary size is kept in memory: none of its pages is
-// ever read again. Of a larger one, a fault in a goroutine that answers a request, or is ours, is told as what it is.
+// Etcd reads its database through a mapping. A page that the disk cannot read is a signal then, not an error, and
+// without what is in this file it ends the process with a trace, in whichever goroutine it comes. So a database of an
+// ordinary size is kept in memory: none of its pages is ever read again. Of a larger one, a fault in a goroutine that
+// answers a request, or is ours, is told as what it is.
 
 // mostLocked is the size of database that is kept in memory, on a machine that has mostLockedShare times as much.
 const (
@@ -64,9 +65,10 @@ func mappingOf(path string) mapping {
 	return findMapping(maps, s.Ino, path)
 }
 
-// findMapping looks for a file in what the kernel says of a process's mappings, one a line: FROM-TO MODE OFFSET DEVICE INODE PATH. It is one
-// with an inode of that number: of that path, or of any other if none is, as a file may be reached by several. Devices are not compared: file
-// systems of several have others here than for stat. Zero: there is none, or more than one. (Pure.)
+// findMapping looks for a file in what the kernel says of a process's mappings, one a line: FROM-TO MODE OFFSET DEVICE
+// INODE PATH. It is one with an inode of that number: of that path, or of any other if none is, as a file may be
+// reached by several. Devices are not compared: file systems of several have others here than for stat. Zero: there is
+// none, or more than one. (Pure.)
 func findMapping(maps []byte, inode uint64, path string) mapping {
 	var parts, named []part
 	for lines := bufio.NewScanner(bytes.NewReader(maps)); lines.Scan(); {
@@ -98,7 +100,8 @@ func parsePart(line string) (p part, ok bool) {
 	if len(fields) < 5 {
 		return p, false
 	}
-	if _, err := fmt.Sscanf(fields[0]+" "+fields[2]+" "+fields[4], "%x-%x %x %d", &p.from, &p.to, &p.offset, &p.inode); err != nil {
+	if _, err := fmt.Sscanf(fields[0]+" "+fields[2]+" "+fields[4], "%x-%x %x %d", &p.from, &p.to, &p.offset,
+		&p.inode); err != nil {
 		return p, false
 	}
 	if len(fields) > 5 {
@@ -122,7 +125,8 @@ func join(parts []part) (all mapping) {
 	return all
 }
 
-// keepInMemory has all of a database's pages read, once, and kept, unless it is too large. Where that cannot be, they are read as needed.
+// keepInMemory has all of a database's pages read, once, and kept, unless it is too large. Where that cannot be, they
+// are read as needed.
 func (k *keeper) keepInMemory(f facts) {
 	if f.size == k.locked {
 		return
@@ -159,7 +163,8 @@ func (e *Etcd) reading(do func()) (err error) {
 	return nil
 }
 
-// unreadable says in words what a panic is, if it is a page of the database that cannot be read. Locks are left as they are: nobody may go on.
+// unreadable says in words what a panic is, if it is a page of the database that cannot be read. Locks are left as they
+// are: nobody may go on.
 func (e *Etcd) unreadable(panicked any) error {
 	fault, ok := panicked.(interface{ Addr() uintptr })
 	if !ok {
@@ -181,14 +186,16 @@ func (e *Etcd) watchReading() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(e.answer), grpc.ChainStreamInterceptor(e.serve)}
 }
 
-func (e *Etcd) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+func (e *Etcd) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler) (answer any, err error) {
 	if why := e.reading(func() { answer, err = next(ctx, request) }); why != nil {
 		return nil, grpcstatus.Error(codes.Internal, why.Error())
 	}
 	return answer, err
 }
 
-func (e *Etcd) serve(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (e *Etcd) serve(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	next grpc.StreamHandler) (err error) {
 	if why := e.reading(func() { err = next(server, stream) }); why != nil {
 		return grpcstatus.Error(codes.Internal, why.Error())
 	}

@@ -29,8 +29,8 @@ func (e *DamageError) Error() string { return "the store is damaged: " + e.Damag
 
 func (e *DamageError) Unwrap() error { return e.Damage }
 
-// sound refuses a store that is damaged, with which etcd itself would panic, wait for ever, or go on without what it has acknowledged; one that
-// was killed while it was made is made anew.
+// sound refuses a store that is damaged, with which etcd itself would panic, wait for ever, or go on without what it
+// has acknowledged; one that was killed while it was made is made anew.
 func sound(ctx context.Context, cfg Config) error {
 	if err := forgetLog(cfg.Dir); err != nil {
 		return explain(cfg.Dir, err)
@@ -55,7 +55,8 @@ func sound(ctx context.Context, cfg Config) error {
 	return &DamageError{cfg.Dir, d}
 }
 
-// readable reads the store's files from end to end, and tells why the disk does not let it. What is missing is no matter of the disk's.
+// readable reads the store's files from end to end, and tells why the disk does not let it. What is missing is no
+// matter of the disk's.
 func readable(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {
@@ -77,8 +78,9 @@ func readable(dir string) error {
 	return nil
 }
 
-// forgetLog has the kernel read the log from the disk again. A sync that failed leaves pages in the kernel's cache that are not on the disk
-// and are never written: who reads them takes for safe what the next loss of power takes away, and everything after it.
+// forgetLog has the kernel read the log from the disk again. A sync that failed leaves pages in the kernel's cache that
+// are not on the disk and are never written: who reads them takes for safe what the next loss of power takes away, and
+// everything after it.
 func forgetLog(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {
@@ -92,7 +94,8 @@ func forgetLog(dir string) error {
 	return nil
 }
 
-// forget drops a file from the kernel's cache. What is still to be written is written first; it could not be dropped otherwise.
+// forget drops a file from the kernel's cache. What is still to be written is written first; it could not be dropped
+// otherwise.
 func forget(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -107,7 +110,8 @@ func forget(path string) error {
 	return nil
 }
 
-// unmake removes the files of a store that never held anything. The log goes first: a database without one is that of a first start.
+// unmake removes the files of a store that never held anything. The log goes first: a database without one is that of a
+// first start.
 func unmake(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "member", "wal")), os.RemoveAll(filepath.Join(dir, "member")))
 }
@@ -115,7 +119,8 @@ func unmake(dir string) error {
 // open starts etcd and returns when it answers, when it gives up, or when ctx ends, whatever etcd is doing.
 func (e *Etcd) open(ctx context.Context, dir string, c *embed.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
-		fmt.Errorf("store %s: etcd was not ready within %v; if the disk is only slow, start the server again", dir, startTimeout))
+		fmt.Errorf("store %s: etcd was not ready within %v; if the disk is only slow, start the server again", dir,
+			startTimeout))
 	defer cancel()
 	type result struct {
 		server *embed.Etcd

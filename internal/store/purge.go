@@ -15,8 +15,9 @@ import (
 // purgeInterval is how often old files of etcd's log are looked for, as etcd does it.
 const purgeInterval = 30 * time.Second
 
-// purge removes old write-ahead logs and snapshots beside a running etcd, as etcd would by itself. But etcd ends the process if it cannot
-// read a folder once, as when file descriptors run out for a moment; here that is told and tried again.
+// purge removes old write-ahead logs and snapshots beside a running etcd, as etcd would by itself. But etcd ends the
+// process if it cannot read a folder once, as when file descriptors run out for a moment; here that is told and tried
+// again.
 //
 // It also keeps the log while a snapshot is missing, which etcd takes for written and gives up its locks for.
 type purge struct {
@@ -31,7 +32,8 @@ type purge struct {
 }
 
 func newPurge(dir string, log *core) *purge {
-	return &purge{member: filepath.Join(dir, "member"), log: zap.New(log), again: purgeInterval, done: make(chan struct{})}
+	return &purge{member: filepath.Join(dir, "member"), log: zap.New(log), again: purgeInterval,
+		done: make(chan struct{})}
 }
 
 // start begins with a round at once.
@@ -74,7 +76,8 @@ func (p *purge) snapshots() error {
 }
 
 // purger is one of etcd's functions that go on until a channel is closed, after one round at least.
-type purger func(lg *zap.Logger, dir, suffix string, keep uint, interval time.Duration, stop <-chan struct{}) (<-chan struct{}, <-chan error)
+type purger func(lg *zap.Logger, dir, suffix string, keep uint, interval time.Duration,
+	stop <-chan struct{}) (<-chan struct{}, <-chan error)
 
 func (p *purge) remove(with purger, folder, suffix string, keep uint) error {
 	once := make(chan struct{})
@@ -96,8 +99,8 @@ func (p *purge) missed(path string) {
 	p.missing = filepath.Base(path)
 }
 
-// caughtUp tells whether a snapshot was taken since one was missing. The newest may be half written, and unknown to the log; with a second
-// one the first is whole, since etcd takes one after the other. Their names are in their order.
+// caughtUp tells whether a snapshot was taken since one was missing. The newest may be half written, and unknown to the
+// log; with a second one the first is whole, since etcd takes one after the other. Their names are in their order.
 func (p *purge) caughtUp() (bool, error) {
 	if p.missing == "" {
 		return true, nil

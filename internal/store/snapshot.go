@@ -24,7 +24,8 @@ func (e *Etcd) Cluster() uint64 { return uint64(e.server.Server.Cluster().ID()) 
 // Revision is that of the newest change.
 func (e *Etcd) Revision() int64 { return e.server.Server.KV().Rev() }
 
-// Snapshot writes the database as it is now to a new file that only its owner may read. Reads and writes go on meanwhile.
+// Snapshot writes the database as it is now to a new file that only its owner may read. Reads and writes go on
+// meanwhile.
 func (e *Etcd) Snapshot(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -43,16 +44,18 @@ func (e *Etcd) Snapshot(path string) (err error) {
 	return f.Sync()
 }
 
-// revisionBump is by how much a restored store is ahead of its snapshot, so that no client sees a revision again that it had from the
-// store before. A thousand changes a second take eleven days to use it up.
+// revisionBump is by how much a restored store is ahead of its snapshot, so that no client sees a revision again that
+// it had from the store before. A thousand changes a second take eleven days to use it up.
 const revisionBump = 1_000_000_000
 
-// Restore makes a store in dir, which must not exist, of a database file that is whole. It has an id of its own, its revisions go on far
-// beyond those of the file, and all of them count as compacted: every client that watched lists again.
+// Restore makes a store in dir, which must not exist, of a database file that is whole. It has an id of its own, its
+// revisions go on far beyond those of the file, and all of them count as compacted: every client that watched lists
+// again.
 func Restore(database, dir string) error { return restore(database, dir, 0) }
 
-// Begin makes an empty store in dir, where there was one that is lost, and whose revisions have been seen up to the one that is given. Those
-// of the new one are far beyond it, so that clients of the lost one list again and see no revision twice.
+// Begin makes an empty store in dir, where there was one that is lost, and whose revisions have been seen up to the one
+// that is given. Those of the new one are far beyond it, so that clients of the lost one list again and see no revision
+// twice.
 func Begin(ctx context.Context, dir string, seen int64, log *slog.Logger) error {
 	work := dir + ".new"
 	if err := os.RemoveAll(work); err != nil {
@@ -85,8 +88,9 @@ func Begin(ctx context.Context, dir string, seen int64, log *slog.Logger) error 
 func restore(database, dir string, seen int64) error {
 	name, peer := memberName, advertisedPeer()
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: database, Name: name, OutputDataDir: dir, PeerURLs: []string{peer}, InitialCluster: name + "=" + peer,
-		InitialClusterToken: "wherry-" + rand.Text(), SkipHashCheck: true, RevisionBump: revisionBump + uint64(max(seen, 0)), MarkCompacted: true,
+		SnapshotPath: database, Name: name, OutputDataDir: dir, PeerURLs: []string{peer},
+		InitialCluster: name + "=" + peer, InitialClusterToken: "wherry-" + rand.Text(), SkipHashCheck: true,
+		RevisionBump: revisionBump + uint64(max(seen, 0)), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restore into %s: %w", dir, err)

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// maxRequestBytes is etcd's limit for one write: an object of 1.5 MiB, which the API server holds objects to, with its key
-	// and the transaction around it.
+	// maxRequestBytes is etcd's limit for one write: an object of 1.5 MiB, which the API server holds objects to, with
+	// its key and the transaction around it.
 	maxRequestBytes = (1536 + 64) * 1024
 	// needBytes is the room etcd needs to start: two write-ahead segments of 64 MB, laid out in advance.
 	needBytes = 160 << 20
@@ -39,16 +39,16 @@ const (
 type Config struct {
 	Dir    string // etcd's own folder; made when missing
 	Logger *slog.Logger
-	// Inspector is the command that reads a database file in a process of its own (inspect.Child); empty: it is read in this one, which
-	// a damaged one may end.
+	// Inspector is the command that reads a database file in a process of its own (inspect.Child); empty: it is read in
+	// this one, which a damaged one may end.
 	Inspector []string
-	// Had says that the folder has had a store that answered: files that hold nothing are damage then, and not those of a first start that
-	// was killed.
+	// Had says that the folder has had a store that answered: files that hold nothing are damage then, and not those of
+	// a first start that was killed.
 	Had bool
 	// Quota is how many bytes objects and their history may take before users can create no more; 0: 6 GiB.
 	Quota int64
-	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store does not
-	// answer any more then, and what waits for it waits for ever; the process ought to end.
+	// Failed, if given, is told once when a running etcd gives up: the disk is full (ErrDiskFull) or broken. The store
+	// does not answer any more then, and what waits for it waits for ever; the process ought to end.
 	Failed func(error)
 }
 
@@ -113,7 +113,8 @@ func Start(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	return e, nil
 }
 
-// keep has k make room from now on, the first time before it returns: nothing of the server starts with a store that refuses writes.
+// keep has k make room from now on, the first time before it returns: nothing of the server starts with a store that
+// refuses writes.
 func (e *Etcd) keep(k *keeper) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first, done := make(chan struct{}), make(chan struct{})
@@ -141,8 +142,8 @@ func (e *Etcd) keep(k *keeper) {
 // memberName is the only member's name.
 const memberName = "wherry"
 
-// peerHost is advertised to peers, of which there are none. A unix socket cannot be advertised; etcd wants an address all the same and keeps
-// the first one it was given in its data, so it must not change between starts.
+// peerHost is advertised to peers, of which there are none. A unix socket cannot be advertised; etcd wants an address
+// all the same and keeps the first one it was given in its data, so it must not change between starts.
 const peerHost = "localhost:0"
 
 func advertisedPeer() string { return "http://" + peerHost }
@@ -151,8 +152,8 @@ func configure(dir string, hard int64, log *core, last *verdict, client, peer ur
 	c := embed.NewConfig()
 	c.Name = memberName
 	c.Dir = dir
-	// A lone member elects itself after one to five of these ticks. Shorter ones make the start a little faster and cost CPU for
-	// ever: 10 ms ticks take one per cent of a core while nothing happens, these 0.4.
+	// A lone member elects itself after one to five of these ticks. Shorter ones make the start a little faster and
+	// cost CPU for ever: 10 ms ticks take one per cent of a core while nothing happens, these 0.4.
 	c.TickMs = 50
 	c.ElectionMs = 250
 	c.ListenClientUrls = []url.URL{client}
@@ -207,8 +208,8 @@ func (e *Etcd) Close() error {
 	return e.closeErr
 }
 
-// sockets names the client and the peer socket in dir. A folder whose path is too long for a socket address is reached through
-// /proc/self/fd, which only this process can do: all the better.
+// sockets names the client and the peer socket in dir. A folder whose path is too long for a socket address is reached
+// through /proc/self/fd, which only this process can do: all the better.
 func (e *Etcd) sockets(dir string) (client, peer url.URL, err error) {
 	base, err := filepath.Abs(dir)
 	if err != nil {
@@ -221,8 +222,8 @@ func (e *Etcd) sockets(dir string) (client, peer url.URL, err error) {
 		base = fmt.Sprintf("/proc/self/fd/%d", e.dir.Fd())
 	}
 	client = url.URL{Scheme: "unix", Path: base + "/client.sock"}
-	// etcd takes the peer socket's path from the host part alone; from an empty one it would bind an abstract socket that every
-	// local user can reach.
+	// etcd takes the peer socket's path from the host part alone; from an empty one it would bind an abstract socket
+	// that every local user can reach.
 	peer = url.URL{Scheme: "unix", Host: base + "/peer.sock"}
 	return client, peer, nil
 }
@@ -233,7 +234,8 @@ var ErrLocked = errors.New("in use by another server")
 // ErrDiskFull says that the file system of the folder has no room.
 var ErrDiskFull = errors.New("disk full")
 
-// ErrDiskFailed says that the disk of the folder did not read or write what it was asked to, or does not let itself be written to any more.
+// ErrDiskFailed says that the disk of the folder did not read or write what it was asked to, or does not let itself be
+// written to any more.
 var ErrDiskFailed = errors.New("disk failure")
 
 func lockDir(dir string) (*os.File, error) {
@@ -260,7 +262,8 @@ func checkRoom(dir string) error {
 		return nil // its segments are laid out already
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < needBytes {
-		return fmt.Errorf("store %s: %w: %d MB are free, a new store needs %d MB", dir, ErrDiskFull, free>>20, needBytes>>20)
+		return fmt.Errorf("store %s: %w: %d MB are free, a new store needs %d MB", dir, ErrDiskFull, free>>20,
+			needBytes>>20)
 	}
 	return nil
 }
@@ -277,8 +280,8 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("store %s: %w", dir, err)
 }
 
-// failedDisk tells whether an error is what the kernel says of a disk that fails, a file system that is damaged, or one that it has made
-// read-only because of that.
+// failedDisk tells whether an error is what the kernel says of a disk that fails, a file system that is damaged, or one
+// that it has made read-only because of that.
 func failedDisk(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EIO, syscall.EUCLEAN, syscall.EROFS, syscall.ENXIO, syscall.ENODEV} {
 		if errors.Is(err, e) {

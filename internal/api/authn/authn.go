@@ -53,10 +53,10 @@ type Authenticators struct {
 	Close context.CancelFunc
 }
 
-// New knows people and programs by client certificate and by bearer token: the admin's, those of the configured file, bootstrap
-// tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused, unless the configuration
-// lets the unknown in; whoever shows what is not good is always refused.
-// What it keeps lies in folder; tokenFile is a CSV of further tokens.
+// New knows people and programs by client certificate and by bearer token: the admin's, those of the configured file,
+// bootstrap tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused,
+// unless the configuration lets the unknown in; whoever shows what is not good is always refused. What it keeps lies in
+// folder; tokenFile is a CSV of further tokens.
 func New(s Settled, folder, tokenFile string, ca *pki.CA, accounts *AccountTokens) (_ *Authenticators, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
@@ -85,13 +85,16 @@ func New(s Settled, folder, tokenFile string, ca *pki.CA, accounts *AccountToken
 	options := requestx509.DefaultVerifyOptions()
 	options.Roots = ca.Pool()
 	options.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	certificate := authenticator.WrapAudienceAgnosticRequest(audiences, requestx509.New(options, requestx509.CommonNameUserConversion))
+	certificate := authenticator.WrapAudienceAgnosticRequest(audiences,
+		requestx509.New(options, requestx509.CommonNameUserConversion))
 
-	request := group.NewAuthenticatedGroupAdder(union.New(certificate, bearertoken.New(all), websocket.NewProtocolAuthenticator(all)))
+	request := group.NewAuthenticatedGroupAdder(union.New(certificate, bearertoken.New(all),
+		websocket.NewProtocolAuthenticator(all)))
 	if a := s.anonymous; a != nil {
 		request = union.NewFailOnError(request, anonymous.NewAuthenticator(a.Conditions))
 	}
-	return &Authenticators{Request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}), accounts: accounts, Close: cancel}, nil
+	return &Authenticators{Request: request, token: group.NewTokenGroupAdder(all, []string{user.AllAuthenticated}),
+		accounts: accounts, Close: cancel}, nil
 }
 
 // staticTokens are the admin's and those of the configured file.
@@ -115,7 +118,8 @@ func staticTokens(folder, csv string) ([]authenticator.Token, error) {
 
 // newOIDC asks the provider for its keys in the background: it may come up later than this server, even in a pod of it.
 func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a Settled) (authenticator.Token, error) {
-	o := oidc.Options{JWTAuthenticator: provider, SupportedSigningAlgs: a.algorithms, DisallowedIssuers: a.AccountIssuers}
+	o := oidc.Options{JWTAuthenticator: provider, SupportedSigningAlgs: a.algorithms,
+		DisallowedIssuers: a.AccountIssuers}
 	if text := provider.Issuer.CertificateAuthority; text != "" {
 		ca, err := dynamiccertificates.NewStaticCAContent("oidc-ca", []byte(text))
 		if err != nil {
@@ -132,7 +136,8 @@ func adminToken(file string) (string, error) {
 	if err == nil {
 		token := strings.TrimSpace(string(data))
 		if token == "" {
-			return "", fmt.Errorf("admin token %s: the file is empty: restore the token from a backup, or write a new one to it", file)
+			return "",
+				fmt.Errorf("admin token %s: the file is empty: restore the token from a backup, or write a new one to it", file)
 		}
 		return token, nil
 	}

@@ -20,13 +20,14 @@ import (
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 )
 
-// bootstrapTokens knows agents that join by tokens which Secrets in kube-system hold (Kubernetes docs: "Authenticating with Bootstrap
-// Tokens").
+// bootstrapTokens knows agents that join by tokens which Secrets in kube-system hold (Kubernetes docs: "Authenticating
+// with Bootstrap Tokens").
 type bootstrapTokens struct {
 	secret func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 }
 
-// AuthenticateToken implements authenticator.Token. What does not look like a bootstrap token is left to other authenticators.
+// AuthenticateToken implements authenticator.Token. What does not look like a bootstrap token is left to other
+// authenticators.
 func (b bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	if !bootstraputil.IsValidBootstrapToken(token) {
 		return nil, false, nil

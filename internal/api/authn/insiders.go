@@ -12,7 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Insiders are the parts of this process that use its API, each as a user of its own: by a token that nobody else knows.
+// Insiders are the parts of this process that use its API, each as a user of its own: by a token that nobody else
+// knows.
 type Insiders struct {
 	audiences authenticator.Audiences
 

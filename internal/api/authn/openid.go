@@ -19,8 +19,8 @@ const (
 	openIDAge = time.Hour
 )
 
-// openIDConfiguration is what others need to check service account tokens by themselves (OpenID Connect Discovery 1.0, as far as
-// Kubernetes serves it).
+// openIDConfiguration is what others need to check service account tokens by themselves (OpenID Connect Discovery 1.0,
+// as far as Kubernetes serves it).
 type openIDConfiguration struct {
 	Issuer        string   `json:"issuer"`
 	JWKSURI       string   `json:"jwks_uri"`
@@ -29,8 +29,8 @@ type openIDConfiguration struct {
 	SigningAlgs   []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// ServeKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to say: the cluster
-// role system:service-account-issuer-discovery.
+// ServeKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to
+// say: the cluster role system:service-account-issuer-discovery.
 func (t *AccountTokens) ServeKeys(m *mux.PathRecorderMux, url string) error {
 	uri := t.jwksURI
 	if uri == "" {
@@ -38,7 +38,8 @@ func (t *AccountTokens) ServeKeys(m *mux.PathRecorderMux, url string) error {
 	}
 	document, err := json.Marshal(openIDConfiguration{
 		Issuer: t.issuers[0], JWKSURI: uri,
-		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgs: []string{string(jose.ES256)},
+		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"},
+		SigningAlgs: []string{string(jose.ES256)},
 	})
 	if err != nil {
 		return err

@@ -20,8 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Options says how the server knows people and programs, besides the ways it always has: its CA's client certificates, the
-// admin's token, service account tokens and bootstrap tokens. The fields are kube-apiserver's flags of the same names.
+// Options says how the server knows people and programs, besides the ways it always has: its CA's client certificates,
+// the admin's token, service account tokens and bootstrap tokens. The fields are kube-apiserver's flags of the same
+// names.
 type Options struct {
 	Anonymous  bool   // who shows nothing is system:anonymous, in the group system:unauthenticated; else refused
 	ConfigFile string // an AuthenticationConfiguration (apiserver.config.k8s.io); in place of OIDC
@@ -80,7 +81,8 @@ func (a Options) Settle() (s Settled, err error) {
 		s.jwt, s.algorithms = []apiserver.JWTAuthenticator{jwt}, a.OIDC.SigningAlgs
 		errs = append(errs, err)
 	case a.OIDC.set():
-		errs = append(errs, errors.New("--oidc-issuer-url and --oidc-client-id are missing: the other --oidc flags have no effect without them"))
+		errs = append(errs,
+			errors.New("--oidc-issuer-url and --oidc-client-id are missing: the other --oidc flags have no effect without them"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return s, err
@@ -94,7 +96,8 @@ func (s *Settled) validate() error {
 		return nil // the compiler of expressions is not cheap to make
 	}
 	config := &apiserver.AuthenticationConfiguration{JWT: s.jwt, Anonymous: s.anonymous}
-	errs := apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, s.AccountIssuers)
+	errs := apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config,
+		s.AccountIssuers)
 	if err := errs.ToAggregate(); err != nil {
 		return fmt.Errorf("authentication: %w", err)
 	}
@@ -123,7 +126,8 @@ func checkIssuers(issuers []string, jwksURI string) error {
 }
 
 func (o OIDC) set() bool {
-	return o.UsernameClaim != "" || o.UsernamePrefix != "" || o.GroupsClaim != "" || o.GroupsPrefix != "" || len(o.RequiredClaims) > 0 || o.CAFile != "" || len(o.SigningAlgs) > 0
+	return o.UsernameClaim != "" || o.UsernamePrefix != "" || o.GroupsClaim != "" || o.GroupsPrefix != "" ||
+		len(o.RequiredClaims) > 0 || o.CAFile != "" || len(o.SigningAlgs) > 0
 }
 
 // authenticator puts the flags into the form of the configuration file.
@@ -152,12 +156,14 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 	}
 	jwt.ClaimMappings.Username = apiserver.PrefixedClaimOrExpression{Claim: claim, Prefix: &prefix}
 	if o.GroupsClaim != "" {
-		jwt.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: ptr.To(o.GroupsPrefix)}
+		jwt.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim,
+			Prefix: ptr.To(o.GroupsPrefix)}
 	} else if o.GroupsPrefix != "" {
 		return jwt, errors.New("--oidc-groups-prefix needs --oidc-groups-claim; give both or neither")
 	}
 	for name, value := range o.RequiredClaims {
-		jwt.ClaimValidationRules = append(jwt.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: name, RequiredValue: value})
+		jwt.ClaimValidationRules = append(jwt.ClaimValidationRules,
+			apiserver.ClaimValidationRule{Claim: name, RequiredValue: value})
 	}
 	return jwt, nil
 }
@@ -184,7 +190,8 @@ func (s *Settled) parseConfig(data []byte) error {
 	}
 	config, ok := obj.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return fmt.Errorf("--authentication-config %s: contains a %T, not an AuthenticationConfiguration", s.ConfigFile, obj)
+		return fmt.Errorf("--authentication-config %s: contains a %T, not an AuthenticationConfiguration", s.ConfigFile,
+			obj)
 	}
 	if config.Anonymous != nil {
 		if s.Anonymous {

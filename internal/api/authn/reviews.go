@@ -53,7 +53,8 @@ func (tokenReviewREST) New() runtime.Object { return &authenticationv1.TokenRevi
 func (tokenReviewREST) GetSingularName() string { return "tokenreview" }
 
 // Create implements rest.Creater. A token that is not good is an answer, not an error.
-func (r tokenReviewREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r tokenReviewREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	in, ok := obj.(*authenticationv1.TokenReview)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a TokenReview: %T", obj))
@@ -74,7 +75,8 @@ func (r tokenReviewREST) Create(ctx context.Context, obj runtime.Object, validat
 	return review, nil
 }
 
-func (r tokenReviewREST) review(ctx context.Context, spec authenticationv1.TokenReviewSpec) (status authenticationv1.TokenReviewStatus) {
+func (r tokenReviewREST) review(ctx context.Context,
+	spec authenticationv1.TokenReviewSpec) (status authenticationv1.TokenReviewStatus) {
 	wanted := authenticator.Audiences(spec.Audiences)
 	if len(wanted) == 0 {
 		wanted = r.audiences
@@ -131,7 +133,8 @@ func (selfReviewREST) New() runtime.Object { return &authenticationv1.SelfSubjec
 func (selfReviewREST) GetSingularName() string { return "selfsubjectreview" }
 
 // Create implements rest.Creater.
-func (selfReviewREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (selfReviewREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	if _, ok := obj.(*authenticationv1.SelfSubjectReview); !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a SelfSubjectReview: %T", obj))
 	}

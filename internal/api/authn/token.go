@@ -26,8 +26,8 @@ import (
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
-// defaultIssuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the audience of tokens
-// for its own API.
+// defaultIssuer names this server in the tokens it signs, unless the configuration says otherwise; it is also the
+// audience of tokens for its own API.
 const defaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
 // deletedGrace is how long a token outlives the start of its account's or pod's deletion.
@@ -61,7 +61,8 @@ type AccountTokens struct {
 	Lookup    TokenLookup
 }
 
-// LoadAccountTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation is not finished.
+// LoadAccountTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation
+// is not finished.
 func LoadAccountTokens(folder string, s Settled) (*AccountTokens, error) {
 	key, err := pki.LoadOrCreateKey(filepath.Join(folder, pki.AccountKeyFile))
 	if err != nil {
@@ -71,7 +72,8 @@ func LoadAccountTokens(folder string, s Settled) (*AccountTokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("former keys of service account tokens: %w", err)
 	}
-	return &AccountTokens{key: key, former: former, issuers: s.AccountIssuers, audiences: s.APIAudiences, jwksURI: s.AccountJWKSURI}, nil
+	return &AccountTokens{key: key, former: former, issuers: s.AccountIssuers, audiences: s.APIAudiences,
+		jwksURI: s.AccountJWKSURI}, nil
 }
 
 // keyID names a key in the tokens it signs and in the set of keys: the digest of its public half.
@@ -109,7 +111,8 @@ func (t *AccountTokens) sign(c claims, audiences []string, now time.Time, lifeti
 	if err != nil {
 		return "", err
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: t.key, KeyID: id}}, (&jose.SignerOptions{}).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: t.key, KeyID: id}},
+		(&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +134,8 @@ func (t *AccountTokens) AuthenticateToken(ctx context.Context, token string) (*a
 		return nil, false, nil //nolint:nilerr // not one of ours
 	}
 	var unverified jwt.Claims
-	if err := parsed.UnsafeClaimsWithoutVerification(&unverified); err != nil || !slices.Contains(t.issuers, unverified.Issuer) {
+	if err := parsed.UnsafeClaimsWithoutVerification(&unverified); err != nil ||
+		!slices.Contains(t.issuers, unverified.Issuer) {
 		return nil, false, nil //nolint:nilerr // not one of ours
 	}
 	var public jwt.Claims
@@ -140,7 +144,8 @@ func (t *AccountTokens) AuthenticateToken(ctx context.Context, token string) (*a
 		return nil, false, errors.New("service account token: the signature is not this server's")
 	}
 	now := time.Now()
-	// This server made it: that its beginning is still to come says only that the clock was set back since. Pods are to work on meanwhile.
+	// This server made it: that its beginning is still to come says only that the clock was set back since. Pods are to
+	// work on meanwhile.
 	public.NotBefore, public.IssuedAt = nil, nil
 	if err := public.ValidateWithLeeway(jwt.Expected{Time: now}, time.Second); err != nil {
 		return nil, false, fmt.Errorf("service account token: %w", err)
@@ -151,7 +156,8 @@ func (t *AccountTokens) AuthenticateToken(ctx context.Context, token string) (*a
 	}
 	matched := authenticator.Audiences(public.Audience).Intersect(wanted)
 	if len(matched) == 0 {
-		return nil, false, fmt.Errorf("service account token: its audiences %v are not this server's", []string(public.Audience))
+		return nil, false, fmt.Errorf("service account token: its audiences %v are not this server's",
+			[]string(public.Audience))
 	}
 	info, err := t.identify(ctx, private.Kubernetes, now)
 	if err != nil {
@@ -172,7 +178,8 @@ func (t *AccountTokens) verify(token *jwt.JSONWebToken, into ...any) bool {
 }
 
 // identify checks that everything the token is bound to still exists as the same object.
-func (t *AccountTokens) identify(ctx context.Context, c claims, now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
+func (t *AccountTokens) identify(ctx context.Context, c claims,
+	now time.Time) (*serviceaccount.ServiceAccountInfo, error) {
 	sa, err := t.Lookup.ServiceAccount(ctx, c.Namespace, c.ServiceAccount.Name)
 	if err != nil {
 		return nil, err
@@ -183,7 +190,8 @@ func (t *AccountTokens) identify(ctx context.Context, c claims, now time.Time) (
 	if sa.DeletionTimestamp != nil && now.After(sa.DeletionTimestamp.Add(deletedGrace)) {
 		return nil, fmt.Errorf("service account %s/%s is deleted", c.Namespace, c.ServiceAccount.Name)
 	}
-	info := &serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.ServiceAccount.Name, UID: c.ServiceAccount.UID}
+	info := &serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.ServiceAccount.Name,
+		UID: c.ServiceAccount.UID}
 	if c.Secret != nil {
 		secret, err := t.Lookup.Secret(ctx, c.Namespace, c.Secret.Name)
 		if err != nil {

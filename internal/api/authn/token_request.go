@@ -46,7 +46,8 @@ func (tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest{} 
 func (tokenREST) Destroy() {}
 
 // Create implements rest.NamedCreater.
-func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	in, ok := obj.(*authenticationv1.TokenRequest)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a TokenRequest object: %T", obj))
@@ -64,7 +65,8 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 		req.Namespace = namespace
 	}
 	if req.Name != name || req.Namespace != namespace {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the token request names service account %s/%s, the URL %s/%s", req.Namespace, req.Name, namespace, name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the token request names service account %s/%s, the URL %s/%s",
+			req.Namespace, req.Name, namespace, name))
 	}
 	if len(req.Spec.Audiences) == 0 {
 		req.Spec.Audiences = slices.Clone(r.tokens.audiences)
@@ -74,7 +76,8 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 		req.Spec.ExpirationSeconds = &seconds
 	}
 	if errs := validateTokenRequest(req); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}, "", errs)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: authenticationv1.GroupName, Kind: "TokenRequest"}, "",
+			errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, req.DeepCopyObject()); err != nil {
@@ -91,7 +94,8 @@ func (r tokenREST) Create(ctx context.Context, name string, obj runtime.Object, 
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("sign token: %w", err))
 	}
-	req.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(now.Add(lifetime))}
+	req.Status = authenticationv1.TokenRequestStatus{Token: token,
+		ExpirationTimestamp: metav1.NewTime(now.Add(lifetime))}
 	req.CreationTimestamp = metav1.NewTime(now)
 	return req, nil
 }

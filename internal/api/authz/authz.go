@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// Authorizers decide in turn: members of system:masters may do all, a node what is about itself and its pods, and everybody what
-// roles allow.
+// Authorizers decide in turn: members of system:masters may do all, a node what is about itself and its pods, and
+// everybody what roles allow.
 type Authorizers struct {
 	policy *policy
 	nodes  *nodeAuthorizer
@@ -56,11 +56,13 @@ func (z *Authorizers) Authorize(ctx context.Context, a authorizer.Attributes) (a
 	if rerr != nil || allowed == authorizer.DecisionAllow {
 		return allowed, reason, rerr
 	}
-	return allowed, strings.Join(slices.DeleteFunc([]string{why, reason}, func(s string) bool { return s == "" }), ", "), err
+	return allowed, strings.Join(slices.DeleteFunc([]string{why, reason}, func(s string) bool { return s == "" }),
+		", "), err
 }
 
 // RulesFor implements authorizer.RuleResolver, for a person who asks what he or she may do.
-func (z *Authorizers) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+func (z *Authorizers) RulesFor(ctx context.Context, u user.Info,
+	namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	rules, missing, err := z.policy.rulesFor(ctx, u, namespace)
 	if err != nil {
 		return nil, nil, true, err
@@ -77,7 +79,8 @@ func (z *Authorizers) RulesFor(ctx context.Context, u user.Info, namespace strin
 				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames})
 		}
 		if len(r.NonResourceURLs) > 0 {
-			others = append(others, &authorizer.DefaultNonResourceRuleInfo{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})
+			others = append(others, &authorizer.DefaultNonResourceRuleInfo{Verbs: r.Verbs,
+				NonResourceURLs: r.NonResourceURLs})
 		}
 	}
 	_, isNode := NodeOf(u)
@@ -90,9 +93,9 @@ func (z *Authorizers) RulesFor(ctx context.Context, u user.Info, namespace strin
 	return resources, others, err != nil, err
 }
 
-// streamVerbs has a request that opens a stream into a pod judged as a create, whichever method carries it: a WebSocket must
-// begin with a GET, and who may read a pod's exec must not be able to run commands by that. The same holds for the way to them
-// through a node's own API, which lets this server do everything, whoever asked it.
+// streamVerbs has a request that opens a stream into a pod judged as a create, whichever method carries it: a WebSocket
+// must begin with a GET, and who may read a pod's exec must not be able to run commands by that. The same holds for the
+// way to them through a node's own API, which lets this server do everything, whoever asked it.
 type streamVerbs struct{ request.RequestInfoResolver }
 
 // WithStreamVerbs has streams judged as what they are.

@@ -25,9 +25,10 @@ import (
 // atOnce is how many default roles are written at the same time: the store syncs them to disk together.
 const atOnce = 16
 
-// EnsureDefaults makes the default roles and bindings, and gives those that are there back what they lack. What somebody added stays,
-// and what is annotated rbac.authorization.kubernetes.io/autoupdate=false stays as it is.
-// server is who the API server is towards nodes. https://kubernetes.io/docs/reference/access-authn-authz/rbac/#auto-reconciliation
+// EnsureDefaults makes the default roles and bindings, and gives those that are there back what they lack. What
+// somebody added stays, and what is annotated rbac.authorization.kubernetes.io/autoupdate=false stays as it is. server
+// is who the API server is towards nodes.
+// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#auto-reconciliation
 func (z *Authorizers) EnsureDefaults(ctx context.Context, stores registry.Stores, server string) error {
 	defaults := rbac.NewDefaults(server)
 	roles, err := defaultsOf(ctx, stores, "clusterroles")
@@ -45,7 +46,8 @@ func (z *Authorizers) EnsureDefaults(ctx context.Context, stores registry.Stores
 		g.Go(func() error {
 			return again("cluster role "+role.Name, func() error {
 				_, err := (&reconciliation.ReconcileRoleOptions{
-					Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, Confirm: true, Client: ownRoles{writing, roles},
+					Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, Confirm: true,
+					Client: ownRoles{writing, roles},
 				}).Run()
 				return err
 			})
@@ -56,7 +58,8 @@ func (z *Authorizers) EnsureDefaults(ctx context.Context, stores registry.Stores
 		g.Go(func() error {
 			return again("cluster role binding "+binding.Name, func() error {
 				_, err := (&reconciliation.ReconcileRoleBindingOptions{
-					RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true, Client: ownBindings{writing, bindings},
+					RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
+					Client: ownBindings{writing, bindings},
 				}).Run()
 				return err
 			})
@@ -75,7 +78,8 @@ func again(what string, do func() error) error {
 	return nil
 }
 
-// ownWrites reads and writes a kind of the cluster for the server itself. An object's first read is from one list of all.
+// ownWrites reads and writes a kind of the cluster for the server itself. An object's first read is from one list of
+// all.
 type ownWrites struct {
 	*registry.REST
 	mu     sync.Mutex

@@ -43,7 +43,8 @@ type granting struct {
 	open func(ctx context.Context, namespace string) (bool, error)
 }
 
-// ServeRBAC serves roles and bindings. open tells whether a namespace lets every pod in because nobody has decided otherwise.
+// ServeRBAC serves roles and bindings. open tells whether a namespace lets every pod in because nobody has decided
+// otherwise.
 func (z *Authorizers) ServeRBAC(all registry.Served, open func(ctx context.Context, namespace string) (bool, error)) {
 	for _, r := range z.policy.rests {
 		all.Add(rbacv1.SchemeGroupVersion, r.Kind.Plural, granting{r, z.policy, z, open})
@@ -51,7 +52,8 @@ func (z *Authorizers) ServeRBAC(all registry.Served, open func(ctx context.Conte
 }
 
 // Create implements rest.Creater.
-func (g granting) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (g granting) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if err := g.check(ctx, obj, nil); err != nil {
 		return nil, err
 	}
@@ -61,7 +63,8 @@ func (g granting) Create(ctx context.Context, obj runtime.Object, validate rest.
 // Update implements rest.Updater: of PUTs, patches and applies, which may create too.
 func (g granting) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	checked := rest.WrapUpdatedObjectInfo(info, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
+	checked := rest.WrapUpdatedObjectInfo(info, func(ctx context.Context, obj,
+		old runtime.Object) (runtime.Object, error) {
 		if m, err := meta.Accessor(old); err != nil || m.GetUID() == "" {
 			old = nil
 		}
@@ -80,12 +83,14 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		return g.checkRules(ctx, o.Name, o.Rules)
 	case *rbacv1.ClusterRole:
 		was, ok := old.(*rbacv1.ClusterRole)
-		if ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) && equality.Semantic.DeepEqual(was.AggregationRule, o.AggregationRule) {
+		if ok && equality.Semantic.DeepEqual(was.Rules, o.Rules) &&
+			equality.Semantic.DeepEqual(was.AggregationRule, o.AggregationRule) {
 			return nil
 		}
 		if o.AggregationRule != nil || ok && was.AggregationRule != nil { // which roles join later is not known now
 			if err := g.checkRules(ctx, o.Name, rbac.Everything()); err != nil {
-				return g.forbidden(o.Name, fmt.Errorf("must have cluster-admin privileges to use the aggregationRule: %w", reasonOf(err)))
+				return g.forbidden(o.Name,
+					fmt.Errorf("must have cluster-admin privileges to use the aggregationRule: %w", reasonOf(err)))
 			}
 		}
 		return g.checkRules(ctx, o.Name, o.Rules)
@@ -99,7 +104,8 @@ func (g granting) check(ctx context.Context, obj, old runtime.Object) error {
 		g.warnOfReach(ctx, o)
 		return nil
 	case *rbacv1.ClusterRoleBinding:
-		if was, ok := old.(*rbacv1.ClusterRoleBinding); ok && sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
+		if was, ok := old.(*rbacv1.ClusterRoleBinding); ok &&
+			sameGrant(was.RoleRef, o.RoleRef, was.Subjects, o.Subjects) {
 			return nil
 		}
 		if err := g.checkBinding(ctx, o.Name, o.RoleRef); err != nil {
@@ -116,7 +122,8 @@ func sameGrant(a, b rbacv1.RoleRef, as, bs []rbacv1.Subject) bool {
 }
 
 func (g granting) checkRules(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {
-	return g.checkGrant(ctx, name, rules, authorizer.AttributesRecord{Verb: "escalate", Resource: g.Kind.Plural, Name: name})
+	return g.checkGrant(ctx, name, rules, authorizer.AttributesRecord{Verb: "escalate", Resource: g.Kind.Plural,
+		Name: name})
 }
 
 func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.RoleRef) error {
@@ -138,8 +145,9 @@ func (g granting) checkBinding(ctx context.Context, name string, ref rbacv1.Role
 	return apierrors.NewNotFound(rbacv1.Resource(resource), ref.Name) // nobody knows what it would give
 }
 
-// warnOfReach tells who gives a right what it amounts to, where that is more than its name says: everything, in a namespace that lets every
-// pod in (RS-11). It is the default, as in Kubernetes, and the one thing about sharing a server that people do not expect.
+// warnOfReach tells who gives a right what it amounts to, where that is more than its name says: everything, in a
+// namespace that lets every pod in (RS-11). It is the default, as in Kubernetes, and the one thing about sharing a
+// server that people do not expect.
 func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
 	namespace := request.NamespaceValue(ctx)
 	rules, found, err := g.policy.rulesOf(ctx, b.RoleRef, namespace)
@@ -149,11 +157,14 @@ func (g granting) warnOfReach(ctx context.Context, b *rbacv1.RoleBinding) {
 	if open, err := g.open(ctx, namespace); err != nil || !open {
 		return // a namespace that cannot be read is refused by what comes next
 	}
-	warning.AddWarning(ctx, "", fmt.Sprintf("namespace %q has no Pod Security level, so %s %q lets its subjects become root on the node with a privileged pod, and administrators of this server; "+
-		"to prevent that: kubectl label namespace %s %s=baseline", namespace, b.RoleRef.Kind, b.RoleRef.Name, namespace, podsecuritylabels.EnforceLevelLabel))
+	warning.AddWarning(ctx, "",
+		fmt.Sprintf("namespace %q has no Pod Security level, so %s %q lets its subjects become root on the node with a privileged pod, and administrators of this server; "+
+			"to prevent that: kubectl label namespace %s %s=baseline", namespace, b.RoleRef.Kind, b.RoleRef.Name,
+			namespace, podsecuritylabels.EnforceLevelLabel))
 }
 
-// warnOfReachEverywhere does so for a right in all namespaces. Who is given every right is meant to be an administrator.
+// warnOfReachEverywhere does so for a right in all namespaces. Who is given every right is meant to be an
+// administrator.
 func (g granting) warnOfReachEverywhere(ctx context.Context, b *rbacv1.ClusterRoleBinding) {
 	rules, found, err := g.policy.rulesOf(ctx, b.RoleRef, "")
 	if err != nil || !found || !rbac.ReachesNode(rules) || len(rbac.Missing(rules, rbac.Everything())) == 0 {
@@ -163,12 +174,15 @@ func (g granting) warnOfReachEverywhere(ctx context.Context, b *rbacv1.ClusterRo
 	if open, err := g.open(ctx, metav1.NamespaceSystem); err == nil && open {
 		where = "kube-system, or any other namespace that has no Pod Security level"
 	}
-	warning.AddWarning(ctx, "", fmt.Sprintf("%s %q in all namespaces lets its subjects become root on the node with a privileged pod in %s, and administrators of this server; "+
-		"to prevent that, create a RoleBinding in each namespace that is meant", b.RoleRef.Kind, b.RoleRef.Name, where))
+	warning.AddWarning(ctx, "",
+		fmt.Sprintf("%s %q in all namespaces lets its subjects become root on the node with a privileged pod in %s, and administrators of this server; "+
+			"to prevent that, create a RoleBinding in each namespace that is meant", b.RoleRef.Kind, b.RoleRef.Name,
+			where))
 }
 
 // checkGrant passes who has the leave (escalate or bind), and who has all the rights himself.
-func (g granting) checkGrant(ctx context.Context, name string, rules []rbacv1.PolicyRule, leave authorizer.AttributesRecord) error {
+func (g granting) checkGrant(ctx context.Context, name string, rules []rbacv1.PolicyRule,
+	leave authorizer.AttributesRecord) error {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return apierrors.NewUnauthorized("the request has no user")

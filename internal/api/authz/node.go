@@ -22,9 +22,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// nodeAuthorizer lets a node's agent do what concerns that node and the pods that are bound to it. Which pods those are it hears
-// from the store by watch. An agent may hear of a pod sooner: what the graph does not allow yet is looked up in the store before
-// it is refused.
+// nodeAuthorizer lets a node's agent do what concerns that node and the pods that are bound to it. Which pods those are
+// it hears from the store by watch. An agent may hear of a pod sooner: what the graph does not allow yet is looked up
+// in the store before it is refused.
 type nodeAuthorizer struct {
 	stores registry.Stores
 	rules  []rbacv1.PolicyRule
@@ -77,8 +77,8 @@ func (n *nodeAuthorizer) Authorize(ctx context.Context, a authorizer.Attributes)
 
 func nodeRequest(a authorizer.Attributes) *nodeauth.Request {
 	r := &nodeauth.Request{Request: rbac.Request{
-		Verb: a.GetVerb(), Namespace: a.GetNamespace(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(),
-		Name: a.GetName(), NonResource: !a.IsResourceRequest(), Path: a.GetPath(),
+		Verb: a.GetVerb(), Namespace: a.GetNamespace(), Group: a.GetAPIGroup(), Resource: a.GetResource(),
+		Subresource: a.GetSubresource(), Name: a.GetName(), NonResource: !a.IsResourceRequest(), Path: a.GetPath(),
 	}}
 	requirements, err := a.GetFieldSelector()
 	if err != nil {
@@ -98,8 +98,8 @@ func (n *nodeAuthorizer) has(node string, ref nodeauth.Ref) bool {
 	return n.graph.Has(node, ref)
 }
 
-// lookUp asks the store whether a pod on the node is, or refers to, the object; of secrets also whether the account of one has it
-// for pulling images.
+// lookUp asks the store whether a pod on the node is, or refers to, the object; of secrets also whether the account of
+// one has it for pulling images.
 func (n *nodeAuthorizer) lookUp(ctx context.Context, node string, ref nodeauth.Ref) (bool, error) {
 	if ref.Kind == nodeauth.Pod {
 		pod, err := n.stores.Pod(ctx, ref.Namespace, ref.Name)

@@ -18,9 +18,10 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// policy is the view of the stored roles and bindings by which requests are decided. What this server writes is in it before the
-// writer has its answer, so that a right can be used as soon as it is given, and is gone as soon as it is taken; what others write
-// into the same etcd comes by watch. Both say at which version, so their order does not matter.
+// policy is the view of the stored roles and bindings by which requests are decided. What this server writes is in it
+// before the writer has its answer, so that a right can be used as soon as it is given, and is gone as soon as it is
+// taken; what others write into the same etcd comes by watch. Both say at which version, so their order does not
+// matter.
 type policy struct {
 	rests []*registry.REST
 
@@ -44,7 +45,8 @@ func newPolicy(st registry.Stores) *policy {
 // hear takes in what is written through a kind's storage.
 func (p *policy) hear(r *registry.REST) {
 	put := func(obj runtime.Object) { p.put(r.Kind.Name, obj) }
-	r.OnWrite.Add(onwrite.Calls{Created: put, Updated: put, Deleted: func(obj runtime.Object) { p.drop(r.Kind.Name, obj) }})
+	r.OnWrite.Add(onwrite.Calls{Created: put, Updated: put,
+		Deleted: func(obj runtime.Object) { p.drop(r.Kind.Name, obj) }})
 }
 
 // run follows the store until ctx is done.
@@ -61,7 +63,8 @@ func (p *policy) put(kind string, obj runtime.Object) {
 	if err != nil {
 		return // no API object has no metadata
 	}
-	key, version := rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, registry.VersionOf(m.GetResourceVersion())
+	key, version := rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()},
+		registry.VersionOf(m.GetResourceVersion())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch o := obj.(type) {
@@ -80,7 +83,8 @@ func (p *policy) drop(kind string, obj any) {
 	if m, err := meta.Accessor(obj); err == nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.rules.Delete(rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}, registry.VersionOf(m.GetResourceVersion()))
+		p.rules.Delete(rbac.Key{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()},
+			registry.VersionOf(m.GetResourceVersion()))
 	}
 }
 
@@ -105,8 +109,8 @@ func (p *policy) reading(ctx context.Context, look func(*rbac.Policy)) error {
 func (p *policy) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	request := rbac.Request{
 		User: a.GetUser().GetName(), Groups: a.GetUser().GetGroups(), Verb: a.GetVerb(),
-		Namespace: a.GetNamespace(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
-		NonResource: !a.IsResourceRequest(), Path: a.GetPath(),
+		Namespace: a.GetNamespace(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(),
+		Name: a.GetName(), NonResource: !a.IsResourceRequest(), Path: a.GetPath(),
 	}
 	var decision rbac.Decision
 	if err := p.reading(ctx, func(rules *rbac.Policy) { decision = rules.Decide(&request) }); err != nil {
@@ -119,13 +123,16 @@ func (p *policy) Authorize(ctx context.Context, a authorizer.Attributes) (author
 }
 
 // rulesFor are a user's rights in a namespace; missing are the roles that do not exist, in words.
-func (p *policy) rulesFor(ctx context.Context, u user.Info, namespace string) (rules []rbacv1.PolicyRule, missing []string, err error) {
-	err = p.reading(ctx, func(all *rbac.Policy) { rules, missing = all.RulesFor(u.GetName(), u.GetGroups(), namespace) })
+func (p *policy) rulesFor(ctx context.Context, u user.Info,
+	namespace string) (rules []rbacv1.PolicyRule, missing []string, err error) {
+	err = p.reading(ctx,
+		func(all *rbac.Policy) { rules, missing = all.RulesFor(u.GetName(), u.GetGroups(), namespace) })
 	return rules, missing, err
 }
 
 // rulesOf are those of a role that is referred to from a namespace.
-func (p *policy) rulesOf(ctx context.Context, ref rbacv1.RoleRef, namespace string) (rules []rbacv1.PolicyRule, found bool, err error) {
+func (p *policy) rulesOf(ctx context.Context, ref rbacv1.RoleRef,
+	namespace string) (rules []rbacv1.PolicyRule, found bool, err error) {
 	err = p.reading(ctx, func(all *rbac.Policy) { rules, found = all.RulesOf(ref, namespace) })
 	return rules, found, err
 }

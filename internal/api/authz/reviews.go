@@ -50,8 +50,8 @@ func (z *Authorizers) ServeReviews(all registry.Served) {
 				o.Status = z.review(ctx, whom(&o.Spec), o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)
 				return nil
 			}},
-		"localsubjectaccessreviews": {kind: "LocalSubjectAccessReview", singular: "localsubjectaccessreview", namespaced: true,
-			object: registry.New[authorizationv1.LocalSubjectAccessReview],
+		"localsubjectaccessreviews": {kind: "LocalSubjectAccessReview", singular: "localsubjectaccessreview",
+			namespaced: true, object: registry.New[authorizationv1.LocalSubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
 				return validation.ValidateLocalSubjectAccessReview(obj.(*authorizationv1.LocalSubjectAccessReview))
 			},
@@ -98,7 +98,8 @@ func (r review) NamespaceScoped() bool { return r.namespaced }
 func (r review) GetSingularName() string { return r.singular }
 
 // Create implements rest.Creater.
-func (r review) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r review) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	if reflect.TypeOf(obj) != reflect.TypeOf(r.object()) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a %s: %T", r.kind, obj))
 	}
@@ -127,12 +128,13 @@ func whom(spec *authorizationv1.SubjectAccessReviewSpec) user.Info {
 }
 
 // review decides what would be decided of a request.
-func (z *Authorizers) review(ctx context.Context, u user.Info, r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+func (z *Authorizers) review(ctx context.Context, u user.Info, r *authorizationv1.ResourceAttributes,
+	n *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	a := authorizer.AttributesRecord{User: u}
 	if r != nil {
 		a = authorizer.AttributesRecord{
-			User: u, ResourceRequest: true, Verb: r.Verb, Namespace: r.Namespace, APIGroup: r.Group, APIVersion: matchAll(r.Version),
-			Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+			User: u, ResourceRequest: true, Verb: r.Verb, Namespace: r.Namespace, APIGroup: r.Group,
+			APIVersion: matchAll(r.Version), Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
 		}
 		a.FieldSelectorRequirements, a.FieldSelectorParsingErr = fieldRequirements(r.FieldSelector)
 		a.LabelSelectorRequirements, a.LabelSelectorParsingErr = labelRequirements(r.LabelSelector)
@@ -168,11 +170,13 @@ func (z *Authorizers) rulesReview(ctx context.Context, obj runtime.Object) error
 	}
 	resources, others, incomplete, err := z.RulesFor(ctx, u, o.Spec.Namespace)
 	o.Status = authorizationv1.SubjectRulesReviewStatus{
-		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: incomplete,
+		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{},
+		Incomplete: incomplete,
 	}
 	for _, r := range resources {
 		o.Status.ResourceRules = append(o.Status.ResourceRules, authorizationv1.ResourceRule{
-			Verbs: r.GetVerbs(), APIGroups: r.GetAPIGroups(), Resources: r.GetResources(), ResourceNames: r.GetResourceNames()})
+			Verbs: r.GetVerbs(), APIGroups: r.GetAPIGroups(), Resources: r.GetResources(),
+			ResourceNames: r.GetResourceNames()})
 	}
 	for _, r := range others {
 		o.Status.NonResourceRules = append(o.Status.NonResourceRules, authorizationv1.NonResourceRule{

@@ -37,7 +37,8 @@ func chooseContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 func containerNames(pod *corev1.Pod) []string {
-	return append(append(namesOf(pod, podspec.Main), namesOf(pod, podspec.Init, podspec.Sidecar)...), namesOf(pod, podspec.Ephemeral)...)
+	return append(append(namesOf(pod, podspec.Main), namesOf(pod, podspec.Init, podspec.Sidecar)...),
+		namesOf(pod, podspec.Ephemeral)...)
 }
 
 func namesOf(pod *corev1.Pod, kinds ...podspec.Kind) (names []string) {

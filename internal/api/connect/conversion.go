@@ -24,7 +24,10 @@ func RegisterConversions(scheme *runtime.Scheme) error {
 		reads((*corev1.PodPortForwardOptions)(nil), readPortForward),
 		reads((*corev1.PodProxyOptions)(nil), func(q *query, o *corev1.PodProxyOptions) { q.text("path", &o.Path) }),
 		reads((*corev1.NodeProxyOptions)(nil), func(q *query, o *corev1.NodeProxyOptions) { q.text("path", &o.Path) }),
-		reads((*corev1.ServiceProxyOptions)(nil), func(q *query, o *corev1.ServiceProxyOptions) { q.text("path", &o.Path) }),
+		reads((*corev1.ServiceProxyOptions)(nil), func(q *query,
+			o *corev1.ServiceProxyOptions) {
+			q.text("path", &o.Path)
+		}),
 	} {
 		if err := register(scheme); err != nil {
 			return err
@@ -75,7 +78,8 @@ func readExec(q *query, o *ExecOptions) {
 	o.Command = q.values["command"]
 	for name, to := range map[string]*string{
 		debugask.ParamName: &o.DebugName, debugask.ParamImage: &o.DebugImage, debugask.ParamTarget: &o.DebugTarget,
-		debugask.ParamProfile: &o.DebugProfile, debugask.ParamTTL: &o.DebugTTL, debugask.ParamPullPolicy: &o.DebugPullPolicy, debugask.ParamRequest: &o.DebugRequest,
+		debugask.ParamProfile: &o.DebugProfile, debugask.ParamTTL: &o.DebugTTL,
+		debugask.ParamPullPolicy: &o.DebugPullPolicy, debugask.ParamRequest: &o.DebugRequest,
 		debugask.ParamUser: &o.DebugUser, debugask.ParamExecUser: &o.User, debugask.ParamExecUserOf: &o.UserOf,
 		debugask.ParamExecImage: &o.Image, debugask.ParamExecPullPolicy: &o.PullPolicy,
 	} {

@@ -20,15 +20,15 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Debugging is the API server's part in requests that enter a pod: it makes, checks and records, and this package hands the
-// connection over. All its methods return errors for the client.
+// Debugging is the API server's part in requests that enter a pod: it makes, checks and records, and this package hands
+// the connection over. All its methods return errors for the client.
 type Debugging interface {
 	// Entered puts on record that somebody is about to enter a container by exec (IX-08).
 	Entered(ctx context.Context, pod *corev1.Pod, container string, command []string) error
 	// Debug makes a debug container (DC-03), which is on its way then.
 	Debug(ctx context.Context, pod string, session Session) (*Made, error)
-	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07), and what is run: admission may have
-	// changed the image.
+	// ImageAllowed says whether the client may run a command from an image in the pod (IX-07), and what is run:
+	// admission may have changed the image.
 	ImageAllowed(ctx context.Context, pod *corev1.Pod, run ImageRun) (ImageRun, error)
 	// ImageExec puts on record that somebody is about to do so; finish, called once, that it is over.
 	ImageExec(ctx context.Context, pod *corev1.Pod, run ImageRun) (finish func(End), err error)
@@ -50,8 +50,8 @@ type Made struct {
 	Note string
 	// Recorded is closed when it is on record: nobody is let in before.
 	Recorded <-chan struct{}
-	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it does not start
-	// later either. It is called once. When ctx is done, nobody wants to know any more.
+	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it
+	// does not start later either. It is called once. When ctx is done, nobody wants to know any more.
 	Begun func(ctx context.Context) (*corev1.Pod, error)
 	// Ended says how it has ended, or that it goes on, once the client's streams are over.
 	Ended func(ctx context.Context) End
@@ -60,14 +60,15 @@ type Made struct {
 // debugParams are the parameters of exec++.
 func debugParams() []string {
 	return []string{
-		debugask.ParamName, debugask.ParamImage, debugask.ParamTarget, debugask.ParamProfile, debugask.ParamTTL, debugask.ParamPullPolicy,
-		debugask.ParamUnlessDead, debugask.ParamUser, debugask.ParamRequest,
+		debugask.ParamName, debugask.ParamImage, debugask.ParamTarget, debugask.ParamProfile, debugask.ParamTTL,
+		debugask.ParamPullPolicy, debugask.ParamUnlessDead, debugask.ParamUser, debugask.ParamRequest,
 	}
 }
 
 // imageParams are the parameters of image exec.
 func imageParams() []string {
-	return []string{debugask.ParamExecImage, debugask.ParamExecWritable, debugask.ParamExecPullPolicy, debugask.ParamExecUser, debugask.ParamExecUserOf}
+	return []string{debugask.ParamExecImage, debugask.ParamExecWritable, debugask.ParamExecPullPolicy,
+		debugask.ParamExecUser, debugask.ParamExecUserOf}
 }
 
 // wants tells whether a request has one of the parameters.
@@ -83,21 +84,25 @@ func (o *ExecOptions) session() (Session, error) {
 	}, UnlessDead: o.UnlessDead, Request: o.DebugRequest}
 	switch {
 	case o.wants(imageParams()):
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s exclude each other: give one of them", debugask.ParamImage, debugask.ParamExecImage))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s exclude each other: give one of them",
+			debugask.ParamImage, debugask.ParamExecImage))
 	case o.DebugName == "" || o.DebugImage == "":
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugask.ParamName, debugask.ParamImage))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s and %s must both be given, or neither", debugask.ParamName,
+			debugask.ParamImage))
 	case o.Container != "" && o.Container != o.DebugName:
-		return s, apierrors.NewBadRequest(fmt.Sprintf("container %s is not the debug container %s: leave the parameter container out", o.Container, o.DebugName))
+		return s,
+			apierrors.NewBadRequest(fmt.Sprintf("container %s is not the debug container %s: leave the parameter container out", o.Container, o.DebugName))
 	}
 	if o.DebugProfile != "" && !slices.Contains(debugask.Profiles(), o.DebugProfile) {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugask.ParamProfile, o.DebugProfile,
-			strings.Join(debugask.Profiles(), ", ")))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugask.ParamProfile,
+			o.DebugProfile, strings.Join(debugask.Profiles(), ", ")))
 	}
 	if err := pullPolicy(debugask.ParamPullPolicy, o.DebugPullPolicy); err != nil {
 		return s, err
 	}
 	if len(o.DebugRequest) > maxRequest {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: at most %d are allowed", debugask.ParamRequest, len(o.DebugRequest), maxRequest))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: at most %d are allowed", debugask.ParamRequest,
+			len(o.DebugRequest), maxRequest))
 	}
 	var err error
 	if s.User, err = user(debugask.ParamUser, o.DebugUser); err != nil {
@@ -108,7 +113,8 @@ func (o *ExecOptions) session() (Session, error) {
 	}
 	ttl, err := time.ParseDuration(o.DebugTTL)
 	if err != nil || ttl <= 0 {
-		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero, for example 30m", debugask.ParamTTL, o.DebugTTL))
+		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is not a duration above zero, for example 30m",
+			debugask.ParamTTL, o.DebugTTL))
 	}
 	s.TTL = ttl
 	return s, nil
@@ -130,7 +136,8 @@ func pullPolicy(param, value string) error {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of Always, IfNotPresent, Never", param, value))
+	return apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of Always, IfNotPresent, Never", param,
+		value))
 }
 
 // someStream refuses a request that could neither say nor hear anything.
@@ -141,7 +148,8 @@ func (o *ExecOptions) someStream() error {
 	return nil
 }
 
-// upgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is made.
+// upgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is
+// made.
 func upgradeFirst(r rest.Responder, open func(*http.Request) (http.Handler, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !asksForStreams(req) {

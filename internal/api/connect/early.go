@@ -11,10 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What client-go had until Kubernetes 1.33 begins to read a WebSocket before it has made the streams, and throws away what comes for a
-// stream that is not there yet ("Unknown stream id 1, discarding message", kubernetes/kubernetes#131189): the prompt of a shell that was
-// there first, and the user waits for it. So such a client is told nothing before it has said something, which it does when its streams
-// are there: on a terminal, its size. A client that has nothing to say makes its streams within that time as well.
+// What client-go had until Kubernetes 1.33 begins to read a WebSocket before it has made the streams, and throws away
+// what comes for a stream that is not there yet ("Unknown stream id 1, discarding message",
+// kubernetes/kubernetes#131189): the prompt of a shell that was there first, and the user waits for it. So such a
+// client is told nothing before it has said something, which it does when its streams are there: on a terminal, its
+// size. A client that has nothing to say makes its streams within that time as well.
 const (
 	holdOnTerminal = 50 * time.Millisecond
 	holdOtherwise  = 5 * time.Millisecond

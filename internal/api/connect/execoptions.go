@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/util/proxy"
 )
 
-// ExecOptions are the query parameters of pods/exec: those of Kubernetes, and those of a debug session (package debugrun has
-// their names). The fields are flat since the API's documentation of parameters is made of them.
+// ExecOptions are the query parameters of pods/exec: those of Kubernetes, and those of a debug session (package
+// debugrun has their names). The fields are flat since the API's documentation of parameters is made of them.
 type ExecOptions struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -36,9 +36,11 @@ type ImageRun struct {
 
 // imageRun reads what is asked for (IX-01).
 func (o *ExecOptions) imageRun() (ImageRun, error) {
-	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable, PullPolicy: o.PullPolicy, UserOf: o.UserOf}
+	run := ImageRun{Image: o.Image, Command: o.Command, Container: o.Container, Writable: o.Writable,
+		PullPolicy: o.PullPolicy, UserOf: o.UserOf}
 	if o.Image == "" {
-		return run, apierrors.NewBadRequest(fmt.Sprintf("%s is missing: %s have no effect without it", debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
+		return run, apierrors.NewBadRequest(fmt.Sprintf("%s is missing: %s have no effect without it",
+			debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
 	}
 	var err error
 	if run.User, err = user(debugask.ParamExecUser, o.User); err != nil {
@@ -53,8 +55,9 @@ func (o *ExecOptions) imageRun() (ImageRun, error) {
 // ask is the run as the node reads it.
 func (run ImageRun) ask(streams proxy.Options) wire.ImageExec {
 	ask := wire.ImageExec{
-		Image: run.Image, Command: run.Command, Container: run.Container, Writable: run.Writable, PullPolicy: run.PullPolicy, UserOf: run.UserOf,
-		Stdin: streams.Stdin, Stdout: streams.Stdout, Stderr: streams.Stderr, TTY: streams.Tty,
+		Image: run.Image, Command: run.Command, Container: run.Container, Writable: run.Writable,
+		PullPolicy: run.PullPolicy, UserOf: run.UserOf, Stdin: streams.Stdin, Stdout: streams.Stdout,
+		Stderr: streams.Stderr, TTY: streams.Tty,
 	}
 	if run.User != nil {
 		ask.User = run.User.String()
@@ -62,8 +65,8 @@ func (run ImageRun) ask(streams proxy.Options) wire.ImageExec {
 	return ask
 }
 
-// imageExec runs a command from an image inside a pod. All that can be known is refused before anything is on record or the
-// connection upgraded (IX-01, IX-07, IX-12).
+// imageExec runs a command from an image inside a pod. All that can be known is refused before anything is on record or
+// the connection upgraded (IX-01, IX-07, IX-12).
 func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r rest.Responder) (http.Handler, error) {
 	run, err := o.imageRun()
 	if err != nil {
@@ -102,8 +105,8 @@ func (e *Exec) imageExec(ctx context.Context, name string, o *ExecOptions, r res
 	}}, nil
 }
 
-// canImageExec asks the node, without naming an image, whether it has image exec at all: one that has refuses the request
-// itself, one that has not says so, in which case nothing must have been recorded yet (IX-12, DC-17).
+// canImageExec asks the node, without naming an image, whether it has image exec at all: one that has refuses the
+// request itself, one that has not says so, in which case nothing must have been recorded yet (IX-12, DC-17).
 func canImageExec(ctx context.Context, pod *corev1.Pod, location *url.URL, transport http.RoundTripper) error {
 	bare := *location
 	bare.RawQuery = ""
@@ -124,7 +127,8 @@ func canImageExec(ctx context.Context, pod *corev1.Pod, location *url.URL, trans
 	switch {
 	case resp.StatusCode == http.StatusNotImplemented:
 		return notImplemented(pod, text)
-	case resp.StatusCode == http.StatusNotFound: // no such route; one that is there misses the image before it looks for the pod
+	// no such route; one that is there misses the image before it looks for the pod
+	case resp.StatusCode == http.StatusNotFound:
 		return notImplemented(pod, fmt.Sprintf("node %s has no image exec", pod.Spec.NodeName))
 	}
 	return nil

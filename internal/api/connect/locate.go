@@ -61,8 +61,8 @@ func NewKubelets(get NodeGetter, client *tls.Config) *Kubelets {
 	}}
 }
 
-// Serve has the kubelet of a node, which runs in this process, reached by dial, without TLS: a handshake each way costs more than
-// the rest of a short exec. forget undoes it.
+// Serve has the kubelet of a node, which runs in this process, reached by dial, without TLS: a handshake each way costs
+// more than the rest of a short exec. forget undoes it.
 func (k *Kubelets) Serve(nodeName string, dial Dialer) (forget func()) {
 	t := &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -111,7 +111,8 @@ func (k *Kubelets) Published(ctx context.Context, nodeName string) (*url.URL, ht
 	}
 	port := node.Status.DaemonEndpoints.KubeletEndpoint.Port
 	if port == 0 {
-		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q has published no kubelet port yet", nodeName))
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %q has published no kubelet port yet",
+			nodeName))
 	}
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, k.transport, nil
 }
@@ -129,7 +130,8 @@ func (k *Kubelets) Close() {
 // kubeletHost prefers addresses that need no name resolution.
 func kubeletHost(node *corev1.Node) string {
 	for _, t := range []corev1.NodeAddressType{
-		corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeInternalDNS, corev1.NodeHostName, corev1.NodeExternalDNS,
+		corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeInternalDNS, corev1.NodeHostName,
+		corev1.NodeExternalDNS,
 	} {
 		for _, a := range node.Status.Addresses {
 			if a.Type == t && a.Address != "" {

@@ -128,8 +128,8 @@ func (s *logStream) InputStream(ctx context.Context, version, accept string) (io
 	return stream, flush, mime, err
 }
 
-// endApart says that a log has ended after the last of it, not along with it: the library's WebSockets drop what comes with an end, which is
-// all of a short log.
+// endApart says that a log has ended after the last of it, not along with it: the library's WebSockets drop what comes
+// with an end, which is all of a short log.
 type endApart struct {
 	io.ReadCloser
 	end error
@@ -155,7 +155,8 @@ func logQuery(o *corev1.PodLogOptions) url.Values {
 			q.Set(name, "true")
 		}
 	}
-	for name, n := range map[string]*int64{"sinceSeconds": o.SinceSeconds, "tailLines": o.TailLines, "limitBytes": o.LimitBytes} {
+	for name, n := range map[string]*int64{"sinceSeconds": o.SinceSeconds, "tailLines": o.TailLines,
+		"limitBytes": o.LimitBytes} {
 		if n != nil {
 			q.Set(name, strconv.FormatInt(*n, 10))
 		}
@@ -173,14 +174,16 @@ func logQuery(o *corev1.PodLogOptions) url.Values {
 func ValidateLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 	var errs field.ErrorList
 	if o.TailLines != nil && *o.TailLines < 0 {
-		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *o.TailLines, "must be greater than or equal to 0"))
+		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *o.TailLines,
+			"must be greater than or equal to 0"))
 	}
 	if o.LimitBytes != nil && *o.LimitBytes < 1 {
 		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *o.LimitBytes, "must be greater than 0"))
 	}
 	switch {
 	case o.SinceSeconds != nil && o.SinceTime != nil:
-		errs = append(errs, field.Forbidden(field.NewPath(""), "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+		errs = append(errs, field.Forbidden(field.NewPath(""),
+			"at most one of `sinceTime` or `sinceSeconds` may be specified"))
 	case o.SinceSeconds != nil && *o.SinceSeconds < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *o.SinceSeconds, "must be greater than 0"))
 	}
@@ -189,7 +192,8 @@ func ValidateLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 	case corev1.LogStreamAll:
 	case corev1.LogStreamStdout, corev1.LogStreamStderr:
 		if o.TailLines != nil {
-			errs = append(errs, field.Forbidden(field.NewPath(""), "`tailLines` and specific `stream` are mutually exclusive for now"))
+			errs = append(errs, field.Forbidden(field.NewPath(""),
+				"`tailLines` and specific `stream` are mutually exclusive for now"))
 		}
 	default:
 		errs = append(errs, field.NotSupported(field.NewPath("stream"), stream, streams))

@@ -33,7 +33,8 @@ func noteCommand(argv []string) string {
 	return string(text)
 }
 
-// noteEntry puts on the audit event what a request for the streams of a container is about; an image or a session was noted before.
+// noteEntry puts on the audit event what a request for the streams of a container is about; an image or a session was
+// noted before.
 func noteEntry(ctx context.Context, c command, container string) {
 	kinds := map[string]string{"exec": debugrun.AuditExec, "attach": debugrun.AuditAttach}
 	if !c.session {

@@ -19,8 +19,8 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// overheard is a response that listens for the last word on a WebSocket's error channel: how the command ended. On a connection
-// that is passed through as SPDY it hears nothing but a refusal.
+// overheard is a response that listens for the last word on a WebSocket's error channel: how the command ended. On a
+// connection that is passed through as SPDY it hears nothing but a refusal.
 type overheard struct {
 	http.ResponseWriter
 	heard *streams.Monitor // nil until the connection is taken over

@@ -36,11 +36,12 @@ func (anyMethod) Destroy() {}
 
 // ConnectMethods implements rest.Connecter.
 func (anyMethod) ConnectMethods() []string {
-	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
+	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodHead, http.MethodOptions}
 }
 
-// NewProxyTransport makes the transport for pods and services. Their certificates are not checked: nothing says which they ought
-// to have. It reaches neither this machine's loopback nor its link.
+// NewProxyTransport makes the transport for pods and services. Their certificates are not checked: nothing says which
+// they ought to have. It reaches neither this machine's loopback nor its link.
 func NewProxyTransport() *http.Transport {
 	return newProxyTransport(&net.Dialer{Timeout: dialTimeout, Control: onlyOutside})
 }
@@ -80,7 +81,8 @@ func (*PodProxy) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter; id is [scheme:]name[:port].
-func (p *PodProxy) Connect(ctx context.Context, id string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (p *PodProxy) Connect(ctx context.Context, id string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.PodProxyOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -142,8 +144,8 @@ type NodeProxy struct {
 	transport        http.RoundTripper
 }
 
-// NewNodeProxy makes the storage of nodes/proxy. A request that names a port goes to the address that published tells; transport is
-// for ports other than the kubelet's.
+// NewNodeProxy makes the storage of nodes/proxy. A request that names a port goes to the address that published tells;
+// transport is for ports other than the kubelet's.
 func NewNodeProxy(nodes, published NodeLocator, transport http.RoundTripper) *NodeProxy {
 	return &NodeProxy{nodes: nodes, published: published, transport: transport}
 }
@@ -157,7 +159,8 @@ func (*NodeProxy) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter; id is [scheme:]name[:port].
-func (n *NodeProxy) Connect(ctx context.Context, id string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (n *NodeProxy) Connect(ctx context.Context, id string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.NodeProxyOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -204,7 +207,8 @@ func (*ServiceProxy) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter; id is [scheme:]name[:port], the port by name or number.
-func (s *ServiceProxy) Connect(ctx context.Context, id string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (s *ServiceProxy) Connect(ctx context.Context, id string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.ServiceProxyOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -229,7 +233,8 @@ func (s *ServiceProxy) Connect(ctx context.Context, id string, options runtime.O
 	if err != nil {
 		return nil, err
 	}
-	return forward(target{scheme: scheme, host: host, path: opts.Path}, s.transport, r, "service "+strconv.Quote(name)), nil
+	return forward(target{scheme: scheme, host: host, path: opts.Path}, s.transport, r, "service "+strconv.Quote(name)),
+		nil
 }
 
 // servicePort is the name of the port that a request means; without one, a service's unnamed or only port.
@@ -242,7 +247,8 @@ func servicePort(service *corev1.Service, port string) (string, error) {
 	if port == "" && len(service.Spec.Ports) == 1 {
 		return service.Spec.Ports[0].Name, nil
 	}
-	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, service.Name))
+	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port,
+		service.Name))
 }
 
 func firstFamily(service *corev1.Service) corev1.IPFamily {

@@ -15,7 +15,8 @@ import (
 )
 
 // debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
-func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r rest.Responder, req *http.Request) (http.Handler, error) {
+func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r rest.Responder,
+	req *http.Request) (http.Handler, error) {
 	session, err := o.session()
 	if err != nil {
 		return nil, err
@@ -57,7 +58,8 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 		})
 	}
 	return &recorded{next: h, finish: func(end End) {
-		if end.ExitCode != nil || end == (End{}) { // attach says that the container has ended, and not how; a client that leaves hears nothing
+		// attach says that the container has ended, and not how; a client that leaves hears nothing
+		if end.ExitCode != nil || end == (End{}) {
 			end = made.Ended(ctx)
 		}
 		noteEnd(ctx, end)
@@ -70,13 +72,15 @@ type begun struct {
 	err error
 }
 
-// enter waits until a debug container has started, and returns the node's side of its streams, or why it cannot start. The node is asked for
-// them at once: it grants them as soon as it has started the container, while its word of that is still on the way through the store,
-// where everybody else reads it. What keeps the container from starting is read there too, and ends the node's request.
+// enter waits until a debug container has started, and returns the node's side of its streams, or why it cannot start.
+// The node is asked for them at once: it grants them as soon as it has started the container, while its word of that is
+// still on the way through the store, where everybody else reads it. What keeps the container from starting is read
+// there too, and ends the node's request.
 //
-// A node that does not grant them (an agent that is older does not know the request, which names the run, and says 404) is asked in the
-// ordinary way when the container has begun by its status: then enter returns no streams, and the pod.
-func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Request) (*streams.Answer, *corev1.Pod, error) {
+// A node that does not grant them (an agent that is older does not know the request, which names the run, and says 404)
+// is asked in the ordinary way when the container has begun by its status: then enter returns no streams, and the pod.
+func (e *Exec) enter(ctx context.Context, made *Made, c command,
+	client *http.Request) (*streams.Answer, *corev1.Pod, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	asked, status := make(chan *streams.Answer, 1), make(chan begun, 1)
@@ -113,10 +117,11 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command, client *http.Re
 	}
 }
 
-// askStarted asks the node of a debug container for its streams as soon as this run of it has started. It returns nil if they were not
-// granted, for whatever reason.
+// askStarted asks the node of a debug container for its streams as soon as this run of it has started. It returns nil
+// if they were not granted, for whatever reason.
 func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *http.Request) *streams.Answer {
-	path := wire.RouteAttachRun.Path(made.Pod.Namespace, made.Pod.Name, string(made.Pod.UID), c.container, strconv.Itoa(int(made.Run)))
+	path := wire.RouteAttachRun.Path(made.Pod.Namespace, made.Pod.Name, string(made.Pod.UID), c.container,
+		strconv.Itoa(int(made.Run)))
 	location, transport, err := e.kubelet(ctx, made.Pod, path, c.query())
 	if err != nil {
 		return nil

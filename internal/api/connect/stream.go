@@ -37,7 +37,8 @@ func (*podStream) Destroy() {}
 func (*podStream) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
 // kubelet returns where a stream of the pod is served.
-func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, http.RoundTripper, error) {
+func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string,
+	query url.Values) (*url.URL, http.RoundTripper, error) {
 	if err := scheduled(pod); err != nil {
 		return nil, nil, err
 	}
@@ -70,20 +71,23 @@ func (*Exec) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter.
-func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*ExecOptions)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("invalid options object: %T", options)
 	case opts.wants(debugParams()):
-		return upgradeFirst(r, func(req *http.Request) (http.Handler, error) { return e.debugSession(ctx, name, opts, r, req) }), nil
+		return upgradeFirst(r,
+			func(req *http.Request) (http.Handler, error) { return e.debugSession(ctx, name, opts, r, req) }), nil
 	case opts.wants(imageParams()):
-		return upgradeFirst(r, func(*http.Request) (http.Handler, error) { return e.imageExec(ctx, name, opts, r) }), nil
+		return upgradeFirst(r, func(*http.Request) (http.Handler, error) { return e.imageExec(ctx, name, opts, r) }),
+			nil
 	case len(opts.Command) == 0:
 		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
 	}
-	h, err := e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command, streams: opts.Streams(),
-		before: func(pod *corev1.Pod, container string) error {
+	h, err := e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command,
+		streams: opts.Streams(), before: func(pod *corev1.Pod, container string) error {
 			return e.debugging.Entered(ctx, pod, container, opts.Command)
 		}}, r)
 	if err != nil {
@@ -107,7 +111,8 @@ func (*Attach) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter.
-func (a *Attach) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (a *Attach) Connect(ctx context.Context, name string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.PodAttachOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -121,8 +126,9 @@ type command struct {
 	verb, pod, container string
 	argv                 []string
 	streams              proxy.Options
-	session              bool                                          // a debug container's own, just made
-	before               func(pod *corev1.Pod, container string) error // called before the connection is handed over; may be nil
+	session              bool // a debug container's own, just made
+	// called before the connection is handed over; may be nil
+	before func(pod *corev1.Pod, container string) error
 }
 
 func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (http.Handler, error) {
@@ -168,7 +174,8 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 }
 
 // handOver proxies the streams of a process, in whichever protocol the client speaks.
-func handOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options, r rest.Responder) http.Handler {
+func handOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options,
+	r rest.Responder) http.Handler {
 	through := passThrough(location, transport, r, pod.Spec.NodeName)
 	sockets := &webSockets{location: location, transport: transport, streams: streams, to: r, node: pod.Spec.NodeName}
 	return proxy.NewTranslatingHandler(through, sockets, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
@@ -207,7 +214,8 @@ func (*PortForward) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter.
-func (p *PortForward) Connect(ctx context.Context, name string, options runtime.Object, r rest.Responder) (http.Handler, error) {
+func (p *PortForward) Connect(ctx context.Context, name string, options runtime.Object,
+	r rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.PodPortForwardOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -226,7 +234,8 @@ func (p *PortForward) Connect(ctx context.Context, name string, options runtime.
 		return nil, err
 	}
 	through := passThrough(location, transport, r, pod.Spec.NodeName)
-	return proxy.NewTranslatingHandler(through, proxy.NewTunnelingHandler(through), wsstream.IsWebSocketRequestWithTunnelingProtocol), nil
+	return proxy.NewTranslatingHandler(through, proxy.NewTunnelingHandler(through),
+		wsstream.IsWebSocketRequestWithTunnelingProtocol), nil
 }
 
 // passThrough hands an upgraded connection on as it is.

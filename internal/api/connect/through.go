@@ -20,10 +20,10 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// webSockets hands a WebSocket client (v5) to a node as it is. Translated to SPDY, every stream is opened on its own before the first
-// byte, and a node that is lost looks like a command that ended well: the library's client takes the end of its connection for exit
-// code 0. Whatever the node does not grant is told by the translator, in the words that clients have always had: the translator switches
-// protocols first and says why on the error channel then.
+// webSockets hands a WebSocket client (v5) to a node as it is. Translated to SPDY, every stream is opened on its own
+// before the first byte, and a node that is lost looks like a command that ended well: the library's client takes the
+// end of its connection for exit code 0. Whatever the node does not grant is told by the translator, in the words that
+// clients have always had: the translator switches protocols first and says why on the error channel then.
 type webSockets struct {
 	location  *url.URL
 	transport http.RoundTripper
@@ -60,7 +60,8 @@ func (h *webSockets) refused(asked *streams.Answer) http.Handler {
 	answer := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		var text bytes.Buffer
 		again := *asked.Response
-		again.Body, again.ContentLength, again.TransferEncoding = io.NopCloser(bytes.NewReader(asked.Refusal)), int64(len(asked.Refusal)), nil
+		again.Body, again.ContentLength, again.TransferEncoding = io.NopCloser(bytes.NewReader(asked.Refusal)),
+			int64(len(asked.Refusal)), nil
 		err := again.Write(&text)
 		return &saidConn{text: &text}, err
 	}}
@@ -70,13 +71,15 @@ func (h *webSockets) refused(asked *streams.Answer) http.Handler {
 }
 
 // upgradeHeaders are those of a request that name the protocol to switch to.
-var upgradeHeaders = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol",
-	httpstream.HeaderProtocolVersion}
+var upgradeHeaders = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
+	"Sec-Websocket-Protocol", httpstream.HeaderProtocolVersion}
 
-// askForStreams asks a node to switch to the protocol that a client asks for, and returns its answer. The end of ctx ends the wait for
-// it, which is long where an image is pulled first; it means nothing once streams were granted.
-func askForStreams(ctx context.Context, location *url.URL, transport http.RoundTripper, client *http.Request) (*streams.Answer, error) {
-	req := (&http.Request{Method: client.Method, URL: location, Host: location.Host, Header: http.Header{}}).WithContext(ctx)
+// askForStreams asks a node to switch to the protocol that a client asks for, and returns its answer. The end of ctx
+// ends the wait for it, which is long where an image is pulled first; it means nothing once streams were granted.
+func askForStreams(ctx context.Context, location *url.URL, transport http.RoundTripper,
+	client *http.Request) (*streams.Answer, error) {
+	req := (&http.Request{Method: client.Method, URL: location, Host: location.Host,
+		Header: http.Header{}}).WithContext(ctx)
 	for _, name := range upgradeHeaders {
 		if values := client.Header.Values(name); len(values) > 0 {
 			req.Header[name] = values
@@ -97,8 +100,8 @@ func dialAndAsk(transport http.RoundTripper, req *http.Request) (*streams.Answer
 	return streams.Ask(req.Context(), conn, req)
 }
 
-// knowsNoV5 tells a kubelet whose runtime speaks SPDY and the old WebSocket protocols only: its library refuses others without a word, and
-// before anything was run. (Refusals for other reasons have words.)
+// knowsNoV5 tells a kubelet whose runtime speaks SPDY and the old WebSocket protocols only: its library refuses others
+// without a word, and before anything was run. (Refusals for other reasons have words.)
 func knowsNoV5(asked *streams.Answer) bool {
 	return asked.StatusCode == http.StatusForbidden && len(asked.Refusal) == 0
 }

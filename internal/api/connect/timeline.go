@@ -32,9 +32,10 @@ type NodeLister func(ctx context.Context) ([]string, error)
 // NamespaceGetter gets a namespace by name.
 type NamespaceGetter func(ctx context.Context, name string) (*corev1.Namespace, error)
 
-// Timeline serves pods/timeline: what the pod's node has noted of its life. Who may read the pod's status may read it, while the node's
-// own API, which has it, is open to administrators only. Nodes remember pods that are gone by the names of their namespaces; shown are
-// those of the namespace that has the name now, not of one that was deleted before.
+// Timeline serves pods/timeline: what the pod's node has noted of its life. Who may read the pod's status may read it,
+// while the node's own API, which has it, is open to administrators only. Nodes remember pods that are gone by the
+// names of their namespaces; shown are those of the namespace that has the name now, not of one that was deleted
+// before.
 type Timeline struct {
 	pods       PodGetter
 	namespaces NamespaceGetter
@@ -99,7 +100,8 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 	case q.Has("uid") && q.Get("uid") != string(pod.UID): // an earlier pod
 		return t.search(ctx, namespace, name, q)
 	case pod.Spec.NodeName == "":
-		return nil, noTimeline(name, timeline.CauseUnbound, whyUnbound(pod), "pod %s/%s has no node yet, so nothing has happened to it", namespace, name)
+		return nil, noTimeline(name, timeline.CauseUnbound, whyUnbound(pod),
+			"pod %s/%s has no node yet, so nothing has happened to it", namespace, name)
 	}
 	node := pod.Spec.NodeName
 	q.Set("uid", string(pod.UID)) // until the node has heard of this one, the newest it knows is another
@@ -114,15 +116,18 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, streams.MaxRefusal)) // what came of it says more than nothing
 	switch {
 	case answer.StatusCode == http.StatusNotFound && strings.Contains(string(text), "keeps no timeline"):
-		return nil, noTimeline(name, timeline.CauseUnknown, "", "node %s has not heard of pod %s/%s", node, namespace, name)
+		return nil, noTimeline(name, timeline.CauseUnknown, "", "node %s has not heard of pod %s/%s", node, namespace,
+			name)
 	case answer.StatusCode == http.StatusNotFound:
-		return nil, noTimeline(name, timeline.CauseNotKept, "", "node %s keeps no timelines: its agent is not wherry's", node)
+		return nil, noTimeline(name, timeline.CauseNotKept, "", "node %s keeps no timelines: its agent is not wherry's",
+			node)
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %s answered %s: %s", node, answer.Status, strings.TrimSpace(string(text))))
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("node %s answered %s: %s", node, answer.Status,
+		strings.TrimSpace(string(text))))
 }
 
-// search asks every node for a pod that is not there any more. One that does not answer is as good as one that does not remember, and so
-// is one that remembers a pod of an earlier namespace of that name: that was perhaps somebody else's.
+// search asks every node for a pod that is not there any more. One that does not answer is as good as one that does not
+// remember, and so is one that remembers a pod of an earlier namespace of that name: that was perhaps somebody else's.
 func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Values) (*http.Response, error) {
 	ns, err := t.namespaces(ctx, namespace)
 	if apierrors.IsNotFound(err) {
@@ -144,10 +149,13 @@ func (t *Timeline) search(ctx context.Context, namespace, name string, q url.Val
 		}
 		answer.Body.Close()
 	}
-	return nil, noTimeline(name, timeline.CauseUnknown, "", "there is no pod %s in namespace %s, and no node remembers one", name, namespace)
+	return nil,
+		noTimeline(name, timeline.CauseUnknown, "", "there is no pod %s in namespace %s, and no node remembers one",
+			name, namespace)
 }
 
-// within tells whether an answer is about a pod of the namespace that was created at a time; what it reads for that can be read again.
+// within tells whether an answer is about a pod of the namespace that was created at a time; what it reads for that can
+// be read again.
 func within(answer *http.Response, created time.Time) bool {
 	late := time.AfterFunc(answerTime, func() { answer.Body.Close() })
 	defer late.Stop()
@@ -167,7 +175,8 @@ func within(answer *http.Response, created time.Time) bool {
 // maxTimeline bounds what is read of a node's answer at once: several times what a node keeps of a pod.
 const maxTimeline = 1 << 20
 
-// answerTime bounds how long a node may take to begin its answer: one that is silent holds up those that are asked after it.
+// answerTime bounds how long a node may take to begin its answer: one that is silent holds up those that are asked
+// after it.
 const answerTime = 10 * time.Second
 
 // ask asks a node.
@@ -222,7 +231,8 @@ func noTimeline(name, cause, why, format string, args ...any) error {
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: text,
-		Details: &metav1.StatusDetails{Kind: "pods", Name: name, Causes: []metav1.StatusCause{{Type: metav1.CauseType(cause), Message: why}}},
+		Details: &metav1.StatusDetails{Kind: "pods", Name: name,
+			Causes: []metav1.StatusCause{{Type: metav1.CauseType(cause), Message: why}}},
 	}}
 }
 

@@ -16,7 +16,8 @@ import (
 // Options say what the chain of handlers bounds. Zero: no bound.
 type Options struct {
 	MaxWatchesPerUser, MaxSessionsPerUser, MaxSessionsPerNamespace int
-	StallTimeout                                                   time.Duration // of a watch whose client takes nothing
+	// of a watch whose client takes nothing
+	StallTimeout time.Duration
 
 	Codecs runtime.NegotiatedSerializer
 	Await  func(http.Handler) http.Handler // has requests wait for what documents do not show yet
@@ -27,7 +28,8 @@ type Options struct {
 // bodyGrace is what a slow body gets beyond the time of its request, so that the answer says what was too slow.
 const bodyGrace = time.Second
 
-// Chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one on slow bodies around it.
+// Chain is the library's chain of handlers, with limits on watches, sessions and logs' protocols inside of it and one
+// on slow bodies around it.
 func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Handler {
 	return func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		limits := &watchLimits{limit: o.MaxWatchesPerUser, patience: o.StallTimeout, codecs: o.Codecs, open: tally{}}
@@ -43,15 +45,16 @@ func Chain(o Options) func(api http.Handler, c *genericapiserver.Config) http.Ha
 	}
 }
 
-// withBodyDeadline ends the reading of a request's body when the request's time is over. The library answers then, but net/http
-// sends no answer before it has read what is left of a small body: a client that never sends it would hold its connection, and
-// what serves it, for ever. What lasts as long as its client wants has no such time.
+// withBodyDeadline ends the reading of a request's body when the request's time is over. The library answers then, but
+// net/http sends no answer before it has read what is left of a small body: a client that never sends it would hold its
+// connection, and what serves it, for ever. What lasts as long as its client wants has no such time.
 func withBodyDeadline(next http.Handler, c *genericapiserver.Config) http.Handler {
 	resolver, lasts, patience := c.RequestInfoResolver, c.LongRunningFunc, c.RequestTimeout+bodyGrace
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Body != nil && req.Body != http.NoBody && !httpstream.IsUpgradeRequest(req) {
 			if info, err := resolver.NewRequestInfo(req); err != nil || !lasts(req, info) {
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // net/http takes it off before the next request
+				// net/http takes it off before the next request
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
 			}
 		}
 		next.ServeHTTP(w, req)

@@ -2,9 +2,10 @@
 
 // Package filters is the chain of handlers that every request to the API server passes, around the library's own.
 //
-// Chain puts them together: bounds on watches, sessions and slow bodies, the protocols of logs, whole patches, the port's door. FlowControl
-// keeps the objects by which the library shares out what the server can serve at a time.
+// Chain puts them together: bounds on watches, sessions and slow bodies, the protocols of logs, whole patches, the
+// port's door. FlowControl keeps the objects by which the library shares out what the server can serve at a time.
 //
-// Its law: no number of requests, with or without credentials, keeps others from being served (RS-01); who is turned away hears why, in the
-// API's own form, and for how long. A filter knows of a request only what it asks for, never what is stored.
+// Its law: no number of requests, with or without credentials, keeps others from being served (RS-01); who is turned
+// away hears why, in the API's own form, and for how long. A filter knows of a request only what it asks for, never
+// what is stored.
 package filters

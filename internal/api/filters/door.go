@@ -30,9 +30,11 @@ func AtDoor(d *door.Door, inner authenticator.Request) authenticator.Request {
 	})
 }
 
-// sparing refuses what holds descriptors for as long as its client wants while they are short: sessions in containers, logs that are
-// followed, proxied connections. Without this those who have sessions could take what the store needs. Watches hold none.
-func sparing(next http.Handler, codecs runtime.NegotiatedSerializer, short func() bool, lasts request.LongRunningRequestCheck) http.Handler {
+// sparing refuses what holds descriptors for as long as its client wants while they are short: sessions in containers,
+// logs that are followed, proxied connections. Without this those who have sessions could take what the store needs.
+// Watches hold none.
+func sparing(next http.Handler, codecs runtime.NegotiatedSerializer, short func() bool,
+	lasts request.LongRunningRequestCheck) http.Handler {
 	if short == nil {
 		return next
 	}
@@ -44,6 +46,7 @@ func sparing(next http.Handler, codecs runtime.NegotiatedSerializer, short func(
 		}
 		err := apierrors.NewTooManyRequests("the server has hardly any file descriptors left: end some sessions, "+
 			"or start it with a higher limit of open files (ulimit -n, LimitNOFILE)", 10)
-		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup,
+			Version: info.APIVersion}, w, req)
 	})
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// FlowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds; this keeps
-// the objects that every cluster has.
+// FlowControl shares out what the server can serve at a time (KEP-1040): the library decides, by the objects it finds;
+// this keeps the objects that every cluster has.
 type FlowControl struct {
 	stores    registry.Stores
 	schemes   *registry.Schemes
@@ -34,15 +34,16 @@ type FlowControl struct {
 	informers informers.SharedInformerFactory
 }
 
-// NewFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together; perUser is that of one user.
-// client is how the library reads the objects.
-func NewFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores, schemes *registry.Schemes,
-	log *slog.Logger) (*FlowControl, error) {
+// NewFlowControl gives the library's handlers priority and fairness. Its limit is that of the plain limits together;
+// perUser is that of one user. client is how the library reads the objects.
+func NewFlowControl(c *genericapiserver.Config, client *restclient.Config, perUser int, stores registry.Stores,
+	schemes *registry.Schemes, log *slog.Logger) (*FlowControl, error) {
 	clients, err := kubernetes.NewForConfig(client)
 	if err != nil {
 		return nil, err
 	}
-	f := &FlowControl{stores: stores, schemes: schemes, log: log, informers: informers.NewSharedInformerFactory(clients, 0)}
+	f := &FlowControl{stores: stores, schemes: schemes, log: log,
+		informers: informers.NewSharedInformerFactory(clients, 0)}
 	shared := flowcontrol.New(f.informers, clients.FlowcontrolV1(), c.MaxRequestsInFlight+c.MaxMutatingRequestsInFlight)
 	c.FlowControl = newTurns(shared, perUser)
 	return f, nil
@@ -74,8 +75,9 @@ func (f *FlowControl) ensureAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ensure makes an object unless it is there. One that is there and the server's to keep, by its annotation, gets the server's
-// specification (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/#maintenance-of-the-mandatory-and-suggested-configuration-objects).
+// ensure makes an object unless it is there. One that is there and the server's to keep, by its annotation, gets the
+// server's specification
+// (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/#maintenance-of-the-mandatory-and-suggested-configuration-objects).
 func (f *FlowControl) ensure(ctx context.Context, plural string, want runtime.Object, mandatory bool) error {
 	m := want.(metav1.Object)
 	m.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: fmt.Sprint(true)})
@@ -94,14 +96,16 @@ func (f *FlowControl) ensure(ctx context.Context, plural string, want runtime.Ob
 	if !ours || !takeSpec(next, want) {
 		return nil
 	}
-	_, _, err = store.Update(ctx, m.GetName(), rest.DefaultUpdatedObjectInfo(next), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	_, _, err = store.Update(ctx, m.GetName(), rest.DefaultUpdatedObjectInfo(next), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("update %s %s: %w", store.Kind.Singular, m.GetName(), err)
 	}
 	return nil
 }
 
-// takeSpec takes the specification over and says whether it was another. What an administrator may set of the exempt level stays.
+// takeSpec takes the specification over and says whether it was another. What an administrator may set of the exempt
+// level stays.
 func takeSpec(have, want runtime.Object) bool {
 	switch have := have.(type) {
 	case *flowcontrolv1.FlowSchema:

@@ -17,8 +17,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// withLogProtocols refuses requests for logs over WebSocket protocols that logs do not have. The library refuses them too, but its handler
-// waits for ever then, with the node's side of the log in its hands.
+// withLogProtocols refuses requests for logs over WebSocket protocols that logs do not have. The library refuses them
+// too, but its handler waits for ever then, with the node's side of the log in its hands.
 func withLogProtocols(next http.Handler, codecs runtime.NegotiatedSerializer) http.Handler {
 	known := wsstream.NewDefaultReaderProtocols()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -27,7 +27,8 @@ func withLogProtocols(next http.Handler, codecs runtime.NegotiatedSerializer) ht
 			next.ServeHTTP(w, req)
 			return
 		}
-		wanted := strings.FieldsFunc(strings.Join(req.Header.Values(wsstream.WebSocketProtocolHeader), ","), func(r rune) bool { return r == ',' || r == ' ' })
+		wanted := strings.FieldsFunc(strings.Join(req.Header.Values(wsstream.WebSocketProtocolHeader), ","),
+			func(r rune) bool { return r == ',' || r == ' ' })
 		if len(wanted) == 0 || slices.ContainsFunc(wanted, func(p string) bool { _, ok := known[p]; return ok }) {
 			next.ServeHTTP(w, req)
 			return
@@ -35,6 +36,7 @@ func withLogProtocols(next http.Handler, codecs runtime.NegotiatedSerializer) ht
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(p string) bool { return p == "" })
 		err := apierrors.NewBadRequest(fmt.Sprintf("logs are not served over the WebSocket protocol %s: request %s, or none",
 			strings.Join(wanted, ", "), strings.Join(names, " or ")))
-		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+		responsewriters.ErrorNegotiated(err, codecs, schema.GroupVersion{Group: info.APIGroup,
+			Version: info.APIVersion}, w, req)
 	})
 }

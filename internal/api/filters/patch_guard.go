@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// withWholePatches refuses JSON patches at which the library panics, which it does for those of custom resources too. The first most bytes
-// of a body are looked at: the library takes no more.
+// withWholePatches refuses JSON patches at which the library panics, which it does for those of custom resources too.
+// The first most bytes of a body are looked at: the library takes no more.
 func withWholePatches(next http.Handler, codecs runtime.NegotiatedSerializer, most int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
@@ -50,8 +50,8 @@ type failedReader struct{ err error }
 // Read implements io.Reader.
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
-// lacksValue finds a test of the whole document that says not for what. (Pure.) RFC 6902 wants a value, and what reads patches
-// (github.com/evanphx/json-patch 4.13) looks into it without asking whether it is there.
+// lacksValue finds a test of the whole document that says not for what. (Pure.) RFC 6902 wants a value, and what reads
+// patches (github.com/evanphx/json-patch 4.13) looks into it without asking whether it is there.
 func lacksValue(patch []byte) bool {
 	var ops []map[string]*json.RawMessage
 	if json.Unmarshal(patch, &ops) != nil {

@@ -15,9 +15,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// sessionLimits bounds how many sessions there are at the same time: whatever lasts as long as its client wants and is no watch, which is
-// exec, attach, port-forward, debugging, image exec, logs and proxies. Each holds up to four descriptors, and priority and fairness does not
-// count them. The limit of a namespace is there because whoever may edit one can make any number of service accounts in it.
+// sessionLimits bounds how many sessions there are at the same time: whatever lasts as long as its client wants and is
+// no watch, which is exec, attach, port-forward, debugging, image exec, logs and proxies. Each holds up to four
+// descriptors, and priority and fairness does not count them. The limit of a namespace is there because whoever may
+// edit one can make any number of service accounts in it.
 type sessionLimits struct {
 	perUser, perNamespace int // 0: any number
 	lasts                 request.LongRunningRequestCheck
@@ -54,11 +55,13 @@ func (l *sessionLimits) enter(user, namespace string) (leave func(), err error) 
 	defer l.mu.Unlock()
 	switch {
 	case l.users.full(user, l.perUser):
-		return nil, fmt.Errorf("user %q has %d open sessions (exec, attach, port-forward, debugging, logs, proxies), the maximum: close some, then try again",
-			user, l.perUser)
+		return nil,
+			fmt.Errorf("user %q has %d open sessions (exec, attach, port-forward, debugging, logs, proxies), the maximum: close some, then try again",
+				user, l.perUser)
 	case namespace != "" && l.namespaces.full(namespace, l.perNamespace):
-		return nil, fmt.Errorf("namespace %q has %d open sessions (exec, attach, port-forward, debugging, logs, proxies), the maximum: "+
-			"try again when some of them have ended", namespace, l.perNamespace)
+		return nil,
+			fmt.Errorf("namespace %q has %d open sessions (exec, attach, port-forward, debugging, logs, proxies), the maximum: "+
+				"try again when some of them have ended", namespace, l.perNamespace)
 	}
 	l.users.add(user)
 	l.namespaces.add(namespace)
@@ -83,8 +86,8 @@ func (t tally) remove(name string) {
 	}
 }
 
-// holder is whose share of the server a user's requests take. Service accounts of a namespace have one share together: whoever may edit the
-// namespace can make any number of them.
+// holder is whose share of the server a user's requests take. Service accounts of a namespace have one share together:
+// whoever may edit the namespace can make any number of them.
 func holder(user string) string {
 	const prefix = "system:serviceaccount:"
 	if rest, ok := strings.CutPrefix(user, prefix); ok {

@@ -14,9 +14,9 @@ import (
 	fcrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 )
 
-// turns stands before priority and fairness, which shares out free seats fairly but takes none back: requests that a user lets hang (a body
-// that does not come, an answer that is not read) would keep all seats of a level until they time out. Here a user's requests wait for
-// one another before they wait for a seat.
+// turns stands before priority and fairness, which shares out free seats fairly but takes none back: requests that a
+// user lets hang (a body that does not come, an answer that is not read) would keep all seats of a level until they
+// time out. Here a user's requests wait for one another before they wait for a seat.
 type turns struct {
 	flowcontrol.Interface
 	limit int // of one holder's requests that are served, or wait for a seat, at the same time
@@ -31,7 +31,8 @@ type line struct {
 	waiting []chan struct{} // closed when its turn has come, in order
 }
 
-// maxWaiting is how many requests of a holder wait for their turn; more are refused, as those beyond a queue of priority and fairness are.
+// maxWaiting is how many requests of a holder wait for their turn; more are refused, as those beyond a queue of
+// priority and fairness are.
 const maxWaiting = 500
 
 func newTurns(inner flowcontrol.Interface, limit int) flowcontrol.Interface {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// watchLimits bounds how many watches a user has open, and ends those whose client takes nothing: each holds a goroutine, a stream
-// of etcd and buffers for hours, and no other limit of the server counts it.
+// watchLimits bounds how many watches a user has open, and ends those whose client takes nothing: each holds a
+// goroutine, a stream of etcd and buffers for hours, and no other limit of the server counts it.
 type watchLimits struct {
 	limit    int           // 0: none
 	patience time.Duration // 0: endless
@@ -37,7 +37,8 @@ func (c *watchLimits) hold(next http.Handler) http.Handler {
 			return
 		}
 		if c.patience > 0 {
-			w = responsewriter.WrapForHTTP1Or2(&impatient{ResponseWriter: w, control: http.NewResponseController(w), patience: c.patience})
+			w = responsewriter.WrapForHTTP1Or2(&impatient{ResponseWriter: w, control: http.NewResponseController(w),
+				patience: c.patience})
 		}
 		who, known := request.UserFrom(req.Context())
 		if !known || c.limit == 0 || unlimited(who) {
@@ -48,7 +49,8 @@ func (c *watchLimits) hold(next http.Handler) http.Handler {
 		if !c.enter(name) {
 			err := apierrors.NewTooManyRequests(fmt.Sprintf("user %q has %d open watches, the maximum: close some, or watch more with each",
 				name, c.limit), 10)
-			responsewriters.ErrorNegotiated(err, c.codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, req)
+			responsewriters.ErrorNegotiated(err, c.codecs, schema.GroupVersion{Group: info.APIGroup,
+				Version: info.APIVersion}, w, req)
 			return
 		}
 		defer c.leave(name)
@@ -78,8 +80,9 @@ func (c *watchLimits) leave(name string) {
 	c.open.remove(name)
 }
 
-// impatient is an answer that fails when its client has taken nothing of it for a time. It waits for clients, not for events: outside of a
-// write there is no deadline, because one that passes ends an HTTP/2 stream even while nothing is being written.
+// impatient is an answer that fails when its client has taken nothing of it for a time. It waits for clients, not for
+// events: outside of a write there is no deadline, because one that passes ends an HTTP/2 stream even while nothing is
+// being written.
 type impatient struct {
 	http.ResponseWriter
 	control  *http.ResponseController

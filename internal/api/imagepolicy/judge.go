@@ -22,7 +22,8 @@ type Use struct {
 	By    string // for a person: container "main", image volume "data"
 }
 
-// Concerns says whether a policy is about a namespace. A selector that cannot be read is an error: nobody can tell then.
+// Concerns says whether a policy is about a namespace. A selector that cannot be read is an error: nobody can tell
+// then.
 func (s *ImagePolicySpec) Concerns(ns *corev1.Namespace) (bool, error) {
 	if s.NamespaceSelector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(s.NamespaceSelector)
@@ -39,8 +40,8 @@ func (s *ImagePolicySpec) Concerns(ns *corev1.Namespace) (bool, error) {
 	return len(s.Namespaces) == 0, nil
 }
 
-// Judge says what the policy has against an image, for a person, with what would be allowed; "" is nothing. What is no image's
-// name is refused: nobody can tell what it stands for.
+// Judge says what the policy has against an image, for a person, with what would be allowed; "" is nothing. What is no
+// image's name is refused: nobody can tell what it stands for.
 func (s *ImagePolicySpec) Judge(image string) string {
 	ref, err := imagename.Parse(image)
 	if err != nil {
@@ -53,7 +54,8 @@ func (s *ImagePolicySpec) Judge(image string) string {
 		return fmt.Sprintf("image %q is not allowed%s", image, s.instead())
 	}
 	if s.RequireDigest && ref.Digest == "" {
-		return fmt.Sprintf("image %q is named without a digest; name it as %s/%s@sha256:…", image, ref.Registry, ref.Repository)
+		return fmt.Sprintf("image %q is named without a digest; name it as %s/%s@sha256:…", image, ref.Registry,
+			ref.Repository)
 	}
 	return ""
 }
@@ -70,8 +72,8 @@ func (s *ImagePolicySpec) instead() string {
 	return "; allowed are " + strings.Join(s.Allow, ", ") + digest
 }
 
-// New are the images that a pod has and old had not, for the same purpose. An image that stays is not judged again, so that a pod
-// can still be changed otherwise when a policy has come after it. old is nil for a new pod.
+// New are the images that a pod has and old had not, for the same purpose. An image that stays is not judged again, so
+// that a pod can still be changed otherwise when a policy has come after it. old is nil for a new pod.
 func New(pod, old *corev1.PodSpec) (uses []Use) {
 	had := map[Use]bool{}
 	if old != nil {

@@ -18,34 +18,52 @@ import (
 func admissionKinds() []*registry.Kind {
 	gv, policies := admissionv1.SchemeGroupVersion, []string{"api-extensions"}
 	return []*registry.Kind{
-		{GV: gv, Name: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration",
-			Categories: policies, Object: registry.New[admissionv1.MutatingWebhookConfiguration], List: registry.New[admissionv1.MutatingWebhookConfigurationList],
-			Rules: generationRules(validation.ValidateMutatingWebhookConfiguration, validation.ValidateMutatingWebhookConfigurationUpdate,
+		{GV: gv, Name: "MutatingWebhookConfiguration", Plural: "mutatingwebhookconfigurations",
+			Singular: "mutatingwebhookconfiguration", Categories: policies,
+			Object: registry.New[admissionv1.MutatingWebhookConfiguration],
+			List:   registry.New[admissionv1.MutatingWebhookConfigurationList],
+			Rules: generationRules(validation.ValidateMutatingWebhookConfiguration,
+				validation.ValidateMutatingWebhookConfigurationUpdate,
 				func(c *admissionv1.MutatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
-		{GV: gv, Name: "ValidatingWebhookConfiguration", Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration",
-			Categories: policies, Object: registry.New[admissionv1.ValidatingWebhookConfiguration], List: registry.New[admissionv1.ValidatingWebhookConfigurationList],
-			Rules: generationRules(validation.ValidateValidatingWebhookConfiguration, validation.ValidateValidatingWebhookConfigurationUpdate,
+		{GV: gv, Name: "ValidatingWebhookConfiguration", Plural: "validatingwebhookconfigurations",
+			Singular: "validatingwebhookconfiguration", Categories: policies,
+			Object: registry.New[admissionv1.ValidatingWebhookConfiguration],
+			List:   registry.New[admissionv1.ValidatingWebhookConfigurationList],
+			Rules: generationRules(validation.ValidateValidatingWebhookConfiguration,
+				validation.ValidateValidatingWebhookConfigurationUpdate,
 				func(c *admissionv1.ValidatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
 		{GV: gv, Name: "ValidatingAdmissionPolicy", Plural: ValidatingPolicies, Singular: "validatingadmissionpolicy",
-			Categories: policies, Object: registry.New[admissionv1.ValidatingAdmissionPolicy], List: registry.New[admissionv1.ValidatingAdmissionPolicyList],
-			Rules: validatingPolicyRules(), Status: status(validatingPolicyStatusRules())},
-		{GV: gv, Name: "ValidatingAdmissionPolicyBinding", Plural: "validatingadmissionpolicybindings", Singular: "validatingadmissionpolicybinding",
-			Categories: policies, Object: registry.New[admissionv1.ValidatingAdmissionPolicyBinding], List: registry.New[admissionv1.ValidatingAdmissionPolicyBindingList],
-			Rules: generationRules(validation.ValidateValidatingAdmissionPolicyBinding, validation.ValidateValidatingAdmissionPolicyBindingUpdate,
+			Categories: policies, Object: registry.New[admissionv1.ValidatingAdmissionPolicy],
+			List: registry.New[admissionv1.ValidatingAdmissionPolicyList], Rules: validatingPolicyRules(),
+			Status: status(validatingPolicyStatusRules())},
+		{GV: gv, Name: "ValidatingAdmissionPolicyBinding", Plural: "validatingadmissionpolicybindings",
+			Singular: "validatingadmissionpolicybinding", Categories: policies,
+			Object: registry.New[admissionv1.ValidatingAdmissionPolicyBinding],
+			List:   registry.New[admissionv1.ValidatingAdmissionPolicyBindingList],
+			Rules: generationRules(validation.ValidateValidatingAdmissionPolicyBinding,
+				validation.ValidateValidatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.ValidatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec
 				})},
-		{GV: gv, Name: "MutatingAdmissionPolicy", Plural: "mutatingadmissionpolicies", Singular: "mutatingadmissionpolicy",
-			Categories: policies, Object: registry.New[admissionv1.MutatingAdmissionPolicy], List: registry.New[admissionv1.MutatingAdmissionPolicyList],
-			Rules: generationRules(validation.ValidateMutatingAdmissionPolicy, validation.ValidateMutatingAdmissionPolicyUpdate,
-				func(p *admissionv1.MutatingAdmissionPolicy) (*metav1.ObjectMeta, any) { return &p.ObjectMeta, p.Spec })},
-		{GV: gv, Name: "MutatingAdmissionPolicyBinding", Plural: "mutatingadmissionpolicybindings", Singular: "mutatingadmissionpolicybinding",
-			Categories: policies, Object: registry.New[admissionv1.MutatingAdmissionPolicyBinding], List: registry.New[admissionv1.MutatingAdmissionPolicyBindingList],
-			Rules: generationRules(validation.ValidateMutatingAdmissionPolicyBinding, validation.ValidateMutatingAdmissionPolicyBindingUpdate,
+		{GV: gv, Name: "MutatingAdmissionPolicy", Plural: "mutatingadmissionpolicies",
+			Singular: "mutatingadmissionpolicy", Categories: policies,
+			Object: registry.New[admissionv1.MutatingAdmissionPolicy],
+			List:   registry.New[admissionv1.MutatingAdmissionPolicyList],
+			Rules: generationRules(validation.ValidateMutatingAdmissionPolicy,
+				validation.ValidateMutatingAdmissionPolicyUpdate,
+				func(p *admissionv1.MutatingAdmissionPolicy) (*metav1.ObjectMeta, any) {
+					return &p.ObjectMeta, p.Spec
+				})},
+		{GV: gv, Name: "MutatingAdmissionPolicyBinding", Plural: "mutatingadmissionpolicybindings",
+			Singular: "mutatingadmissionpolicybinding", Categories: policies,
+			Object: registry.New[admissionv1.MutatingAdmissionPolicyBinding],
+			List:   registry.New[admissionv1.MutatingAdmissionPolicyBindingList],
+			Rules: generationRules(validation.ValidateMutatingAdmissionPolicyBinding,
+				validation.ValidateMutatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.MutatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec
 				})},
@@ -56,8 +74,8 @@ func admissionKinds() []*registry.Kind {
 const ValidatingPolicies = "validatingadmissionpolicies"
 
 // generationRules are those of a kind that counts the changes of what it asks for.
-func generationRules[T runtime.Object](validate func(T) field.ErrorList, validateUpdate func(now, was T) field.ErrorList,
-	parts func(T) (*metav1.ObjectMeta, any)) registry.Rules {
+func generationRules[T runtime.Object](validate func(T) field.ErrorList,
+	validateUpdate func(now, was T) field.ErrorList, parts func(T) (*metav1.ObjectMeta, any)) registry.Rules {
 	return registry.Typed[T]{
 		PrepareCreate: func(obj T) {
 			meta, _ := parts(obj)

@@ -23,16 +23,19 @@ const CertificateRequests = "certificatesigningrequests"
 
 func certificateKinds() []*registry.Kind {
 	return []*registry.Kind{
-		{GV: certificatesv1.SchemeGroupVersion, Name: "CertificateSigningRequest", Plural: CertificateRequests, Singular: "certificatesigningrequest",
-			Short: []string{"csr"}, Object: registry.New[certificatesv1.CertificateSigningRequest], List: registry.New[certificatesv1.CertificateSigningRequestList],
-			Rules: certificateRules(), Status: status(certificateStatusRules()), Fields: certificateFields},
+		{GV: certificatesv1.SchemeGroupVersion, Name: "CertificateSigningRequest", Plural: CertificateRequests,
+			Singular: "certificatesigningrequest", Short: []string{"csr"},
+			Object: registry.New[certificatesv1.CertificateSigningRequest],
+			List:   registry.New[certificatesv1.CertificateSigningRequestList], Rules: certificateRules(),
+			Status: status(certificateStatusRules()), Fields: certificateFields},
 	}
 }
 
 // serveCertificates serves what requests for certificates have besides a plain kind.
 func serveCertificates(all registry.Served, requests *registry.REST, schemes *registry.Schemes) {
 	requests.CreateStrategy = asRequestor{registry.NewStrategy(schemes, requests.Kind, requests.Kind.Rules)}
-	all.Add(certificatesv1.SchemeGroupVersion, CertificateRequests+"/approval", requests.Sub(schemes, certificateApprovalRules()))
+	all.Add(certificatesv1.SchemeGroupVersion, CertificateRequests+"/approval",
+		requests.Sub(schemes, certificateApprovalRules()))
 }
 
 // asRequestor writes into a new request who has made it: what the signer goes by, and nobody may say of himself.
@@ -62,8 +65,11 @@ func certificateRules() registry.Rules {
 			r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 			r.Status = certificatesv1.CertificateSigningRequestStatus{}
 		},
-		Validate:       validation.ValidateCertificateSigningRequest,
-		PrepareUpdate:  func(r, old *certificatesv1.CertificateSigningRequest) { r.Spec, r.Status = old.Spec, old.Status },
+		Validate: validation.ValidateCertificateSigningRequest,
+		PrepareUpdate: func(r,
+			old *certificatesv1.CertificateSigningRequest) {
+			r.Spec, r.Status = old.Spec, old.Status
+		},
 		ValidateUpdate: validation.ValidateCertificateSigningRequestUpdate,
 		MustHaveRV:     true,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status")),
@@ -93,7 +99,8 @@ func certificateApprovalRules() registry.Rules {
 		},
 		ValidateUpdate: validation.ValidateCertificateSigningRequestApprovalUpdate,
 		MustHaveRV:     true,
-		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status", "certificate")),
+		Reset: fieldpath.NewSet(fieldpath.MakePathOrDie("spec"),
+			fieldpath.MakePathOrDie("status", "certificate")),
 	}.Rules()
 }
 
@@ -102,7 +109,8 @@ func stamp(r, old *certificatesv1.CertificateSigningRequest) {
 	now := metav1.Now()
 	for i := range r.Status.Conditions {
 		c := &r.Status.Conditions[i]
-		before := slices.IndexFunc(old.Status.Conditions, func(o certificatesv1.CertificateSigningRequestCondition) bool { return o.Type == c.Type })
+		before := slices.IndexFunc(old.Status.Conditions,
+			func(o certificatesv1.CertificateSigningRequestCondition) bool { return o.Type == c.Type })
 		if before >= 0 && old.Status.Conditions[before].Status == c.Status {
 			if c.LastTransitionTime.IsZero() {
 				c.LastTransitionTime = old.Status.Conditions[before].LastTransitionTime
@@ -116,8 +124,8 @@ func stamp(r, old *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// keepVerdicts keeps the conditions that only the approval subresource may change as they were: a signer that sends them back otherwise
-// is not refused for it.
+// keepVerdicts keeps the conditions that only the approval subresource may change as they were: a signer that sends
+// them back otherwise is not refused for it.
 func keepVerdicts(r, old *certificatesv1.CertificateSigningRequest) {
 	for i := range r.Status.Conditions {
 		c := &r.Status.Conditions[i]
@@ -125,7 +133,8 @@ func keepVerdicts(r, old *certificatesv1.CertificateSigningRequest) {
 			continue
 		}
 		same := func(o certificatesv1.CertificateSigningRequestCondition) bool { return o.Type == c.Type }
-		if before := slices.IndexFunc(old.Status.Conditions, same); before >= 0 && slices.IndexFunc(r.Status.Conditions, same) == i {
+		if before := slices.IndexFunc(old.Status.Conditions, same); before >= 0 &&
+			slices.IndexFunc(r.Status.Conditions, same) == i {
 			*c = old.Status.Conditions[before]
 		}
 	}

@@ -17,8 +17,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/table"
 )
 
-// componentREST serves componentstatuses, which `kubectl get componentstatuses` asks: the parts of the control plane and how they are.
-// Nothing of it is stored. Scheduler and controllers are parts of this process and end with it: where somebody answers, they run.
+// componentREST serves componentstatuses, which `kubectl get componentstatuses` asks: the parts of the control plane
+// and how they are. Nothing of it is stored. Scheduler and controllers are parts of this process and end with it: where
+// somebody answers, they run.
 type componentREST struct {
 	rest.TableConvertor
 	etcd func() error
@@ -60,7 +61,8 @@ func (r componentREST) List(_ context.Context, options *metainternal.ListOptions
 	list := &corev1.ComponentStatusList{}
 	for _, c := range r.all() {
 		if options != nil && options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(c.Labels)) ||
-			options != nil && options.FieldSelector != nil && !options.FieldSelector.Matches(fields.Set{"metadata.name": c.Name}) {
+			options != nil && options.FieldSelector != nil &&
+				!options.FieldSelector.Matches(fields.Set{"metadata.name": c.Name}) {
 			continue
 		}
 		list.Items = append(list.Items, c)
@@ -85,7 +87,9 @@ func (r componentREST) all() []corev1.ComponentStatus {
 		etcd.Status, etcd.Message, etcd.Error = corev1.ConditionFalse, "", err.Error()
 	}
 	component := func(name string, how corev1.ComponentCondition) corev1.ComponentStatus {
-		return corev1.ComponentStatus{ObjectMeta: metav1.ObjectMeta{Name: name}, Conditions: []corev1.ComponentCondition{how}}
+		return corev1.ComponentStatus{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Conditions: []corev1.ComponentCondition{how}}
 	}
-	return []corev1.ComponentStatus{component("controller-manager", healthy), component("scheduler", healthy), component("etcd-0", etcd)}
+	return []corev1.ComponentStatus{component("controller-manager", healthy), component("scheduler", healthy),
+		component("etcd-0", etcd)}
 }

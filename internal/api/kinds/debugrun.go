@@ -75,7 +75,8 @@ type ownStatus struct{ registry.Subresource }
 // Update implements rest.Updater.
 func (s ownStatus) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser && u.GetName() != rbac.DebugRunController {
+	if u, ok := request.UserFrom(ctx); !ok || u.GetName() != user.APIServerUser &&
+		u.GetName() != rbac.DebugRunController {
 		return nil, false, apierrors.NewForbidden(s.Store.DefaultQualifiedResource, name,
 			fmt.Errorf("only the server writes records; you can read and delete them"))
 	}

@@ -26,8 +26,10 @@ func flowControlKinds() []*registry.Kind {
 		{GV: gv, Name: "FlowSchema", Plural: FlowSchemas, Singular: "flowschema",
 			Object: registry.New[flowcontrolv1.FlowSchema], List: registry.New[flowcontrolv1.FlowSchemaList],
 			Rules: registry.Typed[*flowcontrolv1.FlowSchema]{
-				PrepareCreate: func(s *flowcontrolv1.FlowSchema) { s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1 },
-				Validate:      validation.ValidateFlowSchema,
+				PrepareCreate: func(s *flowcontrolv1.FlowSchema) {
+					s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1
+				},
+				Validate: validation.ValidateFlowSchema,
 				PrepareUpdate: func(s, old *flowcontrolv1.FlowSchema) {
 					s.Status = old.Status
 					if !equality.Semantic.DeepEqual(s.Spec, old.Spec) {
@@ -38,12 +40,17 @@ func flowControlKinds() []*registry.Kind {
 				Reset:          rest,
 			}.Rules(),
 			Status: status(registry.Typed[*flowcontrolv1.FlowSchema]{
-				PrepareUpdate:  func(s, old *flowcontrolv1.FlowSchema) { keepMeta(&s.ObjectMeta, &old.ObjectMeta); s.Spec = old.Spec },
+				PrepareUpdate: func(s,
+					old *flowcontrolv1.FlowSchema) {
+					keepMeta(&s.ObjectMeta, &old.ObjectMeta)
+					s.Spec = old.Spec
+				},
 				ValidateUpdate: validation.ValidateFlowSchemaUpdate,
 				Reset:          spec,
 			}.Rules())},
 		{GV: gv, Name: "PriorityLevelConfiguration", Plural: PriorityLevels, Singular: "prioritylevelconfiguration",
-			Object: registry.New[flowcontrolv1.PriorityLevelConfiguration], List: registry.New[flowcontrolv1.PriorityLevelConfigurationList],
+			Object: registry.New[flowcontrolv1.PriorityLevelConfiguration],
+			List:   registry.New[flowcontrolv1.PriorityLevelConfigurationList],
 			Rules: registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
 				PrepareCreate: func(p *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status, p.Generation = flowcontrolv1.PriorityLevelConfigurationStatus{}, 1

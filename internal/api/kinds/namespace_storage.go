@@ -34,8 +34,8 @@ type plainREST interface {
 	rest.ResetFieldsStrategy
 }
 
-// namespaceREST deletes in two steps: the first delete marks the namespace, which makes the namespace controller empty it; when
-// spec.finalizers is empty the object goes.
+// namespaceREST deletes in two steps: the first delete marks the namespace, which makes the namespace controller empty
+// it; when spec.finalizers is empty the object goes.
 type namespaceREST struct {
 	plainREST
 	store *registry.REST
@@ -48,11 +48,13 @@ func newNamespaceREST(store *registry.REST) *namespaceREST {
 }
 
 func emptiedNamespace(ctx context.Context, key string, obj, existing runtime.Object) bool {
-	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 && genericregistry.ShouldDeleteDuringUpdate(ctx, key, obj, existing)
+	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 &&
+		genericregistry.ShouldDeleteDuringUpdate(ctx, key, obj, existing)
 }
 
 // Delete implements rest.GracefulDeleter.
-func (r *namespaceREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (r *namespaceREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	obj, err := r.store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
@@ -76,12 +78,14 @@ func (r *namespaceREST) Delete(ctx context.Context, name string, validate rest.V
 	return r.store.Delete(ctx, name, validate, options)
 }
 
-func (r *namespaceREST) markTerminating(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (r *namespaceREST) markTerminating(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := r.store.KeyFunc(ctx, name)
 	if err != nil {
 		return nil, false, err
 	}
-	preconditions := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
+	preconditions := &storage.Preconditions{UID: options.Preconditions.UID,
+		ResourceVersion: options.Preconditions.ResourceVersion}
 	resource := r.store.DefaultQualifiedResource
 	out := &corev1.Namespace{}
 	err = r.store.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions,
@@ -123,7 +127,8 @@ func (finalizeREST) New() runtime.Object { return &corev1.Namespace{} }
 func (finalizeREST) Destroy() {}
 
 // Update implements rest.Updater.
-func (r finalizeREST) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r finalizeREST) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo,
+	create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, name, obj, create, update, false, options)
 }

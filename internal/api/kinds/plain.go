@@ -112,8 +112,8 @@ func leaseRules() registry.Rules {
 	}.Rules()
 }
 
-// dropElection takes away what only a coordinator of leader elections would heed: there is none, and Kubernetes, where it is off by
-// default, does not keep it either.
+// dropElection takes away what only a coordinator of leader elections would heed: there is none, and Kubernetes, where
+// it is off by default, does not keep it either.
 func dropElection(s *coordinationv1.LeaseSpec) {
 	s.Strategy, s.PreferredHolder = nil, nil
 }

@@ -27,7 +27,8 @@ func podRules(gates *features.Gates) registry.Rules {
 			if len(pod.Spec.SchedulingGates) > 0 {
 				pod.Status.Conditions = []corev1.PodCondition{{
 					Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-					Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+					Reason:             corev1.PodReasonSchedulingGated,
+					Message:            "Scheduling is blocked due to non-empty scheduling gates",
 					ObservedGeneration: pod.Generation,
 				}}
 			}
@@ -69,8 +70,8 @@ func podStatusRules() registry.Rules {
 	}.Rules()
 }
 
-// PodEphemeralRules are those of pods/ephemeralcontainers: entries are added, and nothing else changes, whatever the rest of
-// the request says (EC-03, EC-04).
+// PodEphemeralRules are those of pods/ephemeralcontainers: entries are added, and nothing else changes, whatever the
+// rest of the request says (EC-03, EC-04).
 func PodEphemeralRules() registry.Rules {
 	return registry.Typed[*corev1.Pod]{
 		PrepareUpdate: func(pod, old *corev1.Pod) {

@@ -12,13 +12,14 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// keepOwn puts back what of a pod only this server writes: the condition Tainted and the annotations about debug containers. A node
-// that publishes a status does not know better.
+// keepOwn puts back what of a pod only this server writes: the condition Tainted and the annotations about debug
+// containers. A node that publishes a status does not know better.
 func keepOwn(pod, old *corev1.Pod) {
 	is, was := TaintOf(pod), TaintOf(old)
 	switch {
 	case was == nil && is != nil:
-		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == debugrun.Tainted })
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions,
+			func(c corev1.PodCondition) bool { return c.Type == debugrun.Tainted })
 	case was != nil && is != nil:
 		*is = *was
 	case was != nil:
@@ -36,8 +37,8 @@ func TakeOwn(pod, from *corev1.Pod) {
 
 func ownAnnotations() []string { return []string{podspec.DebugAnnotation, podspec.AddedAnnotation} }
 
-// dropOwn takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may). Who added them is history
-// that a copy does not have, and not worth a warning.
+// dropOwn takes away what a new pod says of debug containers: it has none (a copy of a pod that was debugged may). Who
+// added them is history that a copy does not have, and not worth a warning.
 func dropOwn(pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
@@ -49,7 +50,8 @@ func dropOwn(pod, old *corev1.Pod) []string {
 	if !asked {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: dropped: only the API server writes it", podspec.DebugAnnotation)}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: dropped: only the API server writes it",
+		podspec.DebugAnnotation)}
 }
 
 // TaintOf is the condition that says who entered a pod last, if anybody did.

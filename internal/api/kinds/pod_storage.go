@@ -32,7 +32,8 @@ func success() *metav1.Status {
 }
 
 // UpdatePod changes a stored pod outside the rules for users; change may refuse with an API error.
-func UpdatePod(ctx context.Context, store *genericregistry.Store, name string, p *storage.Preconditions, dry bool, change func(*corev1.Pod) error) error {
+func UpdatePod(ctx context.Context, store *genericregistry.Store, name string, p *storage.Preconditions, dry bool,
+	change func(*corev1.Pod) error) error {
 	key, err := store.KeyFunc(ctx, name)
 	if err != nil {
 		return err
@@ -66,11 +67,13 @@ func (bindingREST) New() runtime.Object { return &corev1.Binding{} }
 // Destroy implements rest.Storage.
 func (bindingREST) Destroy() {}
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps uid and resourceVersion of the request: they are preconditions.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps uid and resourceVersion of the request: they are
+// preconditions.
 func (bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create implements rest.NamedCreater.
-func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", obj))
@@ -119,7 +122,8 @@ func bindingAttributes(ctx context.Context, pod, old *corev1.Pod, dry bool) admi
 
 func validateBinding(b *corev1.Binding) (errs field.ErrorList) {
 	if b.Target.Kind != "" && b.Target.Kind != "Node" {
-		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind,
+			[]string{"Node", "<empty>"}))
 	}
 	if b.Target.Name == "" {
 		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))
@@ -129,7 +133,8 @@ func validateBinding(b *corev1.Binding) (errs field.ErrorList) {
 
 func bind(pod *corev1.Pod, b *corev1.Binding) error {
 	conflict := func(format string, args ...any) error {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, fmt.Errorf(format, args...))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name,
+			fmt.Errorf(format, args...))
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -189,7 +194,8 @@ func (evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
 func (evictionREST) Destroy() {}
 
 // Create implements rest.NamedCreater.
-func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not an Eviction object: %T", obj))
@@ -214,7 +220,8 @@ func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Objec
 		p.UID, p.ResourceVersion = del.Preconditions.UID, del.Preconditions.ResourceVersion
 	}
 	err := UpdatePod(ctx, r.store, name, p, dryrun.IsDryRun(del.DryRun), func(pod *corev1.Pod) error {
-		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded &&
+			pod.Status.Phase != corev1.PodFailed {
 			SetCondition(&pod.Status, corev1.PodCondition{
 				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 				Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
@@ -237,5 +244,6 @@ func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Objec
 
 // UpdateOptions say what they are, as those of a request do: webhooks are shown them.
 func UpdateOptions() *metav1.UpdateOptions {
-	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}}
+	return &metav1.UpdateOptions{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(),
+		Kind: "UpdateOptions"}}
 }

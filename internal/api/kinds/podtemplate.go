@@ -20,7 +20,8 @@ func podTemplateRules() registry.Rules {
 	return registry.Typed[*corev1.PodTemplate]{
 		PrepareCreate: func(t *corev1.PodTemplate) { t.Generation = 1 },
 		Validate: func(t *corev1.PodTemplate) field.ErrorList {
-			return append(apivalidation.ValidateObjectMeta(&t.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")), template(t)...)
+			return append(apivalidation.ValidateObjectMeta(&t.ObjectMeta, true, apivalidation.NameIsDNSSubdomain,
+				field.NewPath("metadata")), template(t)...)
 		},
 		PrepareUpdate: func(t, old *corev1.PodTemplate) {
 			if !equality.Semantic.DeepEqual(t.Template, old.Template) {
@@ -28,7 +29,8 @@ func podTemplateRules() registry.Rules {
 			}
 		},
 		ValidateUpdate: func(t, old *corev1.PodTemplate) field.ErrorList {
-			return append(apivalidation.ValidateObjectMetaUpdate(&t.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")), template(t)...)
+			return append(apivalidation.ValidateObjectMetaUpdate(&t.ObjectMeta, &old.ObjectMeta,
+				field.NewPath("metadata")), template(t)...)
 		},
 		Warn: func(t, old *corev1.PodTemplate) []string {
 			if old != nil && old.Generation == t.Generation {

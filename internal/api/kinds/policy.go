@@ -17,12 +17,12 @@ func policyKinds() []*registry.Kind {
 		{GV: nodev1.SchemeGroupVersion, Name: "RuntimeClass", Plural: "runtimeclasses", Singular: "runtimeclass",
 			Object: registry.New[nodev1.RuntimeClass], List: registry.New[nodev1.RuntimeClassList],
 			Rules: runtimeClassRules()},
-		{GV: schedulingv1.SchemeGroupVersion, Name: "PriorityClass", Plural: "priorityclasses", Singular: "priorityclass", Short: []string{"pc"},
-			Object: registry.New[schedulingv1.PriorityClass], List: registry.New[schedulingv1.PriorityClassList],
-			Rules: priorityClassRules()},
-		{GV: imagepolicy.GroupVersion(), Name: "ImagePolicy", Plural: imagepolicy.Resource, Singular: "imagepolicy", Short: []string{"imgpol"},
-			Object: registry.New[imagepolicy.ImagePolicy], List: registry.New[imagepolicy.ImagePolicyList],
-			Rules: imagePolicyRules()},
+		{GV: schedulingv1.SchemeGroupVersion, Name: "PriorityClass", Plural: "priorityclasses",
+			Singular: "priorityclass", Short: []string{"pc"}, Object: registry.New[schedulingv1.PriorityClass],
+			List: registry.New[schedulingv1.PriorityClassList], Rules: priorityClassRules()},
+		{GV: imagepolicy.GroupVersion(), Name: "ImagePolicy", Plural: imagepolicy.Resource, Singular: "imagepolicy",
+			Short: []string{"imgpol"}, Object: registry.New[imagepolicy.ImagePolicy],
+			List: registry.New[imagepolicy.ImagePolicyList], Rules: imagePolicyRules()},
 	}
 }
 

@@ -20,17 +20,20 @@ func rbacKinds() []*registry.Kind {
 		{GV: gv, Name: "ClusterRole", Plural: "clusterroles", Singular: "clusterrole",
 			Object: registry.New[rbacv1.ClusterRole], List: registry.New[rbacv1.ClusterRoleList],
 			Rules: registry.Typed[*rbacv1.ClusterRole]{
-				Validate: validation.ValidateClusterRole, ValidateUpdate: validation.ValidateClusterRoleUpdate, CreateOnUpdate: true,
+				Validate: validation.ValidateClusterRole, ValidateUpdate: validation.ValidateClusterRoleUpdate,
+				CreateOnUpdate: true,
 			}.Rules()},
 		{GV: gv, Name: "RoleBinding", Plural: "rolebindings", Singular: "rolebinding", Namespaced: true,
 			Object: registry.New[rbacv1.RoleBinding], List: registry.New[rbacv1.RoleBindingList],
 			Rules: registry.Typed[*rbacv1.RoleBinding]{
-				Validate: validation.ValidateRoleBinding, ValidateUpdate: validation.ValidateRoleBindingUpdate, CreateOnUpdate: true,
+				Validate: validation.ValidateRoleBinding, ValidateUpdate: validation.ValidateRoleBindingUpdate,
+				CreateOnUpdate: true,
 			}.Rules()},
 		{GV: gv, Name: "ClusterRoleBinding", Plural: "clusterrolebindings", Singular: "clusterrolebinding",
 			Object: registry.New[rbacv1.ClusterRoleBinding], List: registry.New[rbacv1.ClusterRoleBindingList],
 			Rules: registry.Typed[*rbacv1.ClusterRoleBinding]{
-				Validate: validation.ValidateClusterRoleBinding, ValidateUpdate: validation.ValidateClusterRoleBindingUpdate, CreateOnUpdate: true,
+				Validate:       validation.ValidateClusterRoleBinding,
+				ValidateUpdate: validation.ValidateClusterRoleBindingUpdate, CreateOnUpdate: true,
 			}.Rules()},
 	}
 }

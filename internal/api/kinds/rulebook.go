@@ -12,13 +12,15 @@ import (
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// Rulebook holds the rules of every kind that is served, without a server: test/agree compares them with Kubernetes' own.
+// Rulebook holds the rules of every kind that is served, without a server: test/agree compares them with Kubernetes'
+// own.
 type Rulebook struct {
 	Codecs runtime.NegotiatedSerializer // decodes and applies the defaults
 	Kinds  []Rules
 }
 
-// Rules are those of one kind: what a request to create or to change an object goes through between admission and the store.
+// Rules are those of one kind: what a request to create or to change an object goes through between admission and the
+// store.
 type Rules struct {
 	Kind       schema.GroupVersionKind
 	Namespaced bool

@@ -18,8 +18,8 @@ type Host struct {
 	Etcd      func() error // nil: etcd answers
 }
 
-// Serve serves every kind and its subresources. A kind of the table is served as it is, with its status; what is special about some
-// comes after.
+// Serve serves every kind and its subresources. A kind of the table is served as it is, with its status; what is
+// special about some comes after.
 func Serve(all registry.Served, h Host) {
 	st, core := h.Stores, corev1.SchemeGroupVersion
 	st["namespaces"].ShouldDeleteDuringUpdate = emptiedNamespace // of its subresources too
@@ -37,7 +37,8 @@ func Serve(all registry.Served, h Host) {
 	all.Add(core, "pods/binding", bindingREST{st["pods"]})
 	all.Add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	events := st["events"]
-	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes, newEventRules()), Kind: events.Kind}})
+	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes,
+		newEventRules()), Kind: events.Kind}})
 	serveCertificates(all, st[CertificateRequests], h.Schemes)
 	runs := st[debugrun.Resource] // records of debugging, which nobody but the server writes
 	all.Add(debugrun.GroupVersion(), debugrun.Resource, debugRunREST{runs})

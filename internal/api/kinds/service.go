@@ -45,7 +45,8 @@ func serviceStatusRules() registry.Rules {
 // hasAddress says whether a service is of a type that lives behind an address of the service range.
 func hasAddress(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 
-// keepServiceAddress fills in what the server allocated and the client left out, as a PUT of a hand-written manifest does.
+// keepServiceAddress fills in what the server allocated and the client left out, as a PUT of a hand-written manifest
+// does.
 func keepServiceAddress(s, old *corev1.Service) {
 	if !hasAddress(s) {
 		if hasAddress(old) {
@@ -83,8 +84,8 @@ func dropAddress(s, old *corev1.ServiceSpec) {
 	}
 }
 
-// dropOfOtherType takes away what the new type has no use for, unless the client changed it too: then it is told. Whoever changes only the
-// type in what they read cannot know what else the server has filled in for the old one.
+// dropOfOtherType takes away what the new type has no use for, unless the client changed it too: then it is told.
+// Whoever changes only the type in what they read cannot know what else the server has filled in for the old one.
 func dropOfOtherType(s, old *corev1.ServiceSpec) {
 	usesNodePorts := func(s *corev1.ServiceSpec) bool {
 		return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
@@ -109,7 +110,8 @@ func dropOfOtherType(s, old *corev1.ServiceSpec) {
 			s.LoadBalancerClass = nil
 		}
 	}
-	if validation.IsExternallyAccessible(old) && !validation.IsExternallyAccessible(s) && s.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
+	if validation.IsExternallyAccessible(old) && !validation.IsExternallyAccessible(s) &&
+		s.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
 		s.ExternalTrafficPolicy = ""
 	}
 }
@@ -117,7 +119,8 @@ func dropOfOtherType(s, old *corev1.ServiceSpec) {
 // sameNodePorts: no port has a node port that was not there before.
 func sameNodePorts(ports, old []corev1.ServicePort) bool {
 	for _, p := range ports {
-		if p.NodePort != 0 && !slices.ContainsFunc(old, func(o corev1.ServicePort) bool { return o.NodePort == p.NodePort }) {
+		if p.NodePort != 0 &&
+			!slices.ContainsFunc(old, func(o corev1.ServicePort) bool { return o.NodePort == p.NodePort }) {
 			return false
 		}
 	}

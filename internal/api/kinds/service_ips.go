@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
-// Addresses hands out the cluster IPs of services. What is taken is rebuilt from the stored services at start; the server is the
-// only writer of its store.
+// Addresses hands out the cluster IPs of services. What is taken is rebuilt from the stored services at start; the
+// server is the only writer of its store.
 type Addresses struct {
 	cidr netip.Prefix
 	size uint64 // usable addresses, the first one being cidr+1
@@ -60,7 +60,8 @@ func (a *Addresses) take(wanted netip.Addr) (netip.Addr, error) {
 	if wanted.IsValid() {
 		switch {
 		case !a.cidr.Contains(wanted):
-			return wanted, fmt.Errorf("the provided IP (%s) is not in the valid range. The range of valid IPs is %s", wanted, a.cidr)
+			return wanted, fmt.Errorf("the provided IP (%s) is not in the valid range. The range of valid IPs is %s",
+				wanted, a.cidr)
 		case a.used[wanted]:
 			return wanted, fmt.Errorf("provided IP is already allocated")
 		}
@@ -124,7 +125,8 @@ func (a *Addresses) free(s *corev1.Service) {
 	}
 }
 
-// assign sets the service's address fields. The returned function, if any, gives the address back when the write did not happen.
+// assign sets the service's address fields. The returned function, if any, gives the address back when the write did
+// not happen.
 func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) {
 	if !hasAddress(s) {
 		return nil, nil

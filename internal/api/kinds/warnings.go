@@ -21,8 +21,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// EnforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names (Kubernetes docs,
-// "Service Accounts", enforce-mountable-secrets; deprecated, and honoured).
+// EnforceSecrets is the annotation of a service account whose pods may use no other secrets than the account names
+// (Kubernetes docs, "Service Accounts", enforce-mountable-secrets; deprecated, and honoured).
 const EnforceSecrets = "kubernetes.io/enforce-mountable-secrets"
 
 // podWarnings looks at new pods only: those that change are changed by programs.
@@ -35,7 +35,8 @@ func podWarnings(pod, old *corev1.Pod) []string {
 
 // serviceWarnings tells what of a service has no effect here, where nothing forwards to the addresses of services.
 func serviceWarnings(s, old *corev1.Service) (all []string) {
-	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) && old.Spec.Type == s.Spec.Type {
+	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) &&
+		old.Spec.Type == s.Spec.Type {
 		return nil
 	}
 	const instead = "use kubectl port-forward, a container's hostPort, or the pods' addresses"
@@ -46,7 +47,9 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 		all = append(all, "spec.type: nothing listens on node ports here; "+instead)
 	case corev1.ServiceTypeClusterIP:
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			all = append(all, "spec.clusterIP: service addresses are not forwarded here, and service names are not resolved; "+instead)
+			all = append(all,
+				"spec.clusterIP: service addresses are not forwarded here, and service names are not resolved; "+
+					instead)
 		}
 	}
 	if len(s.Spec.ExternalIPs) > 0 {
@@ -74,8 +77,8 @@ func serviceAccountWarnings(a, old *corev1.ServiceAccount) []string {
 	return []string{fmt.Sprintf("metadata.annotations[%s]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets", EnforceSecrets)}
 }
 
-// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: custom resources are not, and a
-// quota that looks like a limit and is none is worse than none.
+// quotaWarnings tells which entries of a quota limit nothing, as no objects are counted by them: custom resources are
+// not, and a quota that looks like a limit and is none is worse than none.
 func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
 		if old != nil {
@@ -83,10 +86,13 @@ func quotaWarnings(q, old *corev1.ResourceQuota) (all []string) {
 				continue
 			}
 		}
-		if !quota.IsCount(name) || slices.ContainsFunc(All(nil), func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) }) {
+		if !quota.IsCount(name) || slices.ContainsFunc(All(nil),
+			func(k *registry.Kind) bool { return Counted(k) && quota.Tracks(k.Resource(), name) }) {
 			continue
 		}
-		all = append(all, fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources", name))
+		all = append(all,
+			fmt.Sprintf("spec.hard[%s]: has no effect: no such objects are counted here, nor are custom resources",
+				name))
 	}
 	return all
 }
@@ -99,14 +105,16 @@ func (endpointsREST) say(ctx context.Context) {
 }
 
 // Create implements rest.Creater.
-func (r endpointsREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r endpointsREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	r.say(ctx)
 	return r.REST.Create(ctx, obj, validate, options)
 }
 
 // Update implements rest.Updater.
-func (r endpointsREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r endpointsREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, mayCreate bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	r.say(ctx)
 	return r.REST.Update(ctx, name, info, create, update, mayCreate, options)
 }

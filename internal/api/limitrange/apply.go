@@ -15,8 +15,8 @@ import (
 // Annotation tells which requests and limits of a pod come from a LimitRange.
 const Annotation = "kubernetes.io/limit-ranger"
 
-// Apply gives the containers of a new pod the default requests and limits they do not set themselves. Where several ranges
-// have a default for the same resource, the first one counts.
+// Apply gives the containers of a new pod the default requests and limits they do not set themselves. Where several
+// ranges have a default for the same resource, the first one counts.
 func Apply(pod *corev1.Pod, ranges []corev1.LimitRange) {
 	var set []string
 	for item := range items(ranges) {

@@ -15,7 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Check returns everything in a pod that is outside the ranges, in the words of Kubernetes; what is said of a container names it.
+// Check returns everything in a pod that is outside the ranges, in the words of Kubernetes; what is said of a container
+// names it.
 func Check(pod *corev1.Pod, ranges []corev1.LimitRange) (all []error) {
 	for item := range items(ranges) {
 		switch item.Type {
@@ -29,7 +30,8 @@ func Check(pod *corev1.Pod, ranges []corev1.LimitRange) (all []error) {
 					continue
 				}
 				r := ref.Container.Resources
-				all = append(all, subject{requests: r.Requests, limits: r.Limits, where: " (" + who(ref) + ")"}.check(item)...)
+				all = append(all, subject{requests: r.Requests, limits: r.Limits,
+					where: " (" + who(ref) + ")"}.check(item)...)
 			}
 		}
 	}
@@ -86,13 +88,16 @@ func (s subject) check(item *corev1.LimitRangeItem) (all []error) {
 		ratio, request, limit := item.MaxLimitRequestRatio[name], s.requests[name], s.limits[name]
 		switch {
 		case request.IsZero():
-			refuse("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, item.Type, &ratio)
+			refuse("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name,
+				item.Type, &ratio)
 		case limit.IsZero():
-			refuse("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, item.Type, &ratio)
+			refuse("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name,
+				item.Type, &ratio)
 		default:
 			have := new(big.Rat).Quo(exact(limit), exact(request))
 			if have.Cmp(exact(ratio)) > 0 {
-				refuse("%s max limit to request ratio per %s is %s, but provided ratio is %s", name, item.Type, &ratio, have.FloatString(6))
+				refuse("%s max limit to request ratio per %s is %s, but provided ratio is %s", name, item.Type, &ratio,
+					have.FloatString(6))
 			}
 		}
 	}

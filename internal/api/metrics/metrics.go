@@ -34,16 +34,20 @@ func Serve(all registry.Served, stores registry.Stores, locate connect.NodeLocat
 			use.forget(node.Name)
 		}
 	}})
-	all.Add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"), stores["pods"], use}})
-	all.Add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"), nodes, use}})
+	all.Add(metricsv1beta1.SchemeGroupVersion, "pods", podMetricsREST{metricsREST{table.NewConvertor("PodMetrics"),
+		stores["pods"], use}})
+	all.Add(metricsv1beta1.SchemeGroupVersion, "nodes", nodeMetricsREST{metricsREST{table.NewConvertor("NodeMetrics"),
+		nodes, use}})
 }
 
-// metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of now.
+// metricsOptions are what a list of metrics takes over for its list of the objects they are of. Figures are always of
+// now.
 func metricsOptions(o *metainternal.ListOptions) *metainternal.ListOptions {
 	if o == nil {
 		return &metainternal.ListOptions{}
 	}
-	return &metainternal.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector, Limit: o.Limit, Continue: o.Continue}
+	return &metainternal.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector, Limit: o.Limit,
+		Continue: o.Continue}
 }
 
 // warn tells the client which nodes are missing in the answer, and why.
@@ -138,9 +142,10 @@ func podMetrics(pod *corev1.Pod, rates usage.Rates) (*metricsv1beta1.PodMetrics,
 		return nil, false
 	}
 	m := &metricsv1beta1.PodMetrics{
-		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, CreationTimestamp: metav1.NewTime(rates.At)},
-		Timestamp:  metav1.NewTime(rates.At),
-		Window:     metav1.Duration{Duration: rates.Window},
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels,
+			CreationTimestamp: metav1.NewTime(rates.At)},
+		Timestamp: metav1.NewTime(rates.At),
+		Window:    metav1.Duration{Duration: rates.Window},
 	}
 	for _, c := range containers {
 		m.Containers = append(m.Containers, metricsv1beta1.ContainerMetrics{Name: c.Name, Usage: c.Usage})
@@ -211,9 +216,10 @@ func nodeMetrics(node *corev1.Node, rates usage.Rates) (*metricsv1beta1.NodeMetr
 		return nil, false
 	}
 	return &metricsv1beta1.NodeMetrics{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, CreationTimestamp: metav1.NewTime(rates.At)},
-		Timestamp:  metav1.NewTime(rates.At),
-		Window:     metav1.Duration{Duration: rates.Window},
-		Usage:      rates.Node,
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels,
+			CreationTimestamp: metav1.NewTime(rates.At)},
+		Timestamp: metav1.NewTime(rates.At),
+		Window:    metav1.Duration{Duration: rates.Window},
+		Usage:     rates.Node,
 	}, true
 }

@@ -47,7 +47,8 @@ func newNodeUsage(locate connect.NodeLocator) *nodeUsage {
 	return &nodeUsage{locate: locate, nodes: map[string]*meteredNode{}}
 }
 
-// of asks nodes, all at the same time. A node that does not answer in time is missing from the answer, with the reason in the errors.
+// of asks nodes, all at the same time. A node that does not answer in time is missing from the answer, with the reason
+// in the errors.
 func (u *nodeUsage) of(ctx context.Context, names []string) (map[string]usage.Rates, map[string]error) {
 	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
 	defer cancel()

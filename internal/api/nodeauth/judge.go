@@ -29,7 +29,8 @@ type Request struct {
 // Verdict is what becomes of it.
 type Verdict struct {
 	Allowed bool
-	// Need, if it is not nil, is what a pod on the node would have to be or refer to; unless one does, the request is not allowed.
+	// Need, if it is not nil, is what a pod on the node would have to be or refer to; unless one does, the request is
+	// not allowed.
 	Need *Ref
 	// Why it is not allowed; empty when it is nothing that nodes are about.
 	Why string

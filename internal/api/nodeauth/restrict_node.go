@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// RestrictNode decides about a node's write of a Node: old is nil for a new one. It may change nothing by which others decide what
-// runs here: taints, owners, and labels that are not an agent's.
+// RestrictNode decides about a node's write of a Node: old is nil for a new one. It may change nothing by which others
+// decide what runs here: taints, owners, and labels that are not an agent's.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 func RestrictNode(node string, obj, old *corev1.Node) error {
 	if obj.Name != node {
@@ -71,7 +71,8 @@ func reserved(label string) bool {
 		return false
 	}
 	switch label {
-	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, "beta.kubernetes.io/os",
+		"beta.kubernetes.io/arch",
 		corev1.LabelInstanceType, corev1.LabelInstanceTypeStable, corev1.LabelTopologyRegion, corev1.LabelTopologyZone,
 		corev1.LabelFailureDomainBetaRegion, corev1.LabelFailureDomainBetaZone:
 		return false
@@ -94,7 +95,8 @@ func RestrictLease(node string, lease *coordinationv1.Lease) error {
 	return nil
 }
 
-// RestrictCSR decides about a node's request for a certificate: for the signers of nodes' certificates, only for itself.
+// RestrictCSR decides about a node's request for a certificate: for the signers of nodes' certificates, only for
+// itself.
 func RestrictCSR(node string, csr *certificatesv1.CertificateSigningRequest) error {
 	switch csr.Spec.SignerName {
 	case certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName:

@@ -11,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RestrictNewPod decides about a pod that a node makes: a mirror of one it runs anyway, which can use nothing of the cluster.
+// RestrictNewPod decides about a pod that a node makes: a mirror of one it runs anyway, which can use nothing of the
+// cluster.
 func RestrictNewPod(node string, pod *corev1.Pod) error {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
-		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node)
+		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods",
+			corev1.MirrorPodAnnotationKey, node)
 	}
 	if pod.Spec.NodeName != node {
 		return fmt.Errorf("node %q can only create pods with spec.nodeName set to itself", node)
@@ -34,7 +36,8 @@ func RestrictNewPod(node string, pod *corev1.Pod) error {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
 			return fmt.Errorf("node %q can not create pods that reference a persistentvolumeclaim", node)
 		}
-		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources,
+			func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
 			return fmt.Errorf("node %q can not create pods that reference a service account token", node)
 		}
 	}
@@ -60,8 +63,9 @@ func RestrictPodStatus(node string, pod, old *corev1.Pod) error {
 	return nil
 }
 
-// RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none. apiAudiences
-// are those of this server, which a volume means that names no audience. A pod without a token gets none (KEP-4412).
+// RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none.
+// apiAudiences are those of this server, which a volume means that names no audience. A pod without a token gets none
+// (KEP-4412).
 func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, apiAudiences ...string) error {
 	ref := t.Spec.BoundObjectRef
 	switch {

@@ -15,9 +15,9 @@ import (
 // Calls are what one party wants to have called around writes. Each may be nil. What is handed to Created, Updated and
 // Deleted may be kept but not changed: it is what the client is answered with.
 type Calls struct {
-	// Creating and Updating are called before an object is stored, after validation and admission, and may change obj. An error refuses
-	// the write, as it is. The function returned, which may be nil, is called when the write has ended, with whether it happened; for a
-	// dry run that is whether it would have happened.
+	// Creating and Updating are called before an object is stored, after validation and admission, and may change obj.
+	// An error refuses the write, as it is. The function returned, which may be nil, is called when the write has
+	// ended, with whether it happened; for a dry run that is whether it would have happened.
 	Creating func(obj runtime.Object, dry bool) (Finish, error)
 	Updating func(obj, old runtime.Object, dry bool) (Finish, error)
 
@@ -34,7 +34,8 @@ type Hooks struct{ calls []Calls }
 // Of takes over the hooks of a store that has none yet.
 func Of(store *registry.Store) *Hooks {
 	h := &Hooks{}
-	store.BeginCreate = func(ctx context.Context, obj runtime.Object, o *metav1.CreateOptions) (registry.FinishFunc, error) {
+	store.BeginCreate = func(ctx context.Context, obj runtime.Object,
+		o *metav1.CreateOptions) (registry.FinishFunc, error) {
 		return h.begin(ctx, func(c Calls) (Finish, error) {
 			if c.Creating == nil {
 				return nil, nil
@@ -42,7 +43,8 @@ func Of(store *registry.Store) *Hooks {
 			return c.Creating(obj, dryrun.IsDryRun(o.DryRun))
 		})
 	}
-	store.BeginUpdate = func(ctx context.Context, obj, old runtime.Object, o *metav1.UpdateOptions) (registry.FinishFunc, error) {
+	store.BeginUpdate = func(ctx context.Context, obj, old runtime.Object,
+		o *metav1.UpdateOptions) (registry.FinishFunc, error) {
 		return h.begin(ctx, func(c Calls) (Finish, error) {
 			if c.Updating == nil {
 				return nil, nil

@@ -14,7 +14,8 @@ import (
 func Matches(q *corev1.ResourceQuota, i Item) bool {
 	var all []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {
-		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope,
+			Operator: corev1.ScopeSelectorOpExists})
 	}
 	if q.Spec.ScopeSelector != nil {
 		all = append(all, q.Spec.ScopeSelector.MatchExpressions...)
@@ -23,7 +24,8 @@ func Matches(q *corev1.ResourceQuota, i Item) bool {
 		return true
 	}
 	pod, ok := i.Object.(*corev1.Pod)
-	return ok && !slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool { return !inScope(pod, r) })
+	return ok &&
+		!slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool { return !inScope(pod, r) })
 }
 
 func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {

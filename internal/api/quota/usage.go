@@ -20,16 +20,16 @@ const (
 	limitsPrefix   = "limits."
 )
 
-// StoredBytes is the entry of a quota for what a namespace's objects take in the store together. It counts every kind that has a count/
-// entry but quotas themselves, whose own status it changes.
+// StoredBytes is the entry of a quota for what a namespace's objects take in the store together. It counts every kind
+// that has a count/ entry but quotas themselves, whose own status it changes.
 const StoredBytes corev1.ResourceName = "wherry.dev/stored-bytes"
 
 // Item is an object that quotas may count.
 type Item struct {
 	Resource schema.GroupResource
 	Object   runtime.Object
-	// Visits is how many image execs there are in a pod. In one that has ended each has a sandbox of its own, with the pod's limits; in
-	// one that runs they take nothing that the pod does not have.
+	// Visits is how many image execs there are in a pod. In one that has ended each has a sandbox of its own, with the
+	// pod's limits; in one that runs they take nothing that the pod does not have.
 	Visits int64
 }
 
@@ -48,7 +48,8 @@ func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
 	case corev1.Resource("pods"):
 		return name == corev1.ResourcePods || isCompute(name)
 	case corev1.Resource("services"):
-		return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts || name == corev1.ResourceServicesLoadBalancers
+		return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts ||
+			name == corev1.ResourceServicesLoadBalancers
 	case corev1.Resource("configmaps"), corev1.Resource("secrets"), corev1.Resource("resourcequotas"):
 		return string(name) == r.Resource
 	}
@@ -64,7 +65,8 @@ func isCompute(name corev1.ResourceName) bool {
 		return true
 	}
 	s := string(name)
-	return strings.HasPrefix(s, requestsPrefix) || strings.HasPrefix(s, limitsPrefix) || strings.HasPrefix(s, corev1.ResourceHugePagesPrefix)
+	return strings.HasPrefix(s, requestsPrefix) || strings.HasPrefix(s, limitsPrefix) ||
+		strings.HasPrefix(s, corev1.ResourceHugePagesPrefix)
 }
 
 // Usage is what one object takes, under every name a quota may have for it.
@@ -100,8 +102,10 @@ func Usage(i Item) corev1.ResourceList {
 		if balanced {
 			used[corev1.ResourceServicesLoadBalancers] = one
 		}
-		if obj.Spec.Type == corev1.ServiceTypeNodePort || balanced && ptr.Deref(obj.Spec.AllocateLoadBalancerNodePorts, true) {
-			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(len(obj.Spec.Ports)), resource.DecimalSI)
+		if obj.Spec.Type == corev1.ServiceTypeNodePort || balanced &&
+			ptr.Deref(obj.Spec.AllocateLoadBalancerNodePorts, true) {
+			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(len(obj.Spec.Ports)),
+				resource.DecimalSI)
 		}
 	default:
 		if name := corev1.ResourceName(i.Resource.Resource); Tracks(i.Resource, name) {

@@ -17,8 +17,8 @@ type Decision struct {
 	Reason string
 }
 
-// Decide says whether the request is allowed: by any binding of the cluster, or of the request's namespace, to the user or one
-// of the groups.
+// Decide says whether the request is allowed: by any binding of the cluster, or of the request's namespace, to the user
+// or one of the groups.
 func (p *Policy) Decide(r *Request) Decision {
 	var by *binding
 	var missing []string
@@ -80,7 +80,8 @@ func because(b *binding, user string, groups []string) string {
 	for i := range b.subjects {
 		s := &b.subjects[i]
 		switch {
-		case s.Kind == rbacv1.ServiceAccountKind && user == subjectsOf(&binding{key: b.key, subjects: b.subjects[i : i+1]})[0].name:
+		case s.Kind == rbacv1.ServiceAccountKind && user == subjectsOf(&binding{key: b.key,
+			subjects: b.subjects[i : i+1]})[0].name:
 			whom = fmt.Sprintf("ServiceAccount %q", s.Name+"/"+accountNamespace(b, s))
 		case s.Kind == rbacv1.UserKind && s.Name == user, s.Kind == rbacv1.GroupKind && slices.Contains(groups, s.Name):
 			whom = fmt.Sprintf("%s %q", s.Kind, s.Name)
@@ -96,9 +97,10 @@ func because(b *binding, user string, groups []string) string {
 	return fmt.Sprintf("RBAC: allowed by %s %q of %s %q to %s", b.key.Kind, name, b.ref.Kind, b.ref.Name, whom)
 }
 
-// RulesFor lists the rules that a user has in a namespace (of the cluster's bindings, and of the namespace's if it is not empty),
-// and the roles that are missing, in words.
-func (p *Policy) RulesFor(user string, groups []string, namespace string) (rules []rbacv1.PolicyRule, missing []string) {
+// RulesFor lists the rules that a user has in a namespace (of the cluster's bindings, and of the namespace's if it is
+// not empty), and the roles that are missing, in words.
+func (p *Policy) RulesFor(user string, groups []string,
+	namespace string) (rules []rbacv1.PolicyRule, missing []string) {
 	p.each(user, groups, namespace, func(_ *binding, role *role, err error) bool {
 		if err != nil {
 			missing = append(missing, err.Error())

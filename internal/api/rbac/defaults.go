@@ -11,14 +11,16 @@ import (
 
 // Names of what is particular to Wherry.
 const (
-	// DebugRole is the role of those who may debug pods: ephemeral containers and image exec, beside exec, attach and the like.
+	// DebugRole is the role of those who may debug pods: ephemeral containers and image exec, beside exec, attach and
+	// the like.
 	DebugRole = "debug"
 	// DebugPrivilegedRole is the role of those who may debug with every profile, also those that reach the node.
 	DebugPrivilegedRole = "debug-privileged"
-	// DebugProfiles is the resource (in the API group of debug runs) whose use, under the name of a profile above general, is the right to
-	// that profile. It holds no objects.
+	// DebugProfiles is the resource (in the API group of debug runs) whose use, under the name of a profile above
+	// general, is the right to that profile. It holds no objects.
 	DebugProfiles = "debugprofiles"
-	// ImageExecs is the resource (in the API group of debug runs) whose creation is image exec's own right. It holds no objects.
+	// ImageExecs is the resource (in the API group of debug runs) whose creation is image exec's own right. It holds no
+	// objects.
 	ImageExecs = "imageexecs"
 
 	debugGroup = "debug.wherry.dev"
@@ -33,8 +35,8 @@ type Defaults struct {
 	ClusterRoleBindings []rbacv1.ClusterRoleBinding
 }
 
-// NewDefaults makes the list; kubeletClient is the user that the API server is towards the nodes' own APIs. Aggregated roles
-// have their rules already.
+// NewDefaults makes the list; kubeletClient is the user that the API server is towards the nodes' own APIs. Aggregated
+// roles have their rules already.
 func NewDefaults(kubeletClient string) Defaults {
 	d := Defaults{}
 	for _, part := range [][]rbacv1.ClusterRole{userRoles(), systemRoles(), componentRoles(), controllerRoles()} {

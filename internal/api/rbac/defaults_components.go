@@ -4,8 +4,8 @@ package rbac
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// Who the parts of the server are towards its API. A controller is the user of its role's name: not a service account, so that
-// nobody who may make tokens in kube-system becomes one.
+// Who the parts of the server are towards its API. A controller is the user of its role's name: not a service account,
+// so that nobody who may make tokens in kube-system becomes one.
 const (
 	Scheduler   = "system:kube-scheduler"
 	Controllers = "system:kube-controller-manager" // what controllers share: informers
@@ -34,7 +34,8 @@ func tellEvents() []rbacv1.PolicyRule {
 func componentRoles() []rbacv1.ClusterRole {
 	return []rbacv1.ClusterRole{
 		clusterRole("system:kube-scheduler", append(tellEvents(),
-			read().to(core, "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes", "replicationcontrollers", "services"),
+			read().to(core, "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
+				"replicationcontrollers", "services"),
 			append(read(), "delete").to(core, "pods"),
 			may("create").to(core, "bindings", "pods/binding"),
 			may("patch", "update").to(core, "pods/status"),
@@ -57,7 +58,8 @@ func componentRoles() []rbacv1.ClusterRole {
 	}
 }
 
-// NodeRules are what an agent does, as far as that is not a matter of which node: the node authorizer narrows them down.
+// NodeRules are what an agent does, as far as that is not a matter of which node: the node authorizer narrows them
+// down.
 func NodeRules() []rbacv1.PolicyRule {
 	return append(tellEvents(),
 		may("create").to(authnGroup, "tokenreviews"),
@@ -79,16 +81,18 @@ func NodeRules() []rbacv1.PolicyRule {
 	)
 }
 
-// controllerRoles: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#controller-roles, those of the controllers that
-// are here, with what ours do.
+// controllerRoles: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#controller-roles, those of the
+// controllers that are here, with what ours do.
 func controllerRoles() []rbacv1.ClusterRole {
 	return []rbacv1.ClusterRole{
 		clusterRole(NamespaceController,
 			append(read(), "delete").to(core, "namespaces"),
 			may("update").to(core, "namespaces/finalize", "namespaces/status"),
 			may("delete", "deletecollection", "get", "list").to("*", "*")),
-		clusterRole(ServiceAccountController, append(tellEvents(), append(read(), "create").to(core, "serviceaccounts"))...),
-		clusterRole(RootCAPublisher, append(tellEvents(), append(read(), "create", "update").to(core, "configmaps"))...),
+		clusterRole(ServiceAccountController, append(tellEvents(),
+			append(read(), "create").to(core, "serviceaccounts"))...),
+		clusterRole(RootCAPublisher, append(tellEvents(), append(read(), "create", "update").to(core,
+			"configmaps"))...),
 		clusterRole(NodeController, append(tellEvents(),
 			append(read(), "delete", "patch", "update").to(core, "nodes"),
 			may("patch", "update").to(core, "nodes/status", "pods/status"),
@@ -102,10 +106,13 @@ func controllerRoles() []rbacv1.ClusterRole {
 			append(read(), "escalate", "patch", "update").to(rbacv1.GroupName, "clusterroles")),
 		clusterRole(CertificateController, append(tellEvents(),
 			append(read(), "delete").to(certGroup, "certificatesigningrequests"),
-			may("update", "patch").to(certGroup, "certificatesigningrequests/approval", "certificatesigningrequests/status"),
-			named(may("approve").to(certGroup, "signers"), "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"),
-			named(may("sign").to(certGroup, "signers"), "kubernetes.io/kube-apiserver-client", "kubernetes.io/kube-apiserver-client-kubelet",
-				"kubernetes.io/kubelet-serving", "kubernetes.io/legacy-unknown"),
+			may("update", "patch").to(certGroup, "certificatesigningrequests/approval",
+				"certificatesigningrequests/status"),
+			named(may("approve").to(certGroup, "signers"), "kubernetes.io/kube-apiserver-client-kubelet",
+				"kubernetes.io/kubelet-serving"),
+			named(may("sign").to(certGroup, "signers"), "kubernetes.io/kube-apiserver-client",
+				"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving",
+				"kubernetes.io/legacy-unknown"),
 			may("create").to(authzGroup, "subjectaccessreviews"))...),
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),
 		clusterRole(DebugRunController,

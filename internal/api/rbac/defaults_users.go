@@ -37,16 +37,18 @@ func userRoles() []rbacv1.ClusterRole {
 		), "admin"),
 		joins(clusterRole("system:aggregate-to-edit", editRules()...), "edit"),
 		joins(clusterRole("system:aggregate-to-view", viewRules()...), "view"),
-		joins(clusterRole("system:aggregated-metrics-reader", read().to(metricsGroup, "pods", "nodes")), "admin", "edit", "view"),
+		joins(clusterRole("system:aggregated-metrics-reader", read().to(metricsGroup, "pods", "nodes")), "admin",
+			"edit", "view"),
 		joins(clusterRole(DebugRole, debugRules()...), DebugPrivilegedRole),
 		aggregated(DebugPrivilegedRole),
-		joins(clusterRole("system:aggregate-to-"+DebugPrivilegedRole, named(may("use").to(debugGroup, DebugProfiles), podspec.PrivilegedProfiles()...)),
+		joins(clusterRole("system:aggregate-to-"+DebugPrivilegedRole,
+			named(may("use").to(debugGroup, DebugProfiles), podspec.PrivilegedProfiles()...)),
 			DebugPrivilegedRole),
 	}
 }
 
-// viewRules read what is in a namespace, but no secrets, which would give away the rights of the accounts whose tokens they
-// hold, nor roles and their bindings.
+// viewRules read what is in a namespace, but no secrets, which would give away the rights of the accounts whose tokens
+// they hold, nor roles and their bindings.
 func viewRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		read().to(core, "configmaps", "endpoints", "persistentvolumeclaims", "persistentvolumeclaims/status", "pods",
@@ -62,17 +64,17 @@ func viewRules() []rbacv1.PolicyRule {
 	}
 }
 
-// editRules write it too. Whoever may start pods can use any account and secret of the namespace, so these can be read and used.
-// Endpoints cannot be written, since that reaches into other namespaces (CVE-2021-25740), and ephemeral containers are a right of
-// their own (docs/decisions).
+// editRules write it too. Whoever may start pods can use any account and secret of the namespace, so these can be read
+// and used. Endpoints cannot be written, since that reaches into other namespaces (CVE-2021-25740), and ephemeral
+// containers are a right of their own (docs/decisions).
 func editRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		read().to(core, "pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "secrets", "services/proxy"),
 		may("impersonate").to(core, "serviceaccounts"),
 		write().to(core, "pods", "pods/attach", "pods/exec", "pods/portforward", "pods/proxy"),
 		may("create").to(core, "pods/eviction"),
-		write().to(core, "configmaps", "events", "persistentvolumeclaims", "replicationcontrollers", "replicationcontrollers/scale",
-			"secrets", "serviceaccounts", "services", "services/proxy"),
+		write().to(core, "configmaps", "events", "persistentvolumeclaims", "replicationcontrollers",
+			"replicationcontrollers/scale", "secrets", "serviceaccounts", "services", "services/proxy"),
 		may("create").to(core, "serviceaccounts/token"),
 		append(read(), write()...).to(coordination, "leases"),
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Missing are the rights that wanted gives and have does not, each as a rule of one verb; none means that who has the one may
-// grant the other.
+// Missing are the rights that wanted gives and have does not, each as a rule of one verb; none means that who has the
+// one may grant the other.
 func Missing(have, wanted []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	_, missing := validation.Covers(have, wanted)
 	return missing
@@ -21,7 +21,8 @@ func Missing(have, wanted []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 // Everything are the rules of one who may do all.
 func Everything() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
+		{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll},
+			Verbs: []string{rbacv1.VerbAll}},
 		{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}},
 	}
 }
@@ -75,7 +76,8 @@ func together(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule) {
 		slices.Sort(out[i].Verbs)
 	}
 	slices.SortStableFunc(out, func(a, b rbacv1.PolicyRule) int {
-		return strings.Compare(strings.Join(append(a.APIGroups, a.Resources...), "\x00"), strings.Join(append(b.APIGroups, b.Resources...), "\x00"))
+		return strings.Compare(strings.Join(append(a.APIGroups, a.Resources...), "\x00"),
+			strings.Join(append(b.APIGroups, b.Resources...), "\x00"))
 	})
 	return out
 }

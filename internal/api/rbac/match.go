@@ -33,7 +33,8 @@ func Allows(rule *rbacv1.PolicyRule, r *Request) bool {
 	if r.NonResource {
 		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, r.Path) })
 	}
-	return holds(rule.APIGroups, rbacv1.APIGroupAll, r.Group) && resourceMatches(rule.Resources, r.Resource, r.Subresource) &&
+	return holds(rule.APIGroups, rbacv1.APIGroupAll, r.Group) &&
+		resourceMatches(rule.Resources, r.Resource, r.Subresource) &&
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, r.Name))
 }
 
@@ -46,8 +47,8 @@ func holds(list []string, all, one string) bool {
 	return false
 }
 
-// resourceMatches: "*" is every resource and subresource, "pods" the resource alone, "pods/log" one subresource of it, "*/scale"
-// a subresource of whatever resource.
+// resourceMatches: "*" is every resource and subresource, "pods" the resource alone, "pods/log" one subresource of it,
+// "*/scale" a subresource of whatever resource.
 func resourceMatches(list []string, resource, subresource string) bool {
 	for _, item := range list {
 		if item == rbacv1.ResourceAll {

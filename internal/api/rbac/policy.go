@@ -22,8 +22,9 @@ const (
 // Key names an object of a Policy; objects of the cluster have no namespace.
 type Key struct{ Kind, Namespace, Name string }
 
-// Policy holds roles and bindings and decides by them. What changes it must not run beside anything else of it; what only reads may
-// run at the same time. The objects it is given are its own from then on, and what it returns must not be changed.
+// Policy holds roles and bindings and decides by them. What changes it must not run beside anything else of it; what
+// only reads may run at the same time. The objects it is given are its own from then on, and what it returns must not
+// be changed.
 type Policy struct {
 	roles    map[Key]*role
 	bindings map[Key]*binding
@@ -52,7 +53,8 @@ type subject struct {
 
 // NewPolicy makes a policy that allows nothing.
 func NewPolicy() *Policy {
-	return &Policy{roles: map[Key]*role{}, bindings: map[Key]*binding{}, subjects: map[subject][]*binding{}, gone: map[Key]uint64{}}
+	return &Policy{roles: map[Key]*role{}, bindings: map[Key]*binding{}, subjects: map[subject][]*binding{},
+		gone: map[Key]uint64{}}
 }
 
 // PutRole takes in a role (of either kind) as it is at a version. Older news than what is known is passed over.

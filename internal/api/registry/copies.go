@@ -14,9 +14,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 )
 
-// addCopies registers the conversion of every type into itself. Admission converts what it is given, the hub's form, to the
-// version a webhook or policy wants, and back; as both are one type here, that is a copy, which the library does not make by
-// itself. It goes deep: a webhook must never see, nor a policy change, what the server works with.
+// addCopies registers the conversion of every type into itself. Admission converts what it is given, the hub's form, to
+// the version a webhook or policy wants, and back; as both are one type here, that is a copy, which the library does
+// not make by itself. It goes deep: a webhook must never see, nor a policy change, what the server works with.
 func addCopies(scheme *runtime.Scheme) error {
 	for _, g := range Groups() {
 		for kind := range scheme.KnownTypes(g.GV) {
@@ -46,19 +46,21 @@ func copyInto(in, out any, _ conversion.Scope) error {
 
 // addExecCopies: pods/exec has options of its own, of which admission is shown, and may change, what Kubernetes has.
 func addExecCopies(scheme *runtime.Scheme) error {
-	err := scheme.AddConversionFunc(&connect.ExecOptions{}, &corev1.PodExecOptions{}, func(in, out any, _ conversion.Scope) error {
-		o := in.(*connect.ExecOptions)
-		*out.(*corev1.PodExecOptions) = corev1.PodExecOptions{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY,
-			Container: o.Container, Command: slices.Clone(o.Command)}
-		return nil
-	})
+	err := scheme.AddConversionFunc(&connect.ExecOptions{}, &corev1.PodExecOptions{},
+		func(in, out any, _ conversion.Scope) error {
+			o := in.(*connect.ExecOptions)
+			*out.(*corev1.PodExecOptions) = corev1.PodExecOptions{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
+				TTY: o.TTY, Container: o.Container, Command: slices.Clone(o.Command)}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	return scheme.AddConversionFunc(&corev1.PodExecOptions{}, &connect.ExecOptions{}, func(in, out any, _ conversion.Scope) error {
-		from, o := in.(*corev1.PodExecOptions), out.(*connect.ExecOptions)
-		o.Stdin, o.Stdout, o.Stderr, o.TTY = from.Stdin, from.Stdout, from.Stderr, from.TTY
-		o.Container, o.Command = from.Container, slices.Clone(from.Command)
-		return nil
-	})
+	return scheme.AddConversionFunc(&corev1.PodExecOptions{}, &connect.ExecOptions{},
+		func(in, out any, _ conversion.Scope) error {
+			from, o := in.(*corev1.PodExecOptions), out.(*connect.ExecOptions)
+			o.Stdin, o.Stdout, o.Stderr, o.TTY = from.Stdin, from.Stdout, from.Stderr, from.TTY
+			o.Container, o.Command = from.Container, slices.Clone(from.Command)
+			return nil
+		})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// addDefaults registers what an absent field means. Defaults are applied to what clients send and to what is read from the
-// store alike, so they must never depend on anything but the object.
+// addDefaults registers what an absent field means. Defaults are applied to what clients send and to what is read from
+// the store alike, so they must never depend on anything but the object.
 func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, podspec.SetDefaults)
 	defaulter(scheme, func(t *corev1.PodTemplate) { podspec.SetDefaultsSpec(&t.Template.Spec) })

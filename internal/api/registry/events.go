@@ -11,38 +11,42 @@ import (
 
 // addEventConversions makes events.k8s.io/v1 a view of core/v1 events: same storage, other field names.
 func addEventConversions(scheme *runtime.Scheme) error {
-	if err := scheme.AddConversionFunc((*eventsv1.Event)(nil), (*corev1.Event)(nil), func(in, out any, _ conversion.Scope) error {
-		eventToCore(in.(*eventsv1.Event), out.(*corev1.Event))
-		return nil
-	}); err != nil {
+	if err := scheme.AddConversionFunc((*eventsv1.Event)(nil), (*corev1.Event)(nil),
+		func(in, out any, _ conversion.Scope) error {
+			eventToCore(in.(*eventsv1.Event), out.(*corev1.Event))
+			return nil
+		}); err != nil {
 		return err
 	}
-	if err := scheme.AddConversionFunc((*corev1.Event)(nil), (*eventsv1.Event)(nil), func(in, out any, _ conversion.Scope) error {
-		EventFromCore(in.(*corev1.Event), out.(*eventsv1.Event))
-		return nil
-	}); err != nil {
+	if err := scheme.AddConversionFunc((*corev1.Event)(nil), (*eventsv1.Event)(nil),
+		func(in, out any, _ conversion.Scope) error {
+			EventFromCore(in.(*corev1.Event), out.(*eventsv1.Event))
+			return nil
+		}); err != nil {
 		return err
 	}
-	if err := scheme.AddConversionFunc((*eventsv1.EventList)(nil), (*corev1.EventList)(nil), func(in, out any, _ conversion.Scope) error {
-		from, to := in.(*eventsv1.EventList), out.(*corev1.EventList)
-		to.ListMeta = from.ListMeta
-		to.Items = make([]corev1.Event, len(from.Items))
-		for i := range from.Items {
-			eventToCore(&from.Items[i], &to.Items[i])
-		}
-		return nil
-	}); err != nil {
+	if err := scheme.AddConversionFunc((*eventsv1.EventList)(nil), (*corev1.EventList)(nil),
+		func(in, out any, _ conversion.Scope) error {
+			from, to := in.(*eventsv1.EventList), out.(*corev1.EventList)
+			to.ListMeta = from.ListMeta
+			to.Items = make([]corev1.Event, len(from.Items))
+			for i := range from.Items {
+				eventToCore(&from.Items[i], &to.Items[i])
+			}
+			return nil
+		}); err != nil {
 		return err
 	}
-	return scheme.AddConversionFunc((*corev1.EventList)(nil), (*eventsv1.EventList)(nil), func(in, out any, _ conversion.Scope) error {
-		from, to := in.(*corev1.EventList), out.(*eventsv1.EventList)
-		to.ListMeta = from.ListMeta
-		to.Items = make([]eventsv1.Event, len(from.Items))
-		for i := range from.Items {
-			EventFromCore(&from.Items[i], &to.Items[i])
-		}
-		return nil
-	})
+	return scheme.AddConversionFunc((*corev1.EventList)(nil), (*eventsv1.EventList)(nil),
+		func(in, out any, _ conversion.Scope) error {
+			from, to := in.(*corev1.EventList), out.(*eventsv1.EventList)
+			to.ListMeta = from.ListMeta
+			to.Items = make([]eventsv1.Event, len(from.Items))
+			for i := range from.Items {
+				EventFromCore(&from.Items[i], &to.Items[i])
+			}
+			return nil
+		})
 }
 
 func eventToCore(in *eventsv1.Event, out *corev1.Event) {

@@ -21,8 +21,9 @@ type Follower interface {
 	cache.ReflectorBookmarkStore
 }
 
-// Follow tells a follower of a kind, straight from the store, until ctx is done: first all that is there, then every change, also
-// those of other servers on the same etcd. What was missed while etcd was away is told by another whole list.
+// Follow tells a follower of a kind, straight from the store, until ctx is done: first all that is there, then every
+// change, also those of other servers on the same etcd. What was missed while etcd was away is told by another whole
+// list.
 func (r *REST) Follow(ctx context.Context, to Follower) {
 	reflector := cache.NewReflectorWithOptions(storeWatch{r}, r.New(), to, cache.ReflectorOptions{Name: r.Kind.Plural})
 	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // every request that fails meanwhile says so

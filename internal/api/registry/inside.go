@@ -19,8 +19,8 @@ import (
 	"github.com/wherryproject/wherry/internal/socketpair"
 )
 
-// Inside are connections of a server that reaches everything within its own process. A simulation needs it: in a bubble of
-// testing/synctest, time stands still while anything waits for a socket.
+// Inside are connections of a server that reaches everything within its own process. A simulation needs it: in a bubble
+// of testing/synctest, time stands still while anything waits for a socket.
 type Inside struct {
 	Etcd     *clientv3.Client     // in place of Config.EtcdServers; not closed by the server
 	Listener net.Listener         // in place of Config.BindAddress and SecurePort
@@ -28,14 +28,16 @@ type Inside struct {
 }
 
 // openInside is what [factory.Create] is for an etcd somewhere else.
-func (b *Backend) openInside(c *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object, prefix string) (
+func (b *Backend) openInside(c *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object,
+	prefix string) (
 	storage.Interface, factory.DestroyFunc, error,
 ) {
 	client := &etcdkubernetes.Client{Client: b.Etcd}
 	client.Kubernetes = client
 	versioner := storage.APIObjectVersioner{}
-	s, err := etcd3.New(client, nil, c.Codec, newFunc, newListFunc, c.Prefix, prefix, c.GroupResource, identity.NewEncryptCheckTransformer(),
-		c.LeaseManagerConfig, etcd3.NewDefaultDecoder(c.Codec, versioner), versioner)
+	s, err := etcd3.New(client, nil, c.Codec, newFunc, newListFunc, c.Prefix, prefix, c.GroupResource,
+		identity.NewEncryptCheckTransformer(), c.LeaseManagerConfig, etcd3.NewDefaultDecoder(c.Codec, versioner),
+		versioner)
 	if err != nil {
 		return nil, nil, err
 	}

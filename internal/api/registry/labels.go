@@ -14,27 +14,31 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
-// addFieldLabels says which fields of a kind a field selector may name; metadata.name and metadata.namespace go without saying.
+// addFieldLabels says which fields of a kind a field selector may name; metadata.name and metadata.namespace go without
+// saying.
 func addFieldLabels(scheme *runtime.Scheme) error {
 	selectable := map[schema.GroupVersionKind]map[string]string{
 		corev1.SchemeGroupVersion.WithKind("Pod"): same("spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-			"spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"),
+			"spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs",
+			"status.nominatedNodeName"),
 		corev1.SchemeGroupVersion.WithKind("Node"):      same("spec.unschedulable"),
 		corev1.SchemeGroupVersion.WithKind("Namespace"): same("status.phase"),
 		corev1.SchemeGroupVersion.WithKind("Secret"):    same("type"),
 		corev1.SchemeGroupVersion.WithKind("Service"):   same("spec.clusterIP", "spec.type"),
-		corev1.SchemeGroupVersion.WithKind("Event"): same("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-			"involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-			"reason", "reportingComponent", "source", "type"),
+		corev1.SchemeGroupVersion.WithKind("Event"): same("involvedObject.kind", "involvedObject.namespace",
+			"involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
+			"involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"),
 		eventsv1.SchemeGroupVersion.WithKind("Event"): {
 			"regarding.kind": "involvedObject.kind", "regarding.namespace": "involvedObject.namespace",
 			"regarding.name": "involvedObject.name", "regarding.uid": "involvedObject.uid",
-			"regarding.apiVersion": "involvedObject.apiVersion", "regarding.resourceVersion": "involvedObject.resourceVersion",
-			"regarding.fieldPath": "involvedObject.fieldPath", "reason": "reason", "reportingController": "reportingComponent",
-			"type": "type",
+			"regarding.apiVersion":      "involvedObject.apiVersion",
+			"regarding.resourceVersion": "involvedObject.resourceVersion",
+			"regarding.fieldPath":       "involvedObject.fieldPath", "reason": "reason",
+			"reportingController": "reportingComponent", "type": "type",
 		},
 		certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"): same("spec.signerName"),
-		debugrun.GroupVersion().WithKind("DebugRun"):                            same("spec.kind", "spec.pod.name", "spec.pod.uid", "spec.container", "spec.user"),
+		debugrun.GroupVersion().WithKind("DebugRun"): same("spec.kind", "spec.pod.name",
+			"spec.pod.uid", "spec.container", "spec.user"),
 	}
 	for gvk, labels := range selectable {
 		err := scheme.AddFieldLabelConversionFunc(gvk, func(label, value string) (string, string, error) {

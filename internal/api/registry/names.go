@@ -13,8 +13,8 @@ import (
 	"github.com/wherryproject/wherry/internal/audit/trail"
 )
 
-// noteGeneratedName puts on the audit event what an object is called whose name the server has made: the library knows only what was
-// asked for. What the server stores besides, such as the record of an exec, is no answer to the request.
+// noteGeneratedName puts on the audit event what an object is called whose name the server has made: the library knows
+// only what was asked for. What the server stores besides, such as the record of an exec, is no answer to the request.
 func noteGeneratedName(ctx context.Context, obj runtime.Object) {
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || info.Verb != "create" || info.Subresource != "" {

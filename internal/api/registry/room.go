@@ -19,15 +19,15 @@ import (
 
 // Room is what the API server asks its store about room for writes. Its methods are quick and safe for concurrent use.
 type Room interface {
-	// Full says in words for a user why only what must be written should be, "" if there is room for everything. Soon says that
-	// it may be over in a second.
+	// Full says in words for a user why only what must be written should be, "" if there is room for everything. Soon
+	// says that it may be over in a second.
 	Full() (why string, soon bool)
 	// MakeRoom says that the store has refused a write for want of room.
 	MakeRoom()
 }
 
-// guard keeps the last part of the store free for what must be written whatever happens: deletions that take time, statuses,
-// leases, all that the server's own parts write (RS-03). A nil guard lets everything through.
+// guard keeps the last part of the store free for what must be written whatever happens: deletions that take time,
+// statuses, leases, all that the server's own parts write (RS-03). A nil guard lets everything through.
 type guard struct {
 	room  Room
 	codec runtime.Codec
@@ -40,8 +40,8 @@ type stored struct {
 	before, after int  // bytes; before is 0 for an object that is new
 }
 
-// passes tells whether a write may go into a full store: what does not make an object larger does, because earlier versions are
-// dropped. (Pure.)
+// passes tells whether a write may go into a full store: what does not make an object larger does, because earlier
+// versions are dropped. (Pure.)
 func (w stored) passes() bool {
 	return w.insider || w.before > 0 && (w.leaving || w.after <= w.before)
 }
@@ -117,14 +117,16 @@ func isLeaving(obj runtime.Object) bool {
 	return err == nil && m.GetDeletionTimestamp() != nil
 }
 
-// FromInside tells whether a request comes from a part of the server or from a node. Pods have service accounts, and are nobody's part.
+// FromInside tells whether a request comes from a part of the server or from a node. Pods have service accounts, and
+// are nobody's part.
 func FromInside(ctx context.Context) bool {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
 		return true
 	}
 	name := u.GetName()
-	return strings.HasPrefix(name, "system:") && name != user.Anonymous && !strings.HasPrefix(name, serviceaccount.ServiceAccountUsernamePrefix)
+	return strings.HasPrefix(name, "system:") && name != user.Anonymous &&
+		!strings.HasPrefix(name, serviceaccount.ServiceAccountUsernamePrefix)
 }
 
 // storeFull is the refusal of a write that would need room.
@@ -137,5 +139,6 @@ func storeFull(why string, soon bool) error {
 
 func insufficient(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "InsufficientStorage", Message: message}}
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "InsufficientStorage",
+		Message: message}}
 }

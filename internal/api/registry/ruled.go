@@ -14,9 +14,10 @@ import (
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 )
 
-// Ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a ResourceQuota), so
-// that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "". It is filled from the store when
-// it is first asked, and hears of what this server writes; what another one writes into the same etcd only if it is watched.
+// Ruled remembers which namespaces have, or had, an object of one kind that rules over others (a LimitRange, a
+// ResourceQuota), so that creating objects elsewhere costs no read. For a kind of the cluster there is one place, "".
+// It is filled from the store when it is first asked, and hears of what this server writes; what another one writes
+// into the same etcd only if it is watched.
 type Ruled struct {
 	Of     *REST
 	counts func(runtime.Object) bool // whether an object rules; nil: every one does
@@ -103,8 +104,8 @@ func (r *Ruled) All() (names []string) {
 	return names
 }
 
-// Watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every request reads
-// the rules. It is for kinds without a namespace.
+// Watch has a rule for the whole cluster count that another server on the same etcd stores. Once there is one, every
+// request reads the rules. It is for kinds without a namespace.
 func (r *Ruled) Watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -69,7 +69,8 @@ type APIGroup struct {
 	Add func(*runtime.Scheme) error
 }
 
-// Groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the first.
+// Groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the
+// first.
 func Groups() []APIGroup {
 	return []APIGroup{
 		{corev1.SchemeGroupVersion, corev1.AddToScheme},
@@ -143,8 +144,10 @@ func addHub(scheme *runtime.Scheme) error {
 // isMetaKind tells the options and helper kinds that AddToGroupVersion puts in every group.
 func isMetaKind(kind string) bool {
 	switch kind {
-	case "WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "Table",
-		"PartialObjectMetadata", "PartialObjectMetadataList", "Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList":
+	case "WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions",
+		"Table",
+		"PartialObjectMetadata", "PartialObjectMetadataList", "Status", "APIVersions", "APIGroupList", "APIGroup",
+		"APIResourceList":
 		return true
 	}
 	return false

@@ -43,8 +43,8 @@ type Backend struct {
 	Etcd     *clientv3.Client // nil: config says where etcd is
 }
 
-// options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd has no
-// more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
+// options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd
+// has no more latency than one through a cache, lists are exact, and no second copy of every object stays in memory.
 func (b *Backend) options(k *Kind) generic.RESTOptions {
 	c := b.Config
 	c.Codec = b.Schemes.StorageCodec(k)
@@ -106,8 +106,8 @@ func (c limitedCodec) Encode(obj runtime.Object, w io.Writer) error {
 	return nil
 }
 
-// storageCodec drops kind and version from what it decodes: because the stored type is the hub type, the library's codec would
-// leave them set, and lists would show them in every item.
+// storageCodec drops kind and version from what it decodes: because the stored type is the hub type, the library's
+// codec would leave them set, and lists would show them in every item.
 type storageCodec struct{ limitedCodec }
 
 type countingWriter struct {
@@ -128,7 +128,8 @@ func tooLarge(resource schema.GroupResource) error {
 }
 
 // Decode implements runtime.Decoder.
-func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, gvk, err := c.Codec.Decode(data, defaults, into)
 	if err == nil {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -137,8 +138,9 @@ func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 }
 
 // OpenStorage implements generic.StorageDecorator.
-func (b *Backend) OpenStorage(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+func (b *Backend) OpenStorage(config *storagebackend.ConfigForResource, prefix string,
+	_ func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc,
+	_ storage.IndexerFuncs, _ *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	open := generic.NewRawStorage
 	if b.Etcd != nil {
@@ -155,9 +157,9 @@ func (b *Backend) OpenStorage(config *storagebackend.ConfigForResource, prefix s
 	return out, destroy, nil
 }
 
-// etcdStorage adds to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask for them, 410 for
-// every watch from before a compaction, words a person understands when an object is too large or the store is full, and generated
-// names in the audit log.
+// etcdStorage adds to the library's etcd storage: bookmarks from etcd's progress notifications for watches that ask for
+// them, 410 for every watch from before a compaction, words a person understands when an object is too large or the
+// store is full, and generated names in the audit log.
 type etcdStorage struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -186,7 +188,8 @@ func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Ob
 
 func (s etcdStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, s.guard.updating(ctx, update), cached))
+	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions,
+		s.guard.updating(ctx, update), cached))
 }
 
 func (s etcdStorage) explain(err error) error {
@@ -194,7 +197,8 @@ func (s etcdStorage) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.As(err, &e) && e.Error() == rpctypes.ErrRequestTooLarge.Error():
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.As(err, &e) &&
+		e.Error() == rpctypes.ErrRequestTooLarge.Error():
 		return tooLarge(s.resource) // an etcd with a smaller limit than ours
 	case errors.Is(err, rpctypes.ErrNoSpace), errors.As(err, &e) && e.Error() == rpctypes.ErrNoSpace.Error():
 		return s.guard.refused()
@@ -212,15 +216,16 @@ type REST struct {
 
 // Charger charges what writes add to the quotas of a namespace.
 type Charger interface {
-	// Creating calls write when it is its turn in the namespace. What write stores is counted before the next turn begins; write
-	// tells whether it has made a new object.
+	// Creating calls write when it is its turn in the namespace. What write stores is counted before the next turn
+	// begins; write tells whether it has made a new object.
 	Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error
-	// Growing is Creating for an update that does not pass through admission as what it is: before it stores an object it has Charge
-	// judge how the object changes.
+	// Growing is Creating for an update that does not pass through admission as what it is: before it stores an object
+	// it has Charge judge how the object changes.
 	Growing(ctx context.Context, namespace string, update func(Charge) error) error
 }
 
-// Charge charges the quotas with the difference between the old object of the attributes and the new one, or refuses it.
+// Charge charges the quotas with the difference between the old object of the attributes and the new one, or refuses
+// it.
 type Charge func(context.Context, admission.Attributes) error
 
 // Growing runs an update of an object in a namespace that has Charge judge how the object changes.
@@ -232,7 +237,8 @@ func (r *REST) Growing(ctx context.Context, namespace string, update func(Charge
 }
 
 // Create implements rest.Creater.
-func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (made runtime.Object, err error) {
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (made runtime.Object, err error) {
 	if r.Charger == nil {
 		return r.Store.Create(ctx, obj, validate, options)
 	}
@@ -245,7 +251,8 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 
 // Update implements rest.Updater. A server-side apply may create, and so may a PUT of some kinds.
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+	update rest.ValidateObjectUpdateFunc, mayCreate bool,
+	options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	if r.Charger == nil {
 		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
 	}
@@ -351,14 +358,17 @@ func (s Subresource) Get(ctx context.Context, name string, options *metav1.GetOp
 }
 
 // Update implements rest.Updater. A subresource never creates its parent.
-func (s Subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (s Subresource) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo,
+	create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.UpdateBy(ctx, s.Store, name, obj, create, update, options)
 }
 
-// UpdateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of the namespace.
-func (s Subresource) UpdateBy(ctx context.Context, store *genericregistry.Store, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
+// UpdateBy is Update through a store with rules of this request. What it adds to the object is charged to the quotas of
+// the namespace.
+func (s Subresource) UpdateBy(ctx context.Context, store *genericregistry.Store, name string,
+	info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc,
+	options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	if s.charger == nil {
 		return store.Update(ctx, name, info, create, update, false, options)
 	}

@@ -60,14 +60,16 @@ func (s Stores) Close() {
 // Within is ctx as if a request for this kind had come: the library names the resource in its errors from there.
 func (r *REST) Within(ctx context.Context, namespace string) context.Context {
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, APIGroup: r.Kind.GV.Group, APIVersion: r.Kind.GV.Version, Resource: r.Kind.Plural, Namespace: namespace,
+		IsResourceRequest: true, APIGroup: r.Kind.GV.Group, APIVersion: r.Kind.GV.Version, Resource: r.Kind.Plural,
+		Namespace: namespace,
 	})
 	return request.WithNamespace(ctx, namespace)
 }
 
 // Get reads one object straight from the store.
 func Get[T any](ctx context.Context, r *REST, namespace, name string) (*T, error) {
-	if len(path.IsValidPathSegmentName(name)) > 0 { // nothing can be called so; the store would say that the request is bad
+	// nothing can be called so; the store would say that the request is bad
+	if len(path.IsValidPathSegmentName(name)) > 0 {
 		return nil, apierrors.NewNotFound(r.Kind.Resource(), name)
 	}
 	obj, err := r.Get(r.Within(ctx, namespace), name, &metav1.GetOptions{})

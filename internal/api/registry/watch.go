@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// explained is a watch of the store whose errors are in words a client acts upon. Unlike the library's watch.Filter it ends when it is
-// stopped, also with an event in hand that nobody reads any more.
+// explained is a watch of the store whose errors are in words a client acts upon. Unlike the library's watch.Filter it
+// ends when it is stopped, also with an event in hand that nobody reads any more.
 type explained struct {
 	from    watch.Interface
 	events  chan watch.Event
@@ -47,10 +47,12 @@ func (w *explained) pass() {
 	}
 }
 
-// forgotten makes 410 Gone, on which clients list again, of the library's internal error about a change whose earlier state was
-// compacted away: that is what a watch from just before a compaction gets, and, asked again, would get until the next one.
+// forgotten makes 410 Gone, on which clients list again, of the library's internal error about a change whose earlier
+// state was compacted away: that is what a watch from just before a compaction gets, and, asked again, would get until
+// the next one.
 func forgotten(e watch.Event) watch.Event {
-	if status, ok := e.Object.(*metav1.Status); ok && e.Type == watch.Error && strings.Contains(status.Message, "PrevKv=nil") {
+	if status, ok := e.Object.(*metav1.Status); ok && e.Type == watch.Error &&
+		strings.Contains(status.Message, "PrevKv=nil") {
 		e.Object = &apierrors.NewResourceExpired("the resourceVersion of this watch is too old: list again").ErrStatus
 	}
 	return e

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16), and those that may come to take more when
-// they change. It is the last plug-in: what it lets pass is charged.
+// quotaAdmission holds new objects to the ResourceQuotas of their namespace (SC-16), and those that may come to take
+// more when they change. It is the last plug-in: what it lets pass is charged.
 type quotaAdmission struct{ quotas *Quotas }
 
 var _ admission.ValidationInterface = quotaAdmission{}
@@ -38,7 +38,8 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 		return nil
 	}
 	if a.GetSubresource() != "" && (a.GetOperation() != admission.Update || registry.FromInside(ctx)) {
-		return nil // what a node reports of its pods is the case, whether there is room for it or not: it is counted, not refused
+		// what a node reports of its pods is the case, whether there is room for it or not: it is counted, not refused
+		return nil
 	}
 	if a.GetResource().GroupResource() == coordinationv1.Resource("leases") && registry.FromInside(ctx) {
 		return nil // by which nodes show that they live

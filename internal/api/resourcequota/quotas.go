@@ -33,10 +33,10 @@ const (
 	lastRecount  = time.Minute
 )
 
-// Quotas keeps the status of every ResourceQuota: what new objects take is charged when they are admitted, and everything is
-// counted anew when objects go, pods end or a quota changes. In a namespace that has quotas, creates and counts take turns, from
-// admission until the object is stored: a count never misses what has just been charged, and creates that race never get more
-// than there is.
+// Quotas keeps the status of every ResourceQuota: what new objects take is charged when they are admitted, and
+// everything is counted anew when objects go, pods end or a quota changes. In a namespace that has quotas, creates and
+// counts take turns, from admission until the object is stored: a count never misses what has just been charged, and
+// creates that race never get more than there is.
 type Quotas struct {
 	stores registry.Stores
 	status *genericregistry.Store
@@ -162,8 +162,8 @@ type creation struct {
 	done      func() // gives the turn in the namespace back; nil: it has not been taken
 }
 
-// begin takes the turn, once. It is taken when there is something to charge and no sooner: what comes before, such as the wait of
-// a new pod for its namespace's default account, may itself need others to create something there.
+// begin takes the turn, once. It is taken when there is something to charge and no sooner: what comes before, such as
+// the wait of a new pod for its namespace's default account, may itself need others to create something there.
 func (c *creation) begin(ctx context.Context, q *Quotas) (err error) {
 	if c.done == nil {
 		c.done, err = q.turn(ctx, c.namespace)
@@ -181,9 +181,9 @@ func creationIn(ctx context.Context, namespace string) *creation {
 	return nil
 }
 
-// Creating runs a write, which says whether it wrote, in its turn where there are quotas: from when admission charges what it
-// takes until it is stored. What is charged without being written (or tried more than once) and what began before the
-// namespace's first quota was made are put right by counting.
+// Creating runs a write, which says whether it wrote, in its turn where there are quotas: from when admission charges
+// what it takes until it is stored. What is charged without being written (or tried more than once) and what began
+// before the namespace's first quota was made are put right by counting.
 func (q *Quotas) Creating(ctx context.Context, namespace string, write func(context.Context) (bool, error)) error {
 	c := &creation{namespace: namespace}
 	defer func() {
@@ -223,7 +223,8 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	}
 	var items []quota.Item
 	for _, r := range q.stores {
-		if r.Charger == nil || !slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.Kind) }) {
+		if r.Charger == nil ||
+			!slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.Kind) }) {
 			continue
 		}
 		list, err := r.List(r.Within(ctx, namespace), &metainternal.ListOptions{})
@@ -262,12 +263,12 @@ func tracks(q *corev1.ResourceQuota, k *registry.Kind) bool {
 	return false
 }
 
-// write stores the status of a quota and takes over its new version; it is a conflict if somebody else wrote the quota since it
-// was read, and nothing if it has gone.
+// write stores the status of a quota and takes over its new version; it is a conflict if somebody else wrote the quota
+// since it was read, and nothing if it has gone.
 func (q *Quotas) write(ctx context.Context, one *corev1.ResourceQuota) error {
 	ctx = q.stores["resourcequotas"].Within(ctx, one.Namespace)
-	obj, _, err := q.status.Update(ctx, one.Name, rest.DefaultUpdatedObjectInfo(one.DeepCopy()), rest.ValidateAllObjectFunc,
-		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	obj, _, err := q.status.Update(ctx, one.Name, rest.DefaultUpdatedObjectInfo(one.DeepCopy()),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -14,11 +14,12 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// Visit charges an image exec in a pod that has ended: it gets a sandbox with the pod's limits, for as long as it lasts (RS-05). The
-// attributes are those of the equivalent update of the pod, which is a new one of this namespace. leave is called once, when it is over.
+// Visit charges an image exec in a pod that has ended: it gets a sandbox with the pod's limits, for as long as it lasts
+// (RS-05). The attributes are those of the equivalent update of the pod, which is a new one of this namespace. leave is
+// called once, when it is over.
 //
-// Who visits is known here and not read from the records: those of a server that was killed are settled late, and can be deleted. A session
-// does not outlive the server that it goes through.
+// Who visits is known here and not read from the records: those of a server that was killed are settled late, and can
+// be deleted. A session does not outlive the server that it goes through.
 func (q *Quotas) Visit(ctx context.Context, a admission.Attributes, pod *corev1.Pod) (leave func(), err error) {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return func() {}, nil
@@ -47,7 +48,8 @@ func (q *Quotas) Visit(ctx context.Context, a admission.Attributes, pod *corev1.
 func (q *Quotas) chargeVisit(ctx context.Context, a admission.Attributes, pod *corev1.Pod) error {
 	for {
 		old := q.item(q.stores["pods"].Kind, pod)
-		item := charging{now: old, old: &old, why: "an image exec in a pod that has ended takes what the pod took while it ran"}
+		item := charging{now: old, old: &old,
+			why: "an image exec in a pod that has ended takes what the pod took while it ran"}
 		item.now.Visits++
 		err := q.charge(ctx, a, item, &creation{namespace: pod.Namespace})
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {

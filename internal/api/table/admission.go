@@ -26,7 +26,8 @@ func admissionPrinter(kind string) (Printer, bool) {
 			Columns: columns(nameColumn(), number("Validations", "How many validation rules the policy has"),
 				text("ParamKind", "The kind of the policy's parameters"), ageColumn()),
 			Row: rowOf(func(p *admissionv1.ValidatingAdmissionPolicy, now time.Time) []any {
-				return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind), age(p.CreationTimestamp, now)}
+				return []any{p.Name, int64(len(p.Spec.Validations)), paramKind(p.Spec.ParamKind),
+					age(p.CreationTimestamp, now)}
 			}),
 		}, true
 	case "MutatingAdmissionPolicy":
@@ -34,7 +35,8 @@ func admissionPrinter(kind string) (Printer, bool) {
 			Columns: columns(nameColumn(), number("Mutations", "How many mutations the policy has"),
 				text("ParamKind", "The kind of the policy's parameters"), ageColumn()),
 			Row: rowOf(func(p *admissionv1.MutatingAdmissionPolicy, now time.Time) []any {
-				return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind), age(p.CreationTimestamp, now)}
+				return []any{p.Name, int64(len(p.Spec.Mutations)), paramKind(p.Spec.ParamKind),
+					age(p.CreationTimestamp, now)}
 			}),
 		}, true
 	case "ValidatingAdmissionPolicyBinding":
@@ -58,8 +60,9 @@ func webhooksPrinter[T runtime.Object](cells func(T, time.Time) []any) Printer {
 
 func bindingPrinter[T runtime.Object](cells func(T, time.Time) []any) Printer {
 	return Printer{
-		Columns: columns(nameColumn(), text("PolicyName", "The policy that is bound"), text("ParamRef", "Which parameters it is bound with"), ageColumn()),
-		Row:     rowOf(cells),
+		Columns: columns(nameColumn(), text("PolicyName", "The policy that is bound"),
+			text("ParamRef", "Which parameters it is bound with"), ageColumn()),
+		Row: rowOf(cells),
 	}
 }
 

@@ -13,15 +13,16 @@ import (
 func certificateSigningRequestPrinter() Printer {
 	doc := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()
 	return Printer{
-		Columns: columns(nameColumn(), ageColumn(), text("SignerName", doc["signerName"]), text("Requestor", doc["username"]),
-			text("RequestedDuration", doc["expirationSeconds"]),
+		Columns: columns(nameColumn(), ageColumn(), text("SignerName", doc["signerName"]),
+			text("Requestor", doc["username"]), text("RequestedDuration", doc["expirationSeconds"]),
 			text("Condition", certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()["conditions"])),
 		Row: rowOf(func(r *certificatesv1.CertificateSigningRequest, now time.Time) []any {
 			wanted := none
 			if n := r.Spec.ExpirationSeconds; n != nil {
 				wanted = duration.HumanDuration(time.Duration(*n) * time.Second)
 			}
-			return []any{r.Name, age(r.CreationTimestamp, now), orElse(r.Spec.SignerName, none), r.Spec.Username, wanted, requestState(&r.Status)}
+			return []any{r.Name, age(r.CreationTimestamp, now), orElse(r.Spec.SignerName, none), r.Spec.Username,
+				wanted, requestState(&r.Status)}
 		}),
 	}
 }

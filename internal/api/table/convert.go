@@ -25,7 +25,8 @@ type convertor struct {
 }
 
 // ConvertToTable implements rest.TableConvertor.
-func (c *convertor) ConvertToTable(_ context.Context, obj runtime.Object, options runtime.Object) (*metav1.Table, error) {
+func (c *convertor) ConvertToTable(_ context.Context, obj runtime.Object,
+	options runtime.Object) (*metav1.Table, error) {
 	out := &metav1.Table{}
 	if opts, ok := options.(*metav1.TableOptions); !ok || opts == nil || !opts.NoHeaders {
 		out.ColumnDefinitions = c.printer.Columns

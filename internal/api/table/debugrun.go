@@ -29,9 +29,10 @@ func debugRunPrinter() Printer {
 		Row: rowOf(func(r *debugrun.DebugRun, now time.Time) []any {
 			spec, status := &r.Spec, &r.Status
 			return []any{
-				r.Name, spec.Pod.Name, string(spec.Kind), orElse(spec.Container, none), spec.Image, orElse(spec.Target, none), spec.User,
-				debugStarted(r, now), debugExit(status),
-				orElse(strings.Join(append(append([]string{}, spec.Command...), spec.Args...), " "), none), int64(spec.Run), debugLasted(status, now),
+				r.Name, spec.Pod.Name, string(spec.Kind), orElse(spec.Container, none), spec.Image,
+				orElse(spec.Target, none), spec.User, debugStarted(r, now), debugExit(status),
+				orElse(strings.Join(append(append([]string{}, spec.Command...), spec.Args...), " "), none),
+				int64(spec.Run), debugLasted(status, now),
 			}
 		}),
 	}

@@ -27,7 +27,8 @@ func flowSchemaPrinter() Printer {
 					missing = string(c.Status)
 				}
 			}
-			return []any{s.Name, s.Spec.PriorityLevelConfiguration.Name, int64(s.Spec.MatchingPrecedence), method, age(s.CreationTimestamp, now), missing}
+			return []any{s.Name, s.Spec.PriorityLevelConfiguration.Name, int64(s.Spec.MatchingPrecedence), method,
+				age(s.CreationTimestamp, now), missing}
 		}),
 	}
 }
@@ -35,8 +36,10 @@ func flowSchemaPrinter() Printer {
 func priorityLevelPrinter() Printer {
 	return Printer{
 		Columns: columns(nameColumn(), text("Type", "Whether requests of this level are limited"),
-			text("NominalConcurrencyShares", "The level's share of what the server serves at a time"), text("Queues", "How many queues the level has"),
-			text("HandSize", "From how many queues one is chosen for a request"), text("QueueLengthLimit", "How many requests one queue holds"), ageColumn()),
+			text("NominalConcurrencyShares", "The level's share of what the server serves at a time"),
+			text("Queues", "How many queues the level has"),
+			text("HandSize", "From how many queues one is chosen for a request"),
+			text("QueueLengthLimit", "How many requests one queue holds"), ageColumn()),
 		Row: rowOf(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
 			shares, queues, hand, length := "<none>", "<none>", "<none>", "<none>"
 			count := func(n int32) string { return strconv.Itoa(int(n)) }

@@ -36,24 +36,27 @@ func configMapPrinter() Printer {
 func podTemplatePrinter() Printer {
 	return Printer{
 		Columns: columns(nameColumn(), text("Containers", "Names of each container in the template."),
-			text("Images", "Images referenced by each container in the template."), text("Pod Labels", "The labels for the pod template.")),
+			text("Images", "Images referenced by each container in the template."),
+			text("Pod Labels", "The labels for the pod template.")),
 		Row: rowOf(func(t *corev1.PodTemplate, _ time.Time) []any {
 			var names, images []string
 			for _, c := range t.Template.Spec.Containers {
 				names, images = append(names, c.Name), append(images, c.Image)
 			}
-			return []any{t.Name, strings.Join(names, ","), strings.Join(images, ","), labels.FormatLabels(t.Template.Labels)}
+			return []any{t.Name, strings.Join(names, ","), strings.Join(images, ","),
+				labels.FormatLabels(t.Template.Labels)}
 		}),
 	}
 }
 
 func componentStatusPrinter() Printer {
 	return Printer{
-		Columns: columns(nameColumn(), text("Status", "Status of the component conditions"), text("Message", "Message of the component conditions"),
-			text("Error", "Error of the component conditions")),
+		Columns: columns(nameColumn(), text("Status", "Status of the component conditions"),
+			text("Message", "Message of the component conditions"), text("Error", "Error of the component conditions")),
 		Row: rowOf(func(c *corev1.ComponentStatus, _ time.Time) []any {
 			status, message, problem := "Unknown", "", ""
-			if i := slices.IndexFunc(c.Conditions, func(c corev1.ComponentCondition) bool { return c.Type == corev1.ComponentHealthy }); i >= 0 {
+			if i := slices.IndexFunc(c.Conditions,
+				func(c corev1.ComponentCondition) bool { return c.Type == corev1.ComponentHealthy }); i >= 0 {
 				status, message, problem = "Unhealthy", c.Conditions[i].Message, c.Conditions[i].Error
 				if c.Conditions[i].Status == corev1.ConditionTrue {
 					status = "Healthy"
@@ -98,7 +101,8 @@ func resourceQuotaPrinter() Printer {
 		Columns: columns(
 			nameColumn(),
 			text("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
-			text("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
+			text("Limit",
+				"Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
 			ageColumn(),
 		),
 		Row: rowOf(func(q *corev1.ResourceQuota, now time.Time) []any {
@@ -112,7 +116,8 @@ func resourceQuotaPrinter() Printer {
 					requests = append(requests, item)
 				}
 			}
-			return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), age(q.CreationTimestamp, now)}
+			return []any{q.Name, strings.Join(requests, ", "), strings.Join(limits, ", "),
+				age(q.CreationTimestamp, now)}
 		}),
 	}
 }

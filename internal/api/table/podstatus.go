@@ -47,7 +47,8 @@ func (p podSummary) restartText(now time.Time) string {
 // reason the pod as a whole was given, its phase.
 func summarise(pod *corev1.Pod) podSummary {
 	sum := podSummary{status: orElse(pod.Status.Reason, string(pod.Status.Phase)), total: len(pod.Spec.Containers)}
-	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil && c.Reason == corev1.PodReasonSchedulingGated {
+	if c := podspec.Condition(&pod.Status, corev1.PodScheduled); c != nil &&
+		c.Reason == corev1.PodReasonSchedulingGated {
 		sum.status = corev1.PodReasonSchedulingGated
 	}
 	sidecars := sidecarNames(pod)
@@ -66,7 +67,8 @@ func summarise(pod *corev1.Pod) podSummary {
 	return sum
 }
 
-// heldOnFailure is the reason of a pod whose containers would not be started again, and that is kept for somebody to look at.
+// heldOnFailure is the reason of a pod whose containers would not be started again, and that is kept for somebody to
+// look at.
 const heldOnFailure = "HeldOnFailure"
 
 // passInits walks the init containers up to the one that holds up the start, if one does, and describes that.

@@ -25,7 +25,8 @@ func priorityClassPrinter() Printer {
 			text("PreemptionPolicy", doc["preemptionPolicy"]),
 		),
 		Row: rowOf(func(p *schedulingv1.PriorityClass, now time.Time) []any {
-			return []any{p.Name, int64(p.Value), p.GlobalDefault, age(p.CreationTimestamp, now), string(ptr.Deref(p.PreemptionPolicy, corev1.PreemptLowerPriority))}
+			return []any{p.Name, int64(p.Value), p.GlobalDefault, age(p.CreationTimestamp, now),
+				string(ptr.Deref(p.PreemptionPolicy, corev1.PreemptLowerPriority))}
 		}),
 	}
 }
@@ -47,7 +48,8 @@ func imagePolicyPrinter() Printer {
 			text("Namespaces", "The namespaces it is about"),
 			text("Allow", "Patterns of the images that may be used"),
 			text("Deny", "Patterns of the images that must not be used"),
-			metav1.TableColumnDefinition{Name: "Digest", Type: "boolean", Description: "Whether an image must be named by its digest"},
+			metav1.TableColumnDefinition{Name: "Digest", Type: "boolean",
+				Description: "Whether an image must be named by its digest"},
 			text("Action", "What becomes of an image that may not be used"),
 			ageColumn(),
 		),

@@ -38,8 +38,8 @@ type counter struct {
 	life time.Time
 }
 
-// Between says what was used from one sample to the next. A container that is in the later one only started in between; its average
-// since then is taken.
+// Between says what was used from one sample to the next. A container that is in the later one only started in between;
+// its average since then is taken.
 func Between(from, to Sample) Rates {
 	out := Rates{At: to.At, Window: to.At.Sub(from.At), Pods: map[types.UID][]Container{}}
 	before := map[counter]*statsapi.CPUStats{}
@@ -81,8 +81,8 @@ func rate(from, to *statsapi.CPUStats, window, age time.Duration) *uint64 {
 	return to.UsageNanoCores
 }
 
-// maxAge is how long ago a start may be for the average since then to say something of the present. It is also what tells a start
-// that is not known, the year 1.
+// maxAge is how long ago a start may be for the average since then to say something of the present. It is also what
+// tells a start that is not known, the year 1.
 const maxAge = 10 * time.Minute
 
 func perSecond(nanos uint64, window time.Duration) *uint64 {
@@ -101,7 +101,8 @@ func list(nanoCores *uint64, memory *statsapi.MemoryStats) corev1.ResourceList {
 	}
 }
 
-// Known tells whether a sample can stand as the earlier of two: it must not be older than a client would call the present.
+// Known tells whether a sample can stand as the earlier of two: it must not be older than a client would call the
+// present.
 func Known(s *Sample, now time.Time) bool {
 	return s != nil && now.Sub(s.At) >= minWindow && now.Sub(s.At) <= maxWindow
 }

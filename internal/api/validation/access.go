@@ -13,7 +13,8 @@ import (
 func ValidateSubjectAccessReview(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
 	all := ValidateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
 	if spec.User == "" && len(spec.Groups) == 0 {
-		all = append(all, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+		all = append(all, field.Invalid(field.NewPath("spec", "user"), spec.User,
+			"at least one of user or group must be specified"))
 	}
 	return all
 }
@@ -26,8 +27,8 @@ func ValidateLocalSubjectAccessReview(r *authorizationv1.LocalSubjectAccessRevie
 		all = append(all, field.Invalid(field.NewPath("metadata"), r.ObjectMeta, "must be empty except for namespace"))
 	}
 	if r.Spec.ResourceAttributes != nil && r.Spec.ResourceAttributes.Namespace != r.Namespace {
-		all = append(all, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), r.Spec.ResourceAttributes.Namespace,
-			"must match metadata.namespace"))
+		all = append(all, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"),
+			r.Spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
 	}
 	if r.Spec.NonResourceAttributes != nil {
 		all = append(all, field.Invalid(field.NewPath("spec", "nonResourceAttributes"), r.Spec.NonResourceAttributes,
@@ -37,13 +38,16 @@ func ValidateLocalSubjectAccessReview(r *authorizationv1.LocalSubjectAccessRevie
 }
 
 // ValidateAccessAttributes: a review asks about a resource or about a path.
-func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) (all field.ErrorList) {
+func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes,
+	n *authorizationv1.NonResourceAttributes) (all field.ErrorList) {
 	spec := field.NewPath("spec")
 	switch {
 	case r != nil && n != nil:
-		all = append(all, field.Invalid(spec.Child("nonResourceAttributes"), n, "cannot be specified in combination with resourceAttributes"))
+		all = append(all, field.Invalid(spec.Child("nonResourceAttributes"), n,
+			"cannot be specified in combination with resourceAttributes"))
 	case r == nil && n == nil:
-		all = append(all, field.Invalid(spec.Child("resourceAttributes"), r, "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+		all = append(all, field.Invalid(spec.Child("resourceAttributes"), r,
+			"exactly one of nonResourceAttributes or resourceAttributes must be specified"))
 	}
 	if r == nil {
 		return all
@@ -53,7 +57,8 @@ func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes, n *authoriz
 		all = append(all, oneSelector(path.Child("fieldSelector"), f.RawSelector, len(f.Requirements))...)
 		for i := range f.Requirements {
 			if f.Requirements[i].Key == "" {
-				all = append(all, field.Required(path.Child("fieldSelector", "requirements").Index(i).Child("key"), "must be specified"))
+				all = append(all, field.Required(path.Child("fieldSelector", "requirements").Index(i).Child("key"),
+					"must be specified"))
 			}
 		}
 	}
@@ -61,7 +66,8 @@ func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes, n *authoriz
 		all = append(all, oneSelector(path.Child("labelSelector"), l.RawSelector, len(l.Requirements))...)
 		for i := range l.Requirements {
 			if l.Requirements[i].Key == "" {
-				all = append(all, field.Required(path.Child("labelSelector", "requirements").Index(i).Child("key"), "must be specified"))
+				all = append(all, field.Required(path.Child("labelSelector", "requirements").Index(i).Child("key"),
+					"must be specified"))
 			}
 		}
 	}
@@ -73,7 +79,8 @@ func oneSelector(path *field.Path, raw string, requirements int) errs {
 	case raw != "" && requirements > 0:
 		return errs{field.Invalid(path.Child("rawSelector"), raw, "may not specified at the same time as requirements")}
 	case raw == "" && requirements == 0:
-		return errs{field.Required(path.Child("requirements"), "when "+path.String()+" is specified, requirements or rawSelector is required")}
+		return errs{field.Required(path.Child("requirements"),
+			"when "+path.String()+" is specified, requirements or rawSelector is required")}
 	}
 	return nil
 }

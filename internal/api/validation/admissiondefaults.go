@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Defaults of the kinds of admissionregistration.k8s.io, as its API reference has them. None may be forgotten: what judges requests
-// takes an absent selector for one that matches nothing, so that a policy without it would silently let everything pass.
+// Defaults of the kinds of admissionregistration.k8s.io, as its API reference has them. None may be forgotten: what
+// judges requests takes an absent selector for one that matches nothing, so that a policy without it would silently let
+// everything pass.
 
 const (
 	defaultWebhookSeconds = 10
@@ -79,7 +80,8 @@ func SetDefaultsMutatingAdmissionPolicyBinding(b *admissionv1.MutatingAdmissionP
 	defaultMatch(b.Spec.MatchResources)
 }
 
-// defaultMatch completes what a policy or binding matches; nil stays nil: it matches whatever the other of the two does.
+// defaultMatch completes what a policy or binding matches; nil stays nil: it matches whatever the other of the two
+// does.
 func defaultMatch(m *admissionv1.MatchResources) {
 	if m == nil {
 		return

@@ -67,7 +67,8 @@ func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[strin
 	spec, compile := &p.Spec, newExpressions(stored)
 	all = append(all, policyHead(at, spec.ParamKind, spec.FailurePolicy)...)
 	all = append(all, matchResources(at.Child("matchConstraints"), spec.MatchConstraints, true, allOperations())...)
-	all = append(all, matchConditions(at.Child("matchConditions"), spec.MatchConditions, compile, spec.ParamKind != nil)...)
+	all = append(all, matchConditions(at.Child("matchConditions"), spec.MatchConditions, compile,
+		spec.ParamKind != nil)...)
 	all = append(all, variables(at.Child("variables"), spec.Variables, compile, spec.ParamKind != nil)...)
 	if len(spec.Validations) == 0 && len(spec.AuditAnnotations) == 0 {
 		for _, name := range []string{"validations", "auditAnnotations"} {
@@ -75,7 +76,8 @@ func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[strin
 		}
 	}
 	for i := range spec.Validations {
-		all = append(all, validationRule(at.Child("validations").Index(i), &spec.Validations[i], compile, spec.ParamKind != nil)...)
+		all = append(all, validationRule(at.Child("validations").Index(i), &spec.Validations[i], compile,
+			spec.ParamKind != nil)...)
 	}
 	return append(all, auditAnnotations(at.Child("auditAnnotations"), p, compile)...)
 }
@@ -93,7 +95,8 @@ func policyHead(at *field.Path, kind *admissionv1.ParamKind, failure *admissionv
 		all = append(all, field.Invalid(at.Child("apiVersion"), kind.APIVersion, err.Error()))
 	default:
 		if gv.Group != "" {
-			all = append(all, valid(at.Child("apiVersion"), kind.APIVersion, validation.IsDNS1123Subdomain(gv.Group))...)
+			all = append(all, valid(at.Child("apiVersion"), kind.APIVersion,
+				validation.IsDNS1123Subdomain(gv.Group))...)
 		}
 		all = append(all, valid(at.Child("apiVersion"), kind.APIVersion, validation.IsDNS1035Label(gv.Version))...)
 	}
@@ -117,16 +120,19 @@ func variables(at *field.Path, list []admissionv1.Variable, compile *expressions
 			all = append(all, field.Duplicate(here.Child("name"), v.Name))
 		}
 		names[v.Name] = true
-		all = append(all, compile.define(here.Child("expression"), &validating.Variable{Name: v.Name, Expression: v.Expression},
+		all = append(all, compile.define(here.Child("expression"),
+			&validating.Variable{Name: v.Name, Expression: v.Expression},
 			cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true})...)
 	}
 	return all
 }
 
-// isIdentifier says whether CEL can name something so: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
+// isIdentifier says whether CEL can name something so:
+// https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
 func isIdentifier(name string) bool {
 	switch name {
-	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
+	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+		"let", "loop",
 		"package", "namespace", "return", "var", "void", "while":
 		return false
 	}
@@ -146,11 +152,12 @@ func validationRule(at *field.Path, v *admissionv1.Validation, compile *expressi
 		all = append(all, field.Required(message, "message must be specified if expression contains line breaks"))
 	}
 	if v.MessageExpression != "" {
-		all = append(all, compile.check(at.Child("messageExpression"), &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression},
+		all = append(all, compile.check(at.Child("messageExpression"),
+			&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression},
 			cel.OptionalVariableDeclarations{HasParams: params})...)
 	}
-	return append(all, oneOfIfSet(at.Child("reason"), v.Reason, metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden,
-		metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge)...)
+	return append(all, oneOfIfSet(at.Child("reason"), v.Reason, metav1.StatusReasonUnauthorized,
+		metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge)...)
 }
 
 func hasLineBreak(s string) bool { return strings.ContainsAny(s, "\r\n") }
@@ -168,7 +175,8 @@ func auditAnnotations(at *field.Path, p *admissionv1.ValidatingAdmissionPolicy, 
 		case keys[a.Key]:
 			all = append(all, field.Duplicate(here.Child("key"), a.Key))
 		case strings.Contains(a.Key, "/"):
-			all = append(all, field.Invalid(here.Child("key"), a.Key, "must not contain a '/': the policy's name is put before it"))
+			all = append(all, field.Invalid(here.Child("key"), a.Key,
+				"must not contain a '/': the policy's name is put before it"))
 		default:
 			all = append(all, valid(here.Child("key"), a.Key, validation.IsQualifiedName(a.Key))...)
 		}

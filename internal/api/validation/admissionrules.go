@@ -20,16 +20,19 @@ func admissionRule(at *field.Path, r *admissionv1.RuleWithOperations, operations
 	all = append(all, wildcardList(at.Child("apiGroups"), r.APIGroups, true)...)
 	all = append(all, wildcardList(at.Child("apiVersions"), r.APIVersions, false)...)
 	all = append(all, ruleResources(at.Child("resources"), r.Resources)...)
-	return append(all, oneOfIfSet(at.Child("scope"), r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope)...)
+	return append(all, oneOfIfSet(at.Child("scope"), r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope,
+		admissionv1.NamespacedScope)...)
 }
 
 func allOperations() []admissionv1.OperationType {
-	return []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
+	return []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Create, admissionv1.Update,
+		admissionv1.Delete, admissionv1.Connect}
 }
 
 // mutatingOperations leave out deletions: there is no object that could be changed.
 func mutatingOperations() []admissionv1.OperationType {
-	return []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Create, admissionv1.Update, admissionv1.Connect}
+	return []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Create, admissionv1.Update,
+		admissionv1.Connect}
 }
 
 func admissionOperations(at *field.Path, list, known []admissionv1.OperationType) (all errs) {
@@ -61,8 +64,8 @@ func wildcardList(at *field.Path, list []string, emptyAllowed bool) (all errs) {
 	return all
 }
 
-// ruleResources are "pods", "pods/exec", "pods/*", "*/exec", "*" (everything but subresources) and "*/*"; none may be part of
-// another.
+// ruleResources are "pods", "pods/exec", "pods/*", "*/exec", "*" (everything but subresources) and "*/*"; none may be
+// part of another.
 func ruleResources(at *field.Path, list []string) (all errs) {
 	if len(list) == 0 {
 		return errs{field.Required(at, "")}
@@ -79,7 +82,8 @@ func ruleResources(at *field.Path, list []string) (all errs) {
 		}
 		for j, other := range list {
 			if i != j && name != "" && resourceCovers(other, name) && (i > j || !resourceCovers(name, other)) {
-				all = append(all, field.Invalid(at.Index(i), name, fmt.Sprintf("if '%s' is present, must not specify %s", other, name)))
+				all = append(all, field.Invalid(at.Index(i), name,
+					fmt.Sprintf("if '%s' is present, must not specify %s", other, name)))
 				break
 			}
 		}
@@ -107,7 +111,8 @@ func resourceCovers(a, b string) bool {
 }
 
 // matchResources checks what a policy or binding matches. A policy must say something; a binding need not.
-func matchResources(at *field.Path, m *admissionv1.MatchResources, required bool, operations []admissionv1.OperationType) errs {
+func matchResources(at *field.Path, m *admissionv1.MatchResources, required bool,
+	operations []admissionv1.OperationType) errs {
 	if m == nil {
 		if required {
 			return errs{field.Required(at, "")}
@@ -124,7 +129,8 @@ func matchResources(at *field.Path, m *admissionv1.MatchResources, required bool
 		all = append(all, namedRule(at.Child("resourceRules").Index(i), &m.ResourceRules[i], operations)...)
 	}
 	for i := range m.ExcludeResourceRules {
-		all = append(all, namedRule(at.Child("excludeResourceRules").Index(i), &m.ExcludeResourceRules[i], operations)...)
+		all = append(all, namedRule(at.Child("excludeResourceRules").Index(i), &m.ExcludeResourceRules[i],
+			operations)...)
 	}
 	return all
 }

@@ -61,7 +61,8 @@ func ValidateCertificateSigningRequest(r *certificatesv1.CertificateSigningReque
 	all = append(all, usages(spec.Child("usages"), r.Spec.Usages)...)
 	all = append(all, signerName(spec.Child("signerName"), r.Spec.SignerName)...)
 	if n := r.Spec.ExpirationSeconds; n != nil && *n < minCertificateSeconds {
-		all = append(all, field.Invalid(spec.Child("expirationSeconds"), *n, "may not specify a duration less than 600 seconds (10 minutes)"))
+		all = append(all, field.Invalid(spec.Child("expirationSeconds"), *n,
+			"may not specify a duration less than 600 seconds (10 minutes)"))
 	}
 	return append(all, conditions(field.NewPath("status", "conditions"), r.Status.Conditions)...)
 }
@@ -82,13 +83,14 @@ func usages(path *field.Path, list []certificatesv1.KeyUsage) (all errs) {
 
 func knownUsages() []certificatesv1.KeyUsage {
 	return []certificatesv1.KeyUsage{
-		certificatesv1.UsageAny, certificatesv1.UsageCRLSign, certificatesv1.UsageCertSign, certificatesv1.UsageClientAuth,
-		certificatesv1.UsageCodeSigning, certificatesv1.UsageContentCommitment, certificatesv1.UsageDataEncipherment,
-		certificatesv1.UsageDecipherOnly, certificatesv1.UsageDigitalSignature, certificatesv1.UsageEmailProtection,
-		certificatesv1.UsageEncipherOnly, certificatesv1.UsageIPsecEndSystem, certificatesv1.UsageIPsecTunnel,
-		certificatesv1.UsageIPsecUser, certificatesv1.UsageKeyAgreement, certificatesv1.UsageKeyEncipherment,
-		certificatesv1.UsageMicrosoftSGC, certificatesv1.UsageNetscapeSGC, certificatesv1.UsageOCSPSigning,
-		certificatesv1.UsageSMIME, certificatesv1.UsageServerAuth, certificatesv1.UsageSigning, certificatesv1.UsageTimestamping,
+		certificatesv1.UsageAny, certificatesv1.UsageCRLSign, certificatesv1.UsageCertSign,
+		certificatesv1.UsageClientAuth, certificatesv1.UsageCodeSigning, certificatesv1.UsageContentCommitment,
+		certificatesv1.UsageDataEncipherment, certificatesv1.UsageDecipherOnly, certificatesv1.UsageDigitalSignature,
+		certificatesv1.UsageEmailProtection, certificatesv1.UsageEncipherOnly, certificatesv1.UsageIPsecEndSystem,
+		certificatesv1.UsageIPsecTunnel, certificatesv1.UsageIPsecUser, certificatesv1.UsageKeyAgreement,
+		certificatesv1.UsageKeyEncipherment, certificatesv1.UsageMicrosoftSGC, certificatesv1.UsageNetscapeSGC,
+		certificatesv1.UsageOCSPSigning, certificatesv1.UsageSMIME, certificatesv1.UsageServerAuth,
+		certificatesv1.UsageSigning, certificatesv1.UsageTimestamping,
 	}
 }
 
@@ -101,7 +103,8 @@ func signerName(path *field.Path, name string) (all errs) {
 	case len(name) > maxSignerName:
 		return errs{field.TooLong(path, name, maxSignerName)}
 	case !slash || strings.Contains(rest, "/"):
-		return errs{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
+		return errs{field.Invalid(path, name,
+			"must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	case name == "kubernetes.io/legacy-unknown":
 		return errs{field.Invalid(path, name, "the legacy signerName is not allowed via this API version")}
 	}
@@ -130,7 +133,8 @@ func conditions(path *field.Path, list []certificatesv1.CertificateSigningReques
 		case corev1.ConditionTrue:
 		case corev1.ConditionFalse, corev1.ConditionUnknown:
 			if verdict(c.Type) || c.Type == certificatesv1.CertificateFailed {
-				all = append(all, field.NotSupported(at.Child("status"), c.Status, []corev1.ConditionStatus{corev1.ConditionTrue}))
+				all = append(all, field.NotSupported(at.Child("status"), c.Status,
+					[]corev1.ConditionStatus{corev1.ConditionTrue}))
 			}
 		default:
 			all = append(all, field.NotSupported(at.Child("status"), c.Status,
@@ -138,7 +142,8 @@ func conditions(path *field.Path, list []certificatesv1.CertificateSigningReques
 		}
 	}
 	if seen[certificatesv1.CertificateApproved] && seen[certificatesv1.CertificateDenied] {
-		all = append(all, field.Invalid(path, certificatesv1.CertificateDenied, "Approved and Denied conditions are mutually exclusive"))
+		all = append(all, field.Invalid(path, certificatesv1.CertificateDenied,
+			"Approved and Denied conditions are mutually exclusive"))
 	}
 	return all
 }
@@ -170,20 +175,23 @@ func ValidateCertificateSigningRequestStatusUpdate(now, was *certificatesv1.Cert
 // ValidateCertificateSigningRequestApprovalUpdate is for who approves or denies, once.
 func ValidateCertificateSigningRequestApprovalUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
 	all := certificateUpdate(now, was)
-	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
+	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved,
+		certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
 		all = append(all, kept(t, now, was)...)
 	}
 	return all
 }
 
 func certificateUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), conditions(field.NewPath("status", "conditions"), now.Status.Conditions)...)
+	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta),
+		conditions(field.NewPath("status", "conditions"), now.Status.Conditions)...)
 }
 
 // sameVerdict: only the approval subresource changes Approved and Denied.
 func sameVerdict(now, was *certificatesv1.CertificateSigningRequest) (all errs) {
 	path := field.NewPath("status", "conditions")
-	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied} {
+	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved,
+		certificatesv1.CertificateDenied} {
 		if condition(was, t) == nil && condition(now, t) != nil {
 			all = append(all, field.Forbidden(path, fmt.Sprintf("updates may not add a condition of type %q", t)))
 		}
@@ -201,10 +209,12 @@ func kept(t certificatesv1.RequestConditionType, now, was *certificatesv1.Certif
 	if condition(was, t) == nil || condition(now, t) != nil {
 		return nil
 	}
-	return errs{field.Forbidden(field.NewPath("status", "conditions"), fmt.Sprintf("updates may not remove a condition of type %q", t))}
+	return errs{field.Forbidden(field.NewPath("status", "conditions"),
+		fmt.Sprintf("updates may not remove a condition of type %q", t))}
 }
 
-func condition(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+func condition(r *certificatesv1.CertificateSigningRequest,
+	t certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
 	for i := range r.Status.Conditions {
 		if r.Status.Conditions[i].Type == t {
 			return &r.Status.Conditions[i]

@@ -30,7 +30,8 @@ func ValidateConfigMap(c *corev1.ConfigMap) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
 		all = append(all, dataKey(field.NewPath("data").Key(key), key)...)
 		if _, twice := c.BinaryData[key]; twice {
-			all = append(all, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
+			all = append(all, field.Invalid(field.NewPath("data").Key(key), key,
+				"duplicate of key present in binaryData"))
 		}
 		size += len(c.Data[key])
 	}
@@ -58,7 +59,8 @@ func ValidateConfigMapUpdate(now, was *corev1.ConfigMap) field.ErrorList {
 			all = append(all, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
 		}
 		if !equality.Semantic.DeepEqual(now.BinaryData, was.BinaryData) {
-			all = append(all, field.Forbidden(field.NewPath("binaryData"), "field is immutable when `immutable` is set"))
+			all = append(all, field.Forbidden(field.NewPath("binaryData"),
+				"field is immutable when `immutable` is set"))
 		}
 	}
 	return append(all, ValidateConfigMap(now)...)

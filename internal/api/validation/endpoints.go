@@ -12,12 +12,14 @@ import (
 
 // ValidateEndpoints checks addresses and ports.
 func ValidateEndpoints(e *corev1.Endpoints) field.ErrorList {
-	return append(meta(&e.ObjectMeta, apivalidation.NameIsDNSSubdomain), subsets(e.Subsets, field.NewPath("subsets"))...)
+	return append(meta(&e.ObjectMeta, apivalidation.NameIsDNSSubdomain),
+		subsets(e.Subsets, field.NewPath("subsets"))...)
 }
 
 // ValidateEndpointsUpdate is ValidateEndpoints for changed ones; subsets that did not change are as good as they were.
 func ValidateEndpointsUpdate(now, was *corev1.Endpoints) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), meta(&now.ObjectMeta, apivalidation.NameIsDNSSubdomain)...)
+	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta),
+		meta(&now.ObjectMeta, apivalidation.NameIsDNSSubdomain)...)
 	if equality.Semantic.DeepEqual(now.Subsets, was.Subsets) {
 		return all
 	}
@@ -52,7 +54,8 @@ func subsetAddress(a *corev1.EndpointAddress, path *field.Path) errs {
 		all = append(all, valid(path.Child("hostname"), a.Hostname, validation.IsDNS1123Label(a.Hostname))...)
 	}
 	if a.NodeName != nil {
-		all = append(all, valid(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
+		all = append(all, valid(path.Child("nodeName"), *a.NodeName,
+			apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
 	}
 	return all
 }
@@ -65,9 +68,11 @@ func subsetPort(p *corev1.EndpointPort, named bool, path *field.Path) (all errs)
 		all = append(all, field.Required(path.Child("name"), ""))
 	}
 	all = append(all, valid(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	all = append(all, oneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	all = append(all, oneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+		corev1.ProtocolUDP)...)
 	if p.AppProtocol != nil {
-		all = append(all, valid(path.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+		all = append(all, valid(path.Child("appProtocol"), *p.AppProtocol,
+			validation.IsQualifiedName(*p.AppProtocol))...)
 	}
 	return all
 }

@@ -65,19 +65,22 @@ func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field
 		all = append(all, valid(path.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
 	}
 	if e.NodeName != nil {
-		all = append(all, valid(path.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
+		all = append(all, valid(path.Child("nodeName"), *e.NodeName,
+			apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
 	}
 	if e.Hints == nil {
 		return all
 	}
 	for i, zone := range e.Hints.ForZones {
-		all = append(all, valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name, validation.IsValidLabelValue(zone.Name))...)
+		all = append(all, valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name,
+			validation.IsValidLabelValue(zone.Name))...)
 		if slices.Contains(e.Hints.ForZones[:i], zone) {
 			all = append(all, field.Duplicate(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name))
 		}
 	}
 	for i, node := range e.Hints.ForNodes {
-		all = append(all, valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
+		all = append(all, valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name,
+			apivalidation.NameIsDNSSubdomain(node.Name, false))...)
 		if slices.Contains(e.Hints.ForNodes[:i], node) {
 			all = append(all, field.Duplicate(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name))
 		}
@@ -130,9 +133,11 @@ func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
 		if p.Protocol == nil {
 			all = append(all, field.Required(at.Child("protocol"), ""))
 		}
-		all = append(all, oneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		all = append(all, oneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+			corev1.ProtocolUDP)...)
 		if p.AppProtocol != nil {
-			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol,
+				validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 	}
 	return all

@@ -62,7 +62,8 @@ func ValidateEventV1(e *eventsv1.Event) field.ErrorList {
 func ValidateEventV1Update(now, was *eventsv1.Event) field.ErrorList {
 	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	n, w := now.DeepCopy(), was.DeepCopy()
-	n.ObjectMeta, w.ObjectMeta, n.TypeMeta, w.TypeMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}, metav1.TypeMeta{}, metav1.TypeMeta{}
+	n.ObjectMeta, w.ObjectMeta, n.TypeMeta, w.TypeMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}, metav1.TypeMeta{},
+		metav1.TypeMeta{}
 	n.Series, w.Series = nil, nil
 	n.EventTime, w.EventTime = metav1.MicroTime{}, metav1.MicroTime{}
 	if !equality.Semantic.DeepEqual(n, w) {
@@ -89,7 +90,8 @@ func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string)
 // newForm are the fields that both APIs have under different names.
 type newForm struct {
 	controller, controllerField, instance, action, reason, note, noteField, kind string
-	anyType                                                                      bool // the core API has never looked at it
+	// the core API has never looked at it
+	anyType bool
 }
 
 func newEvent(e newForm) (all errs) {
@@ -101,7 +103,8 @@ func newEvent(e newForm) (all errs) {
 	for _, f := range []struct {
 		name, value string
 		most        int
-	}{{"reportingInstance", e.instance, maxInstance}, {"action", e.action, maxAction}, {"reason", e.reason, maxReason}} {
+	}{{"reportingInstance", e.instance, maxInstance}, {"action", e.action, maxAction},
+		{"reason", e.reason, maxReason}} {
 		switch {
 		case f.value == "":
 			all = append(all, field.Required(at(f.name), ""))

@@ -20,7 +20,8 @@ const maxMatchConditions = 64
 
 // expressions compiles the CEL expressions of one object, with the library that will evaluate them.
 type expressions struct {
-	stored   map[string]bool // what the object had before: an expression that an older or newer server accepted stays good
+	// what the object had before: an expression that an older or newer server accepted stays good
+	stored   map[string]bool
 	compiler *cel.CompositedCompiler
 }
 
@@ -71,7 +72,8 @@ func (e *expressions) check(at *field.Path, x cel.ExpressionAccessor, declared c
 }
 
 // define compiles a variable, which expressions after it may use.
-func (e *expressions) define(at *field.Path, v cel.NamedExpressionAccessor, declared cel.OptionalVariableDeclarations) errs {
+func (e *expressions) define(at *field.Path, v cel.NamedExpressionAccessor,
+	declared cel.OptionalVariableDeclarations) errs {
 	if strings.TrimSpace(v.GetExpression()) == "" {
 		return errs{field.Required(at, "")}
 	}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What absent fields mean, and bounds: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ and the API reference.
+// What absent fields mean, and bounds: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ and the
+// API reference.
 const (
 	defaultShares      = 30
 	defaultQueues      = 64
@@ -66,12 +67,15 @@ func ValidateFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 	exempt := s.Name == flowcontrolv1.FlowSchemaNameExempt
 	switch p := s.Spec.MatchingPrecedence; {
 	case p < 1 || p > maxPrecedence:
-		all = append(all, field.Invalid(spec.Child("matchingPrecedence"), p, fmt.Sprintf("must be between 1 and %d, inclusive", maxPrecedence)))
+		all = append(all, field.Invalid(spec.Child("matchingPrecedence"), p,
+			fmt.Sprintf("must be between 1 and %d, inclusive", maxPrecedence)))
 	case p == 1 && !exempt:
-		all = append(all, field.Invalid(spec.Child("matchingPrecedence"), p, "only the schema named 'exempt' may have matchingPrecedence 1"))
+		all = append(all, field.Invalid(spec.Child("matchingPrecedence"), p,
+			"only the schema named 'exempt' may have matchingPrecedence 1"))
 	}
 	if d := s.Spec.DistinguisherMethod; d != nil {
-		known := []flowcontrolv1.FlowDistinguisherMethodType{flowcontrolv1.FlowDistinguisherMethodByUserType, flowcontrolv1.FlowDistinguisherMethodByNamespaceType}
+		known := []flowcontrolv1.FlowDistinguisherMethodType{flowcontrolv1.FlowDistinguisherMethodByUserType,
+			flowcontrolv1.FlowDistinguisherMethodByNamespaceType}
 		if !slices.Contains(known, d.Type) {
 			all = append(all, field.NotSupported(spec.Child("distinguisherMethod", "type"), d.Type, known))
 		}
@@ -89,7 +93,8 @@ func ValidateFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 	}
 	for _, own := range bootstrap.MandatoryFlowSchemas {
 		if own.Name == s.Name && !equality.Semantic.DeepEqual(own.Spec, s.Spec) {
-			all = append(all, field.Forbidden(spec, fmt.Sprintf("the schema %q is the server's own and cannot be changed", s.Name)))
+			all = append(all,
+				field.Forbidden(spec, fmt.Sprintf("the schema %q is the server's own and cannot be changed", s.Name)))
 		}
 	}
 	for i, c := range s.Status.Conditions {
@@ -126,9 +131,11 @@ func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all err
 		all = append(all, starAlone(rule.APIGroups, at.Child("apiGroups"))...)
 		all = append(all, starAlone(rule.Resources, at.Child("resources"))...)
 		if len(rule.Namespaces) == 0 && !rule.ClusterScope {
-			all = append(all, field.Required(at.Child("namespaces"), "resource rules that are not cluster scoped must supply at least one namespace"))
+			all = append(all, field.Required(at.Child("namespaces"),
+				"resource rules that are not cluster scoped must supply at least one namespace"))
 		} else if slices.Contains(rule.Namespaces, flowcontrolv1.NamespaceEvery) && len(rule.Namespaces) > 1 {
-			all = append(all, field.Invalid(at.Child("namespaces"), rule.Namespaces, "if '*' is present, must not specify other namespaces"))
+			all = append(all, field.Invalid(at.Child("namespaces"), rule.Namespaces,
+				"if '*' is present, must not specify other namespaces"))
 		} else {
 			all = append(all, flowNamespaces(rule.Namespaces, at.Child("namespaces"))...)
 		}
@@ -138,8 +145,10 @@ func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all err
 		all = append(all, flowVerbs(rule.Verbs, at.Child("verbs"))...)
 		all = append(all, starAlone(rule.NonResourceURLs, at.Child("nonResourceURLs"))...)
 		for j, url := range rule.NonResourceURLs {
-			if url != "*" && (!strings.HasPrefix(url, "/") || strings.Contains(url, " ") || strings.Contains(strings.TrimSuffix(url, "/*"), "*")) {
-				all = append(all, field.Invalid(at.Child("nonResourceURLs").Index(j), url, "must be '*', or begin with '/', without spaces, and have a '*' only as the whole last segment"))
+			if url != "*" && (!strings.HasPrefix(url, "/") || strings.Contains(url, " ") ||
+				strings.Contains(strings.TrimSuffix(url, "/*"), "*")) {
+				all = append(all, field.Invalid(at.Child("nonResourceURLs").Index(j), url,
+					"must be '*', or begin with '/', without spaces, and have a '*' only as the whole last segment"))
 			}
 		}
 	}
@@ -152,7 +161,8 @@ func flowNamespaces(names []string, at *field.Path) (all errs) {
 			continue
 		}
 		for _, msg := range apivalidation.ValidateNamespaceName(name, false) {
-			all = append(all, field.Invalid(at.Index(i), name, "each member of this list must be '*' or a DNS-1123 label; "+msg))
+			all = append(all, field.Invalid(at.Index(i), name,
+				"each member of this list must be '*' or a DNS-1123 label; "+msg))
 		}
 	}
 	return all
@@ -160,7 +170,8 @@ func flowNamespaces(names []string, at *field.Path) (all errs) {
 
 func flowVerbs(verbs []string, at *field.Path) (all errs) {
 	all = starAlone(verbs, at)
-	known := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy", "bind", "impersonate", "escalate", "approve", "sign", "use", "head", "options", "post", "put", "*"}
+	known := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy",
+		"bind", "impersonate", "escalate", "approve", "sign", "use", "head", "options", "post", "put", "*"}
 	for i, v := range verbs {
 		if !slices.Contains(known, v) {
 			all = append(all, field.NotSupported(at.Index(i), v, known))
@@ -188,7 +199,8 @@ func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all errs) {
 		there bool
 	}
 	parts := []part{
-		{flowcontrolv1.SubjectKindUser, "user", s.User != nil}, {flowcontrolv1.SubjectKindGroup, "group", s.Group != nil},
+		{flowcontrolv1.SubjectKindUser, "user", s.User != nil},
+		{flowcontrolv1.SubjectKindGroup, "group", s.Group != nil},
 		{flowcontrolv1.SubjectKindServiceAccount, "serviceAccount", s.ServiceAccount != nil},
 	}
 	if !slices.ContainsFunc(parts, func(p part) bool { return p.kind == s.Kind }) {
@@ -197,9 +209,11 @@ func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all errs) {
 	for _, p := range parts {
 		switch {
 		case p.kind == s.Kind && !p.there:
-			all = append(all, field.Required(at.Child(p.field), fmt.Sprintf("%s is required when subject kind is '%s'", p.field, s.Kind)))
+			all = append(all, field.Required(at.Child(p.field),
+				fmt.Sprintf("%s is required when subject kind is '%s'", p.field, s.Kind)))
 		case p.kind != s.Kind && p.there:
-			all = append(all, field.Forbidden(at.Child(p.field), fmt.Sprintf("%s is forbidden when subject kind is not '%s'", p.field, p.kind)))
+			all = append(all, field.Forbidden(at.Child(p.field),
+				fmt.Sprintf("%s is forbidden when subject kind is not '%s'", p.field, p.kind)))
 		}
 	}
 	switch {
@@ -256,10 +270,13 @@ func ValidatePriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigurat
 		all = append(all, field.NotSupported(spec.Child("type"), p.Spec.Type, []string{"Exempt", "Limited"}))
 	}
 	if exempt != (p.Spec.Type == flowcontrolv1.PriorityLevelEnablementExempt) {
-		all = append(all, field.Invalid(spec.Child("type"), p.Spec.Type, "type must be 'Exempt' if and only if name is 'exempt'"))
+		all = append(all, field.Invalid(spec.Child("type"), p.Spec.Type,
+			"type must be 'Exempt' if and only if name is 'exempt'"))
 	}
-	if own := bootstrap.MandatoryPriorityLevelConfigurationCatchAll; own.Name == p.Name && !equality.Semantic.DeepEqual(own.Spec, p.Spec) {
-		all = append(all, field.Forbidden(spec, fmt.Sprintf("the level %q is the server's own and cannot be changed", p.Name)))
+	if own := bootstrap.MandatoryPriorityLevelConfigurationCatchAll; own.Name == p.Name &&
+		!equality.Semantic.DeepEqual(own.Spec, p.Spec) {
+		all = append(all, field.Forbidden(spec, fmt.Sprintf("the level %q is the server's own and cannot be changed",
+			p.Name)))
 	}
 	for i, c := range p.Status.Conditions {
 		all = append(all, conditionType(string(c.Type), i)...)
@@ -269,7 +286,8 @@ func ValidatePriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigurat
 
 // ValidatePriorityLevelConfigurationUpdate checks metadata and the level.
 func ValidatePriorityLevelConfigurationUpdate(now, was *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
-	return append(field.ErrorList(metaUpdate(&now.ObjectMeta, &was.ObjectMeta)), ValidatePriorityLevelConfiguration(now)...)
+	return append(field.ErrorList(metaUpdate(&now.ObjectMeta, &was.ObjectMeta)),
+		ValidatePriorityLevelConfiguration(now)...)
 }
 
 func sharesOf(shares, lendable *int32, at *field.Path) (all errs) {
@@ -285,17 +303,20 @@ func sharesOf(shares, lendable *int32, at *field.Path) (all errs) {
 func limitedLevel(l *flowcontrolv1.LimitedPriorityLevelConfiguration, at *field.Path) errs {
 	all := sharesOf(l.NominalConcurrencyShares, l.LendablePercent, at)
 	if b := ptr.Deref(l.BorrowingLimitPercent, 0); b < 0 {
-		all = append(all, field.Invalid(at.Child("borrowingLimitPercent"), b, "if specified, must be a non-negative integer"))
+		all = append(all, field.Invalid(at.Child("borrowingLimitPercent"), b,
+			"if specified, must be a non-negative integer"))
 	}
 	response, queuing := at.Child("limitResponse"), l.LimitResponse.Queuing
 	switch l.LimitResponse.Type {
 	case flowcontrolv1.LimitResponseTypeReject:
 		if queuing != nil {
-			all = append(all, field.Forbidden(response.Child("queuing"), "must be nil if limited.limitResponse.type is not Queue"))
+			all = append(all, field.Forbidden(response.Child("queuing"),
+				"must be nil if limited.limitResponse.type is not Queue"))
 		}
 	case flowcontrolv1.LimitResponseTypeQueue:
 		if queuing == nil {
-			return append(all, field.Required(response.Child("queuing"), "must not be empty if limited.limitResponse.type is Queue"))
+			return append(all, field.Required(response.Child("queuing"),
+				"must not be empty if limited.limitResponse.type is Queue"))
 		}
 		all = append(all, queues(queuing, response.Child("queuing"))...)
 	default:
@@ -311,16 +332,22 @@ func queues(q *flowcontrolv1.QueuingConfiguration, at *field.Path) (all errs) {
 	if q.Queues <= 0 {
 		all = append(all, field.Invalid(at.Child("queues"), q.Queues, "must be positive"))
 	} else if q.Queues > maxQueues {
-		all = append(all, field.Invalid(at.Child("queues"), q.Queues, fmt.Sprintf("must not be greater than %d", maxQueues)))
+		all = append(all, field.Invalid(at.Child("queues"), q.Queues,
+			fmt.Sprintf("must not be greater than %d", maxQueues)))
 	}
 	hand := at.Child("handSize")
 	switch {
 	case q.HandSize <= 0:
 		all = append(all, field.Invalid(hand, q.HandSize, "must be positive"))
 	case q.Queues > 0 && q.HandSize > q.Queues:
-		all = append(all, field.Invalid(hand, q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues)))
-	case q.HandSize > maxHand || q.Queues > 0 && shufflesharding.RequiredEntropyBits(int(q.Queues), int(q.HandSize)) > maxHandBits:
-		all = append(all, field.Invalid(hand, q.HandSize, fmt.Sprintf("too large for %d queues: dealing a hand would take more than %d bits", q.Queues, maxHandBits)))
+		all = append(all, field.Invalid(hand, q.HandSize, fmt.Sprintf("should not be greater than queues (%d)",
+			q.Queues)))
+	case q.HandSize > maxHand || q.Queues > 0 && shufflesharding.RequiredEntropyBits(int(q.Queues),
+		int(q.HandSize)) > maxHandBits:
+		all = append(all,
+			field.Invalid(hand, q.HandSize,
+				fmt.Sprintf("too large for %d queues: dealing a hand would take more than %d bits", q.Queues,
+					maxHandBits)))
 	}
 	return all
 }

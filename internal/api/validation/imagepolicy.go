@@ -29,7 +29,8 @@ func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) errs {
 		all = append(all, field.Forbidden(path.Child("namespaceSelector"), "may not be given together with namespaces"))
 	}
 	if s.NamespaceSelector != nil {
-		all = append(all, metavalidation.ValidateLabelSelector(s.NamespaceSelector, metavalidation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
+		all = append(all, metavalidation.ValidateLabelSelector(s.NamespaceSelector,
+			metavalidation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	}
 	seen := sets.New[string]()
 	for i, name := range s.Namespaces {
@@ -51,7 +52,8 @@ func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) errs {
 		}
 	}
 	if len(s.Allow)+len(s.Deny) == 0 && !s.RequireDigest {
-		all = append(all, field.Required(path.Child("allow"), "a policy has at least one of allow, deny and requireDigest"))
+		all = append(all, field.Required(path.Child("allow"),
+			"a policy has at least one of allow, deny and requireDigest"))
 	}
 	return all
 }

@@ -29,7 +29,8 @@ func leaseSpec(s *coordinationv1.LeaseSpec, path *field.Path) (all errs) {
 		all = append(all, oneOf(path.Child("strategy"), *s.Strategy, coordinationv1.OldestEmulationVersion)...)
 	}
 	if s.PreferredHolder != nil && *s.PreferredHolder != "" && s.Strategy == nil {
-		all = append(all, field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
+		all = append(all, field.Forbidden(path.Child("preferredHolder"),
+			"may only be specified if `strategy` is defined"))
 	}
 	return all
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// SetDefaultsLimitRange rounds amounts to what can be stored, and lets a container's default be the maximum, and its default request the default, else
-// the minimum.
+// SetDefaultsLimitRange rounds amounts to what can be stored, and lets a container's default be the maximum, and its
+// default request the default, else the minimum.
 func SetDefaultsLimitRange(l *corev1.LimitRange) {
 	for i := range l.Spec.Limits {
 		item := &l.Spec.Limits[i]
-		for _, list := range []corev1.ResourceList{item.Max, item.Min, item.Default, item.DefaultRequest, item.MaxLimitRequestRatio} {
+		for _, list := range []corev1.ResourceList{item.Max, item.Min, item.Default, item.DefaultRequest,
+			item.MaxLimitRequestRatio} {
 			podspec.RoundAmounts(list)
 		}
 		if item.Type != corev1.LimitTypeContainer {
@@ -66,7 +67,8 @@ func ValidateLimitRange(l *corev1.LimitRange) field.ErrorList {
 
 // limitType: qualified; without a domain it must be one that Kubernetes knows.
 func limitType(path *field.Path, kind corev1.LimitType) errs {
-	if all := valid(path, kind, validation.IsQualifiedName(string(kind))); len(all) > 0 || strings.Contains(string(kind), "/") {
+	if all := valid(path, kind, validation.IsQualifiedName(string(kind))); len(all) > 0 ||
+		strings.Contains(string(kind), "/") {
 		return all
 	}
 	switch kind {
@@ -86,7 +88,8 @@ func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
 	for _, list := range []struct {
 		name string
 		is   corev1.ResourceList
-	}{{"max", item.Max}, {"min", item.Min}, {"default", item.Default}, {"defaultRequest", item.DefaultRequest}, {"maxLimitRequestRatio", item.MaxLimitRequestRatio}} {
+	}{{"max", item.Max}, {"min", item.Min}, {"default", item.Default}, {"defaultRequest", item.DefaultRequest},
+		{"maxLimitRequestRatio", item.MaxLimitRequestRatio}} {
 		if list.name == "maxLimitRequestRatio" { // no amounts of the resource
 			for _, name := range slices.Sorted(maps.Keys(list.is)) {
 				all = append(all, limitResourceName(item.Type)(path.Child(list.name).Key(string(name)), name)...)
@@ -97,7 +100,8 @@ func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
 		for name := range list.is {
 			names[name] = true
 		}
-		if item.Type == corev1.LimitTypePod && len(list.is) > 0 && (list.name == "default" || list.name == "defaultRequest") {
+		if item.Type == corev1.LimitTypePod && len(list.is) > 0 &&
+			(list.name == "default" || list.name == "defaultRequest") {
 			all = append(all, field.Forbidden(path.Child(list.name), "may not be specified when `type` is 'Pod'"))
 		}
 	}
@@ -105,7 +109,8 @@ func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
 		_, low := item.Min[corev1.ResourceStorage]
 		_, high := item.Max[corev1.ResourceStorage]
 		if !low && !high {
-			all = append(all, field.Required(path.Child("limits"), "either minimum or maximum storage value is required, but neither was provided"))
+			all = append(all, field.Required(path.Child("limits"),
+				"either minimum or maximum storage value is required, but neither was provided"))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -119,7 +124,8 @@ func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.
 	bounds := []struct {
 		field, words string
 		list         corev1.ResourceList
-	}{{"min", "min", item.Min}, {"defaultRequest", "default request", item.DefaultRequest}, {"default", "default", item.Default}, {"max", "max", item.Max}}
+	}{{"min", "min", item.Min}, {"defaultRequest", "default request", item.DefaultRequest},
+		{"default", "default", item.Default}, {"max", "max", item.Max}}
 	for i, low := range bounds {
 		a, ok := low.list[name]
 		if !ok {
@@ -132,7 +138,8 @@ func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.
 					at = high
 				}
 				all = append(all, field.Invalid(path.Child(at.field).Key(string(name)), a.String(),
-					fmt.Sprintf("%s value %s is greater than %s value %s", low.words, a.String(), high.words, b.String())))
+					fmt.Sprintf("%s value %s is greater than %s value %s", low.words, a.String(), high.words,
+						b.String())))
 			}
 		}
 	}
@@ -148,7 +155,8 @@ func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.
 	if !low.IsZero() && !high.IsZero() {
 		most := high.AsApproximateFloat64() / low.AsApproximateFloat64()
 		if ratio.AsApproximateFloat64() > most {
-			all = append(all, field.Invalid(at, ratio.String(), fmt.Sprintf("ratio %s is greater than max/min = %f", ratio.String(), most)))
+			all = append(all, field.Invalid(at, ratio.String(),
+				fmt.Sprintf("ratio %s is greater than max/min = %f", ratio.String(), most)))
 		}
 	}
 	return all
@@ -170,5 +178,6 @@ func limitResourceName(kind corev1.LimitType) func(*field.Path, corev1.ResourceN
 
 // isStandardResource: what Kubernetes limits or counts under a name without a domain.
 func isStandardResource(name string) bool {
-	return isStandard(name) || name == "storage" || strings.HasPrefix(strings.TrimPrefix(name, "requests."), corev1.ResourceHugePagesPrefix)
+	return isStandard(name) || name == "storage" || strings.HasPrefix(strings.TrimPrefix(name, "requests."),
+		corev1.ResourceHugePagesPrefix)
 }

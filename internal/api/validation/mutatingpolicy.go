@@ -43,21 +43,25 @@ func mutatingPolicy(p *admissionv1.MutatingAdmissionPolicy, stored map[string]bo
 	all = append(all, policyHead(at, spec.ParamKind, spec.FailurePolicy)...)
 	all = append(all, oneOf(at.Child("reinvocationPolicy"), spec.ReinvocationPolicy,
 		admissionv1.NeverReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy)...)
-	all = append(all, matchResources(at.Child("matchConstraints"), spec.MatchConstraints, true, mutatingOperations())...)
-	all = append(all, matchConditions(at.Child("matchConditions"), spec.MatchConditions, compile, spec.ParamKind != nil)...)
+	all = append(all, matchResources(at.Child("matchConstraints"), spec.MatchConstraints, true,
+		mutatingOperations())...)
+	all = append(all, matchConditions(at.Child("matchConditions"), spec.MatchConditions, compile,
+		spec.ParamKind != nil)...)
 	all = append(all, variables(at.Child("variables"), spec.Variables, compile, spec.ParamKind != nil)...)
 	if len(spec.Mutations) == 0 {
 		all = append(all, field.Required(at.Child("mutations"), "mutations must be non-empty"))
 	}
 	for i := range spec.Mutations {
-		all = append(all, mutation(at.Child("mutations").Index(i), &spec.Mutations[i], compile, spec.ParamKind != nil)...)
+		all = append(all, mutation(at.Child("mutations").Index(i), &spec.Mutations[i], compile,
+			spec.ParamKind != nil)...)
 	}
 	return all
 }
 
 // mutation has the member that its patch type names, and no other.
 func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, params bool) errs {
-	all := oneOf(at.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration, admissionv1.PatchTypeJSONPatch)
+	all := oneOf(at.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration,
+		admissionv1.PatchTypeJSONPatch)
 	declared := cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true, HasPatchTypes: true}
 	apply, json := at.Child("applyConfiguration"), at.Child("jsonPatch")
 	switch m.PatchType {
@@ -68,7 +72,8 @@ func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, par
 		if m.ApplyConfiguration == nil {
 			return append(all, field.Required(apply, "must be set when patchType is ApplyConfiguration"))
 		}
-		all = append(all, compile.check(apply.Child("expression"), &patch.ApplyConfigurationCondition{Expression: m.ApplyConfiguration.Expression}, declared)...)
+		all = append(all, compile.check(apply.Child("expression"),
+			&patch.ApplyConfigurationCondition{Expression: m.ApplyConfiguration.Expression}, declared)...)
 	case admissionv1.PatchTypeJSONPatch:
 		if m.ApplyConfiguration != nil {
 			all = append(all, field.Forbidden(apply, "must not be set when patchType is JSONPatch"))
@@ -76,7 +81,8 @@ func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, par
 		if m.JSONPatch == nil {
 			return append(all, field.Required(json, "must be set when patchType is JSONPatch"))
 		}
-		all = append(all, compile.check(json.Child("expression"), &patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, declared)...)
+		all = append(all, compile.check(json.Child("expression"),
+			&patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, declared)...)
 	}
 	return all
 }
@@ -90,7 +96,8 @@ func ValidateValidatingAdmissionPolicyBinding(b *admissionv1.ValidatingAdmission
 }
 
 // ValidateValidatingAdmissionPolicyBindingUpdate checks a changed binding.
-func ValidateValidatingAdmissionPolicyBindingUpdate(now, was *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+func ValidateValidatingAdmissionPolicyBindingUpdate(now,
+	was *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateValidatingAdmissionPolicyBinding(now)...)
 }
 
@@ -98,11 +105,13 @@ func ValidateValidatingAdmissionPolicyBindingUpdate(now, was *admissionv1.Valida
 func ValidateMutatingAdmissionPolicyBinding(b *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	all, at := clusterMeta(&b.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
 	all = append(all, binding(at, b.Spec.PolicyName, b.Spec.ParamRef)...)
-	return append(all, matchResources(at.Child("matchResources"), b.Spec.MatchResources, false, mutatingOperations())...)
+	return append(all, matchResources(at.Child("matchResources"), b.Spec.MatchResources, false,
+		mutatingOperations())...)
 }
 
 // ValidateMutatingAdmissionPolicyBindingUpdate checks a changed binding.
-func ValidateMutatingAdmissionPolicyBindingUpdate(now, was *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+func ValidateMutatingAdmissionPolicyBindingUpdate(now,
+	was *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateMutatingAdmissionPolicyBinding(now)...)
 }
 
@@ -129,12 +138,14 @@ func binding(at *field.Path, policy string, ref *admissionv1.ParamRef) (all errs
 	}
 	all = append(all, selector(at.Child("selector"), ref.Selector)...)
 	if ref.Namespace != "" {
-		all = append(all, valid(at.Child("namespace"), ref.Namespace, apivalidation.ValidateNamespaceName(ref.Namespace, false))...)
+		all = append(all, valid(at.Child("namespace"), ref.Namespace,
+			apivalidation.ValidateNamespaceName(ref.Namespace, false))...)
 	}
 	if ref.ParameterNotFoundAction == nil {
 		return append(all, field.Required(at.Child("parameterNotFoundAction"), ""))
 	}
-	return append(all, oneOf(at.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction, admissionv1.AllowAction, admissionv1.DenyAction)...)
+	return append(all, oneOf(at.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction, admissionv1.AllowAction,
+		admissionv1.DenyAction)...)
 }
 
 func validationActions(at *field.Path, list []admissionv1.ValidationAction) (all errs) {
@@ -148,7 +159,9 @@ func validationActions(at *field.Path, list []admissionv1.ValidationAction) (all
 		}
 	}
 	if slices.Contains(list, admissionv1.Deny) && slices.Contains(list, admissionv1.Warn) {
-		all = append(all, field.Invalid(at, list, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
+		all = append(all,
+			field.Invalid(at, list,
+				"must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
 	}
 	return all
 }

@@ -60,9 +60,11 @@ func ValidateNamespaceStatusUpdate(now, was *corev1.Namespace) field.ErrorList {
 	phase := field.NewPath("status", "phase")
 	switch {
 	case now.DeletionTimestamp.IsZero() && now.Status.Phase != corev1.NamespaceActive:
-		all = append(all, field.Invalid(phase, now.Status.Phase, "may only be 'Active' if `deletionTimestamp` is empty"))
+		all = append(all, field.Invalid(phase, now.Status.Phase,
+			"may only be 'Active' if `deletionTimestamp` is empty"))
 	case !now.DeletionTimestamp.IsZero() && now.Status.Phase != corev1.NamespaceTerminating:
-		all = append(all, field.Invalid(phase, now.Status.Phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"))
+		all = append(all, field.Invalid(phase, now.Status.Phase,
+			"may only be 'Terminating' if `deletionTimestamp` is not empty"))
 	}
 	return all
 }

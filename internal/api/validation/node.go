@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// SetDefaultsNode rounds amounts to what can be stored, lets allocatable be the capacity where it is not given, and podCIDR be the first of
-// podCIDRs, or their only one: older clients know nothing but podCIDR.
+// SetDefaultsNode rounds amounts to what can be stored, lets allocatable be the capacity where it is not given, and
+// podCIDR be the first of podCIDRs, or their only one: older clients know nothing but podCIDR.
 func SetDefaultsNode(n *corev1.Node) {
 	podspec.RoundAmounts(n.Status.Capacity)
 	podspec.RoundAmounts(n.Status.Allocatable)
@@ -37,7 +37,8 @@ func SetDefaultsNode(n *corev1.Node) {
 func ValidateNode(n *corev1.Node) field.ErrorList {
 	all := clusterMeta(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	if swap := n.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity <= 0 {
-		all = append(all, field.Invalid(field.NewPath("status", "nodeInfo", "swap", "capacity"), *swap.Capacity, "must be greater than zero"))
+		all = append(all, field.Invalid(field.NewPath("status", "nodeInfo", "swap", "capacity"), *swap.Capacity,
+			"must be greater than zero"))
 	}
 	return append(all, nodeBody(n)...)
 }
@@ -81,8 +82,9 @@ func declaredFeatures(list []string, path *field.Path) (all errs) {
 				strings.ContainsFunc(part, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
 		}
 		if wrong {
-			all = append(all, field.Invalid(path.Index(i), name, fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, "+
-				"with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", name)))
+			all = append(all, field.Invalid(path.Index(i), name,
+				fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, "+
+					"with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", name)))
 		}
 		switch {
 		case i == 0 || list[i-1] < name:
@@ -99,10 +101,12 @@ func declaredFeatures(list []string, path *field.Path) (all errs) {
 func ValidateNodeUpdate(now, was *corev1.Node) field.ErrorList {
 	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if len(was.Spec.PodCIDRs) > 0 && !slices.Equal(now.Spec.PodCIDRs, was.Spec.PodCIDRs) {
-		all = append(all, field.Forbidden(field.NewPath("spec", "podCIDRs"), "node updates may not change podCIDR except from \"\" to valid"))
+		all = append(all, field.Forbidden(field.NewPath("spec", "podCIDRs"),
+			"node updates may not change podCIDR except from \"\" to valid"))
 	}
 	if was.Spec.ProviderID != "" && now.Spec.ProviderID != was.Spec.ProviderID {
-		all = append(all, field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid"))
+		all = append(all, field.Forbidden(field.NewPath("spec", "providerID"),
+			"node updates may not change providerID except from \"\" to valid"))
 	}
 	if now.Spec.DoNotUseExternalID != was.Spec.DoNotUseExternalID {
 		all = append(all, field.Forbidden(field.NewPath("spec", "externalID"), "may not be updated"))

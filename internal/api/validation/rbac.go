@@ -47,7 +47,8 @@ func ValidateClusterRole(r *rbacv1.ClusterRole) field.ErrorList {
 	}
 	selectors := field.NewPath("aggregationRule", "clusterRoleSelectors")
 	if len(r.AggregationRule.ClusterRoleSelectors) == 0 {
-		all = append(all, field.Required(selectors, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+		all = append(all,
+			field.Required(selectors, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
 	}
 	for i := range r.AggregationRule.ClusterRoleSelectors {
 		all = append(all, metav1validation.ValidateLabelSelector(&r.AggregationRule.ClusterRoleSelectors[i],
@@ -74,10 +75,12 @@ func policyRule(r *rbacv1.PolicyRule, namespaced bool, path *field.Path) (all er
 	}
 	if urls := path.Child("nonResourceURLs"); len(r.NonResourceURLs) > 0 {
 		if namespaced {
-			all = append(all, field.Invalid(urls, r.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+			all = append(all, field.Invalid(urls, r.NonResourceURLs,
+				"namespaced rules cannot apply to non-resource URLs"))
 		}
 		if len(r.APIGroups) > 0 || len(r.Resources) > 0 || len(r.ResourceNames) > 0 {
-			all = append(all, field.Invalid(urls, r.NonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs"))
+			all = append(all, field.Invalid(urls, r.NonResourceURLs,
+				"rules cannot apply to both regular resources and non-resource URLs"))
 		}
 		return all
 	}
@@ -150,7 +153,8 @@ func bindingSubject(s *rbacv1.Subject, namespaced bool, path *field.Path) (all e
 	case rbacv1.ServiceAccountKind:
 		want = ""
 		if s.Name != "" {
-			all = append(all, valid(path.Child("name"), s.Name, apivalidation.ValidateServiceAccountName(s.Name, false))...)
+			all = append(all, valid(path.Child("name"), s.Name,
+				apivalidation.ValidateServiceAccountName(s.Name, false))...)
 		}
 		if s.Namespace == "" && !namespaced {
 			all = append(all, field.Required(path.Child("namespace"), ""))

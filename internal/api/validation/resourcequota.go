@@ -25,11 +25,13 @@ func ValidateResourceQuota(q *corev1.ResourceQuota) field.ErrorList {
 	return append(all, quotaScopes(&q.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateResourceQuotaUpdate also keeps the scopes. What a selector selects may change, as in Kubernetes: it is counted anew.
+// ValidateResourceQuotaUpdate also keeps the scopes. What a selector selects may change, as in Kubernetes: it is
+// counted anew.
 func ValidateResourceQuotaUpdate(now, was *corev1.ResourceQuota) field.ErrorList {
 	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if !sets.New(now.Spec.Scopes...).Equal(sets.New(was.Spec.Scopes...)) {
-		all = append(all, field.Invalid(field.NewPath("spec", "scopes"), now.Spec.Scopes, apivalidation.FieldImmutableErrorMsg))
+		all = append(all, field.Invalid(field.NewPath("spec", "scopes"), now.Spec.Scopes,
+			apivalidation.FieldImmutableErrorMsg))
 	}
 	return append(all, ValidateResourceQuota(now)...)
 }
@@ -66,8 +68,10 @@ func isWhole(q resource.Quantity) bool {
 // isCounted: objects are counted in whole ones.
 func isCounted(name corev1.ResourceName) bool {
 	switch name {
-	case corev1.ResourcePods, corev1.ResourceServices, corev1.ResourceReplicationControllers, corev1.ResourceQuotas, corev1.ResourceSecrets,
-		corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers:
+	case corev1.ResourcePods, corev1.ResourceServices, corev1.ResourceReplicationControllers, corev1.ResourceQuotas,
+		corev1.ResourceSecrets,
+		corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
+		corev1.ResourceServicesLoadBalancers:
 		return true
 	}
 	return strings.HasPrefix(string(name), "count/")
@@ -94,8 +98,9 @@ func quotaName(path *field.Path, name string) errs {
 
 func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
 	known := []corev1.ResourceQuotaScope{
-		corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeBestEffort,
-		corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity,
+		corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating,
+		corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort,
+		corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity,
 		corev1.ResourceQuotaScopeVolumeAttributesClass,
 	}
 	at := path.Child("scopes")
@@ -133,7 +138,8 @@ func scopesTogether(scopes []corev1.ResourceQuotaScope, hard corev1.ResourceList
 	for _, scope := range scopes {
 		for _, name := range slices.Sorted(maps.Keys(hard)) {
 			if isStandard(string(name)) && !inScope(scope, name) {
-				all = append(all, field.Invalid(path, scopes, fmt.Sprintf("unsupported scope applied to resource %s", name)))
+				all = append(all, field.Invalid(path, scopes,
+					fmt.Sprintf("unsupported scope applied to resource %s", name)))
 			}
 		}
 	}
@@ -147,7 +153,8 @@ func inScope(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
 		return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage
 	case corev1.ResourceQuotaScopeBestEffort:
 		return name == corev1.ResourcePods
-	case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeNotBestEffort,
+	case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating,
+		corev1.ResourceQuotaScopeNotBestEffort,
 		corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		bare := strings.TrimPrefix(strings.TrimPrefix(string(name), "requests."), "limits.")
 		return name == corev1.ResourcePods || bare == "cpu" || bare == "memory"
@@ -155,7 +162,8 @@ func inScope(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
 	return true // has its own error
 }
 
-// isStandard: cpu, memory and the like, also as requests and limits, and the kinds that were counted before any could be.
+// isStandard: cpu, memory and the like, also as requests and limits, and the kinds that were counted before any could
+// be.
 func isStandard(name string) bool {
 	if strings.HasPrefix(name, "count/") {
 		return false
@@ -164,27 +172,32 @@ func isStandard(name string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(name, "requests."), corev1.ResourceHugePagesPrefix) {
 		return true
 	}
-	return bare == "cpu" || bare == "memory" || bare == "ephemeral-storage" || name == "requests.storage" || isCounted(corev1.ResourceName(name))
+	return bare == "cpu" || bare == "memory" || bare == "ephemeral-storage" || name == "requests.storage" ||
+		isCounted(corev1.ResourceName(name))
 }
 
 func scopeOperator(e *corev1.ScopedResourceSelectorRequirement, path *field.Path) (all errs) {
 	switch e.Operator {
 	case corev1.ScopeSelectorOpIn, corev1.ScopeSelectorOpNotIn:
 		if len(e.Values) == 0 {
-			all = append(all, field.Required(path.Child("values"), "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"))
+			all = append(all, field.Required(path.Child("values"),
+				"must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"))
 		}
 	case corev1.ScopeSelectorOpExists, corev1.ScopeSelectorOpDoesNotExist:
 		if len(e.Values) > 0 {
-			all = append(all, field.Invalid(path.Child("values"), e.Values, "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"))
+			all = append(all, field.Invalid(path.Child("values"), e.Values,
+				"must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"))
 		}
 	default:
 		all = append(all, field.Invalid(path.Child("operator"), e.Operator, "not a valid selector operator"))
 	}
 	switch e.ScopeName {
-	case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeBestEffort,
+	case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating,
+		corev1.ResourceQuotaScopeBestEffort,
 		corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		if e.Operator != corev1.ScopeSelectorOpExists {
-			all = append(all, field.Invalid(path.Child("operator"), e.Operator, "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"))
+			all = append(all, field.Invalid(path.Child("operator"), e.Operator,
+				"must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"))
 		}
 	}
 	return all

@@ -34,8 +34,8 @@ func metaUpdate(now, was *metav1.ObjectMeta) errs {
 	return append(apivalidation.ValidateObjectMetaUpdate(now, was, path), finalizers(now, path)...)
 }
 
-// anyName lets in every name that can be part of a path. Kubelets call their requests for certificates node-csr- and a hash in base64, and
-// events are called after their objects, of whatever kind.
+// anyName lets in every name that can be part of a path. Kubelets call their requests for certificates node-csr- and a
+// hash in base64, and events are called after their objects, of whatever kind.
 func anyName(name string, prefix bool) []string { return path.ValidatePathSegmentName(name, prefix) }
 
 // finalizers: a name without a domain must be one of Kubernetes' own.

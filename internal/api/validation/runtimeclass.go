@@ -22,7 +22,8 @@ func ValidateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 		all = append(all, valid(handler, c.Handler, validation.IsDNS1123Label(c.Handler))...)
 	}
 	if o := c.Overhead; o != nil {
-		all = append(all, podspec.ValidateAmounts(o.PodFixed, podspec.ContainerResourceName, field.NewPath("overhead", "podFixed"))...)
+		all = append(all, podspec.ValidateAmounts(o.PodFixed, podspec.ContainerResourceName,
+			field.NewPath("overhead", "podFixed"))...)
 		all = append(all, podspec.HugePagesInCompany(o.PodFixed, field.NewPath("overhead"))...)
 	}
 	if s := c.Scheduling; s != nil {

@@ -40,7 +40,8 @@ func ValidateSecret(s *corev1.Secret) field.ErrorList {
 	switch s.Type {
 	case corev1.SecretTypeServiceAccountToken:
 		if s.Annotations[corev1.ServiceAccountNameKey] == "" {
-			all = append(all, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
+			all = append(all, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey),
+				""))
 		}
 	case corev1.SecretTypeDockercfg:
 		all = append(all, jsonKey(s.Data, corev1.DockerConfigKey)...)
@@ -50,7 +51,8 @@ func ValidateSecret(s *corev1.Secret) field.ErrorList {
 		_, user := s.Data[corev1.BasicAuthUsernameKey]
 		_, password := s.Data[corev1.BasicAuthPasswordKey]
 		if !user && !password {
-			all = append(all, field.Required(data.Key(corev1.BasicAuthUsernameKey), ""), field.Required(data.Key(corev1.BasicAuthPasswordKey), ""))
+			all = append(all, field.Required(data.Key(corev1.BasicAuthUsernameKey), ""),
+				field.Required(data.Key(corev1.BasicAuthPasswordKey), ""))
 		}
 	case corev1.SecretTypeSSHAuth:
 		if len(s.Data[corev1.SSHAuthPrivateKey]) == 0 {

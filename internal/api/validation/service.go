@@ -53,7 +53,8 @@ func SetDefaultsService(svc *corev1.Service) {
 	}
 }
 
-// IsExternallyAccessible reports whether a service can be reached from outside: by its type, or by addresses of its own.
+// IsExternallyAccessible reports whether a service can be reached from outside: by its type, or by addresses of its
+// own.
 func IsExternallyAccessible(s *corev1.ServiceSpec) bool {
 	return isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP && len(s.ExternalIPs) > 0
 }
@@ -101,8 +102,10 @@ func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
 	hasIP := func(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 	if hasIP(now) && hasIP(was) && was.Spec.ClusterIP != "" {
 		if a, b := addressOf(&now.Spec), addressOf(&was.Spec); a != b {
-			all = append(all, field.Invalid(path.Child("clusterIPs").Index(0), now.Spec.ClusterIPs, "may not change once set"))
-		} else if f, g := now.Spec.IPFamilies, was.Spec.IPFamilies; a != corev1.ClusterIPNone && len(f) > 0 && len(g) > 0 && f[0] != g[0] {
+			all = append(all, field.Invalid(path.Child("clusterIPs").Index(0), now.Spec.ClusterIPs,
+				"may not change once set"))
+		} else if f, g := now.Spec.IPFamilies, was.Spec.IPFamilies; a != corev1.ClusterIPNone && len(f) > 0 &&
+			len(g) > 0 && f[0] != g[0] {
 			all = append(all, field.Invalid(path.Child("ipFamilies").Index(0), f, "may not change once set"))
 		}
 	}
@@ -112,7 +115,8 @@ func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
 		}
 	}
 	if now.Spec.Type == was.Spec.Type && was.Spec.LoadBalancerClass != nil {
-		all = append(all, immutable(path.Child("loadBalancerClass"), now.Spec.LoadBalancerClass, was.Spec.LoadBalancerClass)...)
+		all = append(all, immutable(path.Child("loadBalancerClass"), now.Spec.LoadBalancerClass,
+			was.Spec.LoadBalancerClass)...)
 	}
 	return append(all, ValidateService(now)...)
 }
@@ -138,12 +142,14 @@ func ValidateServiceStatusUpdate(now, was *corev1.Service) field.ErrorList {
 			all = append(all, field.Forbidden(at.Child("ipMode"), "may not be specified when `ip` is not set"))
 		case in.IP != "":
 			all = append(all, validation.IsValidIPForLegacyField(at.Child("ip"), in.IP, false, existing)...)
-			all = append(all, oneOfIfSet(at.Child("ipMode"), in.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)...)
+			all = append(all, oneOfIfSet(at.Child("ipMode"), in.IPMode, corev1.LoadBalancerIPModeProxy,
+				corev1.LoadBalancerIPModeVIP)...)
 		}
 		if in.Hostname != "" {
 			all = append(all, valid(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
 			if netutils.ParseIPSloppy(in.Hostname) != nil {
-				all = append(all, field.Invalid(at.Child("hostname"), in.Hostname, "must be a DNS name, not an IP address"))
+				all = append(all, field.Invalid(at.Child("hostname"), in.Hostname,
+					"must be a DNS name, not an IP address"))
 			}
 		}
 	}
@@ -160,21 +166,25 @@ func addressOf(s *corev1.ServiceSpec) string {
 
 // needsHealthCheck: a load balancer asks for pods of the node only.
 func needsHealthCheck(s *corev1.ServiceSpec) bool {
-	return s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return s.Type == corev1.ServiceTypeLoadBalancer &&
+		s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 func affinity(s *corev1.ServiceSpec, path *field.Path) errs {
-	all := oneOf(path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
+	all := oneOf(path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP,
+		corev1.ServiceAffinityNone)
 	at := path.Child("sessionAffinityConfig")
 	c := s.SessionAffinityConfig
 	switch {
 	case s.SessionAffinity == corev1.ServiceAffinityNone && c != nil:
 		all = append(all, field.Forbidden(at, "must not be set when session affinity is None"))
-	case s.SessionAffinity == corev1.ServiceAffinityClientIP && (c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil):
+	case s.SessionAffinity == corev1.ServiceAffinityClientIP &&
+		(c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil):
 		all = append(all, field.Required(at.Child("clientIP", "timeoutSeconds"), ""))
 	case s.SessionAffinity == corev1.ServiceAffinityClientIP:
 		if n := *c.ClientIP.TimeoutSeconds; n <= 0 || n > 86400 {
-			all = append(all, field.Invalid(at.Child("clientIP", "timeoutSeconds"), n, "must be greater than 0 and less than 86400"))
+			all = append(all, field.Invalid(at.Child("clientIP", "timeoutSeconds"), n,
+				"must be greater than 0 and less than 86400"))
 		}
 	}
 	return all
@@ -199,10 +209,12 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 			names[p.Name] = true
 		}
 		all = append(all, valid(at.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-		all = append(all, oneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		all = append(all, oneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+			corev1.ProtocolUDP)...)
 		all = append(all, targetPort(p.TargetPort, at.Child("targetPort"))...)
 		if p.AppProtocol != nil {
-			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol,
+				validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 		key := fmt.Sprint(p.Protocol, "/", p.Port)
 		if numbers[key] {
@@ -213,7 +225,8 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 			continue
 		}
 		if s.Type == corev1.ServiceTypeClusterIP {
-			all = append(all, field.Forbidden(at.Child("nodePort"), fmt.Sprintf("may not be used when `type` is '%s'", s.Type)))
+			all = append(all, field.Forbidden(at.Child("nodePort"),
+				fmt.Sprintf("may not be used when `type` is '%s'", s.Type)))
 		}
 		all = append(all, valid(at.Child("nodePort"), p.NodePort, validation.IsValidPortNum(int(p.NodePort)))...)
 		key = fmt.Sprint(p.Protocol, "/", p.NodePort)
@@ -239,7 +252,8 @@ func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{"clusterIPs", s.ClusterIP != "" || len(s.ClusterIPs) > 0}, {"ipFamilies", len(s.IPFamilies) > 0}, {"ipFamilyPolicy", s.IPFamilyPolicy != nil}} {
+		}{{"clusterIPs", s.ClusterIP != "" || len(s.ClusterIPs) > 0}, {"ipFamilies", len(s.IPFamilies) > 0},
+			{"ipFamilyPolicy", s.IPFamilyPolicy != nil}} {
 			if f.set {
 				all = append(all, field.Forbidden(path.Child(f.name), "may not be set for ExternalName services"))
 			}
@@ -263,7 +277,8 @@ func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 				all = append(all, field.Invalid(at.Index(i), list, "'None' must be the first and only value"))
 			}
 			if isExternal(s.Type) {
-				all = append(all, field.Invalid(path.Child("clusterIP"), ip, fmt.Sprintf("may not be set to 'None' for %s services", s.Type)))
+				all = append(all, field.Invalid(path.Child("clusterIP"), ip,
+					fmt.Sprintf("may not be set to 'None' for %s services", s.Type)))
 			}
 			continue
 		}
@@ -289,8 +304,10 @@ func families(s *corev1.ServiceSpec, path *field.Path) errs {
 			all = append(all, field.Duplicate(at.Index(i), f))
 		}
 		known[f] = true
-		if i < len(s.ClusterIPs) && s.ClusterIPs[i] != corev1.ClusterIPNone && isIPv6(s.ClusterIPs[i]) != (f == corev1.IPv6Protocol) {
-			all = append(all, field.Invalid(path.Child("clusterIPs").Index(i), s.ClusterIPs[i], fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%d]`", f, i)))
+		if i < len(s.ClusterIPs) && s.ClusterIPs[i] != corev1.ClusterIPNone &&
+			isIPv6(s.ClusterIPs[i]) != (f == corev1.IPv6Protocol) {
+			all = append(all, field.Invalid(path.Child("clusterIPs").Index(i), s.ClusterIPs[i],
+				fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%d]`", f, i)))
 		}
 	}
 	return all
@@ -302,8 +319,9 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	}
 	all = append(all, oneOfIfSet(path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
 		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
-	all = append(all, oneOfIfSet(path.Child("trafficDistribution"), s.TrafficDistribution, corev1.ServiceTrafficDistributionPreferClose,
-		corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
+	all = append(all, oneOfIfSet(path.Child("trafficDistribution"), s.TrafficDistribution,
+		corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
+		corev1.ServiceTrafficDistributionPreferSameNode)...)
 	at := path.Child("externalTrafficPolicy")
 	external := IsExternallyAccessible(s)
 	switch {
@@ -311,14 +329,18 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 		all = append(all, field.Required(at, ""))
 	case s.ExternalTrafficPolicy == "":
 	case !external:
-		all = append(all, field.Invalid(at, s.ExternalTrafficPolicy, "may only be set for externally-accessible services"))
+		all = append(all, field.Invalid(at, s.ExternalTrafficPolicy,
+			"may only be set for externally-accessible services"))
 	default:
-		all = append(all, oneOf(at, s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
+		all = append(all, oneOf(at, s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster,
+			corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
 	if n := s.HealthCheckNodePort; n != 0 {
 		at := path.Child("healthCheckNodePort")
 		if !needsHealthCheck(s) {
-			all = append(all, field.Invalid(at, n, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
+			all = append(all,
+				field.Invalid(at, n,
+					"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 		}
 		all = append(all, valid(at, n, validation.IsValidPortNum(int(n)))...)
 	}
@@ -328,21 +350,24 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 func loadBalancer(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	is := s.Type == corev1.ServiceTypeLoadBalancer
 	if len(s.LoadBalancerSourceRanges) > 0 && !is {
-		all = append(all, field.Forbidden(path.Child("loadBalancerSourceRanges"), "may only be used when `type` is 'LoadBalancer'"))
+		all = append(all, field.Forbidden(path.Child("loadBalancerSourceRanges"),
+			"may only be used when `type` is 'LoadBalancer'"))
 	}
 	for i, cidr := range s.LoadBalancerSourceRanges {
 		at := path.Child("loadBalancerSourceRanges").Index(i)
 		all = append(all, validation.IsValidCIDRForLegacyField(at, strings.TrimSpace(cidr), false, nil)...)
 	}
 	if s.AllocateLoadBalancerNodePorts != nil && !is {
-		all = append(all, field.Forbidden(path.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'"))
+		all = append(all, field.Forbidden(path.Child("allocateLoadBalancerNodePorts"),
+			"may only be used when `type` is 'LoadBalancer'"))
 	}
 	if is && s.AllocateLoadBalancerNodePorts == nil {
 		all = append(all, field.Required(path.Child("allocateLoadBalancerNodePorts"), ""))
 	}
 	if c := s.LoadBalancerClass; c != nil {
 		if !is {
-			all = append(all, field.Forbidden(path.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'"))
+			all = append(all, field.Forbidden(path.Child("loadBalancerClass"),
+				"may only be used when `type` is 'LoadBalancer'"))
 		}
 		all = append(all, valid(path.Child("loadBalancerClass"), *c, validation.IsQualifiedName(*c))...)
 	}

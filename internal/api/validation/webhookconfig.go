@@ -24,7 +24,8 @@ func ValidateValidatingWebhookConfiguration(c *admissionv1.ValidatingWebhookConf
 }
 
 // ValidateValidatingWebhookConfigurationUpdate checks a changed one. Expressions that were there before stay good.
-func ValidateValidatingWebhookConfigurationUpdate(now, was *admissionv1.ValidatingWebhookConfiguration) field.ErrorList {
+func ValidateValidatingWebhookConfigurationUpdate(now,
+	was *admissionv1.ValidatingWebhookConfiguration) field.ErrorList {
 	stored := expressionsOf(func(add func(string)) {
 		for _, w := range was.Webhooks {
 			addConditions(add, w.MatchConditions)
@@ -67,8 +68,8 @@ func validatingConfiguration(c *admissionv1.ValidatingWebhookConfiguration, stor
 	hooks := make([]hook, len(c.Webhooks))
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		hooks[i] = hook{w.Name, &w.ClientConfig, w.Rules, w.FailurePolicy, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector, w.SideEffects,
-			w.TimeoutSeconds, w.AdmissionReviewVersions, w.MatchConditions, nil}
+		hooks[i] = hook{w.Name, &w.ClientConfig, w.Rules, w.FailurePolicy, w.MatchPolicy, w.NamespaceSelector,
+			w.ObjectSelector, w.SideEffects, w.TimeoutSeconds, w.AdmissionReviewVersions, w.MatchConditions, nil}
 	}
 	return configuration(&c.ObjectMeta, hooks, stored)
 }
@@ -77,8 +78,9 @@ func mutatingConfiguration(c *admissionv1.MutatingWebhookConfiguration, stored m
 	hooks := make([]hook, len(c.Webhooks))
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		hooks[i] = hook{w.Name, &w.ClientConfig, w.Rules, w.FailurePolicy, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector, w.SideEffects,
-			w.TimeoutSeconds, w.AdmissionReviewVersions, w.MatchConditions, w.ReinvocationPolicy}
+		hooks[i] = hook{w.Name, &w.ClientConfig, w.Rules, w.FailurePolicy, w.MatchPolicy, w.NamespaceSelector,
+			w.ObjectSelector, w.SideEffects, w.TimeoutSeconds, w.AdmissionReviewVersions, w.MatchConditions,
+			w.ReinvocationPolicy}
 	}
 	return configuration(&c.ObjectMeta, hooks, stored)
 }
@@ -113,9 +115,11 @@ func (h *hook) validate(at *field.Path, compile *expressions) errs {
 	if h.sideEffects == nil {
 		all = append(all, field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
 	}
-	all = append(all, oneOfIfSet(at.Child("sideEffects"), h.sideEffects, admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun)...)
+	all = append(all, oneOfIfSet(at.Child("sideEffects"), h.sideEffects, admissionv1.SideEffectClassNone,
+		admissionv1.SideEffectClassNoneOnDryRun)...)
 	if h.seconds != nil && (*h.seconds < minWebhookSeconds || *h.seconds > maxWebhookSeconds) {
-		all = append(all, field.Invalid(at.Child("timeoutSeconds"), *h.seconds, "the timeout must be between 1 and 30 seconds"))
+		all = append(all, field.Invalid(at.Child("timeoutSeconds"), *h.seconds,
+			"the timeout must be between 1 and 30 seconds"))
 	}
 	all = append(all, reviewVersions(at.Child("admissionReviewVersions"), h.versions)...)
 	return append(all, matchConditions(at.Child("matchConditions"), h.conditions, compile, false)...)
@@ -132,7 +136,8 @@ func webhookClient(at *field.Path, c *admissionv1.WebhookClientConfig) errs {
 	if c.Service.Port != nil {
 		port = *c.Service.Port
 	}
-	return webhook.ValidateWebhookService(at.Child("service"), c.Service.Namespace, c.Service.Name, c.Service.Path, port)
+	return webhook.ValidateWebhookService(at.Child("service"), c.Service.Namespace, c.Service.Name, c.Service.Path,
+		port)
 }
 
 // reviewVersions: the server speaks v1 and v1beta1 of AdmissionReview; a webhook must take one of them.

@@ -26,8 +26,9 @@ import (
 // resolveTime is how long looking for a service's pod may take; the library's interface has no context.
 const resolveTime = 5 * time.Second
 
-// serviceResolver finds where a webhook that is named by its service answers: at an endpoint of the service's slices, or, as
-// nothing here makes slices of a selector, at a ready pod that the service selects. It reads the store at every call.
+// serviceResolver finds where a webhook that is named by its service answers: at an endpoint of the service's slices,
+// or, as nothing here makes slices of a selector, at a ready pod that the service selects. It reads the store at every
+// call.
 type serviceResolver struct{ stores registry.Stores }
 
 var _ webhook.ServiceResolver = serviceResolver{}
@@ -72,7 +73,9 @@ func (r serviceResolver) pod(ctx context.Context, svc *corev1.Service, port core
 		return nil, none
 	}
 	pods := r.stores["pods"]
-	list, err := pods.List(pods.Within(ctx, svc.Namespace), &metainternal.ListOptions{LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
+	list,
+		err := pods.List(pods.Within(ctx, svc.Namespace),
+		&metainternal.ListOptions{LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
 	if err != nil {
 		return nil, err
 	}

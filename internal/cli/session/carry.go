@@ -142,7 +142,8 @@ func (w *writer) stdin(in io.Reader) {
 			return
 		}
 		if err != nil {
-			_ = w.write(streams.CloseSignal, []byte{streams.Stdin}) // a connection that is gone is noticed by who listens
+			// a connection that is gone is noticed by who listens
+			_ = w.write(streams.CloseSignal, []byte{streams.Stdin})
 			return
 		}
 	}

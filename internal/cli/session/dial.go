@@ -32,8 +32,8 @@ const (
 	refusalTime = 10 * time.Second
 )
 
-// Dial connects to a server for the streams of a URL. It fails with a *Refusal, with ErrNoWebSocket, or with another error, by
-// Reached before or after the server was there.
+// Dial connects to a server for the streams of a URL. It fails with a *Refusal, with ErrNoWebSocket, or with another
+// error, by Reached before or after the server was there.
 type Dial func(ctx context.Context, u *url.URL) (*websocket.Conn, error)
 
 // Server is how a server is reached and what it is shown.
@@ -64,7 +64,8 @@ func Reached(err error) bool {
 
 // Dial is a Dial.
 func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
-	d := websocket.Dialer{Proxy: s.Proxy, TLSClientConfig: s.TLS, Subprotocols: []string{protocol}, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize}
+	d := websocket.Dialer{Proxy: s.Proxy, TLSClientConfig: s.TLS, Subprotocols: []string{protocol},
+		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize}
 	line, err := s.direct(ctx, &d, u)
 	if err != nil {
 		return nil, err
@@ -137,8 +138,8 @@ func (s Server) direct(ctx context.Context, d *websocket.Dialer, u *url.URL) (*l
 	return l, nil
 }
 
-// line is a connection that remembers what it heard until it is settled: the library keeps the first 1024 bytes of a refusal, and
-// closes the connection then.
+// line is a connection that remembers what it heard until it is settled: the library keeps the first 1024 bytes of a
+// refusal, and closes the connection then.
 type line struct {
 	net.Conn
 	heard bytes.Buffer

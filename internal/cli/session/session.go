@@ -25,7 +25,8 @@ const (
 // ErrDetached says that the user left with the detach keys, Ctrl-P Ctrl-Q; the command goes on.
 var ErrDetached = errors.New("detached")
 
-// ErrNoWebSocket says that what answered does not speak this protocol, and nothing was done: an older server, or a proxy.
+// ErrNoWebSocket says that what answered does not speak this protocol, and nothing was done: an older server, or a
+// proxy.
 var ErrNoWebSocket = errors.New("the server does not speak " + protocol)
 
 // Request is one streaming request.
@@ -40,7 +41,8 @@ type Request struct {
 	TTY            bool
 	// DetachKeys lets the user leave with Ctrl-P Ctrl-Q.
 	DetachKeys bool
-	// Meanwhile is called when the server has not answered for a while, and waited for; ctx ends with the answer. It may be nil.
+	// Meanwhile is called when the server has not answered for a while, and waited for; ctx ends with the answer. It
+	// may be nil.
 	Meanwhile func(ctx context.Context)
 }
 
@@ -58,8 +60,8 @@ type Streams struct {
 // Size is that of a terminal, in characters.
 type Size struct{ Width, Height uint16 }
 
-// Run makes the request and carries the streams until the command ends, and returns its exit code where the request tells it
-// (exec does, attach does not). A refusal is a *Refusal.
+// Run makes the request and carries the streams until the command ends, and returns its exit code where the request
+// tells it (exec does, attach does not). A refusal is a *Refusal.
 func (r Request) Run(ctx context.Context) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -45,8 +45,8 @@ type Refusal struct {
 // Error is part of error.
 func (r *Refusal) Error() string { return r.Status.Message }
 
-// refusalOf makes a refusal of an answer that is no upgrade. An answer without a word in it is no refusal: what gave it did not
-// understand the question.
+// refusalOf makes a refusal of an answer that is no upgrade. An answer without a word in it is no refusal: what gave it
+// did not understand the question.
 func refusalOf(code int, body []byte) error {
 	var s Status
 	if json.Unmarshal(body, &s) == nil && s.Kind == "Status" && s.Status != "" {
@@ -102,8 +102,8 @@ func (s Status) code() (int, error) {
 	return Failure(s.Message)
 }
 
-// refusedByNode begins what a client hears of a node's refusal when its own connection with the API server is up already: it is told
-// as one that came before.
+// refusedByNode begins what a client hears of a node's refusal when its own connection with the API server is up
+// already: it is told as one that came before.
 const refusedByNode = "unable to upgrade connection: "
 
 // Failure is the exit code for a failure told in words only, and the words as the user should read them.
@@ -125,5 +125,6 @@ func Failure(text string) (int, error) {
 
 // aboutStart tells whether an error is about starting the command, in the runtime's words.
 func aboutStart(text string) bool {
-	return strings.Contains(text, "unable to start container process") || strings.Contains(text, "executable file not found in $PATH")
+	return strings.Contains(text, "unable to start container process") ||
+		strings.Contains(text, "executable file not found in $PATH")
 }

@@ -37,33 +37,43 @@ func testContainerLife(t *testing.T, e Env) {
 		c.Annotations = map[string]string{cri.AnnotationRestartCount: "3"}
 	})
 	st := p.status(id)
-	if st.GetState() != runtimeapi.ContainerState_CONTAINER_CREATED || st.GetCreatedAt() <= 0 || st.GetStartedAt() != 0 || st.GetFinishedAt() != 0 {
+	if st.GetState() != runtimeapi.ContainerState_CONTAINER_CREATED || st.GetCreatedAt() <= 0 ||
+		st.GetStartedAt() != 0 || st.GetFinishedAt() != 0 {
 		t.Errorf("created: %v", st)
 	}
-	if st.GetMetadata().GetAttempt() != 3 || st.GetMetadata().GetName() != "main" || st.GetAnnotations()[cri.AnnotationRestartCount] != "3" ||
+	if st.GetMetadata().GetAttempt() != 3 || st.GetMetadata().GetName() != "main" ||
+		st.GetAnnotations()[cri.AnnotationRestartCount] != "3" ||
 		st.GetLabels()[cri.LabelContainerName] != "main" || st.GetImageRef() == "" || st.GetLogPath() == "" {
 		t.Errorf("created: %v", st)
 	}
 	p.start(id)
 	st = p.status(id)
-	if st.GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING || st.GetStartedAt() < st.GetCreatedAt() || st.GetFinishedAt() != 0 {
+	if st.GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING || st.GetStartedAt() < st.GetCreatedAt() ||
+		st.GetFinishedAt() != 0 {
 		t.Errorf("running: %v", st)
 	}
-	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
+	if _,
+		err := p.client.Runtime.StartContainer(p.ctx(),
+		&runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
 		t.Error("a running container was started again")
 	}
 	p.ready("main", 3)
 	p.stop(id, 20)
 	st = p.status(id) // stopped means: the status says so when the call has returned
-	if st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 143 || st.GetReason() != "Error" || st.GetFinishedAt() < st.GetStartedAt() {
+	if st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 143 ||
+		st.GetReason() != "Error" || st.GetFinishedAt() < st.GetStartedAt() {
 		t.Errorf("stopped: %v", st)
 	}
-	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
+	if _,
+		err := p.client.Runtime.StartContainer(p.ctx(),
+		&runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
 		t.Error("an ended container was started again")
 	}
 	p.stop(id, 20)
 	p.remove(id)
-	if _, err := p.client.Runtime.ContainerStatus(p.ctx(), &runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
+	if _,
+		err := p.client.Runtime.ContainerStatus(p.ctx(),
+		&runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
 		t.Errorf("status of a removed container: %v, want NotFound", err)
 	}
 }
@@ -76,10 +86,11 @@ func testExitReasons(t *testing.T, e Env) {
 		reason     string
 	}{{"good", "exit_code=0", 0, "Completed"}, {"bad", "exit_code=3", 3, "Error"}} {
 		st := p.ended(p.up(tc.name, []string{"run_for=0s", tc.word}))
-		// A process that ends at once may be seen to end before its start was written down: containerd stamps the two in
-		// different goroutines.
+		// A process that ends at once may be seen to end before its start was written down: containerd stamps the two
+		// in different goroutines.
 		raced := int64(time.Second)
-		if st.GetExitCode() != tc.code || st.GetReason() != tc.reason || st.GetFinishedAt()+raced < st.GetStartedAt() || st.GetStartedAt() == 0 {
+		if st.GetExitCode() != tc.code || st.GetReason() != tc.reason || st.GetFinishedAt()+raced < st.GetStartedAt() ||
+			st.GetStartedAt() == 0 {
 			t.Errorf("%s: %v", tc.name, st)
 		}
 	}
@@ -92,7 +103,9 @@ func testGone(t *testing.T, e Env) {
 	p.remove(id)
 	p.remove(id)
 	p.stop(id, 1)
-	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); !cri.NotFound(err) {
+	if _,
+		err := p.client.Runtime.StartContainer(p.ctx(),
+		&runtimeapi.StartContainerRequest{ContainerId: id}); !cri.NotFound(err) {
 		t.Errorf("starting what is gone: %v, want NotFound", err)
 	}
 }
@@ -139,11 +152,15 @@ func testNoImage(t *testing.T, e Env) {
 	if !cri.NotFound(err) {
 		t.Errorf("CreateContainer without its image: %v, want NotFound", err)
 	}
-	st, err := p.client.Images.ImageStatus(p.ctx(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: "conformance.test/no/such:image"}})
+	st,
+		err := p.client.Images.ImageStatus(p.ctx(),
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: "conformance.test/no/such:image"}})
 	if err != nil || st.GetImage() != nil {
 		t.Errorf("ImageStatus of no image: %v, %v; want neither", st, err)
 	}
-	st, err = p.client.Images.ImageStatus(p.ctx(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: e.Image}})
+	st,
+		err = p.client.Images.ImageStatus(p.ctx(),
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: e.Image}})
 	if err != nil || st.GetImage().GetId() == "" {
 		t.Errorf("ImageStatus: %v, %v", st, err)
 	}
@@ -151,13 +168,15 @@ func testNoImage(t *testing.T, e Env) {
 
 func testStartError(t *testing.T, e Env) {
 	p := newPod(t, e)
-	id := p.create("main", []string{"start_error=no such file"}, func(c *runtimeapi.ContainerConfig) { c.Command = []string{"/no/such/file"} })
+	id := p.create("main", []string{"start_error=no such file"},
+		func(c *runtimeapi.ContainerConfig) { c.Command = []string{"/no/such/file"} })
 	_, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id})
 	if err == nil {
 		t.Fatal("a program that is not there was started")
 	}
 	st := p.status(id)
-	if st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 128 || st.GetReason() != "StartError" ||
+	if st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 128 ||
+		st.GetReason() != "StartError" ||
 		st.GetMessage() == "" || st.GetFinishedAt() == 0 || st.GetStartedAt() != 0 {
 		t.Errorf("status: %v", st)
 	}
@@ -211,7 +230,8 @@ func testStopGivenUp(t *testing.T, e Env) {
 	p.ready("main", 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := p.client.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: 25}); !cri.Cancelled(err) {
+	if _, err := p.client.Runtime.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id,
+		Timeout: 25}); !cri.Cancelled(err) {
 		t.Errorf("a stop given up: %v, want an error that cri.Cancelled knows", err)
 	}
 	if st := p.status(id); st.GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
@@ -224,7 +244,9 @@ func testRemoveRunning(t *testing.T, e Env) {
 	p := newPod(t, e)
 	id := p.up("main", []string{"ignore_sigterm=true"})
 	p.remove(id)
-	if _, err := p.client.Runtime.ContainerStatus(p.ctx(), &runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
+	if _,
+		err := p.client.Runtime.ContainerStatus(p.ctx(),
+		&runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
 		t.Errorf("status of a removed container: %v, want NotFound", err)
 	}
 }
@@ -259,11 +281,16 @@ func testFilters(t *testing.T, e Env) {
 		}
 	}
 	check("by sandbox", list(&runtimeapi.ContainerFilter{PodSandboxId: a.sandbox}), running, created)
-	check("by label", list(&runtimeapi.ContainerFilter{LabelSelector: map[string]string{cri.LabelPodUID: b.uid}}), other)
-	check("by two labels", list(&runtimeapi.ContainerFilter{LabelSelector: map[string]string{cri.LabelPodUID: a.uid, cri.LabelContainerName: "created"}}), created)
-	check("by state", list(&runtimeapi.ContainerFilter{PodSandboxId: a.sandbox, State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}}), running)
+	check("by label", list(&runtimeapi.ContainerFilter{LabelSelector: map[string]string{cri.LabelPodUID: b.uid}}),
+		other)
+	check("by two labels", list(&runtimeapi.ContainerFilter{LabelSelector: map[string]string{cri.LabelPodUID: a.uid,
+		cri.LabelContainerName: "created"}}), created)
+	check("by state", list(&runtimeapi.ContainerFilter{PodSandboxId: a.sandbox,
+		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}}), running)
 	check("by an unknown label", list(&runtimeapi.ContainerFilter{LabelSelector: map[string]string{"no": "such"}}))
-	boxes, err := a.client.Runtime.ListPodSandbox(a.ctx(), &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.LabelPodUID: a.uid}}})
+	boxes,
+		err := a.client.Runtime.ListPodSandbox(a.ctx(),
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.LabelPodUID: a.uid}}})
 	if err != nil || len(boxes.GetItems()) != 1 || boxes.GetItems()[0].GetId() != a.sandbox {
 		t.Errorf("sandboxes by label: %v, %v", boxes, err)
 	}

@@ -98,7 +98,8 @@ func testEvents(t *testing.T, e Env) {
 				continue
 			}
 			if ev.GetContainerEventType() != want[0] || ev.GetPodSandboxStatus().GetMetadata().GetUid() != p.uid {
-				t.Fatalf("event %v of pod %q, want %v", ev.GetContainerEventType(), ev.GetPodSandboxStatus().GetMetadata().GetUid(), want[0])
+				t.Fatalf("event %v of pod %q, want %v", ev.GetContainerEventType(),
+					ev.GetPodSandboxStatus().GetMetadata().GetUid(), want[0])
 			}
 			want = want[1:]
 		case <-late:

@@ -78,14 +78,16 @@ func testReopen(t *testing.T, e Env) {
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.client.Runtime.ReopenContainerLog(p.ctx(), &runtimeapi.ReopenContainerLogRequest{ContainerId: id}); err != nil {
+	if _, err := p.client.Runtime.ReopenContainerLog(p.ctx(),
+		&runtimeapi.ReopenContainerLogRequest{ContainerId: id}); err != nil {
 		t.Fatalf("ReopenContainerLog: %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("no new log file: %v", err)
 	}
 	p.stop(id, 0)
-	if _, err := p.client.Runtime.ReopenContainerLog(p.ctx(), &runtimeapi.ReopenContainerLogRequest{ContainerId: id}); err == nil {
+	if _, err := p.client.Runtime.ReopenContainerLog(p.ctx(),
+		&runtimeapi.ReopenContainerLogRequest{ContainerId: id}); err == nil {
 		t.Error("the log of an ended container was opened again")
 	}
 }
@@ -93,7 +95,8 @@ func testReopen(t *testing.T, e Env) {
 func testExec(t *testing.T, e Env) {
 	p := newPod(t, e)
 	id := p.up("main", nil)
-	r, err := p.client.ExecSync(p.ctx(), id, entry("run_for=0s", "stdout=out", "stderr=err", "exit_code=7"), 20*time.Second)
+	r, err := p.client.ExecSync(p.ctx(), id, entry("run_for=0s", "stdout=out", "stderr=err", "exit_code=7"),
+		20*time.Second)
 	if err != nil || r.ExitCode != 7 || string(r.Stdout) != "out\n" || string(r.Stderr) != "err\n" {
 		t.Errorf("ExecSync: %+v, %v", r, err)
 	}
@@ -144,7 +147,8 @@ func testPIDModes(t *testing.T, e Env) {
 }
 
 func testTargetModes(t *testing.T, e Env) {
-	for _, mode := range []runtimeapi.NamespaceMode{runtimeapi.NamespaceMode_CONTAINER, runtimeapi.NamespaceMode_POD, runtimeapi.NamespaceMode_NODE} {
+	for _, mode := range []runtimeapi.NamespaceMode{runtimeapi.NamespaceMode_CONTAINER, runtimeapi.NamespaceMode_POD,
+		runtimeapi.NamespaceMode_NODE} {
 		p := newPod(t, e, sandboxPID(mode))
 		target := p.up("target", nil, pidMode(mode, ""))
 		debugger := p.up("debugger", nil, pidMode(runtimeapi.NamespaceMode_TARGET, target))
@@ -163,11 +167,13 @@ func testTargetErrors(t *testing.T, e Env) {
 		"a sandbox": p.sandbox, "another pod's container": elsewhere, "an unknown id": strings.Repeat("0", 64),
 		"a part of an id": here[:16], "no id": "", "an ended container": ended,
 	} {
-		if _, err := p.client.Runtime.CreateContainer(p.ctx(), p.request("debugger", nil, pidMode(runtimeapi.NamespaceMode_TARGET, id))); err == nil {
+		if _, err := p.client.Runtime.CreateContainer(p.ctx(),
+			p.request("debugger", nil, pidMode(runtimeapi.NamespaceMode_TARGET, id))); err == nil {
 			t.Errorf("%s was accepted as a PID namespace target", what)
 		}
 	}
-	p.create("debugger", nil, pidMode(runtimeapi.NamespaceMode_TARGET, here)) // and the refused ones left nothing reserved
+	// and the refused ones left nothing reserved
+	p.create("debugger", nil, pidMode(runtimeapi.NamespaceMode_TARGET, here))
 }
 
 func testTargetDies(t *testing.T, e Env) {

@@ -47,7 +47,8 @@ func testSandboxLife(t *testing.T, e Env) {
 		t.Errorf("address %q with host network %v", st.GetNetwork().GetIp(), e.HostNetwork)
 	}
 	for range 2 {
-		if _, err := p.client.Runtime.StopPodSandbox(p.ctx(), &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+		if _, err := p.client.Runtime.StopPodSandbox(p.ctx(),
+			&runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 			t.Errorf("StopPodSandbox: %v", err)
 		}
 		if s := p.sandboxState(); s != runtimeapi.PodSandboxState_SANDBOX_NOTREADY {
@@ -55,21 +56,28 @@ func testSandboxLife(t *testing.T, e Env) {
 		}
 	}
 	for range 2 {
-		if _, err := p.client.Runtime.RemovePodSandbox(p.ctx(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+		if _, err := p.client.Runtime.RemovePodSandbox(p.ctx(),
+			&runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 			t.Errorf("RemovePodSandbox: %v", err)
 		}
 	}
-	if _, err := p.client.Runtime.PodSandboxStatus(p.ctx(), &runtimeapi.PodSandboxStatusRequest{PodSandboxId: p.sandbox}); !cri.NotFound(err) {
+	if _,
+		err := p.client.Runtime.PodSandboxStatus(p.ctx(),
+		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: p.sandbox}); !cri.NotFound(err) {
 		t.Errorf("status of a removed sandbox: %v, want NotFound", err)
 	}
-	if _, err := p.client.Runtime.StopPodSandbox(p.ctx(), &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := p.client.Runtime.StopPodSandbox(p.ctx(),
+		&runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Errorf("StopPodSandbox of a removed one: %v", err)
 	}
 }
 
 func testSandboxName(t *testing.T, e Env) {
 	p := newPod(t, e)
-	if _, err := p.client.Runtime.RunPodSandbox(p.ctx(), &runtimeapi.RunPodSandboxRequest{Config: p.config}); !cri.AlreadyExists(err) {
+	if _,
+		err := p.client.Runtime.RunPodSandbox(p.ctx(),
+		&runtimeapi.RunPodSandboxRequest{Config: p.config}); !cri.AlreadyExists(err) {
 		t.Errorf("the same sandbox twice: %v, want an error that cri.AlreadyExists knows", err)
 	}
 	next := proto.Clone(p.config).(*runtimeapi.PodSandboxConfig)
@@ -81,7 +89,9 @@ func testSandboxName(t *testing.T, e Env) {
 	if err != nil || len(seen.Sandboxes) != 2 || seen.Sandboxes[0].GetMetadata().GetAttempt() != 1 {
 		t.Errorf("Observe: %v, %v; want attempts 1 and 0", seen.Sandboxes, err)
 	}
-	if _, err := p.client.Runtime.RemovePodSandbox(p.ctx(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := p.client.Runtime.RemovePodSandbox(p.ctx(),
+		&runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Fatal(err)
 	}
 	p.run() // the name is free again
@@ -90,7 +100,9 @@ func testSandboxName(t *testing.T, e Env) {
 func testStopSandboxKills(t *testing.T, e Env) {
 	p := newPod(t, e)
 	id := p.up("main", []string{"ignore_sigterm=true"})
-	if _, err := p.client.Runtime.StopPodSandbox(p.ctx(), &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := p.client.Runtime.StopPodSandbox(p.ctx(),
+		&runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Fatalf("StopPodSandbox: %v", err)
 	}
 	if st := p.status(id); st.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED || st.GetExitCode() != 137 {
@@ -101,11 +113,14 @@ func testStopSandboxKills(t *testing.T, e Env) {
 func testRemoveSandboxRemoves(t *testing.T, e Env) {
 	p := newPod(t, e)
 	running, created := p.up("running", nil), p.create("created", nil)
-	if _, err := p.client.Runtime.RemovePodSandbox(p.ctx(), &runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := p.client.Runtime.RemovePodSandbox(p.ctx(),
+		&runtimeapi.RemovePodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Fatalf("RemovePodSandbox: %v", err)
 	}
 	for _, id := range []string{running, created} {
-		if _, err := p.client.Runtime.ContainerStatus(p.ctx(), &runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
+		if _, err := p.client.Runtime.ContainerStatus(p.ctx(),
+			&runtimeapi.ContainerStatusRequest{ContainerId: id}); !cri.NotFound(err) {
 			t.Errorf("a container outlived its sandbox: %v", err)
 		}
 	}
@@ -114,10 +129,14 @@ func testRemoveSandboxRemoves(t *testing.T, e Env) {
 func testStoppedSandbox(t *testing.T, e Env) {
 	p := newPod(t, e)
 	id := p.create("before", nil)
-	if _, err := p.client.Runtime.StopPodSandbox(p.ctx(), &runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
+	if _,
+		err := p.client.Runtime.StopPodSandbox(p.ctx(),
+		&runtimeapi.StopPodSandboxRequest{PodSandboxId: p.sandbox}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
+	if _,
+		err := p.client.Runtime.StartContainer(p.ctx(),
+		&runtimeapi.StartContainerRequest{ContainerId: id}); err == nil {
 		t.Error("a container started in a stopped sandbox")
 	}
 	if _, err := p.client.Runtime.CreateContainer(p.ctx(), p.request("after", nil)); err == nil {
@@ -129,7 +148,8 @@ func testPauseDies(t *testing.T, e Env) {
 	p := newPod(t, e)
 	id := p.up("main", nil)
 	p.killPause()
-	p.until("the sandbox to be not ready", func() bool { return p.sandboxState() == runtimeapi.PodSandboxState_SANDBOX_NOTREADY })
+	p.until("the sandbox to be not ready",
+		func() bool { return p.sandboxState() == runtimeapi.PodSandboxState_SANDBOX_NOTREADY })
 	if st := p.status(id); st.GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
 		t.Errorf("an isolated container is %v after its pause died", st.GetState())
 	}
@@ -140,7 +160,8 @@ func testSharedPauseDies(t *testing.T, e Env) {
 	p := newPod(t, e, sandboxPID(runtimeapi.NamespaceMode_POD))
 	id := p.up("main", nil, pidMode(runtimeapi.NamespaceMode_POD, ""))
 	p.killPause()
-	p.until("the sandbox to be not ready", func() bool { return p.sandboxState() == runtimeapi.PodSandboxState_SANDBOX_NOTREADY })
+	p.until("the sandbox to be not ready",
+		func() bool { return p.sandboxState() == runtimeapi.PodSandboxState_SANDBOX_NOTREADY })
 	if st := p.ended(id); st.GetExitCode() != 137 {
 		t.Errorf("exit code %d of a container whose PID namespace ended", st.GetExitCode())
 	}
@@ -148,7 +169,8 @@ func testSharedPauseDies(t *testing.T, e Env) {
 
 func testTargetSandbox(t *testing.T, e Env) {
 	p := unrunPod(t, e, sandboxPID(runtimeapi.NamespaceMode_TARGET))
-	if _, err := p.client.Runtime.RunPodSandbox(p.ctx(), &runtimeapi.RunPodSandboxRequest{Config: p.config}); err == nil {
+	if _,
+		err := p.client.Runtime.RunPodSandbox(p.ctx(), &runtimeapi.RunPodSandboxRequest{Config: p.config}); err == nil {
 		t.Error("a sandbox with PID mode TARGET was run")
 	}
 }

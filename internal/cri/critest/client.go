@@ -51,7 +51,8 @@ func (f *Fake) Dial(opts ...cri.Option) (client *cri.Client, stop func(), err er
 }
 
 // unary is one call as it would be over a connection.
-func unary[Req, Resp proto.Message](ctx context.Context, f *Fake, in Req, call func(context.Context, Req) (Resp, error)) (Resp, error) {
+func unary[Req, Resp proto.Message](ctx context.Context, f *Fake, in Req,
+	call func(context.Context, Req) (Resp, error)) (Resp, error) {
 	in = proto.Clone(in).(Req)
 	f.mu.Lock()
 	detach := f.detach
@@ -93,7 +94,8 @@ func asStatus(err error) error {
 	return status.Convert(err).Err()
 }
 
-func (c runtimeClient) GetContainerEvents(ctx context.Context, in *runtimeapi.GetEventsRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[runtimeapi.ContainerEventResponse], error) {
+func (c runtimeClient) GetContainerEvents(ctx context.Context, in *runtimeapi.GetEventsRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[runtimeapi.ContainerEventResponse], error) {
 	s := &eventStream{ctx: ctx, events: make(chan *runtimeapi.ContainerEventResponse), ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)

@@ -111,7 +111,9 @@ func unrunPod(t *testing.T, e Env, change ...func(*runtimeapi.PodSandboxConfig))
 func (p *pod) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	list, err := p.client.Runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.LabelPodUID: p.uid}}})
+	list,
+		err := p.client.Runtime.ListPodSandbox(ctx,
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{cri.LabelPodUID: p.uid}}})
 	if err != nil {
 		p.t.Errorf("listing sandboxes to clean up: %v", err)
 	}
@@ -140,7 +142,8 @@ func (p *pod) ctx() context.Context {
 }
 
 // request is a CreateContainer of a container named name whose process does what words say.
-func (p *pod) request(name string, words []string, change ...func(*runtimeapi.ContainerConfig)) *runtimeapi.CreateContainerRequest {
+func (p *pod) request(name string, words []string,
+	change ...func(*runtimeapi.ContainerConfig)) *runtimeapi.CreateContainerRequest {
 	config := &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: name},
 		Image:    &runtimeapi.ImageSpec{Image: p.env.Image},
@@ -174,7 +177,9 @@ func (p *pod) create(name string, words []string, change ...func(*runtimeapi.Con
 
 func (p *pod) start(id string) {
 	p.t.Helper()
-	if _, err := p.client.Runtime.StartContainer(p.ctx(), &runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
+	if _,
+		err := p.client.Runtime.StartContainer(p.ctx(),
+		&runtimeapi.StartContainerRequest{ContainerId: id}); err != nil {
 		p.t.Fatalf("StartContainer: %v", err)
 	}
 }
@@ -217,14 +222,17 @@ func (p *pod) sandboxState() runtimeapi.PodSandboxState {
 
 func (p *pod) stop(id string, seconds int64) {
 	p.t.Helper()
-	if _, err := p.client.Runtime.StopContainer(p.ctx(), &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: seconds}); err != nil {
+	if _, err := p.client.Runtime.StopContainer(p.ctx(), &runtimeapi.StopContainerRequest{ContainerId: id,
+		Timeout: seconds}); err != nil {
 		p.t.Errorf("StopContainer with timeout %d: %v", seconds, err)
 	}
 }
 
 func (p *pod) remove(id string) {
 	p.t.Helper()
-	if _, err := p.client.Runtime.RemoveContainer(p.ctx(), &runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
+	if _,
+		err := p.client.Runtime.RemoveContainer(p.ctx(),
+		&runtimeapi.RemoveContainerRequest{ContainerId: id}); err != nil {
 		p.t.Errorf("RemoveContainer: %v", err)
 	}
 }
@@ -262,7 +270,8 @@ func (p *pod) killPause() {
 }
 
 func (p *pod) killByStatus(sandboxID string) error {
-	r, err := p.client.Runtime.PodSandboxStatus(p.ctx(), &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandboxID, Verbose: true})
+	r, err := p.client.Runtime.PodSandboxStatus(p.ctx(), &runtimeapi.PodSandboxStatusRequest{PodSandboxId: sandboxID,
+		Verbose: true})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ import (
 )
 
 // CreateContainer reserves (name, attempt), takes its time, and makes a container in state Created.
-func (f *Fake) CreateContainer(ctx context.Context, r *runtimeapi.CreateContainerRequest) (*runtimeapi.CreateContainerResponse, error) {
+func (f *Fake) CreateContainer(ctx context.Context,
+	r *runtimeapi.CreateContainerRequest) (*runtimeapi.CreateContainerResponse, error) {
 	const method = "CreateContainer"
 	if err := f.begin(ctx, method, r); err != nil {
 		return nil, err
@@ -58,9 +59,13 @@ func (f *Fake) reserveContainer(r *runtimeapi.CreateContainerRequest) (*containe
 	}
 	c := &container{sandboxID: s.id, config: r.GetConfig(), ended: make(chan struct{})}
 	c.id, c.made = f.w.newID("container")
-	c.name = strings.Join([]string{m.GetName(), pod.GetName(), pod.GetNamespace(), pod.GetUid(), fmt.Sprint(m.GetAttempt())}, "_")
+	c.name = strings.Join([]string{m.GetName(), pod.GetName(), pod.GetNamespace(), pod.GetUid(),
+		fmt.Sprint(m.GetAttempt())}, "_")
 	if err := f.w.reserve(c.name, c.id); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "failed to reserve container name %q; check if another CreateContainer request is in progress: %s", c.name, status.Convert(err).Message())
+		return nil,
+			status.Errorf(codes.FailedPrecondition,
+				"failed to reserve container name %q; check if another CreateContainer request is in progress: %s",
+				c.name, status.Convert(err).Message())
 	}
 	return c, nil
 }
@@ -71,7 +76,8 @@ func (f *Fake) makeContainer(c *container, r *runtimeapi.CreateContainerRequest)
 		return err
 	}
 	if c.image = f.w.imageOf(r.GetConfig().GetImage().GetImage()); c.image == nil {
-		return status.Errorf(codes.NotFound, "failed to resolve image %q: not found", r.GetConfig().GetImage().GetImage())
+		return status.Errorf(codes.NotFound, "failed to resolve image %q: not found",
+			r.GetConfig().GetImage().GetImage())
 	}
 	if c.pidns, err = f.w.pidNamespace(s, c); err != nil {
 		return err
@@ -131,17 +137,23 @@ func (w *world) pidNamespace(s *sandbox, c *container) (string, error) {
 	t, err := w.container(opts.GetTargetId())
 	switch {
 	case err != nil:
-		return "", status.Errorf(codes.NotFound, "invalid target container: container %q does not exist: not found", opts.GetTargetId())
+		return "", status.Errorf(codes.NotFound, "invalid target container: container %q does not exist: not found",
+			opts.GetTargetId())
 	case t.sandboxID != s.id:
-		return "", status.Errorf(codes.Unknown, "invalid target container: container %q (sandbox %s) does not belong to sandbox %s", t.id, t.sandboxID, s.id)
+		return "",
+			status.Errorf(codes.Unknown,
+				"invalid target container: container %q (sandbox %s) does not belong to sandbox %s", t.id, t.sandboxID,
+				s.id)
 	case !t.running():
-		return "", status.Errorf(codes.Unknown, "invalid target container: container %q is not running - in state %s", t.id, t.state())
+		return "", status.Errorf(codes.Unknown, "invalid target container: container %q is not running - in state %s",
+			t.id, t.state())
 	}
 	return t.pidns, nil
 }
 
 // StartContainer starts a created container, once. One that cannot be started is ended with reason StartError.
-func (f *Fake) StartContainer(ctx context.Context, r *runtimeapi.StartContainerRequest) (*runtimeapi.StartContainerResponse, error) {
+func (f *Fake) StartContainer(ctx context.Context,
+	r *runtimeapi.StartContainerRequest) (*runtimeapi.StartContainerResponse, error) {
 	const method = "StartContainer"
 	if err := f.begin(ctx, method, r); err != nil {
 		return nil, err
@@ -158,7 +170,8 @@ func (f *Fake) StartContainer(ctx context.Context, r *runtimeapi.StartContainerR
 		err = f.w.start(c)
 	}
 	if err != nil {
-		c.finished, c.exitCode, c.reason, c.message = time.Now(), exitStartError, reasonStartError, status.Convert(err).Message()
+		c.finished, c.exitCode, c.reason, c.message = time.Now(), exitStartError, reasonStartError,
+			status.Convert(err).Message()
 		close(c.ended)
 		return nil, err
 	}
@@ -173,10 +186,14 @@ func (f *Fake) markStarting(id string) (*container, error) {
 		return nil, err
 	}
 	if c.state() != runtimeapi.ContainerState_CONTAINER_CREATED {
-		return nil, status.Errorf(codes.Unknown, "failed to set starting state for container %q: container is in %s state", c.id, c.state())
+		return nil,
+			status.Errorf(codes.Unknown, "failed to set starting state for container %q: container is in %s state",
+				c.id, c.state())
 	}
 	if c.starting {
-		return nil, status.Errorf(codes.Unknown, "failed to set starting state for container %q: container is already in starting state", c.id)
+		return nil,
+			status.Errorf(codes.Unknown,
+				"failed to set starting state for container %q: container is already in starting state", c.id)
 	}
 	c.starting = true
 	return c, nil
@@ -184,7 +201,8 @@ func (f *Fake) markStarting(id string) (*container, error) {
 
 // StopContainer sends the stop signal once, waits, and kills. Unknown and ended containers are no error. A second call
 // waits no longer than its own timeout, and does not signal again.
-func (f *Fake) StopContainer(ctx context.Context, r *runtimeapi.StopContainerRequest) (*runtimeapi.StopContainerResponse, error) {
+func (f *Fake) StopContainer(ctx context.Context,
+	r *runtimeapi.StopContainerRequest) (*runtimeapi.StopContainerResponse, error) {
 	if err := f.enter(ctx, "StopContainer", r); err != nil {
 		return nil, err
 	}
@@ -219,7 +237,8 @@ func (f *Fake) StopContainer(ctx context.Context, r *runtimeapi.StopContainerReq
 }
 
 // RemoveContainer kills the container if it runs and removes it; its name is free again. Idempotent.
-func (f *Fake) RemoveContainer(ctx context.Context, r *runtimeapi.RemoveContainerRequest) (*runtimeapi.RemoveContainerResponse, error) {
+func (f *Fake) RemoveContainer(ctx context.Context,
+	r *runtimeapi.RemoveContainerRequest) (*runtimeapi.RemoveContainerResponse, error) {
 	if err := f.enter(ctx, "RemoveContainer", r); err != nil {
 		return nil, err
 	}
@@ -230,14 +249,17 @@ func (f *Fake) RemoveContainer(ctx context.Context, r *runtimeapi.RemoveContaine
 		return &runtimeapi.RemoveContainerResponse{}, nil
 	}
 	if c.starting {
-		return nil, status.Errorf(codes.Unknown, "failed to set removing state for container %q: container is in starting state, can't be removed", c.id)
+		return nil,
+			status.Errorf(codes.Unknown,
+				"failed to set removing state for container %q: container is in starting state, can't be removed", c.id)
 	}
 	f.w.remove(c)
 	return &runtimeapi.RemoveContainerResponse{}, nil
 }
 
 // ContainerStatus answers NotFound for what is not there.
-func (f *Fake) ContainerStatus(ctx context.Context, r *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
+func (f *Fake) ContainerStatus(ctx context.Context,
+	r *runtimeapi.ContainerStatusRequest) (*runtimeapi.ContainerStatusResponse, error) {
 	if err := f.enter(ctx, "ContainerStatus", r); err != nil {
 		return nil, err
 	}
@@ -251,7 +273,8 @@ func (f *Fake) ContainerStatus(ctx context.Context, r *runtimeapi.ContainerStatu
 }
 
 // ListContainers filters by id, sandbox, state and labels.
-func (f *Fake) ListContainers(ctx context.Context, r *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+func (f *Fake) ListContainers(ctx context.Context,
+	r *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
 	if err := f.enter(ctx, "ListContainers", r); err != nil {
 		return nil, err
 	}

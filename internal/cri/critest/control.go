@@ -173,7 +173,8 @@ func (f *Fake) Sandboxes() (ids []string, ready []bool) {
 	return ids, ready
 }
 
-// PIDNamespace says who owns a container's PID namespace: a container's id, "pod:" and a sandbox's id, or "node" (PID-07).
+// PIDNamespace says who owns a container's PID namespace: a container's id, "pod:" and a sandbox's id, or "node"
+// (PID-07).
 func (f *Fake) PIDNamespace(containerID string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

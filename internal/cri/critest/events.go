@@ -51,11 +51,13 @@ func (w *world) emit(id, sandboxID string, kind runtimeapi.ContainerEventType) {
 }
 
 // GetContainerEvents sends events until the caller goes or the daemon does.
-func (f *Fake) GetContainerEvents(r *runtimeapi.GetEventsRequest, out runtimeapi.RuntimeService_GetContainerEventsServer) error {
+func (f *Fake) GetContainerEvents(r *runtimeapi.GetEventsRequest,
+	out runtimeapi.RuntimeService_GetContainerEventsServer) error {
 	return f.sendEvents(out.Context(), r, out.Send)
 }
 
-func (f *Fake) sendEvents(ctx context.Context, r *runtimeapi.GetEventsRequest, send func(*runtimeapi.ContainerEventResponse) error) error {
+func (f *Fake) sendEvents(ctx context.Context, r *runtimeapi.GetEventsRequest,
+	send func(*runtimeapi.ContainerEventResponse) error) error {
 	if err := f.enter(ctx, "GetContainerEvents", r); err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ func (f *Fake) ExecSync(ctx context.Context, r *runtimeapi.ExecSyncRequest) (*ru
 		select {
 		case <-over:
 		case <-late:
-			return nil, status.Errorf(codes.DeadlineExceeded, "failed to exec in container: timeout %ds exceeded: context deadline exceeded", r.GetTimeout())
+			return nil, status.Errorf(codes.DeadlineExceeded,
+				"failed to exec in container: timeout %ds exceeded: context deadline exceeded", r.GetTimeout())
 		case <-c.ended:
 			a.ExitCode = exitKilled
 		case <-ctx.Done():
@@ -114,7 +115,8 @@ func (f *Fake) Attach(ctx context.Context, r *runtimeapi.AttachRequest) (*runtim
 }
 
 // PortForward gives the URL of Config.Streams.
-func (f *Fake) PortForward(ctx context.Context, r *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
+func (f *Fake) PortForward(ctx context.Context,
+	r *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
 	if err := f.enter(ctx, "PortForward", r); err != nil {
 		return nil, err
 	}

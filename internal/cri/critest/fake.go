@@ -214,7 +214,8 @@ func (w *world) describe(method string, req any) Call {
 		c.Attempt = r.GetConfig().GetMetadata().GetAttempt()
 	case *runtimeapi.CreateContainerRequest:
 		pod(r.GetSandboxConfig().GetMetadata())
-		c.ID, c.Name, c.Attempt = r.GetPodSandboxId(), r.GetConfig().GetMetadata().GetName(), r.GetConfig().GetMetadata().GetAttempt()
+		c.ID, c.Name, c.Attempt = r.GetPodSandboxId(), r.GetConfig().GetMetadata().GetName(),
+			r.GetConfig().GetMetadata().GetAttempt()
 	case *runtimeapi.PullImageRequest:
 		c.ID = r.GetImage().GetImage()
 	case interface{ GetContainerId() string }:

@@ -50,7 +50,8 @@ func (w *world) addImage(ref string, img Image) *image {
 		name = name[:i]
 	}
 	_, made := w.newID("image")
-	i := &image{Image: img, made: made, ref: ref, id: "sha256:" + hex.EncodeToString(sum[:]), digest: name + "@sha256:" + hex.EncodeToString(digest[:])}
+	i := &image{Image: img, made: made, ref: ref, id: "sha256:" + hex.EncodeToString(sum[:]),
+		digest: name + "@sha256:" + hex.EncodeToString(digest[:])}
 	if i.Size == 0 {
 		i.Size = 1 << 20
 	}
@@ -67,7 +68,8 @@ func (w *world) imageOf(ref string) *image {
 		return i
 	}
 	for _, i := range sorted(w.images) {
-		if i.id == ref || i.digest == ref || strings.HasPrefix(strings.TrimPrefix(i.id, "sha256:"), ref) && len(ref) >= 12 {
+		if i.id == ref || i.digest == ref || strings.HasPrefix(strings.TrimPrefix(i.id, "sha256:"), ref) &&
+			len(ref) >= 12 {
 			return i
 		}
 	}
@@ -75,7 +77,8 @@ func (w *world) imageOf(ref string) *image {
 }
 
 func (i *image) cri() *runtimeapi.Image {
-	out := &runtimeapi.Image{Id: i.id, RepoDigests: []string{i.digest}, Size: i.Size, Username: i.Username, Spec: &runtimeapi.ImageSpec{Image: i.ref}}
+	out := &runtimeapi.Image{Id: i.id, RepoDigests: []string{i.digest}, Size: i.Size, Username: i.Username,
+		Spec: &runtimeapi.ImageSpec{Image: i.ref}}
 	if !strings.Contains(i.ref, "@") {
 		out.RepoTags = []string{i.ref}
 	}
@@ -86,7 +89,8 @@ func (i *image) cri() *runtimeapi.Image {
 }
 
 // ListImages lists all, or the one filtered for.
-func (f *Fake) ListImages(ctx context.Context, r *runtimeapi.ListImagesRequest) (*runtimeapi.ListImagesResponse, error) {
+func (f *Fake) ListImages(ctx context.Context,
+	r *runtimeapi.ListImagesRequest) (*runtimeapi.ListImagesResponse, error) {
 	if err := f.enter(ctx, "ListImages", r); err != nil {
 		return nil, err
 	}
@@ -106,7 +110,8 @@ func (f *Fake) ListImages(ctx context.Context, r *runtimeapi.ListImagesRequest) 
 }
 
 // ImageStatus answers with no image, and no error, for one that is not there.
-func (f *Fake) ImageStatus(ctx context.Context, r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+func (f *Fake) ImageStatus(ctx context.Context,
+	r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	if err := f.enter(ctx, "ImageStatus", r); err != nil {
 		return nil, err
 	}
@@ -136,11 +141,15 @@ func (f *Fake) PullImage(ctx context.Context, r *runtimeapi.PullImageRequest) (*
 	}
 	switch auth := r.GetAuth(); {
 	case !ok && !f.config.AnyImage:
-		return nil, status.Errorf(codes.NotFound, "failed to pull and unpack image %q: failed to resolve reference %q: %s: not found", ref, ref, ref)
+		return nil,
+			status.Errorf(codes.NotFound,
+				"failed to pull and unpack image %q: failed to resolve reference %q: %s: not found", ref, ref, ref)
 	case remote.PullError != nil:
 		return nil, remote.PullError
 	case remote.User != "" && (auth.GetUsername() != remote.User || auth.GetPassword() != remote.Password):
-		return nil, status.Errorf(codes.Unknown, "failed to pull and unpack image %q: failed to authorize: 401 Unauthorized", ref)
+		return nil,
+			status.Errorf(codes.Unknown, "failed to pull and unpack image %q: failed to authorize: 401 Unauthorized",
+				ref)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +157,8 @@ func (f *Fake) PullImage(ctx context.Context, r *runtimeapi.PullImageRequest) (*
 }
 
 // RemoveImage is idempotent.
-func (f *Fake) RemoveImage(ctx context.Context, r *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+func (f *Fake) RemoveImage(ctx context.Context,
+	r *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
 	if err := f.enter(ctx, "RemoveImage", r); err != nil {
 		return nil, err
 	}
@@ -161,7 +171,8 @@ func (f *Fake) RemoveImage(ctx context.Context, r *runtimeapi.RemoveImageRequest
 }
 
 // ImageFsInfo sums the sizes up.
-func (f *Fake) ImageFsInfo(ctx context.Context, r *runtimeapi.ImageFsInfoRequest) (*runtimeapi.ImageFsInfoResponse, error) {
+func (f *Fake) ImageFsInfo(ctx context.Context,
+	r *runtimeapi.ImageFsInfoRequest) (*runtimeapi.ImageFsInfoResponse, error) {
 	if err := f.enter(ctx, "ImageFsInfo", r); err != nil {
 		return nil, err
 	}
@@ -173,7 +184,9 @@ func (f *Fake) ImageFsInfo(ctx context.Context, r *runtimeapi.ImageFsInfoRequest
 	}
 	fs := &runtimeapi.FilesystemUsage{
 		Timestamp: time.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: "/"},
-		UsedBytes: &runtimeapi.UInt64Value{Value: used}, InodesUsed: &runtimeapi.UInt64Value{Value: uint64(len(f.w.images))},
+		UsedBytes:  &runtimeapi.UInt64Value{Value: used},
+		InodesUsed: &runtimeapi.UInt64Value{Value: uint64(len(f.w.images))},
 	}
-	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: []*runtimeapi.FilesystemUsage{fs}, ContainerFilesystems: []*runtimeapi.FilesystemUsage{fs}}, nil
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: []*runtimeapi.FilesystemUsage{fs},
+		ContainerFilesystems: []*runtimeapi.FilesystemUsage{fs}}, nil
 }

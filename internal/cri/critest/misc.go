@@ -16,7 +16,8 @@ func (f *Fake) Version(ctx context.Context, r *runtimeapi.VersionRequest) (*runt
 	if err := f.enter(ctx, "Version", r); err != nil {
 		return nil, err
 	}
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "1",
+		RuntimeApiVersion: "v1"}, nil
 }
 
 // Status says ready, but for the conditions that [Fake.SetCondition] took away.
@@ -40,7 +41,8 @@ func (f *Fake) Status(ctx context.Context, r *runtimeapi.StatusRequest) (*runtim
 }
 
 // RuntimeConfig tells the cgroup driver.
-func (f *Fake) RuntimeConfig(ctx context.Context, r *runtimeapi.RuntimeConfigRequest) (*runtimeapi.RuntimeConfigResponse, error) {
+func (f *Fake) RuntimeConfig(ctx context.Context,
+	r *runtimeapi.RuntimeConfigRequest) (*runtimeapi.RuntimeConfigResponse, error) {
 	if err := f.enter(ctx, "RuntimeConfig", r); err != nil {
 		return nil, err
 	}
@@ -48,7 +50,8 @@ func (f *Fake) RuntimeConfig(ctx context.Context, r *runtimeapi.RuntimeConfigReq
 }
 
 // UpdateRuntimeConfig takes any configuration.
-func (f *Fake) UpdateRuntimeConfig(ctx context.Context, r *runtimeapi.UpdateRuntimeConfigRequest) (*runtimeapi.UpdateRuntimeConfigResponse, error) {
+func (f *Fake) UpdateRuntimeConfig(ctx context.Context,
+	r *runtimeapi.UpdateRuntimeConfigRequest) (*runtimeapi.UpdateRuntimeConfigResponse, error) {
 	if err := f.enter(ctx, "UpdateRuntimeConfig", r); err != nil {
 		return nil, err
 	}
@@ -56,7 +59,8 @@ func (f *Fake) UpdateRuntimeConfig(ctx context.Context, r *runtimeapi.UpdateRunt
 }
 
 // UpdatePodSandboxResources takes any resources for a sandbox that is there.
-func (f *Fake) UpdatePodSandboxResources(ctx context.Context, r *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+func (f *Fake) UpdatePodSandboxResources(ctx context.Context,
+	r *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 	if err := f.enter(ctx, "UpdatePodSandboxResources", r); err != nil {
 		return nil, err
 	}
@@ -69,7 +73,8 @@ func (f *Fake) UpdatePodSandboxResources(ctx context.Context, r *runtimeapi.Upda
 }
 
 // UpdateContainerResources shows the new resources in the status.
-func (f *Fake) UpdateContainerResources(ctx context.Context, r *runtimeapi.UpdateContainerResourcesRequest) (*runtimeapi.UpdateContainerResourcesResponse, error) {
+func (f *Fake) UpdateContainerResources(ctx context.Context,
+	r *runtimeapi.UpdateContainerResourcesRequest) (*runtimeapi.UpdateContainerResourcesResponse, error) {
 	if err := f.enter(ctx, "UpdateContainerResources", r); err != nil {
 		return nil, err
 	}
@@ -84,7 +89,8 @@ func (f *Fake) UpdateContainerResources(ctx context.Context, r *runtimeapi.Updat
 }
 
 // ReopenContainerLog opens the log's path anew: a renamed file keeps what was written.
-func (f *Fake) ReopenContainerLog(ctx context.Context, r *runtimeapi.ReopenContainerLogRequest) (*runtimeapi.ReopenContainerLogResponse, error) {
+func (f *Fake) ReopenContainerLog(ctx context.Context,
+	r *runtimeapi.ReopenContainerLogRequest) (*runtimeapi.ReopenContainerLogResponse, error) {
 	if err := f.enter(ctx, "ReopenContainerLog", r); err != nil {
 		return nil, err
 	}
@@ -101,7 +107,8 @@ func (f *Fake) ReopenContainerLog(ctx context.Context, r *runtimeapi.ReopenConta
 }
 
 // ContainerStats makes some numbers up for a container that is there.
-func (f *Fake) ContainerStats(ctx context.Context, r *runtimeapi.ContainerStatsRequest) (*runtimeapi.ContainerStatsResponse, error) {
+func (f *Fake) ContainerStats(ctx context.Context,
+	r *runtimeapi.ContainerStatsRequest) (*runtimeapi.ContainerStatsResponse, error) {
 	if err := f.enter(ctx, "ContainerStats", r); err != nil {
 		return nil, err
 	}
@@ -115,7 +122,8 @@ func (f *Fake) ContainerStats(ctx context.Context, r *runtimeapi.ContainerStatsR
 }
 
 // ListContainerStats makes some numbers up for what runs.
-func (f *Fake) ListContainerStats(ctx context.Context, r *runtimeapi.ListContainerStatsRequest) (*runtimeapi.ListContainerStatsResponse, error) {
+func (f *Fake) ListContainerStats(ctx context.Context,
+	r *runtimeapi.ListContainerStatsRequest) (*runtimeapi.ListContainerStatsResponse, error) {
 	if err := f.enter(ctx, "ListContainerStats", r); err != nil {
 		return nil, err
 	}
@@ -124,7 +132,8 @@ func (f *Fake) ListContainerStats(ctx context.Context, r *runtimeapi.ListContain
 	out := &runtimeapi.ListContainerStatsResponse{}
 	want := r.GetFilter()
 	for _, c := range sorted(f.w.containers) {
-		if c.running() && (want.GetId() == "" || want.GetId() == c.id) && (want.GetPodSandboxId() == "" || want.GetPodSandboxId() == c.sandboxID) &&
+		if c.running() && (want.GetId() == "" || want.GetId() == c.id) &&
+			(want.GetPodSandboxId() == "" || want.GetPodSandboxId() == c.sandboxID) &&
 			hasLabels(c.config.GetLabels(), want.GetLabelSelector()) {
 			out.Stats = append(out.Stats, c.stats())
 		}
@@ -133,7 +142,8 @@ func (f *Fake) ListContainerStats(ctx context.Context, r *runtimeapi.ListContain
 }
 
 // PodSandboxStats makes some numbers up for a sandbox that is there.
-func (f *Fake) PodSandboxStats(ctx context.Context, r *runtimeapi.PodSandboxStatsRequest) (*runtimeapi.PodSandboxStatsResponse, error) {
+func (f *Fake) PodSandboxStats(ctx context.Context,
+	r *runtimeapi.PodSandboxStatsRequest) (*runtimeapi.PodSandboxStatsResponse, error) {
 	if err := f.enter(ctx, "PodSandboxStats", r); err != nil {
 		return nil, err
 	}
@@ -147,7 +157,8 @@ func (f *Fake) PodSandboxStats(ctx context.Context, r *runtimeapi.PodSandboxStat
 }
 
 // ListPodSandboxStats makes some numbers up for the sandboxes that are ready.
-func (f *Fake) ListPodSandboxStats(ctx context.Context, r *runtimeapi.ListPodSandboxStatsRequest) (*runtimeapi.ListPodSandboxStatsResponse, error) {
+func (f *Fake) ListPodSandboxStats(ctx context.Context,
+	r *runtimeapi.ListPodSandboxStatsRequest) (*runtimeapi.ListPodSandboxStatsResponse, error) {
 	if err := f.enter(ctx, "ListPodSandboxStats", r); err != nil {
 		return nil, err
 	}
@@ -164,9 +175,12 @@ func (f *Fake) ListPodSandboxStats(ctx context.Context, r *runtimeapi.ListPodSan
 
 func (w *world) sandboxStats(s *sandbox) *runtimeapi.PodSandboxStats {
 	linux := &runtimeapi.LinuxPodSandboxStats{
-		Cpu: cpu(1), Memory: memory(1), Process: &runtimeapi.ProcessUsage{Timestamp: time.Now().UnixNano(), ProcessCount: &runtimeapi.UInt64Value{Value: 1}},
-		Network: &runtimeapi.NetworkUsage{Timestamp: time.Now().UnixNano(), DefaultInterface: &runtimeapi.NetworkInterfaceUsage{
-			Name: "eth0", RxBytes: &runtimeapi.UInt64Value{Value: 100}, TxBytes: &runtimeapi.UInt64Value{Value: 200}}},
+		Cpu: cpu(1), Memory: memory(1), Process: &runtimeapi.ProcessUsage{Timestamp: time.Now().UnixNano(),
+			ProcessCount: &runtimeapi.UInt64Value{Value: 1}},
+		Network: &runtimeapi.NetworkUsage{Timestamp: time.Now().UnixNano(),
+			DefaultInterface: &runtimeapi.NetworkInterfaceUsage{
+				Name: "eth0", RxBytes: &runtimeapi.UInt64Value{Value: 100},
+				TxBytes: &runtimeapi.UInt64Value{Value: 200}}},
 	}
 	for _, c := range w.containersOf(s.id) {
 		if c.running() {
@@ -174,23 +188,30 @@ func (w *world) sandboxStats(s *sandbox) *runtimeapi.PodSandboxStats {
 		}
 	}
 	return &runtimeapi.PodSandboxStats{
-		Attributes: &runtimeapi.PodSandboxAttributes{Id: s.id, Metadata: s.config.GetMetadata(), Labels: s.config.GetLabels(), Annotations: s.config.GetAnnotations()},
-		Linux:      linux,
+		Attributes: &runtimeapi.PodSandboxAttributes{Id: s.id, Metadata: s.config.GetMetadata(),
+			Labels: s.config.GetLabels(), Annotations: s.config.GetAnnotations()},
+		Linux: linux,
 	}
 }
 
 func (c *container) stats() *runtimeapi.ContainerStats {
 	return &runtimeapi.ContainerStats{
-		Attributes: &runtimeapi.ContainerAttributes{Id: c.id, Metadata: c.config.GetMetadata(), Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations()},
-		Cpu:        cpu(uint64(c.made)), Memory: memory(uint64(c.made)),
-		WritableLayer: &runtimeapi.FilesystemUsage{Timestamp: time.Now().UnixNano(), UsedBytes: &runtimeapi.UInt64Value{Value: 4096}, InodesUsed: &runtimeapi.UInt64Value{Value: 1}},
+		Attributes: &runtimeapi.ContainerAttributes{Id: c.id, Metadata: c.config.GetMetadata(),
+			Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations()},
+		Cpu: cpu(uint64(c.made)), Memory: memory(uint64(c.made)),
+		WritableLayer: &runtimeapi.FilesystemUsage{Timestamp: time.Now().UnixNano(),
+			UsedBytes: &runtimeapi.UInt64Value{Value: 4096}, InodesUsed: &runtimeapi.UInt64Value{Value: 1}},
 	}
 }
 
 func cpu(n uint64) *runtimeapi.CpuUsage {
-	return &runtimeapi.CpuUsage{Timestamp: time.Now().UnixNano(), UsageCoreNanoSeconds: &runtimeapi.UInt64Value{Value: n * 1e6}, UsageNanoCores: &runtimeapi.UInt64Value{Value: n * 1e3}}
+	return &runtimeapi.CpuUsage{Timestamp: time.Now().UnixNano(),
+		UsageCoreNanoSeconds: &runtimeapi.UInt64Value{Value: n * 1e6},
+		UsageNanoCores:       &runtimeapi.UInt64Value{Value: n * 1e3}}
 }
 
 func memory(n uint64) *runtimeapi.MemoryUsage {
-	return &runtimeapi.MemoryUsage{Timestamp: time.Now().UnixNano(), WorkingSetBytes: &runtimeapi.UInt64Value{Value: n << 20}, UsageBytes: &runtimeapi.UInt64Value{Value: n << 21}, RssBytes: &runtimeapi.UInt64Value{Value: n << 19}}
+	return &runtimeapi.MemoryUsage{Timestamp: time.Now().UnixNano(),
+		WorkingSetBytes: &runtimeapi.UInt64Value{Value: n << 20}, UsageBytes: &runtimeapi.UInt64Value{Value: n << 21},
+		RssBytes: &runtimeapi.UInt64Value{Value: n << 19}}
 }

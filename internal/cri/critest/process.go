@@ -137,7 +137,8 @@ func (l *logFile) lines(stream string, lines []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range lines {
-		_, _ = io.WriteString(l.file, fmt.Sprintf("%s %s F %s\n", time.Now().UTC().Format(time.RFC3339Nano), stream, line))
+		_, _ = io.WriteString(l.file, fmt.Sprintf("%s %s F %s\n", time.Now().UTC().Format(time.RFC3339Nano), stream,
+			line))
 	}
 }
 

@@ -14,14 +14,16 @@ import (
 )
 
 // RunPodSandbox reserves the name, takes its time, and makes a ready sandbox.
-func (f *Fake) RunPodSandbox(ctx context.Context, r *runtimeapi.RunPodSandboxRequest) (*runtimeapi.RunPodSandboxResponse, error) {
+func (f *Fake) RunPodSandbox(ctx context.Context,
+	r *runtimeapi.RunPodSandboxRequest) (*runtimeapi.RunPodSandboxResponse, error) {
 	const method = "RunPodSandbox"
 	if err := f.begin(ctx, method, r); err != nil {
 		return nil, err
 	}
 	m := r.GetConfig().GetMetadata()
 	if m.GetName() == "" || m.GetNamespace() == "" || m.GetUid() == "" {
-		return nil, status.Error(codes.InvalidArgument, "sandbox config must include metadata with name, namespace and uid")
+		return nil,
+			status.Error(codes.InvalidArgument, "sandbox config must include metadata with name, namespace and uid")
 	}
 	if r.GetConfig().GetLinux().GetSecurityContext().GetNamespaceOptions().GetPid() == runtimeapi.NamespaceMode_TARGET {
 		return nil, status.Error(codes.InvalidArgument, "PID namespace mode TARGET is not for a sandbox") // PID-09
@@ -42,7 +44,8 @@ func (f *Fake) RunPodSandbox(ctx context.Context, r *runtimeapi.RunPodSandboxReq
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &sandbox{made: made, id: id, name: name, config: r.GetConfig(), handler: r.GetRuntimeHandler(), created: time.Now(), ready: true}
+	s := &sandbox{made: made, id: id, name: name, config: r.GetConfig(), handler: r.GetRuntimeHandler(),
+		created: time.Now(), ready: true}
 	if s.options().GetNetwork() != runtimeapi.NamespaceMode_NODE {
 		s.ip = fmt.Sprintf("10.88.%d.%d", made/250%250, made%250+2)
 	}
@@ -53,7 +56,8 @@ func (f *Fake) RunPodSandbox(ctx context.Context, r *runtimeapi.RunPodSandboxReq
 }
 
 // StopPodSandbox kills what runs in the sandbox and stops it. Idempotent; an unknown id is no error.
-func (f *Fake) StopPodSandbox(ctx context.Context, r *runtimeapi.StopPodSandboxRequest) (*runtimeapi.StopPodSandboxResponse, error) {
+func (f *Fake) StopPodSandbox(ctx context.Context,
+	r *runtimeapi.StopPodSandboxRequest) (*runtimeapi.StopPodSandboxResponse, error) {
 	if err := f.enter(ctx, "StopPodSandbox", r); err != nil {
 		return nil, err
 	}
@@ -66,7 +70,8 @@ func (f *Fake) StopPodSandbox(ctx context.Context, r *runtimeapi.StopPodSandboxR
 }
 
 // RemovePodSandbox stops the sandbox and removes it with its containers. Idempotent; an unknown id is no error.
-func (f *Fake) RemovePodSandbox(ctx context.Context, r *runtimeapi.RemovePodSandboxRequest) (*runtimeapi.RemovePodSandboxResponse, error) {
+func (f *Fake) RemovePodSandbox(ctx context.Context,
+	r *runtimeapi.RemovePodSandboxRequest) (*runtimeapi.RemovePodSandboxResponse, error) {
 	if err := f.enter(ctx, "RemovePodSandbox", r); err != nil {
 		return nil, err
 	}
@@ -87,7 +92,8 @@ func (f *Fake) RemovePodSandbox(ctx context.Context, r *runtimeapi.RemovePodSand
 }
 
 // PodSandboxStatus answers NotFound for what is not there.
-func (f *Fake) PodSandboxStatus(ctx context.Context, r *runtimeapi.PodSandboxStatusRequest) (*runtimeapi.PodSandboxStatusResponse, error) {
+func (f *Fake) PodSandboxStatus(ctx context.Context,
+	r *runtimeapi.PodSandboxStatusRequest) (*runtimeapi.PodSandboxStatusResponse, error) {
 	if err := f.enter(ctx, "PodSandboxStatus", r); err != nil {
 		return nil, err
 	}
@@ -101,7 +107,8 @@ func (f *Fake) PodSandboxStatus(ctx context.Context, r *runtimeapi.PodSandboxSta
 }
 
 // ListPodSandbox filters by id, state and labels.
-func (f *Fake) ListPodSandbox(ctx context.Context, r *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+func (f *Fake) ListPodSandbox(ctx context.Context,
+	r *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	if err := f.enter(ctx, "ListPodSandbox", r); err != nil {
 		return nil, err
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 )
 
-// Started has the fake run the container "app" of the image "app" in the pod shop/web (UID u1), for tests that need some container
-// to work on, and returns its id.
+// Started has the fake run the container "app" of the image "app" in the pod shop/web (UID u1), for tests that need
+// some container to work on, and returns its id.
 func (f *Fake) Started(t testing.TB) string {
 	t.Helper()
 	c := f.Client()
-	config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "shop", Uid: "u1"}}
+	config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "shop",
+		Uid: "u1"}}
 	s, err := c.Runtime.RunPodSandbox(t.Context(), &runtimeapi.RunPodSandboxRequest{Config: config})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,9 @@ func (f *Fake) Started(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Runtime.StartContainer(t.Context(), &runtimeapi.StartContainerRequest{ContainerId: r.GetContainerId()}); err != nil {
+	if _,
+		err := c.Runtime.StartContainer(t.Context(),
+		&runtimeapi.StartContainerRequest{ContainerId: r.GetContainerId()}); err != nil {
 		t.Fatal(err)
 	}
 	return r.GetContainerId()

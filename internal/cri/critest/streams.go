@@ -18,8 +18,8 @@ import (
 	"github.com/wherryproject/wherry/internal/cri/critest/script"
 )
 
-// StreamServer serves exec, attach and port-forward as container runtimes do: with k8s.io/cri-streaming, on a port of the
-// loopback interface. It is a [Stream] for Config.Streams.
+// StreamServer serves exec, attach and port-forward as container runtimes do: with k8s.io/cri-streaming, on a port of
+// the loopback interface. It is a [Stream] for Config.Streams.
 type StreamServer struct {
 	streaming.Server
 	http   *http.Server
@@ -67,7 +67,8 @@ func (s *StreamServer) Close() error {
 type Scripts struct{}
 
 // Exec acts the script among cmd; with echo=true until its input ends.
-func (Scripts) Exec(ctx context.Context, _ string, cmd []string, in io.Reader, out, errOut io.WriteCloser, _ bool, resize <-chan remotecommand.TerminalSize) error {
+func (Scripts) Exec(ctx context.Context, _ string, cmd []string, in io.Reader, out, errOut io.WriteCloser, _ bool,
+	resize <-chan remotecommand.TerminalSize) error {
 	s, err := script.Parse(cmd)
 	if err != nil {
 		return err
@@ -98,7 +99,8 @@ func (Scripts) Exec(ctx context.Context, _ string, cmd []string, in io.Reader, o
 }
 
 // Attach greets and echoes.
-func (Scripts) Attach(_ context.Context, id string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (Scripts) Attach(_ context.Context, id string, in io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan remotecommand.TerminalSize) error {
 	_, _ = fmt.Fprintln(out, "attached to", id)
 	if in != nil {
 		_, _ = io.Copy(out, in)

@@ -119,9 +119,10 @@ func (c *container) running() bool {
 
 func (c *container) info(w *world) Info {
 	i := Info{
-		ID: c.id, SandboxID: c.sandboxID, Container: c.config.GetMetadata().GetName(), Attempt: c.config.GetMetadata().GetAttempt(),
-		Image: c.config.GetImage().GetImage(), Command: c.config.GetCommand(), Args: c.config.GetArgs(),
-		Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations(), Env: map[string]string{}, PIDNamespace: c.pidns,
+		ID: c.id, SandboxID: c.sandboxID, Container: c.config.GetMetadata().GetName(),
+		Attempt: c.config.GetMetadata().GetAttempt(), Image: c.config.GetImage().GetImage(),
+		Command: c.config.GetCommand(), Args: c.config.GetArgs(), Labels: c.config.GetLabels(),
+		Annotations: c.config.GetAnnotations(), Env: map[string]string{}, PIDNamespace: c.pidns,
 	}
 	for _, kv := range c.config.GetEnvs() {
 		i.Env[kv.GetKey()] = string(kv.GetValue())

@@ -2,8 +2,8 @@
 
 package debugrun
 
-// Annotations on the audit events of requests that enter a pod or change what debugs it (EC-22, DC-03, IX-07). Commands are JSON
-// arrays of strings.
+// Annotations on the audit events of requests that enter a pod or change what debugs it (EC-22, DC-03, IX-07). Commands
+// are JSON arrays of strings.
 const (
 	AuditKind      = "debug.wherry.dev/kind" // AuditExec, AuditAttach, or a Kind of a DebugRun
 	AuditContainer = "debug.wherry.dev/container"

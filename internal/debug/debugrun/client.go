@@ -46,7 +46,8 @@ func OfPod(name string) metav1.ListOptions {
 // List reads the records of a namespace, or of all of them when it is "".
 func (c *Client) List(ctx context.Context, namespace string, o metav1.ListOptions) (*DebugRunList, error) {
 	list := &DebugRunList{}
-	err := c.rest.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Resource).VersionedParams(&o, c.params).Do(ctx).Into(list)
+	err := c.rest.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Resource).VersionedParams(&o,
+		c.params).Do(ctx).Into(list)
 	return list, err
 }
 

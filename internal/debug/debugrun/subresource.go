@@ -6,8 +6,8 @@ package debugrun
 // (DELETE pods/NAME/debug/CONTAINER, DC-08).
 const Subresource = "debug"
 
-// Tainted is the condition of a pod that somebody entered by exec, image exec or a debug container (IX-08). Its message says who
-// did so last, when and how.
+// Tainted is the condition of a pod that somebody entered by exec, image exec or a debug container (IX-08). Its message
+// says who did so last, when and how.
 const Tainted = "wherry.dev/Tainted"
 
 // Reasons of the condition [Tainted].

@@ -18,15 +18,17 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// ImageAllowed implements connect.Debugging: an image exec is judged as the update of pods/ephemeralcontainers that would bring the
-// same image into the pod (IX-07). Nothing of it is stored. What a mutating plug-in makes of the image and when it is pulled is what
-// runs; whatever else one changes cannot be done, so the validating ones judge what is really going to run. Before, it takes the
-// right to exec in the pod and that of image exec itself (docs/decisions/013-who-may-debug.md).
+// ImageAllowed implements connect.Debugging: an image exec is judged as the update of pods/ephemeralcontainers that
+// would bring the same image into the pod (IX-07). Nothing of it is stored. What a mutating plug-in makes of the image
+// and when it is pulled is what runs; whatever else one changes cannot be done, so the validating ones judge what is
+// really going to run. Before, it takes the right to exec in the pod and that of image exec itself
+// (docs/decisions/013-who-may-debug.md).
 func (d *Debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (connect.ImageRun, error) {
 	if err := d.imageExecOn(pod.Name); err != nil {
 		return run, err
 	}
-	if err := d.allowed(ctx, pod.Name, rightTo("create", "exec"), right{"create", debugrun.GroupVersion().Group, rbac.ImageExecs, ""}); err != nil {
+	if err := d.allowed(ctx, pod.Name, rightTo("create", "exec"),
+		right{"create", debugrun.GroupVersion().Group, rbac.ImageExecs, ""}); err != nil {
 		return run, err
 	}
 	asked := podspec.NewImageExecContainer(pod, podspec.ImageExec{
@@ -41,7 +43,8 @@ func (d *Debugger) ImageAllowed(ctx context.Context, pod *corev1.Pod, run connec
 		}
 		changed := ephemeralNamed(now, asked.Name)
 		if changed == nil || changed.Image == "" {
-			return run, apierrors.NewForbidden(corev1.Resource("pods/exec"), pod.Name, fmt.Errorf("admission took the image exec's container, or its image, away"))
+			return run, apierrors.NewForbidden(corev1.Resource("pods/exec"), pod.Name,
+				fmt.Errorf("admission took the image exec's container, or its image, away"))
 		}
 		run.Image, asked.Image = changed.Image, changed.Image
 		if changed.ImagePullPolicy != before {
@@ -86,14 +89,15 @@ func ephemeralNamed(pod *corev1.Pod, name string) *corev1.EphemeralContainer {
 	return nil
 }
 
-// withoutEphemeral is what admission is told was there before a debug container is made: one whose name is used again is a new
-// container to it, whatever it has in common with the old one.
+// withoutEphemeral is what admission is told was there before a debug container is made: one whose name is used again
+// is a new container to it, whatever it has in common with the old one.
 func withoutEphemeral(old runtime.Object, name string) runtime.Object {
 	pod, ok := old.(*corev1.Pod)
 	if !ok || pod == nil || ephemeralNamed(pod, name) == nil {
 		return old
 	}
 	was := pod.DeepCopy()
-	was.Spec.EphemeralContainers = slices.DeleteFunc(was.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name })
+	was.Spec.EphemeralContainers = slices.DeleteFunc(was.Spec.EphemeralContainers,
+		func(c corev1.EphemeralContainer) bool { return c.Name == name })
 	return was
 }

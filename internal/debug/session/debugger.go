@@ -28,7 +28,8 @@ import (
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// Debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which pod.
+// Debugger is the server's part in debugging: it makes and stops debug containers, and puts on record who entered which
+// pod.
 type Debugger struct {
 	pods, records, events *registry.REST
 	node                  func(ctx context.Context, name string) (*corev1.Node, error)
@@ -62,7 +63,8 @@ type Host struct {
 func New(h Host) *Debugger {
 	return &Debugger{
 		pods: h.Stores["pods"], records: h.Stores[debugrun.Resource], events: h.Stores["events"], node: h.Stores.Node,
-		schemes: h.Schemes, authorizer: h.Authorizer, admission: admission.WithAudit(h.Admission), gates: h.Gates, quotas: h.Quotas, log: h.Log,
+		schemes: h.Schemes, authorizer: h.Authorizer, admission: admission.WithAudit(h.Admission), gates: h.Gates,
+		quotas: h.Quotas, log: h.Log,
 	}
 }
 
@@ -94,7 +96,8 @@ func (d *Debugger) beside(ctx context.Context, what string, write func(context.C
 // Close waits for the writes that are under way.
 func (d *Debugger) Close() { d.background.Wait() }
 
-// right is something a client must be allowed to do to a pod. The resource is one of the pod's own unless the group says otherwise.
+// right is something a client must be allowed to do to a pod. The resource is one of the pod's own unless the group
+// says otherwise.
 type right struct{ verb, group, resource, subresource string }
 
 func rightTo(verb, subresource string) right { return right{verb, "", "pods", subresource} }
@@ -128,13 +131,14 @@ func userName(ctx context.Context) string {
 	return "unknown"
 }
 
-// debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24), and debug sessions where
-// these are off.
+// debugOn refuses what needs ephemeral containers where there are none, as their subresource does (EC-24), and debug
+// sessions where these are off.
 func (d *Debugger) debugOn(name string) error {
 	message := ""
 	switch {
 	case !d.gates.Enabled(features.EphemeralContainers):
-		message = fmt.Sprintf("pod %s: there are no debug containers on this server: the feature gate %s is off", name, features.EphemeralContainers)
+		message = fmt.Sprintf("pod %s: there are no debug containers on this server: the feature gate %s is off", name,
+			features.EphemeralContainers)
 	case !d.gates.Enabled(features.DebugSessions):
 		message = fmt.Sprintf("pod %s: there are no debug sessions on this server: the feature gate %s is off; kubectl debug does without them", name, features.DebugSessions)
 	default:

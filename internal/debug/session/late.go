@@ -16,12 +16,13 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// A debug container is stored with its pod, and its record after that. A server that is killed in between leaves the one without
-// the other; the next one writes the record then: late rather than never (DC-05). One that a client deleted comes back too, as long
-// as the pod has the container: who has entered a pod cannot be made to be forgotten before the pod is.
+// A debug container is stored with its pod, and its record after that. A server that is killed in between leaves the
+// one without the other; the next one writes the record then: late rather than never (DC-05). One that a client deleted
+// comes back too, as long as the pod has the container: who has entered a pod cannot be made to be forgotten before the
+// pod is.
 
-// mostRecords is the number of records in a namespace from which on old ones are deleted, see package debugruns: one that is missing
-// there may have been, and is not written anew.
+// mostRecords is the number of records in a namespace from which on old ones are deleted, see package debugruns: one
+// that is missing there may have been, and is not written anew.
 const mostRecords = 1000
 
 // lateRecord is a record that is missing.
@@ -35,9 +36,10 @@ type lateRecord struct {
 // unknownUser is on record where nobody wrote down who added a debug container.
 const unknownUser = "unknown"
 
-// missingRecords finds the debug containers that are in a pod and not on record. Those that were added since this server started are
-// left out: their records are on their way. Earlier versions of this program named the user only in the words of the condition Tainted,
-// which tell of the last one and are not for cutting up: who added their containers is unknown here, and is in the audit log. (Pure.)
+// missingRecords finds the debug containers that are in a pod and not on record. Those that were added since this
+// server started are left out: their records are on their way. Earlier versions of this program named the user only in
+// the words of the condition Tainted, which tell of the last one and are not for cutting up: who added their containers
+// is unknown here, and is in the audit log. (Pure.)
 func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Time) (out []lateRecord) {
 	type key struct {
 		pod       types.UID
@@ -95,8 +97,8 @@ func (d *Debugger) late(ctx context.Context, started time.Time) error {
 		}, nil); err != nil {
 			return err
 		}
-		d.log.Warn("recorded a debug container that was missing because a server was killed", "pod", r.pod.Namespace+"/"+r.pod.Name,
-			"container", r.container.Name, "user", r.user)
+		d.log.Warn("recorded a debug container that was missing because a server was killed", "pod",
+			r.pod.Namespace+"/"+r.pod.Name, "container", r.container.Name, "user", r.user)
 	}
 	return nil
 }

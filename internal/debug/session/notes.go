@@ -36,7 +36,8 @@ func noteAdding(ctx context.Context, containers []corev1.EphemeralContainer) {
 	noteJSON(ctx, debugrun.AuditAdded, added)
 	if len(added) == 1 {
 		one := added[0]
-		noteAll(ctx, debugrun.AuditContainer, one.Name, debugrun.AuditImage, one.Image, debugrun.AuditTarget, one.Target)
+		noteAll(ctx, debugrun.AuditContainer, one.Name, debugrun.AuditImage, one.Image, debugrun.AuditTarget,
+			one.Target)
 		if len(one.Command) > 0 {
 			noteJSON(ctx, debugrun.AuditCommand, one.Command)
 		}
@@ -56,7 +57,8 @@ func noteRun(ctx context.Context, run int) {
 
 // noteImageExec puts on the audit event what is run from which image (IX-07).
 func noteImageExec(ctx context.Context, run connect.ImageRun) {
-	noteAll(ctx, debugrun.AuditKind, string(debugrun.ImageExec), debugrun.AuditImage, run.Image, debugrun.AuditContainer, run.Container)
+	noteAll(ctx, debugrun.AuditKind, string(debugrun.ImageExec), debugrun.AuditImage, run.Image,
+		debugrun.AuditContainer, run.Container)
 	if len(run.Command) > 0 {
 		noteJSON(ctx, debugrun.AuditCommand, run.Command)
 	}

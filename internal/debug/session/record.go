@@ -25,21 +25,24 @@ import (
 )
 
 // record stores a new record and returns it; started is when its process starts, if that is known already.
-func (d *Debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec, started *metav1.Time) (*debugrun.DebugRun, error) {
+func (d *Debugger) record(ctx context.Context, pod *corev1.Pod, spec debugrun.DebugRunSpec,
+	started *metav1.Time) (*debugrun.DebugRun, error) {
 	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
 	spec.User = userName(ctx)
 	spec.Command, spec.Args = cutWords(spec.Command, maxKept), cutWords(spec.Args, maxKept)
-	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace}, Spec: spec}
+	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace},
+		Spec: spec}
 	run.Status.StartedAt = started
-	obj, err := d.records.Create(d.records.Within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := d.records.Create(d.records.Within(ctx, pod.Namespace), run, rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("record of a debug run in pod %s: %w", pod.Name, err)
 	}
 	return obj.(*debugrun.DebugRun), nil
 }
 
-// maxKept is how many bytes of a command, and of its arguments, a record keeps, as the audit log does: a command may be as long as an object,
-// and who may only debug could fill the store with records.
+// maxKept is how many bytes of a command, and of its arguments, a record keeps, as the audit log does: a command may be
+// as long as an object, and who may only debug could fill the store with records.
 const maxKept = 8 << 10
 
 // cutWords keeps the first bytes of some words, and says that it did.
@@ -67,7 +70,8 @@ func (d *Debugger) tell(ctx context.Context, pod *corev1.Pod, path, reason, mess
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		_, _, err = d.events.Update(ctx, event.Name, onceMore{event}, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+		_, _, err = d.events.Update(ctx, event.Name, onceMore{event}, rest.ValidateAllObjectFunc,
+			rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -84,10 +88,12 @@ func debugEvent(pod *corev1.Pod, path, reason, message string, now metav1.Time) 
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", pod.Name, sum.Sum64()), Namespace: pod.Namespace},
 		InvolvedObject: corev1.ObjectReference{
-			Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: path,
+			Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+			ResourceVersion: pod.ResourceVersion, FieldPath: path,
 		},
-		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
-		Source: corev1.EventSource{Component: "wherry-apiserver"}, ReportingController: "wherry-apiserver",
+		Reason: reason, Message: message, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now,
+		LastTimestamp: now, Source: corev1.EventSource{Component: "wherry-apiserver"},
+		ReportingController: "wherry-apiserver",
 	}
 }
 
@@ -115,8 +121,10 @@ func (a onceMore) UpdatedObject(_ context.Context, old runtime.Object) (runtime.
 	return now, nil
 }
 
-// added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is stored.
-func (d *Debugger) added(ctx context.Context, pod *corev1.Pod, containers []corev1.EphemeralContainer, runs map[string]int) (done <-chan struct{}) {
+// added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is
+// stored.
+func (d *Debugger) added(ctx context.Context, pod *corev1.Pod, containers []corev1.EphemeralContainer,
+	runs map[string]int) (done <-chan struct{}) {
 	var all sync.WaitGroup
 	for _, c := range containers {
 		all.Add(1)
@@ -129,8 +137,9 @@ func (d *Debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 			return err
 		})
 		d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-			return d.tell(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name), debugrun.EventDebugContainerAdded,
-				fmt.Sprintf("%s added debug container %s with image %s", userName(ctx), c.Name, c.Image))
+			return d.tell(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name),
+				debugrun.EventDebugContainerAdded, fmt.Sprintf("%s added debug container %s with image %s",
+					userName(ctx), c.Name, c.Image))
 		})
 	}
 	finished := make(chan struct{})
@@ -141,8 +150,10 @@ func (d *Debugger) added(ctx context.Context, pod *corev1.Pod, containers []core
 	return finished
 }
 
-// ImageExec implements connect.Debugging: quotas are charged, and record and condition stored, before the command can start.
-func (d *Debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.ImageRun) (finish func(connect.End), err error) {
+// ImageExec implements connect.Debugging: quotas are charged, and record and condition stored, before the command can
+// start.
+func (d *Debugger) ImageExec(ctx context.Context, pod *corev1.Pod,
+	run connect.ImageRun) (finish func(connect.End), err error) {
 	noteImageExec(ctx, run)
 	leave, err := d.quotas.Visit(ctx, d.attributes(ctx, pod, pod), pod)
 	if err != nil {
@@ -169,7 +180,8 @@ func (d *Debugger) ImageExec(ctx context.Context, pod *corev1.Pod, run connect.I
 		return nil, err
 	}
 	d.beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-		return d.tell(ctx, pod, "", debugrun.EventImageExec, fmt.Sprintf("%s runs %s with image %s in the pod", userName(ctx), shown(run.Command), run.Image))
+		return d.tell(ctx, pod, "", debugrun.EventImageExec,
+			fmt.Sprintf("%s runs %s with image %s in the pod", userName(ctx), shown(run.Command), run.Image))
 	})
 	return func(end connect.End) {
 		leave()
@@ -186,12 +198,13 @@ func (d *Debugger) finish(ctx context.Context, run *debugrun.DebugRun, end conne
 	if err != nil {
 		return err
 	}
-	err = d.records.Storage.GuaranteedUpdate(ctx, key, &debugrun.DebugRun{}, false, &storage.Preconditions{UID: &run.UID},
-		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+	err = d.records.Storage.GuaranteedUpdate(ctx, key, &debugrun.DebugRun{}, false,
+		&storage.Preconditions{UID: &run.UID}, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
 			kept := obj.(*debugrun.DebugRun)
 			finished := metav1.NewTime(now)
 			kept.Status = debugrun.DebugRunStatus{
-				StartedAt: kept.Status.StartedAt, FinishedAt: &finished, ExitCode: end.ExitCode, Reason: end.Reason, Message: end.Message,
+				StartedAt: kept.Status.StartedAt, FinishedAt: &finished, ExitCode: end.ExitCode, Reason: end.Reason,
+				Message: end.Message,
 			}
 			if end.Reason == debugrun.Refused {
 				kept.Status.StartedAt = nil // nothing was started

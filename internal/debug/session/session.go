@@ -28,8 +28,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights, rules,
-// admission and record, and the wait that the client would do (DC-03).
+// Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights,
+// rules, admission and record, and the wait that the client would do (DC-03).
 func (d *Debugger) Debug(ctx context.Context, name string, session connect.Session) (*connect.Made, error) {
 	if err := d.debugOn(name); err != nil {
 		return nil, err
@@ -47,21 +47,24 @@ func (d *Debugger) Debug(ctx context.Context, name string, session connect.Sessi
 	recorded := d.added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
 	begun := func(ctx context.Context) (*corev1.Pod, error) {
 		now, err := d.begun(ctx, pod, session.Name, run)
-		if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) { // not when it is this server that stops
+		// not when it is this server that stops
+		if err != nil && ctx.Err() == nil && !apierrors.IsServiceUnavailable(err) {
 			d.giveUp(ctx, now, session.Name, run)
 		}
 		return now, err
 	}
 	ended := func(ctx context.Context) connect.End { return d.ended(ctx, pod, session.Name, run) }
-	return &connect.Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded, Begun: begun, Ended: ended}, nil
+	return &connect.Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded,
+		Begun: begun, Ended: ended}, nil
 }
 
 func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
-	return slices.DeleteFunc(slices.Clone(pod.Spec.EphemeralContainers), func(c corev1.EphemeralContainer) bool { return c.Name != name })
+	return slices.DeleteFunc(slices.Clone(pod.Spec.EphemeralContainers),
+		func(c corev1.EphemeralContainer) bool { return c.Name != name })
 }
 
-// podDebugRules are those of exec++: what of the pod may change is the debug container called name, the word about its runs and
-// the condition that says so.
+// podDebugRules are those of exec++: what of the pod may change is the debug container called name, the word about its
+// runs and the condition that says so.
 func podDebugRules(name string) registry.Rules {
 	return registry.Typed[*corev1.Pod]{
 		PrepareUpdate: func(pod, old *corev1.Pod) {
@@ -84,7 +87,8 @@ func podDebugRules(name string) registry.Rules {
 	}.Rules()
 }
 
-// addition is the change of a pod that makes a debug container; the store calls it again when another write came in between.
+// addition is the change of a pod that makes a debug container; the store calls it again when another write came in
+// between.
 type addition struct {
 	*Debugger
 	pod     string
@@ -142,7 +146,8 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 
 // deadRefusal tells a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
-	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name)
+	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseDead}}
 	return err
 }
@@ -155,8 +160,8 @@ func (d *Debugger) attributes(ctx context.Context, pod, old runtime.Object) admi
 		name = p.Name
 	}
 	v1 := corev1.SchemeGroupVersion
-	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name, v1.WithResource("pods"),
-		"ephemeralcontainers", admission.Update, kinds.UpdateOptions(), false, user)
+	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name,
+		v1.WithResource("pods"), "ephemeralcontainers", admission.Update, kinds.UpdateOptions(), false, user)
 }
 
 // add makes the debug container in the stored pod, and says which run of its name that is.
@@ -177,7 +182,8 @@ func (d *Debugger) add(ctx context.Context, name string, session connect.Session
 			}
 			return charge(ctx, d.attributes(ctx, now, old))
 		}
-		obj, _, err = store.Update(d.pods.Within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false, &metav1.UpdateOptions{})
+		obj, _, err = store.Update(d.pods.Within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false,
+			&metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
@@ -190,35 +196,39 @@ func (d *Debugger) add(ctx context.Context, name string, session connect.Session
 	return pod, change.run, nil
 }
 
-// giveUp stops a debug container that could not start, so that it does not start later, when nobody waits for it any more. Its
-// record stays.
+// giveUp stops a debug container that could not start, so that it does not start later, when nobody waits for it any
+// more. Its record stays.
 func (d *Debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run int) {
 	if pod == nil {
 		return
 	}
-	d.beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
-		_, err := d.setStop(ctx, pod, name, run, time.Now(), "")
-		return err
-	})
+	d.beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name,
+		func(ctx context.Context) error {
+			_, err := d.setStop(ctx, pod, name, run, time.Now(), "")
+			return err
+		})
 }
 
-// setStop has a run of a debug container stopped at a time, unless it is to be stopped before. It returns the pod as stored.
-func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time, by string) (*corev1.Pod, error) {
+// setStop has a run of a debug container stopped at a time, unless it is to be stopped before. It returns the pod as
+// stored.
+func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, run int, at time.Time,
+	by string) (*corev1.Pod, error) {
 	var stored *corev1.Pod
 	uid := pod.UID
-	err := kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
-		stored = p
-		runs := podspec.DebugRunsOf(p)
-		if runs == nil {
-			runs = podspec.DebugRuns{}
-		}
-		want := runs[name]
-		if want.Run != run || want.StopAt != nil && want.StopAt.Time.Before(at) {
-			return nil
-		}
-		want.StopAt, want.StoppedBy = &metav1.Time{Time: at}, by
-		runs[name] = want
-		return podspec.SetDebugRuns(p, runs)
-	})
+	err := kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid},
+		false, func(p *corev1.Pod) error {
+			stored = p
+			runs := podspec.DebugRunsOf(p)
+			if runs == nil {
+				runs = podspec.DebugRuns{}
+			}
+			want := runs[name]
+			if want.Run != run || want.StopAt != nil && want.StopAt.Time.Before(at) {
+				return nil
+			}
+			want.StopAt, want.StoppedBy = &metav1.Time{Time: at}, by
+			runs[name] = want
+			return podspec.SetDebugRuns(p, runs)
+		})
 	return stored, err
 }

@@ -29,15 +29,17 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// ephemeralREST serves pods/ephemeralcontainers: whoever adds one taints the pod in the same write, and is put on record.
+// ephemeralREST serves pods/ephemeralcontainers: whoever adds one taints the pod in the same write, and is put on
+// record.
 type ephemeralREST struct {
 	registry.Subresource
 	debugger *Debugger
 }
 
 // Update implements rest.Updater.
-func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.UpdatedObjectInfo,
+	create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	var added []corev1.EphemeralContainer
 	rules := kinds.PodEphemeralRules()
 	prepare, now := rules.PrepareUpdate, time.Now()
@@ -48,7 +50,8 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		noteAdding(ctx, added)
 		for i := range added {
 			if err := addedDebug(pod, userName(ctx), added[i].Name, now); err != nil {
-				r.debugger.log.Error("debugging could not be put on record", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+				r.debugger.log.Error("debugging could not be put on record", "pod", pod.Namespace+"/"+pod.Name, "err",
+					err)
 			}
 		}
 	}
@@ -61,8 +64,8 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 	return out, created, nil
 }
 
-// debugREST serves pods/debug: GET lists the runs of a pod's debug sessions, DELETE of a name below it stops a debug container
-// (DC-08).
+// debugREST serves pods/debug: GET lists the runs of a pod's debug sessions, DELETE of a name below it stops a debug
+// container (DC-08).
 type debugREST struct{ debugger *Debugger }
 
 var _ rest.Connecter = debugREST{}
@@ -82,7 +85,8 @@ func (debugREST) NewConnectOptions() (runtime.Object, bool, string) {
 }
 
 // Connect implements rest.Connecter.
-func (r debugREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+func (r debugREST) Connect(ctx context.Context, name string, options runtime.Object,
+	responder rest.Responder) (http.Handler, error) {
 	opts, ok := options.(*corev1.PodProxyOptions)
 	if !ok {
 		return nil, fmt.Errorf("invalid options object: %T", options)
@@ -98,7 +102,8 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 		if _, plain := out.(*metav1.Status); plain {
 			gv = corev1.SchemeGroupVersion
 		}
-		responsewriters.WriteObjectNegotiated(registry.WithoutProtobuf{NegotiatedSerializer: r.debugger.schemes.Codecs}, negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
+		responsewriters.WriteObjectNegotiated(registry.WithoutProtobuf{NegotiatedSerializer: r.debugger.schemes.Codecs},
+			negotiation.DefaultEndpointRestrictions, gv, w, req, http.StatusOK, out, false)
 	}), nil
 }
 
@@ -131,11 +136,13 @@ func (d *Debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunL
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(list.Items, func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortStableFunc(list.Items,
+		func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return list, nil
 }
 
-// answerEarly is how long before the end of a request's time its wait is given up, so that the answer says what is the case.
+// answerEarly is how long before the end of a request's time its wait is given up, so that the answer says what is the
+// case.
 const answerEarly = time.Second
 
 // stop stops a debug container and returns when it has ended (DC-08).
@@ -147,10 +154,11 @@ func (d *Debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 	state := podspec.DebugStateOf(pod, name)
 	switch state.Phase {
 	case podspec.DebugAbsent:
-		return nil, refusal(http.StatusNotFound, metav1.StatusReasonNotFound, podName, "pod %s has no debug container %q", podName, name)
+		return nil, refusal(http.StatusNotFound, metav1.StatusReasonNotFound, podName,
+			"pod %s has no debug container %q", podName, name)
 	case podspec.DebugEnded:
-		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, podName, "debug container %q of pod %s has ended already: %s",
-			name, podName, endWords(state))
+		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, podName,
+			"debug container %q of pod %s has ended already: %s", name, podName, endWords(state))
 	}
 	if pod, err = d.setStop(ctx, pod, name, state.Run, time.Now(), userName(ctx)); err != nil {
 		return nil, err
@@ -167,7 +175,8 @@ func (d *Debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 	switch {
 	case errors.Is(err, errUntold) || errors.Is(err, context.DeadlineExceeded):
 		return nil, refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, podName,
-			"debug container %q of pod %s was asked to stop but has not exited yet: check that node %s is ready", name, podName, pod.Spec.NodeName)
+			"debug container %q of pod %s was asked to stop but has not exited yet: check that node %s is ready", name,
+			podName, pod.Spec.NodeName)
 	case err != nil:
 		return nil, err
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// taint is what the condition Tainted says: who entered the pod last, how and when (IX-08). What was run there is in the record,
-// the event and the audit log: whoever may see a pod sees its conditions, and a command may hold a secret. The message is for people, and
-// nothing is read back from it: who added which debug container is in podspec.AddedAnnotation, when the condition was written last in its
-// lastProbeTime.
+// taint is what the condition Tainted says: who entered the pod last, how and when (IX-08). What was run there is in
+// the record, the event and the audit log: whoever may see a pod sees its conditions, and a command may hold a secret.
+// The message is for people, and nothing is read back from it: who added which debug container is in
+// podspec.AddedAnnotation, when the condition was written last in its lastProbeTime.
 type taint struct {
 	reason string
 	what   string // before the time
@@ -65,8 +65,8 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 	return c.Message == t.message(at) && now.Sub(at) < taintEvery
 }
 
-// taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored beside
-// the request, since the pod is known to be tainted already.
+// taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored
+// beside the request, since the pod is known to be tainted already.
 func (d *Debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	now := time.Now()
 	had := kinds.TaintOf(pod)
@@ -75,10 +75,11 @@ func (d *Debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	}
 	write := func(ctx context.Context) error {
 		uid := pod.UID
-		return kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name, &storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
-			t.put(&p.Status, p.Generation, now)
-			return nil
-		})
+		return kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name,
+			&storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
+				t.put(&p.Status, p.Generation, now)
+				return nil
+			})
 	}
 	if had != nil {
 		d.beside(ctx, "condition of pod "+pod.Namespace+"/"+pod.Name, write)

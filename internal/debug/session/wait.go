@@ -23,16 +23,17 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// nodePatience is how long a node may take to say anything about a new debug container. Pulling its image may take longer than
-// that, but then the node says that it is on its way.
+// nodePatience is how long a node may take to say anything about a new debug container. Pulling its image may take
+// longer than that, but then the node says that it is on its way.
 const nodePatience = 30 * time.Second
 
 // errUntold ends a wait of which nothing was heard.
 var errUntold = errors.New("no response from the node")
 
-// follow calls look with the pod and with every version of it that comes, until look is done or fails. It returns the last
-// version. untold bounds the wait for look to say that something was heard.
-func (d *Debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev1.Pod) (done, heard bool, err error)) (*corev1.Pod, error) {
+// follow calls look with the pod and with every version of it that comes, until look is done or fails. It returns the
+// last version. untold bounds the wait for look to say that something was heard.
+func (d *Debugger) follow(ctx context.Context, pod *corev1.Pod,
+	look func(*corev1.Pod) (done, heard bool, err error)) (*corev1.Pod, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done, heard, err := look(pod)
@@ -67,7 +68,8 @@ func (d *Debugger) follow(ctx context.Context, pod *corev1.Pod, look func(*corev
 			case !isPod || e.Type == watch.Bookmark:
 				continue
 			case e.Type == watch.Deleted || now.UID != pod.UID:
-				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s was deleted in the meantime", pod.Name)
+				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+					"pod %s was deleted in the meantime", pod.Name)
 			}
 			pod = now
 			if done, heard, err = look(pod); done || err != nil {
@@ -86,7 +88,8 @@ func (d *Debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run 
 	})
 	if errors.Is(err, errUntold) {
 		err = refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, pod.Name,
-			"node %s has reported nothing about debug container %q of pod %s for %s: check that the node is ready", pod.Spec.NodeName, name, pod.Name, nodePatience)
+			"node %s has reported nothing about debug container %q of pod %s for %s: check that the node is ready",
+			pod.Spec.NodeName, name, pod.Name, nodePatience)
 	}
 	return pod, err
 }
@@ -99,14 +102,16 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 			"debug container %q of pod %s was replaced by another with the same name", name, pod.Name)
 	case s.Phase == podspec.DebugRunning:
 		return true, nil
-	case s.Phase == podspec.DebugEnded && s.Terminated.StartedAt.IsZero() || s.Phase == podspec.DebugEnded && isStartError(s):
+	case s.Phase == podspec.DebugEnded && s.Terminated.StartedAt.IsZero() ||
+		s.Phase == podspec.DebugEnded && isStartError(s):
 		return false, cannotStart(pod, name, s)
 	case s.Phase == podspec.DebugEnded:
 		return true, nil
 	case s.Phase == podspec.DebugFailing:
 		return false, cannotStart(pod, name, s)
 	case pod.DeletionTimestamp != nil:
-		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted", pod.Name)
+		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted",
+			pod.Name)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 			"pod %s has ended (%s) before debug container %q could start", pod.Name, pod.Status.Phase, name)
@@ -114,11 +119,12 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	return false, nil
 }
 
-// endPatience is how long a node, which may be busy, has to say that a debug container has ended, after its streams have.
+// endPatience is how long a node, which may be busy, has to say that a debug container has ended, after its streams
+// have.
 const endPatience = 5 * time.Second
 
-// ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether the client is still
-// there or not.
+// ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether
+// the client is still there or not.
 func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) connect.End {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
@@ -138,7 +144,8 @@ func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run 
 	return end
 }
 
-// endOfRun tells how a run of a debug container has ended, if it has; until then, what is to be said of one that goes on. (Pure.)
+// endOfRun tells how a run of a debug container has ended, if it has; until then, what is to be said of one that goes
+// on. (Pure.)
 func endOfRun(pod *corev1.Pod, name string, run int) (end connect.End, done bool) {
 	s := podspec.DebugStateOf(pod, name)
 	switch {
@@ -155,14 +162,15 @@ func isStartError(s podspec.DebugState) bool {
 	return s.Reason == "StartError" || s.Reason == "ContainerCannotRun"
 }
 
-// cannotStart says in the node's words why a debug container does not start. If it is because of its command, the details hold
-// the exit code that shells and docker give: 127 when it was not found, 126 when it is not to be run.
+// cannotStart says in the node's words why a debug container does not start. If it is because of its command, the
+// details hold the exit code that shells and docker give: 127 when it was not found, 126 when it is not to be run.
 func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
 	words := s.Reason
 	if s.Message != "" {
 		words = fmt.Sprintf("%s: %s", s.Reason, exitcode.Plain(s.Message))
 	}
-	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name, "debug container %q of pod %s cannot start: %s", name, pod.Name, words)
+	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name,
+		"debug container %q of pod %s cannot start: %s", name, pod.Name, words)
 	if code := commandCode(s); code != 0 {
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseExitCode, Message: strconv.Itoa(code)}}
 	}

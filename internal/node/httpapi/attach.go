@@ -26,7 +26,8 @@ const (
 type Attacher interface {
 	// KeepsOutput says whether it does for this container; others are attached to through the CRI.
 	KeepsOutput(ctx context.Context, containerID string) (bool, error)
-	// Attach returns nil when the container's process has ended and all its output was written, ctx.Err() when ctx is done.
+	// Attach returns nil when the container's process has ended and all its output was written, ctx.Err() when ctx is
+	// done.
 	Attach(ctx context.Context, containerID string, o tap.Options) error
 }
 
@@ -41,7 +42,8 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o 
 	to := attachTo{s.config.Attach, o}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(watched, r, options, "error attaching to container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+				sizes <-chan remotecommand.TerminalSize) error {
 				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
 			})
 		return
@@ -62,9 +64,10 @@ var (
 	errStopped = errors.New("the node's agent is stopping; the container keeps running: attach again")
 )
 
-// AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it. One that is there
-// when this server stops must not take that for the container's end.
-func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
+// AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it. One
+// that is there when this server stops must not take that for the container's end.
+func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser,
+	tty bool, resize <-chan remotecommand.TerminalSize) error {
 	o := tap.Options{TTY: tty, Resize: resize}
 	if a.o.Stdin {
 		o.Stdin = in

@@ -51,21 +51,24 @@ func (s *Server) authorize(ctx context.Context, u user.Info, r *http.Request) er
 		a.User = u
 		decision, _, err := s.config.Authorize(ctx, a)
 		if err != nil && decision != authorizer.DecisionAllow {
-			return fmt.Errorf("Authorization error (user=%s, verb=%s, resource=%s, subresource=%s): %w", u.GetName(), a.Verb, a.Resource, a.Subresource, err)
+			return fmt.Errorf("Authorization error (user=%s, verb=%s, resource=%s, subresource=%s): %w", u.GetName(),
+				a.Verb, a.Resource, a.Subresource, err)
 		}
 		if decision == authorizer.DecisionAllow {
 			return nil
 		}
 	}
 	last := all[len(all)-1]
-	return fmt.Errorf("Forbidden (user=%s, verb=%s, resource=%s, subresource=%s)", u.GetName(), last.Verb, last.Resource, last.Subresource)
+	return fmt.Errorf("Forbidden (user=%s, verb=%s, resource=%s, subresource=%s)", u.GetName(), last.Verb,
+		last.Resource, last.Subresource)
 }
 
 // attributesOf says what permission on the node a request needs: the first is the narrow one, the second, if any, is
 // nodes/proxy, which stands for all the narrow ones of its kind.
 func attributesOf(node, method, path string) []authorizer.AttributesRecord {
 	a := authorizer.AttributesRecord{
-		Verb: verbOf(method), APIVersion: "v1", Resource: "nodes", Name: node, Subresource: "proxy", ResourceRequest: true, Path: path,
+		Verb: verbOf(method), APIVersion: "v1", Resource: "nodes", Name: node, Subresource: "proxy",
+		ResourceRequest: true, Path: path,
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	narrow := func(sub string) []authorizer.AttributesRecord {

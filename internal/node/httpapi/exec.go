@@ -19,9 +19,11 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// Execer is a runtime that runs commands in containers without the CRI's streams, and lets go of a client that is gone (RS-01).
+// Execer is a runtime that runs commands in containers without the CRI's streams, and lets go of a client that is gone
+// (RS-01).
 type Execer interface {
-	// Exec returns the command's exit code when it has ended and its output is written, or ctx's error, which does not end it.
+	// Exec returns the command's exit code when it has ended and its output is written, or ctx's error, which does not
+	// end it.
 	Exec(ctx context.Context, containerID string, c Command) (code int, err error)
 }
 
@@ -35,8 +37,10 @@ type Command struct {
 	Ended          func() // to be called once, when the command has ended
 }
 
-// serveExec joins a client with a command that the runtime runs. ended is called when that has ended, be the client there or not.
-func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, words []string, o streamOptions, ended func()) {
+// serveExec joins a client with a command that the runtime runs. ended is called when that has ended, be the client
+// there or not.
+func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, words []string, o streamOptions,
+	ended func()) {
 	// The request does not end with its connection once that is taken over.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -47,12 +51,14 @@ func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, wo
 	defer run.neverBegun()
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(watched, r, options, "error executing command in container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+				sizes <-chan remotecommand.TerminalSize) error {
 				return run.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, o.TTY, sizes, 0)
 			})
 		return
 	}
-	remotecommand.ServeExec(watched, r, run, "", "", "", nil, options, streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
+	remotecommand.ServeExec(watched, r, run, "", "", "", nil, options, streamIdle, streamCreation,
+		remotecommand.SupportedStreamingProtocols)
 }
 
 // execIn gives an Execer the shape that the streaming library asks for.
@@ -72,8 +78,8 @@ func (e *execIn) neverBegun() {
 }
 
 // ExecInContainer implements remotecommand.Executor.
-func (e *execIn) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out, errOut io.WriteCloser, tty bool,
-	resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (e *execIn) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out,
+	errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	c := Command{Words: e.words, TTY: tty, Resize: resize, Ended: e.ended}
 	if e.o.Stdin {
 		c.Stdin = in
@@ -88,7 +94,8 @@ func (e *execIn) ExecInContainer(ctx context.Context, _, _, _ string, _ []string
 	code, err := e.to.Exec(ctx, e.id, c)
 	switch {
 	case err == nil && code != 0:
-		return utilexec.CodeExitError{Err: fmt.Errorf("error executing command %v, exit code %d", e.words, code), Code: code}
+		return utilexec.CodeExitError{Err: fmt.Errorf("error executing command %v, exit code %d", e.words, code),
+			Code: code}
 	case errors.Is(context.Cause(ctx), errLost):
 		return nil // nobody is there to read it
 	case ctx.Err() != nil:

@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Host is the agent, as far as this API needs it. All methods are safe for concurrent use, and but for Started do not block;
-// pods they give are not to be changed.
+// Host is the agent, as far as this API needs it. All methods are safe for concurrent use, and but for Started do not
+// block; pods they give are not to be changed.
 type Host interface {
 	// Pods gives the pods of this node with their newest status.
 	Pods() []*corev1.Pod
 	// Pod finds one of them.
 	Pod(namespace, name string) (*corev1.Pod, bool)
-	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error tells the user
-	// which container of which pod has none, and why.
+	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error tells the
+	// user which container of which pod has none, and why.
 	ContainerID(podUID types.UID, container string) (string, error)
-	// Started waits until one run of a debug container has started, and gives the runtime's id of it, also when it has ended since.
-	// Runs count as podspec.DebugRun has it. It waits for one that nobody has asked for yet, until ctx is done; an error tells the user
-	// which container of which pod will not start any more, and why.
+	// Started waits until one run of a debug container has started, and gives the runtime's id of it, also when it has
+	// ended since. Runs count as podspec.DebugRun has it. It waits for one that nobody has asked for yet, until ctx is
+	// done; an error tells the user which container of which pod will not start any more, and why.
 	Started(ctx context.Context, podUID types.UID, container string, run uint32) (string, error)
 	// SandboxID gives the runtime's id of the pod's ready sandbox. An error tells the user which pod has
 	// none, and why.
@@ -36,4 +36,5 @@ type Host interface {
 // LogReader writes the container log in file path (CRI format) to stdout and stderr, as opts asks: follow, tail, since,
 // timestamps, limit. When following it ends after running says false and all is read, or when ctx is done. A nil writer
 // means that stream is not wanted.
-type LogReader func(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout, stderr io.Writer) (to int64, err error)
+type LogReader func(ctx context.Context, path string, opts *corev1.PodLogOptions, running func() bool, stdout,
+	stderr io.Writer) (to int64, err error)

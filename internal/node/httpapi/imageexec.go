@@ -26,8 +26,8 @@ type ImageExec interface {
 	Prepare(ctx context.Context, pod *corev1.Pod, r imageexec.Request) (*imageexec.Session, error)
 }
 
-// imageExec runs the query's command in a fresh container of the query's image, inside a pod (IX-01). All that can go wrong
-// before there are streams is answered as plain HTTP.
+// imageExec runs the query's command in a fresh container of the query's image, inside a pod (IX-01). All that can go
+// wrong before there are streams is answered as plain HTTP.
 func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 	if s.config.ImageExec == nil {
 		why := s.config.NoImageExec
@@ -74,19 +74,22 @@ func serveSession(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, sessi
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	// The streams' server does not look for its client until it has all streams, and then only if something is to be written.
+	// The streams' server does not look for its client until it has all streams, and then only if something is to be
+	// written.
 	defer context.AfterFunc(ctx, session.Close)()
 	w, r = streams.Watch(w, cancel), r.WithContext(ctx)
 	options := &remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(w, r, options, "error executing command in container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
-				return sessionExecutor{session}.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, req.TTY, sizes, 0)
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+				sizes <-chan remotecommand.TerminalSize) error {
+				return sessionExecutor{session}.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, req.TTY, sizes,
+					0)
 			})
 		return
 	}
-	remotecommand.ServeExec(w, r, sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command, options,
-		0, streamsTime, remotecommand.SupportedStreamingProtocols)
+	remotecommand.ServeExec(w, r, sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command,
+		options, 0, streamsTime, remotecommand.SupportedStreamingProtocols)
 }
 
 // streamsTime is how long a client may take to open the streams it asked for.
@@ -96,8 +99,8 @@ const streamsTime = 30 * time.Second
 type sessionExecutor struct{ session session }
 
 // ExecInContainer is part of remotecommand.Executor.
-func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
-	tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out,
+	errs io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	to := imageexec.Streams{TTY: tty, Resize: resize}
 	// An interface that holds nothing is not nil to who looks.
 	if in != nil {

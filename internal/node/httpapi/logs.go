@@ -57,10 +57,12 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !out.used && !opts.Follow {
-		s.refuse(w, r, fail(http.StatusBadRequest, "reading the log of container %q in pod %q: %w", name, pod.Name, err))
+		s.refuse(w, r, fail(http.StatusBadRequest, "reading the log of container %q in pod %q: %w", name, pod.Name,
+			err))
 		return
 	}
-	s.logger.Info("reading a container log was interrupted", "pod", pod.Namespace+"/"+pod.Name, "container", name, "err", err)
+	s.logger.Info("reading a container log was interrupted", "pod", pod.Namespace+"/"+pod.Name, "container", name,
+		"err", err)
 }
 
 // runs says whether the container whose log is being followed still runs: what follows is that very one, not what is
@@ -75,7 +77,8 @@ func (s *Server) runs(r *http.Request, pod *corev1.Pod, name string, opts *corev
 		return no
 	}
 	return func() bool {
-		st, err := s.config.CRI.Runtime.ContainerStatus(r.Context(), &runtimeapi.ContainerStatusRequest{ContainerId: id})
+		st, err := s.config.CRI.Runtime.ContainerStatus(r.Context(),
+			&runtimeapi.ContainerStatusRequest{ContainerId: id})
 		if err != nil {
 			return !cri.NotFound(err) // a runtime that is away says nothing about its containers
 		}

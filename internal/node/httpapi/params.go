@@ -54,7 +54,8 @@ func parsePorts(q url.Values) ([]int32, error) {
 // parseLogOptions reads the query of containerLogs. Unknown names are left alone, as the kubelet does.
 func parseLogOptions(q url.Values) (*corev1.PodLogOptions, error) {
 	o := &corev1.PodLogOptions{}
-	for name, into := range map[string]*bool{"follow": &o.Follow, "previous": &o.Previous, "timestamps": &o.Timestamps} {
+	for name, into := range map[string]*bool{"follow": &o.Follow, "previous": &o.Previous,
+		"timestamps": &o.Timestamps} {
 		v, ok := one(q, name)
 		if !ok {
 			continue

@@ -27,16 +27,18 @@ func (s *Server) pods(w http.ResponseWriter, r *http.Request) {
 
 // runningPods lists what runs in the runtime, with as much of a pod as the runtime knows.
 func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) {
-	containers, err := s.config.CRI.Runtime.ListContainers(r.Context(), &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
-		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
-	}})
+	containers, err := s.config.CRI.Runtime.ListContainers(r.Context(),
+		&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
+			State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
+		}})
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	sandboxes, err := s.config.CRI.Runtime.ListPodSandbox(r.Context(), &runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{
-		State: &runtimeapi.PodSandboxStateValue{State: runtimeapi.PodSandboxState_SANDBOX_READY},
-	}})
+	sandboxes, err := s.config.CRI.Runtime.ListPodSandbox(r.Context(),
+		&runtimeapi.ListPodSandboxRequest{Filter: &runtimeapi.PodSandboxFilter{
+			State: &runtimeapi.PodSandboxStateValue{State: runtimeapi.PodSandboxState_SANDBOX_READY},
+		}})
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -63,7 +65,8 @@ func runningPodList(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi
 	}
 	for _, c := range containers {
 		if p := podOf(c.GetLabels()); p != nil {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c.GetMetadata().GetName(), Image: c.GetImage().GetImage()})
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c.GetMetadata().GetName(),
+				Image: c.GetImage().GetImage()})
 		}
 	}
 	list := newPodList()

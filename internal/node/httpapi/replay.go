@@ -76,23 +76,28 @@ func (l *readLogs) known(reader, path string, now time.Time) int64 {
 	return p.offset
 }
 
-// serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and what the runtime
-// streams from then on. location is the runtime's stream, nil if the container has ended: then its log is all there is.
-func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL, o streamOptions) {
+// serveReplayed joins a client with a container whose output the runtime does not keep: it is shown the log first, and
+// what the runtime streams from then on. location is the runtime's stream, nil if the container has ended: then its log
+// is all there is.
+func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL,
+	o streamOptions) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	r = r.WithContext(ctx)
 	watched := streams.Watch(w, func() { cancel(errLost) })
 	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
-	to := &replayed{s: s, o: o, path: path, location: location, from: s.read.known(r.URL.Query().Get(wire.ParamReader), path, time.Now())}
+	to := &replayed{s: s, o: o, path: path, location: location,
+		from: s.read.known(r.URL.Query().Get(wire.ParamReader), path, time.Now())}
 	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
 		serveWebSocket(watched, r, options, "error attaching to container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error {
+			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+				sizes <-chan remotecommand.TerminalSize) error {
 				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
 			})
 		return
 	}
-	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
+	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation,
+		remotecommand.SupportedStreamingProtocols)
 }
 
 // replayed attaches one client through the runtime.
@@ -104,10 +109,11 @@ type replayed struct {
 	from     int64    // of the log
 }
 
-// AttachContainer implements remotecommand.Attacher. The log is read before the runtime is asked for its stream, so nothing comes twice. What
-// the container prints in between is lost, unless it prints nothing after that: then the rest of the log is what was missed.
-func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser, tty bool,
-	resize <-chan remotecommand.TerminalSize) error {
+// AttachContainer implements remotecommand.Attacher. The log is read before the runtime is asked for its stream, so
+// nothing comes twice. What the container prints in between is lost, unless it prints nothing after that: then the rest
+// of the log is what was missed.
+func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser,
+	tty bool, resize <-chan remotecommand.TerminalSize) error {
 	var stdout, stderr io.Writer
 	if a.o.Stdout {
 		stdout = out
@@ -179,8 +185,8 @@ func (a *replayed) ended(ctx context.Context, id string) bool {
 	}
 }
 
-// terminalLines ends lines as a terminal does: containerd's log has lost the carriage returns of a container's terminal, and that of the
-// client is raw while it is attached, so that it adds none.
+// terminalLines ends lines as a terminal does: containerd's log has lost the carriage returns of a container's
+// terminal, and that of the client is raw while it is attached, so that it adds none.
 type terminalLines struct{ to io.Writer }
 
 // Write implements io.Writer.
@@ -236,12 +242,13 @@ func (s *Server) replayOf(r *http.Request) string {
 	return path
 }
 
-// leftLog says whether a container that cannot be attached to has ended and left its log. Clients learn from the pod's status how it
-// ended: kubectl run takes an attachment that fails for one that showed nothing, and prints the log once more. Debug containers are left
-// out, as their output is kept elsewhere.
+// leftLog says whether a container that cannot be attached to has ended and left its log. Clients learn from the pod's
+// status how it ended: kubectl run takes an attachment that fails for one that showed nothing, and prints the log once
+// more. Debug containers are left out, as their output is kept elsewhere.
 func (s *Server) leftLog(r *http.Request, id, path string) bool {
 	pod, name, err := s.containerOf(r)
-	if err != nil || slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
+	if err != nil || slices.ContainsFunc(pod.Spec.EphemeralContainers,
+		func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
 		return false
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

@@ -80,7 +80,8 @@ func fail(status int, format string, args ...any) error {
 func (s *Server) podOf(r *http.Request) (*corev1.Pod, error) {
 	pod, ok := s.config.Host.Pod(r.PathValue("namespace"), r.PathValue("pod"))
 	if uid := r.PathValue("uid"); !ok || uid != "" && uid != string(pod.UID) {
-		return nil, fail(http.StatusNotFound, "pod %q does not exist in namespace %q on this node", r.PathValue("pod"), r.PathValue("namespace"))
+		return nil, fail(http.StatusNotFound, "pod %q does not exist in namespace %q on this node", r.PathValue("pod"),
+			r.PathValue("namespace"))
 	}
 	return pod, nil
 }
@@ -93,7 +94,8 @@ func (s *Server) containerOf(r *http.Request) (*corev1.Pod, string, error) {
 	}
 	name := r.PathValue("container")
 	if _, ok := podspec.FindContainer(&pod.Spec, name); !ok {
-		return nil, "", fail(http.StatusNotFound, "container not found (%q): pod %q has no such container", name, pod.Name)
+		return nil, "", fail(http.StatusNotFound, "container not found (%q): pod %q has no such container", name,
+			pod.Name)
 	}
 	return pod, name, nil
 }

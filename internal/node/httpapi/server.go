@@ -51,21 +51,22 @@ type Config struct {
 	CipherSuites   []uint16       // of TLS 1.2; none: Go's
 	// Tokens knows clients by bearer tokens; nil: a client certificate is required.
 	Tokens authenticator.Request
-	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics, stats, configz
-	// or healthz. It is the method of an authorizer.Authorizer. Nil: the group system:masters may do everything, others
-	// nothing.
+	// Authorize decides what a user may do with this node: resource nodes, subresource proxy, pods, log, metrics,
+	// stats, configz or healthz. It is the method of an authorizer.Authorizer. Nil: the group system:masters may do
+	// everything, others nothing.
 	Authorize func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error)
 
 	ImageExec ImageExec // /imageExec/{namespace}/{pod}; nil: 501
 	// NoImageExec says why there is none, if it is not for want of a runtime that can.
 	NoImageExec string
-	Timeline    http.Handler                                      // /timeline/{namespace}/{pod}; nil: 404
-	Metrics     http.Handler                                      // /metrics; nil: 404
-	Configz     http.Handler                                      // /configz; nil: 404
-	NodeStats   func(context.Context) (statsapi.NodeStats, error) // the node's part of /stats/summary; nil: its name only
-	Health      func() error                                      // what /healthz says; nil: always ok
-	LogDir      string                                            // what /logs/ shows; empty: 404
-	Logger      *slog.Logger                                      // nil: silent
+	Timeline    http.Handler // /timeline/{namespace}/{pod}; nil: 404
+	Metrics     http.Handler // /metrics; nil: 404
+	Configz     http.Handler // /configz; nil: 404
+	// the node's part of /stats/summary; nil: its name only
+	NodeStats func(context.Context) (statsapi.NodeStats, error)
+	Health    func() error // what /healthz says; nil: always ok
+	LogDir    string       // what /logs/ shows; empty: 404
+	Logger    *slog.Logger // nil: silent
 }
 
 // Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.
@@ -92,7 +93,8 @@ func New(c Config) (*Server, error) {
 	case len(c.Certificate.Certificate) == 0 && c.GetCertificate == nil:
 		return nil, errors.New("kubelet API: a serving certificate is required")
 	case c.ClientCAs == nil:
-		return nil, errors.New("kubelet API: the CA of client certificates is required: without it anybody could run commands in pods")
+		return nil,
+			errors.New("kubelet API: the CA of client certificates is required: without it anybody could run commands in pods")
 	}
 	s := &Server{config: c, logger: c.Logger, conns: newConns()}
 	if s.config.Figures == nil {
@@ -111,7 +113,8 @@ func New(c Config) (*Server, error) {
 		}
 		s.logs = root
 	}
-	known := x509request.New(x509.VerifyOptions{Roots: c.ClientCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+	known := x509request.New(x509.VerifyOptions{Roots: c.ClientCAs,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 		x509request.CommonNameUserConversion)
 	if c.Tokens == nil {
 		s.authn = group.NewAuthenticatedGroupAdder(known)
@@ -155,7 +158,8 @@ func (s *Server) Start(l net.Listener) {
 	})
 }
 
-// StartLocal serves on l too, which it owns from now on: connections within this process, all of them of one user, without TLS.
+// StartLocal serves on l too, which it owns from now on: connections within this process, all of them of one user,
+// without TLS.
 func (s *Server) StartLocal(l net.Listener, who user.Info) {
 	s.local = &http.Server{
 		Handler:           s.http.Handler,
@@ -212,7 +216,8 @@ func (s *Server) Close() error {
 	select {
 	case <-done:
 	case <-time.After(closeWait):
-		err = errors.Join(err, fmt.Errorf("kubelet API: requests still running %s after their connections were closed", closeWait))
+		err = errors.Join(err, fmt.Errorf("kubelet API: requests still running %s after their connections were closed",
+			closeWait))
 	}
 	if s.logs != nil {
 		err = errors.Join(err, s.logs.Close())

@@ -42,7 +42,8 @@ func (s *Server) statsSummary(w http.ResponseWriter, r *http.Request) {
 	s.writeJSON(w, r, summary)
 }
 
-// podStats asks for whole pods, a pod that does not answer keeping its last figures, and for their containers of a runtime that cannot count pods.
+// podStats asks for whole pods, a pod that does not answer keeping its last figures, and for their containers of a
+// runtime that cannot count pods.
 func (s *Server) podStats(ctx context.Context) ([]statsapi.PodStats, error) {
 	pods, err := s.config.Figures.Pods(ctx)
 	if err == nil {
@@ -91,8 +92,8 @@ func fromSandboxes(in []*runtimeapi.PodSandboxStats) []statsapi.PodStats {
 		}
 		l := sb.GetLinux()
 		p := statsapi.PodStats{
-			PodRef: refOf(labels), CPU: cpuOf(l.GetCpu()), Memory: memoryOf(l.GetMemory()), Network: networkOf(l.GetNetwork()),
-			Containers: []statsapi.ContainerStats{},
+			PodRef: refOf(labels), CPU: cpuOf(l.GetCpu()), Memory: memoryOf(l.GetMemory()),
+			Network: networkOf(l.GetNetwork()), Containers: []statsapi.ContainerStats{},
 		}
 		if n := l.GetProcess().GetProcessCount(); n != nil {
 			p.ProcessStats = &statsapi.ProcessStats{ProcessCount: &n.Value}
@@ -132,27 +133,32 @@ func fromContainers(in []*runtimeapi.ContainerStats) []statsapi.PodStats {
 
 func sortPods(p []statsapi.PodStats) []statsapi.PodStats {
 	slices.SortFunc(p, func(a, b statsapi.PodStats) int {
-		return cmp.Or(cmp.Compare(a.PodRef.Namespace, b.PodRef.Namespace), cmp.Compare(a.PodRef.Name, b.PodRef.Name), cmp.Compare(a.PodRef.UID, b.PodRef.UID))
+		return cmp.Or(cmp.Compare(a.PodRef.Namespace, b.PodRef.Namespace), cmp.Compare(a.PodRef.Name, b.PodRef.Name),
+			cmp.Compare(a.PodRef.UID, b.PodRef.UID))
 	})
 	return p
 }
 
 func refOf(labels map[string]string) statsapi.PodReference {
-	return statsapi.PodReference{Name: labels[cri.LabelPodName], Namespace: labels[cri.LabelPodNamespace], UID: labels[cri.LabelPodUID]}
+	return statsapi.PodReference{Name: labels[cri.LabelPodName], Namespace: labels[cri.LabelPodNamespace],
+		UID: labels[cri.LabelPodUID]}
 }
 
 func statsOf(c *runtimeapi.ContainerStats) statsapi.ContainerStats {
 	out := statsapi.ContainerStats{
-		Name: c.GetAttributes().GetLabels()[cri.LabelContainerName], CPU: cpuOf(c.GetCpu()), Memory: memoryOf(c.GetMemory()),
+		Name: c.GetAttributes().GetLabels()[cri.LabelContainerName], CPU: cpuOf(c.GetCpu()),
+		Memory: memoryOf(c.GetMemory()),
 	}
 	if out.Name == "" {
 		out.Name = c.GetAttributes().GetMetadata().GetName()
 	}
 	if l := c.GetWritableLayer(); l != nil {
-		out.Rootfs = &statsapi.FsStats{Time: at(l.GetTimestamp()), UsedBytes: value(l.GetUsedBytes()), InodesUsed: value(l.GetInodesUsed())}
+		out.Rootfs = &statsapi.FsStats{Time: at(l.GetTimestamp()), UsedBytes: value(l.GetUsedBytes()),
+			InodesUsed: value(l.GetInodesUsed())}
 	}
 	if sw := c.GetSwap(); sw != nil {
-		out.Swap = &statsapi.SwapStats{Time: at(sw.GetTimestamp()), SwapAvailableBytes: value(sw.GetSwapAvailableBytes()), SwapUsageBytes: value(sw.GetSwapUsageBytes())}
+		out.Swap = &statsapi.SwapStats{Time: at(sw.GetTimestamp()),
+			SwapAvailableBytes: value(sw.GetSwapAvailableBytes()), SwapUsageBytes: value(sw.GetSwapUsageBytes())}
 	}
 	return out
 }
@@ -161,7 +167,8 @@ func cpuOf(c *runtimeapi.CpuUsage) *statsapi.CPUStats {
 	if c == nil {
 		return nil
 	}
-	return &statsapi.CPUStats{Time: at(c.GetTimestamp()), UsageNanoCores: value(c.GetUsageNanoCores()), UsageCoreNanoSeconds: value(c.GetUsageCoreNanoSeconds())}
+	return &statsapi.CPUStats{Time: at(c.GetTimestamp()), UsageNanoCores: value(c.GetUsageNanoCores()),
+		UsageCoreNanoSeconds: value(c.GetUsageCoreNanoSeconds())}
 }
 
 func memoryOf(m *runtimeapi.MemoryUsage) *statsapi.MemoryStats {
@@ -181,7 +188,8 @@ func networkOf(n *runtimeapi.NetworkUsage) *statsapi.NetworkStats {
 	}
 	face := func(i *runtimeapi.NetworkInterfaceUsage) statsapi.InterfaceStats {
 		return statsapi.InterfaceStats{
-			Name: i.GetName(), RxBytes: value(i.GetRxBytes()), RxErrors: value(i.GetRxErrors()), TxBytes: value(i.GetTxBytes()), TxErrors: value(i.GetTxErrors()),
+			Name: i.GetName(), RxBytes: value(i.GetRxBytes()), RxErrors: value(i.GetRxErrors()),
+			TxBytes: value(i.GetTxBytes()), TxErrors: value(i.GetTxErrors()),
 		}
 	}
 	out := &statsapi.NetworkStats{Time: at(n.GetTimestamp()), InterfaceStats: face(n.GetDefaultInterface())}

@@ -87,8 +87,9 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 	s.attachTo(w, r, id, opts)
 }
 
-// attachStarted is attach to one run of a debug container, as soon as that has started: who made it need not wait until its status is
-// stored (DC-03). The run is in the path, for no other run is meant, and so that a node without this answers 404 and attaches to nothing.
+// attachStarted is attach to one run of a debug container, as soon as that has started: who made it need not wait until
+// its status is stored (DC-03). The run is in the path, for no other run is meant, and so that a node without this
+// answers 404 and attaches to nothing.
 func (s *Server) attachStarted(w http.ResponseWriter, r *http.Request) {
 	opts, err := parseStreams(r.URL.Query())
 	if err != nil {
@@ -173,7 +174,8 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, fail(http.StatusNotFound, "%w", err)) // the agent says which pod, and why not
 		return
 	}
-	resp, err := s.config.CRI.Runtime.PortForward(r.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: id, Port: ports})
+	resp, err := s.config.CRI.Runtime.PortForward(r.Context(),
+		&runtimeapi.PortForwardRequest{PodSandboxId: id, Port: ports})
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -223,7 +225,8 @@ func (s *Server) remoteCommand(w http.ResponseWriter, r *http.Request, raw strin
 	// The translator waits for the command's end even when its client is gone; end the wait with the connection.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	translator := proxy.NewStreamTranslatorHandler(location, nil, 0, proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY})
+	translator := proxy.NewStreamTranslatorHandler(location, nil, 0,
+		proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY})
 	translator.ServeHTTP(streams.Watch(w, cancel), r.WithContext(ctx))
 }
 

@@ -18,13 +18,15 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// process is what a client's streams are joined with. Streams that the client did not ask for are nil. It returns when the process has
-// ended and all its output was written, with utilexec.ExitError for an exit code other than 0.
-type process func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser, sizes <-chan remotecommand.TerminalSize) error
+// process is what a client's streams are joined with. Streams that the client did not ask for are nil. It returns when
+// the process has ended and all its output was written, with utilexec.ExitError for an exit code other than 0.
+type process func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+	sizes <-chan remotecommand.TerminalSize) error
 
-// serveWebSocket joins a WebSocket client with a process. doing says what failed, if it fails: "error attaching to container". The
-// writer must tell when its connection is lost by ending the request's context. A client that does not read holds up the writes of the
-// process: nothing is gathered for it. (The library has a server for this protocol in its translator to SPDY only.)
+// serveWebSocket joins a WebSocket client with a process. doing says what failed, if it fails: "error attaching to
+// container". The writer must tell when its connection is lost by ending the request's context. A client that does not
+// read holds up the writes of the process: nothing is gathered for it. (The library has a server for this protocol in
+// its translator to SPDY only.)
 func serveWebSocket(w http.ResponseWriter, r *http.Request, o *remotecommand.Options, doing string, run process) {
 	socket, err := streams.Accept(w, r, streamIdle)
 	if err != nil {
@@ -79,13 +81,14 @@ func endOf(err error, doing string) metav1.Status {
 	if exit, ok := err.(utilexec.ExitError); ok && exit.Exited() {
 		return metav1.Status{Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason,
 			Message: "command terminated with non-zero exit code: " + exit.Error(),
-			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType, Message: strconv.Itoa(exit.ExitStatus())}}}}
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType,
+				Message: strconv.Itoa(exit.ExitStatus())}}}}
 	}
 	return apierrors.NewInternalError(fmt.Errorf("%s: %w", doing, err)).ErrStatus
 }
 
-// readSizes hands on the sizes of the client's window until there are no more. Of those that nobody took in time it keeps the last, so
-// that a process without a terminal does not hold up what else the client says.
+// readSizes hands on the sizes of the client's window until there are no more. Of those that nobody took in time it
+// keeps the last, so that a process without a terminal does not hold up what else the client says.
 func readSizes(from io.Reader, to chan remotecommand.TerminalSize) {
 	defer close(to)
 	for d := json.NewDecoder(from); ; {

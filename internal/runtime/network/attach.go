@@ -33,8 +33,8 @@ type Attached struct {
 // ErrNoBridge says that Setup has not run, or its bridge was removed since.
 var ErrNoBridge = errors.New("the pod network is not set up")
 
-// Add gives a sandbox its interface, addresses, default routes and host ports. When it returns an error nothing is left of
-// the attempt. Errors to tell apart: ErrNoBridge, ErrExhausted, ErrPortConflict.
+// Add gives a sandbox its interface, addresses, default routes and host ports. When it returns an error nothing is left
+// of the attempt. Errors to tell apart: ErrNoBridge, ErrExhausted, ErrPortConflict.
 func Add(c Config, r Request) (_ Attached, err error) {
 	bridge, err := netlink.LinkByName(c.Bridge)
 	if err != nil {
@@ -98,10 +98,10 @@ func hairpin(name string) error {
 	return nil
 }
 
-// settle waits until the kernel passes packets through the devices. It notices a little later, in the background, that the
-// other end of a cable is up; what the pod sent until then would be lost and sent again only after a second. There is no
-// call to wait for it, and a subscription to link messages would cost more than a look or two. A device that does not
-// come up in time is no error: it may yet.
+// settle waits until the kernel passes packets through the devices. It notices a little later, in the background, that
+// the other end of a cable is up; what the pod sent until then would be lost and sent again only after a second. There
+// is no call to wait for it, and a subscription to link messages would cost more than a look or two. A device that does
+// not come up in time is no error: it may yet.
 func settle(names ...string) {
 	const step, patience = 200 * time.Microsecond, 100
 	for _, name := range names {
@@ -166,8 +166,8 @@ func withdraw(c Config, keep func(Attachment) bool) error {
 	return t.unpublish(keep)
 }
 
-// GC removes what belongs to attachments that are not valid: leases, devices on the bridge, host ports. The server calls
-// it at boot with the sandboxes the runtime knows, before it serves; no Add may run meanwhile.
+// GC removes what belongs to attachments that are not valid: leases, devices on the bridge, host ports. The server
+// calls it at boot with the sandboxes the runtime knows, before it serves; no Add may run meanwhile.
 func GC(c Config, valid []Attachment) error {
 	keep := make(map[Attachment]bool, len(valid))
 	devices := make(map[string]bool, len(valid))

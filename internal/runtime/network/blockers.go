@@ -12,10 +12,10 @@ import (
 	"github.com/google/nftables/expr"
 )
 
-// Blockers names the chains of others that may keep packets from pods, and packets of pods from reaching anything: base chains that drop
-// forwarded packets unless a rule accepts them, as Docker and firewalls set up. They cannot be overruled, since every table must accept a
-// packet. A chain in whose table a rule is about the bridge is left out: somebody has seen to pods there. Chains of the legacy iptables are not
-// visible here.
+// Blockers names the chains of others that may keep packets from pods, and packets of pods from reaching anything: base
+// chains that drop forwarded packets unless a rule accepts them, as Docker and firewalls set up. They cannot be
+// overruled, since every table must accept a packet. A chain in whose table a rule is about the bridge is left out:
+// somebody has seen to pods there. Chains of the legacy iptables are not visible here.
 func Blockers(c Config) ([]string, error) {
 	conn, err := nftables.New()
 	if err != nil {
@@ -38,7 +38,8 @@ func Blockers(c Config) ([]string, error) {
 			}
 			rules, err := dump(func() ([]*nftables.Rule, error) { return conn.GetRules(other.Table, other) })
 			if err != nil {
-				return nil, fmt.Errorf("nftables: rules of chain %s of table %s %s: %w", other.Name, family, other.Table.Name, err)
+				return nil, fmt.Errorf("nftables: rules of chain %s of table %s %s: %w", other.Name, family,
+					other.Table.Name, err)
 			}
 			known = slices.ContainsFunc(rules, func(r *nftables.Rule) bool { return about(r, c.Bridge) })
 		}
@@ -58,7 +59,8 @@ func drops(ch *nftables.Chain) bool {
 // sees tells whether packets of the pods come to tables of a family.
 func (c Config) sees(f nftables.TableFamily) bool {
 	for _, p := range c.CIDRs {
-		if f == nftables.TableFamilyINet || p.Addr().Is4() && f == nftables.TableFamilyIPv4 || p.Addr().Is6() && f == nftables.TableFamilyIPv6 {
+		if f == nftables.TableFamilyINet || p.Addr().Is4() && f == nftables.TableFamilyIPv4 ||
+			p.Addr().Is6() && f == nftables.TableFamilyIPv6 {
 			return true
 		}
 	}

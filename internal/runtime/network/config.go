@@ -82,8 +82,8 @@ func (c Config) Has(a netip.Addr) bool {
 	return false
 }
 
-// hardwareAddr derives a locally administered Ethernet address from an IP address, so that a neighbour's cache stays right
-// when an address is given to another pod.
+// hardwareAddr derives a locally administered Ethernet address from an IP address, so that a neighbour's cache stays
+// right when an address is given to another pod.
 func hardwareAddr(a netip.Addr) net.HardwareAddr {
 	b := a.AsSlice()
 	return append(net.HardwareAddr{0x0a, 0x58}, b[len(b)-4:]...)
@@ -105,8 +105,8 @@ type conf struct {
 	ValidAttachments []Attachment `json:"cni.dev/valid-attachments,omitempty"`
 }
 
-// ConfList is the file for containerd's CNI conf_dir that makes it call the plug-in. It asks for CNI 1.0.0: from 1.1.0 on
-// containerd runs the plug-in's STATUS at every Status call of the CRI, a process each time for nothing.
+// ConfList is the file for containerd's CNI conf_dir that makes it call the plug-in. It asks for CNI 1.0.0: from 1.1.0
+// on containerd runs the plug-in's STATUS at every Status call of the CRI, a process each time for nothing.
 func ConfList(c Config) []byte {
 	plugin := conf{
 		Type:         PluginType,

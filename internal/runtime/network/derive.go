@@ -10,17 +10,19 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Derive chooses a bridge name and a /24 for the server with this data folder, so that servers with different folders live
-// side by side. It is a pure function of its arguments. taken says which subnets are in use on this machine; nil means none.
-// The subnet is the first free one of a pseudo-random walk through 10.0.0.0/8 that leaves out what other cluster software
-// and cloud networks use by default; when all of it is taken, through 172.16.0.0/12 and 192.168.0.0/16.
+// Derive chooses a bridge name and a /24 for the server with this data folder, so that servers with different folders
+// live side by side. It is a pure function of its arguments. taken says which subnets are in use on this machine; nil
+// means none. The subnet is the first free one of a pseudo-random walk through 10.0.0.0/8 that leaves out what other
+// cluster software and cloud networks use by default; when all of it is taken, through 172.16.0.0/12 and
+// 192.168.0.0/16.
 func Derive(dataDir string, taken func(netip.Prefix) bool) (bridge string, subnet netip.Prefix, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(dataDir))
 	sum := mix(h.Sum64())
 	bridge = fmt.Sprintf("wherry%08x", uint32(sum>>32))
 	for _, space := range []netip.Prefix{
-		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"),
+		netip.MustParsePrefix("192.168.0.0/16"),
 	} {
 		size := uint32(1) << (24 - space.Bits())
 		at := uint32(sum) % size
@@ -32,7 +34,8 @@ func Derive(dataDir string, taken func(netip.Prefix) bool) (bridge string, subne
 			at = (at*5 + 12345) % size // full period: multiplier 1 mod 4, odd increment
 		}
 	}
-	return bridge, netip.Prefix{}, fmt.Errorf("every private IPv4 /24 overlaps with a route of this machine: choose a pod CIDR yourself")
+	return bridge, netip.Prefix{},
+		fmt.Errorf("every private IPv4 /24 overlaps with a route of this machine: choose a pod CIDR yourself")
 }
 
 // mix spreads the bits of a hash whose low and high halves are alike for strings that differ in their last letter.
@@ -65,8 +68,8 @@ func popular(p netip.Prefix) bool {
 	return false
 }
 
-// HostRoutes reads the routing tables of this machine and tells which subnets are in use by another device than except, the
-// own bridge, so that a restarted server does not shun its own subnet. The default route does not count.
+// HostRoutes reads the routing tables of this machine and tells which subnets are in use by another device than except,
+// the own bridge, so that a restarted server does not shun its own subnet. The default route does not count.
 func HostRoutes(except string) (func(netip.Prefix) bool, error) {
 	used, err := otherRoutes(except)
 	if err != nil {
@@ -118,8 +121,9 @@ func otherRoutes(except string) ([]hostRoute, error) {
 	return out, nil
 }
 
-// Choose is Derive for this machine: it avoids the subnets in use, and keeps the one the server's bridge has already, as
-// pods outlive the server; if somebody removed the bridge, the one that it had before, when that is known (else the zero value).
+// Choose is Derive for this machine: it avoids the subnets in use, and keeps the one the server's bridge has already,
+// as pods outlive the server; if somebody removed the bridge, the one that it had before, when that is known (else the
+// zero value).
 func Choose(dataDir string, before netip.Prefix) (bridge string, subnet netip.Prefix, err error) {
 	bridge, _, err = Derive(dataDir, nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forwarded says where a TCP port of this machine's address leads if some pod has it as its host port, of any server's pods; the zero
-// value: nowhere. An unspecified address stands for all.
+// Forwarded says where a TCP port of this machine's address leads if some pod has it as its host port, of any server's
+// pods; the zero value: nowhere. An unspecified address stands for all.
 func Forwarded(ip netip.Addr, port uint16) (netip.AddrPort, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {

@@ -58,7 +58,8 @@ func resolve(mappings []PortMapping, pod []netip.Addr) ([]hostPort, error) {
 		bad := func(format string, args ...any) error {
 			return fmt.Errorf("portMappings[%d]: %s", i, fmt.Sprintf(format, args...))
 		}
-		proto, ok := map[string]byte{"": unix.IPPROTO_TCP, "tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "sctp": unix.IPPROTO_SCTP}[strings.ToLower(m.Protocol)]
+		proto, ok := map[string]byte{"": unix.IPPROTO_TCP, "tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP,
+			"sctp": unix.IPPROTO_SCTP}[strings.ToLower(m.Protocol)]
 		if !ok {
 			return nil, bad("protocol %q is not tcp, udp or sctp", m.Protocol)
 		}
@@ -180,7 +181,8 @@ func (t *table) everywhere() ([]held, error) {
 	return out, nil
 }
 
-// publish adds ports for owner, or none of them when one is taken: then the error is ErrPortConflict and names the holder.
+// publish adds ports for owner, or none of them when one is taken: then the error is ErrPortConflict and names the
+// holder.
 func (t *table) publish(owner Attachment, ports []hostPort) error {
 	unlock, err := lockHostPorts()
 	if err != nil {
@@ -199,12 +201,14 @@ func (t *table) publish(owner Attachment, ports []hostPort) error {
 		}
 		for _, h := range there {
 			if p.clashes(h.hostPort) {
-				return fmt.Errorf("%w: %s is forwarded to %s (sandbox %s, table %s)", ErrPortConflict, p, h.to, h.owner.ContainerID, h.table)
+				return fmt.Errorf("%w: %s is forwarded to %s (sandbox %s, table %s)", ErrPortConflict, p, h.to,
+					h.owner.ContainerID, h.table)
 			}
 		}
 	}
 	for _, p := range ports {
-		if err := t.conn.SetAddElements(t.hostPortMap(familyOf(p.to.Addr()), p.hostIP.IsValid()), []nftables.SetElement{p.element(owner)}); err != nil {
+		if err := t.conn.SetAddElements(t.hostPortMap(familyOf(p.to.Addr()), p.hostIP.IsValid()),
+			[]nftables.SetElement{p.element(owner)}); err != nil {
 			return err
 		}
 	}
@@ -231,7 +235,8 @@ func (t *table) unpublish(keep func(Attachment) bool) error {
 		if keep(h.owner) {
 			continue
 		}
-		if err := t.conn.SetDeleteElements(h.set, []nftables.SetElement{{Key: h.elem.Key, Val: h.elem.Val}}); err != nil {
+		if err := t.conn.SetDeleteElements(h.set, []nftables.SetElement{{Key: h.elem.Key,
+			Val: h.elem.Val}}); err != nil {
 			return err
 		}
 		n++
@@ -271,8 +276,8 @@ func (u udpTo) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return flow.Forward.Protocol == unix.IPPROTO_UDP && u[flow.Forward.DstPort]
 }
 
-// forgetUDP drops what the kernel remembers of UDP flows to the ports: a client that has been sending all along would else
-// go on to be sent where its flow went before, to nobody or to a pod that is gone.
+// forgetUDP drops what the kernel remembers of UDP flows to the ports: a client that has been sending all along would
+// else go on to be sent where its flow went before, to nobody or to a pod that is gone.
 func forgetUDP(ports []hostPort) error {
 	want := map[netlink.InetFamily]udpTo{}
 	for _, p := range ports {
@@ -289,7 +294,8 @@ func forgetUDP(ports []hostPort) error {
 		want[f][p.port] = true
 	}
 	for f, filter := range want {
-		if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, f, filter); err != nil && !errors.Is(err, unix.ENOENT) {
+		if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, f, filter); err != nil &&
+			!errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("remove old UDP flows to the host ports: %w", err)
 		}
 	}

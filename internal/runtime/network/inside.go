@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepInside gives the machine a last way to the pods' addresses, which refuses. The bridge's own comes before it; while that is gone,
-// packets to pods would else leave by the default route, for whoever has these addresses there.
+// keepInside gives the machine a last way to the pods' addresses, which refuses. The bridge's own comes before it;
+// while that is gone, packets to pods would else leave by the default route, for whoever has these addresses there.
 func keepInside(c Config) error {
 	for _, p := range c.CIDRs {
 		if err := netlink.RouteReplace(lastRoute(c, p)); err != nil {
@@ -23,7 +23,8 @@ func keepInside(c Config) error {
 }
 
 func lastRoute(c Config, p netip.Prefix) *netlink.Route {
-	return &netlink.Route{Dst: ipNet(p), Type: unix.RTN_UNREACHABLE, Protocol: routeMark, Priority: routeMetric(c.Bridge)}
+	return &netlink.Route{Dst: ipNet(p), Type: unix.RTN_UNREACHABLE, Protocol: routeMark,
+		Priority: routeMetric(c.Bridge)}
 }
 
 // keptInside tells whether these routes are there.

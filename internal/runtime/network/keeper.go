@@ -22,8 +22,8 @@ const (
 	keeperSlow   = 30 * time.Second       // up to this
 )
 
-// Keeper keeps a network as it should be while its server runs: what somebody else takes away, a firewall that flushes all tables, an
-// administrator, is made again at once, for pods that run too. See decision 026.
+// Keeper keeps a network as it should be while its server runs: what somebody else takes away, a firewall that flushes
+// all tables, an administrator, is made again at once, for pods that run too. See decision 026.
 type Keeper struct {
 	config Config
 	pods   func(context.Context) ([]Pod, error)
@@ -68,7 +68,8 @@ func (k *Keeper) Carry(s Services) (ownRoutes []netip.Prefix, err error) {
 func (k *Keeper) Run(ctx context.Context) {
 	changed, failed, err := watch(ctx, k.config.Bridge)
 	if err != nil {
-		k.log.Warn("the pod network cannot be watched: damage to it is repaired within a minute instead of at once", "err", err)
+		k.log.Warn("the pod network cannot be watched: damage to it is repaired within a minute instead of at once",
+			"err", err)
 	}
 	retry := keeperRetry
 	for {

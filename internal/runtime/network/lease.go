@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lease is a symbolic link <StateDir>/leases/<address> whose target is its owner, "<container id>/<interface>". Making a
-// link creates name and content in one system call and refuses a name that exists, so there is no half-written lease and no
-// address given twice, wherever a process dies. The cursors (last address given out, one per family) are a hint in the lock
-// file: when unreadable, the search starts at the first address.
+// A lease is a symbolic link <StateDir>/leases/<address> whose target is its owner, "<container id>/<interface>".
+// Making a link creates name and content in one system call and refuses a name that exists, so there is no half-written
+// lease and no address given twice, wherever a process dies. The cursors (last address given out, one per family) are a
+// hint in the lock file: when unreadable, the search starts at the first address.
 
 // Attachment is one interface of one sandbox.
 type Attachment struct {
@@ -52,8 +52,8 @@ func (l leases) file(a netip.Addr) string     { return filepath.Join(l.folder(),
 func (l leases) ensure() error                { return os.MkdirAll(l.folder(), 0o700) }
 func (l leases) lock() (*lockedCursor, error) { return lockCursor(filepath.Join(l.dir, "lock")) }
 
-// take leases one address of every CIDR to owner, the one after the last given out (a just freed address rests as long as
-// possible: others may still remember it). Either all or none are taken.
+// take leases one address of every CIDR to owner, the one after the last given out (a just freed address rests as long
+// as possible: others may still remember it). Either all or none are taken.
 func (l leases) take(owner Attachment, cidrs []netip.Prefix) ([]netip.Addr, error) {
 	if _, ok := parseAttachment(owner.String()); !ok {
 		return nil, fmt.Errorf("container ID %q and interface %q cannot have a lease", owner.ContainerID, owner.IfName)
@@ -196,7 +196,8 @@ func (l leases) prune(keep func(Attachment) bool) (freed []Lease, err error) {
 	return freed, nil
 }
 
-// usable is the range of addresses for pods: all but the network address, the gateway and, in IPv4, the broadcast address.
+// usable is the range of addresses for pods: all but the network address, the gateway and, in IPv4, the broadcast
+// address.
 func usable(p netip.Prefix) (first, last netip.Addr) {
 	p = p.Masked()
 	b := p.Addr().AsSlice()
@@ -216,10 +217,12 @@ type lockedCursor struct {
 	addrs []netip.Addr
 }
 
-// holdEnds lets no attachment end until unlock: while somebody looks whether one is still there, and makes something for it.
+// holdEnds lets no attachment end until unlock: while somebody looks whether one is still there, and makes something
+// for it.
 func (l leases) holdEnds() (unlock func(), err error) { return l.lockEnds(unix.LOCK_EX) }
 
-// lockEnds locks the file by which ends of attachments and repairs keep apart. Ends do not wait for one another: they share it.
+// lockEnds locks the file by which ends of attachments and repairs keep apart. Ends do not wait for one another: they
+// share it.
 func (l leases) lockEnds(how int) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(l.dir, "ends"), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o600)
 	if err != nil {

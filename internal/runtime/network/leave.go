@@ -21,16 +21,18 @@ func Exists(c Config) (bool, error) {
 	return rules != "", err
 }
 
-// Leave removes the bridge and the rules of a network that a data folder had before it was given another bridge: the route to the old
-// bridge would be in the way of the pod CIDR. A bridge that Setup did not make for these subnets stays as it is, and so do the leases of
-// addresses. It is idempotent. The error is ErrAttached if pods still use it; nothing is changed then.
+// Leave removes the bridge and the rules of a network that a data folder had before it was given another bridge: the
+// route to the old bridge would be in the way of the pod CIDR. A bridge that Setup did not make for these subnets stays
+// as it is, and so do the leases of addresses. It is idempotent. The error is ErrAttached if pods still use it; nothing
+// is changed then.
 func Leave(c Config) error {
 	link, err := existing(c.Bridge)
 	if err != nil {
 		return err
 	}
 	if link != nil {
-		if link.Type() != "bridge" || len(c.CIDRs) == 0 || !bytes.Equal(link.Attrs().HardwareAddr, hardwareAddr(Gateway(c.CIDRs[0]))) {
+		if link.Type() != "bridge" || len(c.CIDRs) == 0 || !bytes.Equal(link.Attrs().HardwareAddr,
+			hardwareAddr(Gateway(c.CIDRs[0]))) {
 			return nil
 		}
 		ports, err := bridgePorts(link.Attrs().Index)

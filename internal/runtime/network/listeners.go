@@ -23,7 +23,8 @@ type socket struct {
 	inode string
 }
 
-// covers says whether forwarding p would take from s what it is there for. A socket on [::] takes IPv4 too, as nearly all of them do.
+// covers says whether forwarding p would take from s what it is there for. A socket on [::] takes IPv4 too, as nearly
+// all of them do.
 func (s socket) covers(p hostPort) bool {
 	if s.proto != p.proto || s.at.Port() != p.port {
 		return false
@@ -35,8 +36,8 @@ func (s socket) covers(p hostPort) bool {
 	return ip.Is4() == four && (ip.IsUnspecified() || !p.hostIP.IsValid() || ip == p.hostIP)
 }
 
-// parseSockets reads /proc/net/tcp, udp and their like for IPv6. Of TCP those that listen count, of UDP those that hear everybody.
-// Lines that are not understood are passed over.
+// parseSockets reads /proc/net/tcp, udp and their like for IPv6. Of TCP those that listen count, of UDP those that hear
+// everybody. Lines that are not understood are passed over.
 func parseSockets(text string, proto byte) []socket {
 	waits := map[byte]string{unix.IPPROTO_TCP: "0A", unix.IPPROTO_UDP: "07"}[proto]
 	var out []socket
@@ -73,7 +74,8 @@ func parseEnd(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip, uint16(n)), true
 }
 
-// parseSCTP reads /proc/net/sctp/eps, which has a port and the addresses of each endpoint; a listening one's state is 10.
+// parseSCTP reads /proc/net/sctp/eps, which has a port and the addresses of each endpoint; a listening one's state is
+// 10.
 func parseSCTP(text string) []socket {
 	var out []socket
 	for line := range strings.Lines(text) {
@@ -94,8 +96,9 @@ func parseSCTP(text string) []socket {
 	return out
 }
 
-// inUse says, as ErrPortConflict, that something on this machine listens on one of the ports already. Forwarding begins before the
-// machine's own sockets are asked, so whoever listens would get nothing any more: sshd, say, or the API server.
+// inUse says, as ErrPortConflict, that something on this machine listens on one of the ports already. Forwarding begins
+// before the machine's own sockets are asked, so whoever listens would get nothing any more: sshd, say, or the API
+// server.
 func inUse(ports []hostPort) error {
 	var sockets []socket
 	for _, p := range ports {
@@ -112,10 +115,12 @@ func inUse(ports []hostPort) error {
 	return nil
 }
 
-// listening are the sockets of this thread's network namespace. A table that cannot be read has none: the kernel may lack the protocol.
+// listening are the sockets of this thread's network namespace. A table that cannot be read has none: the kernel may
+// lack the protocol.
 func listening() []socket {
 	out := []socket{}
-	for name, proto := range map[string]byte{"tcp": unix.IPPROTO_TCP, "tcp6": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "udp6": unix.IPPROTO_UDP} {
+	for name, proto := range map[string]byte{"tcp": unix.IPPROTO_TCP, "tcp6": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP,
+		"udp6": unix.IPPROTO_UDP} {
 		if text, err := os.ReadFile("/proc/thread-self/net/" + name); err == nil {
 			out = append(out, parseSockets(string(text), proto)...)
 		}

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look reads from the kernel what there is of the network. rules are those that were installed last, as fingerprint gave them then.
+// look reads from the kernel what there is of the network. rules are those that were installed last, as fingerprint
+// gave them then.
 func look(c Config, s Services, rules string) (seen, error) {
 	var out seen
 	now, err := fingerprint(c.Bridge)
@@ -58,7 +59,8 @@ func isOn(sysctl ...string) bool {
 
 func forwards(c Config) bool {
 	for _, p := range c.CIDRs {
-		if p.Addr().Is4() && !isOn("ipv4", "ip_forward") || p.Addr().Is6() && !isOn("ipv6", "conf", "all", "forwarding") {
+		if p.Addr().Is4() && !isOn("ipv4", "ip_forward") || p.Addr().Is6() &&
+			!isOn("ipv6", "conf", "all", "forwarding") {
 			return false
 		}
 	}
@@ -138,9 +140,10 @@ const (
 	nftTableName = 1 // NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE, NFTA_SET_TABLE and NFTA_SET_ELEM_LIST_TABLE
 )
 
-// fingerprint is the text of our table as the kernel tells it: flags, chains, rules, all with their handles, which no two ever share. So
-// whatever is changed, replaced or lost shows, without a word about what should be there. Not the maps' elements, which come and go with
-// pods; the maps are there if the rules are that use them. Empty says that there is no table.
+// fingerprint is the text of our table as the kernel tells it: flags, chains, rules, all with their handles, which no
+// two ever share. So whatever is changed, replaced or lost shows, without a word about what should be there. Not the
+// maps' elements, which come and go with pods; the maps are there if the rules are that use them. Empty says that there
+// is no table.
 func fingerprint(bridge string) (string, error) {
 	var out strings.Builder
 	for _, get := range []int{unix.NFT_MSG_GETTABLE, unix.NFT_MSG_GETCHAIN, unix.NFT_MSG_GETRULE} {
@@ -161,7 +164,8 @@ func fingerprint(bridge string) (string, error) {
 	return out.String(), nil
 }
 
-// attributes reads the attributes of a message. The library goes beyond the end of those whose last one is not filled up to a whole word.
+// attributes reads the attributes of a message. The library goes beyond the end of those whose last one is not filled
+// up to a whole word.
 func attributes(b []byte) ([]syscall.NetlinkRouteAttr, error) {
 	return nl.ParseRouteAttr(append(slices.Clip(b), make([]byte, -len(b)&3)...))
 }

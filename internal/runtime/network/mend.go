@@ -93,9 +93,9 @@ func (r repair) String() string {
 	return fmt.Sprintf("repair %d", r.kind)
 }
 
-// mend decides what is to be done so that what is wanted is there, in this order: pods' devices need the bridge, their host ports the
-// table. A bridge that is made anew has no parameters, and no devices: they are seen to as if they had been seen missing. mend is pure,
-// and asks for nothing that is there: of an intact network it returns none.
+// mend decides what is to be done so that what is wanted is there, in this order: pods' devices need the bridge, their
+// host ports the table. A bridge that is made anew has no parameters, and no devices: they are seen to as if they had
+// been seen missing. mend is pure, and asks for nothing that is there: of an intact network it returns none.
 func mend(w wanted, s seen) []repair {
 	var out []repair
 	need := func(k kind, intact bool) {

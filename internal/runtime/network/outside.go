@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// CarryOutside is [Carry] for a network that another runtime makes: of that only the name of its bridge is known, and nothing but rules of
-// ours is touched. The bridge may not be there yet, unless the API server listens on loopback.
+// CarryOutside is [Carry] for a network that another runtime makes: of that only the name of its bridge is known, and
+// nothing but rules of ours is touched. The bridge may not be there yet, unless the API server listens on loopback.
 func CarryOutside(bridge string, s Services) (ownRoutes []netip.Prefix, err error) {
 	if err := s.validate(); err != nil {
 		return nil, err

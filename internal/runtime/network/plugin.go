@@ -53,7 +53,8 @@ func add(a *skel.CmdArgs, stdout io.Writer) error {
 		},
 	}
 	for i, p := range got.Addrs {
-		out.IPs = append(out.IPs, &current.IPConfig{Interface: current.Int(2), Address: *ipNet(p), Gateway: got.Gateways[i].AsSlice()})
+		out.IPs = append(out.IPs, &current.IPConfig{Interface: current.Int(2), Address: *ipNet(p),
+			Gateway: got.Gateways[i].AsSlice()})
 		out.Routes = append(out.Routes, &types.Route{Dst: *ipNet(defaultRoute(p)), GW: got.Gateways[i].AsSlice()})
 	}
 	versioned, err := out.GetAsVersion(raw.CNIVersion)

@@ -16,17 +16,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Services says what becomes of packets to the addresses of services, those of pods on the bridge and those of the machine itself,
-// which are those of pods on the host's network too.
+// Services says what becomes of packets to the addresses of services, those of pods on the bridge and those of the
+// machine itself, which are those of pods on the host's network too.
 type Services struct {
-	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback is reached too.
-	// Both are of one address family.
+	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback
+	// is reached too. Both are of one address family.
 	API, Server netip.AddrPort
-	// Pods is the cgroup of this server's pods: those on the host's network reach its API server, whichever servers there are besides.
-	// The zero value says that it is not known; the machine's connections all go where the server says that has come first.
+	// Pods is the cgroup of this server's pods: those on the host's network reach its API server, whichever servers
+	// there are besides. The zero value says that it is not known; the machine's connections all go where the server
+	// says that has come first.
 	Pods Cgroup
-	// Refused is the network of service addresses: whoever sends to one that nobody carries is told at once that nobody is there, and
-	// the packet does not leave the machine. The zero value refuses nothing: somebody else carries services then.
+	// Refused is the network of service addresses: whoever sends to one that nobody carries is told at once that nobody
+	// is there, and the packet does not leave the machine. The zero value refuses nothing: somebody else carries
+	// services then.
 	Refused netip.Prefix
 }
 
@@ -54,8 +56,8 @@ func (s Services) validate() error {
 // afterOthers puts our translation of service addresses behind a kube-proxy's: what that has translated stays as it is.
 const afterOthers = 10
 
-// Carry installs what s says, in place of what was said before, in one transaction. It is for a network that is set up, and outlives
-// the server, as pods do. The chains, in our table:
+// Carry installs what s says, in place of what was said before, in one transaction. It is for a network that is set up,
+// and outlives the server, as pods do. The chains, in our table:
 //
 //	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server> }
 //	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
@@ -64,8 +66,9 @@ const afterOthers = 10
 //	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject }
 //	chain services-host       { filter output:   fib daddr type != local ct state new ip daddr <refused> reject }
 //
-// What the machine sends is judged more mildly: only connections that it begins are refused, and none to a part of the network that it
-// has a route of its own to. Those routes are returned: services there are not refused to pods on the host's network.
+// What the machine sends is judged more mildly: only connections that it begins are refused, and none to a part of the
+// network that it has a route of its own to. Those routes are returned: services there are not refused to pods on the
+// host's network.
 func Carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 	if err := errors.Join(c.Validate(), s.validate()); err != nil {
 		return nil, err
@@ -117,14 +120,16 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 	}
 	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
 	jump := verdict(expr.VerdictJump, "services")
-	pods := t.chain("services-pods", nftables.ChainTypeNAT, nftables.ChainHookOutput, nftables.ChainPriorityRef(*prio-1))
+	pods := t.chain("services-pods", nftables.ChainTypeNAT, nftables.ChainHookOutput,
+		nftables.ChainPriorityRef(*prio-1))
 	if s.Pods != (Cgroup{}) {
 		pods(ofCgroup(s.Pods), jump)
 	}
 	t.chain("services-prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, prio)(bridge, jump)
 	t.chain("services-output", nftables.ChainTypeNAT, nftables.ChainHookOutput, prio)(jump)
 
-	forward := t.chain("services-forward", nftables.ChainTypeFilter, nftables.ChainHookForward, nftables.ChainPriorityFilter)
+	forward := t.chain("services-forward", nftables.ChainTypeFilter, nftables.ChainHookForward,
+		nftables.ChainPriorityFilter)
 	host := t.chain("services-host", nftables.ChainTypeFilter, nftables.ChainHookOutput, nftables.ChainPriorityFilter)
 	if s.Refused.IsValid() {
 		host(local(), verdict(expr.VerdictAccept, ""))
@@ -145,7 +150,8 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 	return nil
 }
 
-// routeMark is the protocol number of routes of ours, to know them by. Those of one network have a metric of their own too.
+// routeMark is the protocol number of routes of ours, to know them by. Those of one network have a metric of their own
+// too.
 const routeMark = 0x77
 
 func routeMetric(bridge string) int {
@@ -154,9 +160,10 @@ func routeMetric(bridge string) int {
 	return int(h.Sum32()>>1 | 1<<16)
 }
 
-// routeHere gives the machine itself a way to a service's address: without one, on a machine without a default route, a connection
-// fails before any rule sees it. Nothing takes that way: what is not translated is refused. It leads to lo and not to the bridge,
-// where the kernel would tell pods to look for the address beside them. For IPv6 such a route would refuse.
+// routeHere gives the machine itself a way to a service's address: without one, on a machine without a default route, a
+// connection fails before any rule sees it. Nothing takes that way: what is not translated is refused. It leads to lo
+// and not to the bridge, where the kernel would tell pods to look for the address beside them. For IPv6 such a route
+// would refuse.
 func routeHere(c Config, service netip.Addr) error {
 	if !service.Is4() {
 		return nil
@@ -169,7 +176,8 @@ func routeHere(c Config, service netip.Addr) error {
 	if err != nil || covered(netip.PrefixFrom(service, service.BitLen())) {
 		return err
 	}
-	r := &netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(netip.PrefixFrom(service, service.BitLen())), Protocol: routeMark, Priority: routeMetric(c.Bridge)}
+	r := &netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(netip.PrefixFrom(service, service.BitLen())),
+		Protocol: routeMark, Priority: routeMetric(c.Bridge)}
 	for _, p := range c.CIDRs {
 		if p.Addr().Is4() == service.Is4() {
 			r.Src = Gateway(p).AsSlice()
@@ -204,7 +212,8 @@ func toAddress(a netip.AddrPort) []expr.Any {
 	return []expr.Any{
 		&expr.Immediate{Register: reg1, Data: a.Addr().AsSlice()},
 		&expr.Immediate{Register: unix.NFT_REG_2, Data: binary.BigEndian.AppendUint16(nil, a.Port())},
-		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(familyOf(a.Addr()).proto), RegAddrMin: reg1, RegProtoMin: unix.NFT_REG_2},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(familyOf(a.Addr()).proto), RegAddrMin: reg1,
+			RegProtoMin: unix.NFT_REG_2},
 	}
 }
 
@@ -222,7 +231,8 @@ func ofCgroup(c Cgroup) []expr.Any {
 func isNew() []expr.Any {
 	return []expr.Any{
 		&expr.Ct{Key: expr.CtKeySTATE, Register: reg1},
-		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 4, Mask: binaryutil.NativeEndian.PutUint32(expr.CtStateBitNEW), Xor: make([]byte, 4)},
+		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 4,
+			Mask: binaryutil.NativeEndian.PutUint32(expr.CtStateBitNEW), Xor: make([]byte, 4)},
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: reg1, Data: make([]byte, 4)},
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Setup makes the bridge with its gateway addresses, turns forwarding on and installs the nftables table. It is idempotent
-// and leaves attached pods alone, so it may run at every start of the server. It needs root.
+// Setup makes the bridge with its gateway addresses, turns forwarding on and installs the nftables table. It is
+// idempotent and leaves attached pods alone, so it may run at every start of the server. It needs root.
 func Setup(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -49,8 +49,8 @@ func Setup(c Config) error {
 	return forward(c)
 }
 
-// Teardown removes bridge, table and leases. Pods that are still attached lose their network. Forwarding stays on: others
-// may have come to need it. A device that Setup would have refused stays as it is. It is idempotent.
+// Teardown removes bridge, table and leases. Pods that are still attached lose their network. Forwarding stays on:
+// others may have come to need it. A device that Setup would have refused stays as it is. It is idempotent.
 func Teardown(c Config) error {
 	var errs []error
 	mine := checkDevice(c) == nil // before the table goes, which is one of the signs
@@ -80,7 +80,8 @@ func removeState(c Config) error {
 	if c.StateDir == "" {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(leases{c.StateDir}.folder()), removeIfThere(filepath.Join(c.StateDir, "lock")), removeIfThere(filepath.Join(c.StateDir, "ends")))
+	return errors.Join(os.RemoveAll(leases{c.StateDir}.folder()), removeIfThere(filepath.Join(c.StateDir, "lock")),
+		removeIfThere(filepath.Join(c.StateDir, "ends")))
 }
 
 func removeIfThere(path string) error {
@@ -90,7 +91,8 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// checkOverlap refuses a pod CIDR of which another device has a route to a part: either it or the pods would be cut off.
+// checkOverlap refuses a pod CIDR of which another device has a route to a part: either it or the pods would be cut
+// off.
 func checkOverlap(c Config) error {
 	routes, err := otherRoutes(c.Bridge)
 	if err != nil {
@@ -103,7 +105,8 @@ func checkOverlap(c Config) error {
 				if l, err := netlink.LinkByIndex(r.device); err == nil {
 					name = l.Attrs().Name
 				}
-				return fmt.Errorf("pod CIDR %s overlaps with the route to %s on %s: choose another pod CIDR", p, r.dst, name)
+				return fmt.Errorf("pod CIDR %s overlaps with the route to %s on %s: choose another pod CIDR", p, r.dst,
+					name)
 			}
 		}
 	}
@@ -244,7 +247,8 @@ func keepAdvertisedRoutes() error {
 			continue // gone since
 		}
 		name := l.Attrs().Name
-		if v, err := os.ReadFile(sysctlPath("ipv6", "conf", name, "accept_ra")); err == nil && strings.TrimSpace(string(v)) == "1" {
+		if v, err := os.ReadFile(sysctlPath("ipv6", "conf", name, "accept_ra")); err == nil &&
+			strings.TrimSpace(string(v)) == "1" {
 			if err := sysctl("2", "ipv6", "conf", name, "accept_ra"); err != nil {
 				return err
 			}

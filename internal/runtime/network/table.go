@@ -63,8 +63,8 @@ func familyOf(a netip.Addr) family {
 //	                      oifname <bridge> ip saddr <pods> ct status dnat masquerade }
 //	}
 //
-// guard is there because host ports on 127.0.0.1 need route_localnet on the bridge, which without the rule would let pods
-// reach what listens on the host's loopback only.
+// guard is there because host ports on 127.0.0.1 need route_localnet on the bridge, which without the rule would let
+// pods reach what listens on the host's loopback only.
 type table struct {
 	conn *nftables.Conn
 	t    *nftables.Table
@@ -101,8 +101,8 @@ func (t *table) hostPortMap(f family, withIP bool) *nftables.Set {
 	}
 }
 
-// ensure creates what is missing of the table and replaces all rules, in one transaction. Elements of the maps stay: pods
-// outlive the server.
+// ensure creates what is missing of the table and replaces all rules, in one transaction. Elements of the maps stay:
+// pods outlive the server.
 func (t *table) ensure(c Config) error {
 	t.conn.AddTable(t.t)
 	for _, f := range []family{ipv4(), ipv6()} {
@@ -122,7 +122,8 @@ func (t *table) ensure(c Config) error {
 }
 
 // chain creates and empties a chain. A nil hook makes a chain to jump to.
-func (t *table) chain(name string, typ nftables.ChainType, hook *nftables.ChainHook, prio *nftables.ChainPriority) func(...[]expr.Any) {
+func (t *table) chain(name string, typ nftables.ChainType, hook *nftables.ChainHook,
+	prio *nftables.ChainPriority) func(...[]expr.Any) {
 	ch := &nftables.Chain{Name: name, Table: t.t}
 	if hook != nil {
 		ch.Type, ch.Hooknum, ch.Priority = typ, hook, prio
@@ -141,7 +142,8 @@ func (t *table) chain(name string, typ nftables.ChainType, hook *nftables.ChainH
 func (t *table) guard(c Config) {
 	rule := t.chain("guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, nftables.ChainPriorityRaw)
 	f := ipv4()
-	rule(device(expr.MetaKeyIIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.dstAt, f.loopback, true), verdict(expr.VerdictDrop, ""))
+	rule(device(expr.MetaKeyIIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.dstAt, f.loopback, true),
+		verdict(expr.VerdictDrop, ""))
 }
 
 func (t *table) dnat() {
@@ -151,7 +153,8 @@ func (t *table) dnat() {
 	}{{"prerouting", nftables.ChainHookPrerouting}, {"output", nftables.ChainHookOutput}} {
 		// hostports must exist before the first jump to it in this transaction.
 		t.conn.AddChain(&nftables.Chain{Name: "hostports", Table: t.t})
-		t.chain(hook.name, nftables.ChainTypeNAT, hook.hook, nftables.ChainPriorityNATDest)(local(), verdict(expr.VerdictJump, "hostports"))
+		t.chain(hook.name, nftables.ChainTypeNAT, hook.hook,
+			nftables.ChainPriorityNATDest)(local(), verdict(expr.VerdictJump, "hostports"))
 	}
 	rule := t.chain("hostports", "", nil, nil)
 	for _, f := range []family{ipv4(), ipv6()} {
@@ -167,15 +170,18 @@ func (t *table) dnat() {
 }
 
 func (t *table) masquerade(c Config) {
-	rule := t.chain("postrouting", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource)
+	rule := t.chain("postrouting", nftables.ChainTypeNAT, nftables.ChainHookPostrouting,
+		nftables.ChainPriorityNATSource)
 	masq := []expr.Any{&expr.Masq{}}
 	for _, p := range c.CIDRs {
 		f := familyOf(p.Addr())
 		rule(isFamily(f), within(f, f.srcAt, p, true), device(expr.MetaKeyOIFNAME, expr.CmpOpNeq, c.Bridge), masq)
 		// A pod that reaches itself or a neighbour by a host port: the answer must come back through the host.
-		rule(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.srcAt, p, true), dnated(), masq)
+		rule(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.srcAt, p, true), dnated(),
+			masq)
 		if f.proto == unix.NFPROTO_IPV4 {
-			rule(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.srcAt, f.loopback, true), masq)
+			rule(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.srcAt, f.loopback, true),
+				masq)
 		}
 	}
 }
@@ -217,7 +223,8 @@ func within(f family, offset uint32, p netip.Prefix, inside bool) []expr.Any {
 	}
 	return []expr.Any{
 		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: f.addrLen},
-		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: f.addrLen, Mask: mask, Xor: make([]byte, f.addrLen)},
+		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: f.addrLen, Mask: mask,
+			Xor: make([]byte, f.addrLen)},
 		&expr.Cmp{Op: op, Register: reg1, Data: p.Masked().Addr().AsSlice()},
 	}
 }
@@ -248,14 +255,16 @@ func translate(f family, mapName string, withIP bool) []expr.Any {
 	var out []expr.Any
 	at := uint32(reg32_00)
 	if withIP {
-		out = append(out, &expr.Payload{DestRegister: at, Base: expr.PayloadBaseNetworkHeader, Offset: f.dstAt, Len: f.addrLen})
+		out = append(out, &expr.Payload{DestRegister: at, Base: expr.PayloadBaseNetworkHeader, Offset: f.dstAt,
+			Len: f.addrLen})
 		at += f.addrLen / 4
 	}
 	return append(out,
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: at},
 		&expr.Payload{DestRegister: at + 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
 		&expr.Lookup{SourceRegister: reg32_00, SetName: mapName, DestRegister: reg1, IsDestRegSet: true},
-		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.proto), RegAddrMin: reg1, RegProtoMin: reg32_00 + f.addrLen/4},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.proto), RegAddrMin: reg1,
+			RegProtoMin: reg32_00 + f.addrLen/4},
 	)
 }
 
@@ -304,7 +313,8 @@ func (t *table) missing() []feature {
 	}
 	filter := func(exprs ...[]expr.Any) func() error {
 		return scratch(func(s *table) {
-			s.chain("probe", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, nftables.ChainPriorityRaw)(exprs...)
+			s.chain("probe", nftables.ChainTypeFilter, nftables.ChainHookPrerouting,
+				nftables.ChainPriorityRaw)(exprs...)
 		})
 	}
 	return []feature{
@@ -313,10 +323,12 @@ func (t *table) missing() []feature {
 			s.chain("probe", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest)()
 		})},
 		{"masquerade (CONFIG_NFT_MASQ)", scratch(func(s *table) {
-			s.chain("probe", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource)([]expr.Any{&expr.Masq{}})
+			s.chain("probe", nftables.ChainTypeNAT, nftables.ChainHookPostrouting,
+				nftables.ChainPriorityNATSource)([]expr.Any{&expr.Masq{}})
 		})},
 		{"fib (CONFIG_NFT_FIB_INET)", filter(local())},
 		{"connection tracking (CONFIG_NF_CONNTRACK, CONFIG_NFT_CT)", filter(dnated())},
-		{"maps (nft_set_hash of CONFIG_NF_TABLES)", scratch(func(s *table) { _ = s.conn.AddSet(s.hostPortMap(ipv4(), false), nil) })},
+		{"maps (nft_set_hash of CONFIG_NF_TABLES)",
+			scratch(func(s *table) { _ = s.conn.AddSet(s.hostPortMap(ipv4(), false), nil) })},
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch tells when something may have been taken from the network with this bridge: by a token in the channel that it returns. It looks
-// at the kernel's notices only as far as to leave out most of those about pods that come. When one cannot be received any more, an
-// error comes from the other channel, and from then on nothing does. It ends with ctx.
+// watch tells when something may have been taken from the network with this bridge: by a token in the channel that it
+// returns. It looks at the kernel's notices only as far as to leave out most of those about pods that come. When one
+// cannot be received any more, an error comes from the other channel, and from then on nothing does. It ends with ctx.
 func watch(ctx context.Context, bridge string) (<-chan struct{}, <-chan error, error) {
-	routes, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
-		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
+	routes, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR,
+		unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch the machine's network devices: %w", err)
 	}

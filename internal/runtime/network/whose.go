@@ -24,9 +24,10 @@ type signs struct {
 	table     bool // there are rules of ours for a bridge of its name
 }
 
-// ours says whether a bridge was made by wherry for a network: by its mark; by the hardware address that a bridge of these subnets is given; or,
-// for one from before there were marks whose subnet was changed, by rules of ours and the address of one of the subnets together. Rules alone
-// say nothing: they stay when somebody removes the bridge, and another program may make one of that name. (Pure.)
+// ours says whether a bridge was made by wherry for a network: by its mark; by the hardware address that a bridge of
+// these subnets is given; or, for one from before there were marks whose subnet was changed, by rules of ours and the
+// address of one of the subnets together. Rules alone say nothing: they stay when somebody removes the bridge, and
+// another program may make one of that name. (Pure.)
 func ours(d signs, c Config) bool {
 	subnets := slices.Concat(c.CIDRs, c.Former)
 	return d.alias == bridgeMark || slices.ContainsFunc(subnets, func(p netip.Prefix) bool {
@@ -34,8 +35,8 @@ func ours(d signs, c Config) bool {
 	})
 }
 
-// checkDevice refuses a device that is there and not ours: rules on the machine's own (lo, eth0) cut it off from the world, and another
-// program's bridge would lose its addresses.
+// checkDevice refuses a device that is there and not ours: rules on the machine's own (lo, eth0) cut it off from the
+// world, and another program's bridge would lose its addresses.
 func checkDevice(c Config) error {
 	link, err := existing(c.Bridge)
 	if link == nil || err != nil {
@@ -77,5 +78,6 @@ func existing(name string) (netlink.Link, error) {
 }
 
 func notABridge(link netlink.Link) error {
-	return fmt.Errorf("device %s exists and is a %s, not a bridge: choose another --bridge-name", link.Attrs().Name, link.Type())
+	return fmt.Errorf("device %s exists and is a %s, not a bridge: choose another --bridge-name", link.Attrs().Name,
+		link.Type())
 }

@@ -32,8 +32,8 @@ type Shim interface {
 // ErrStopped is what clients get when this process lets go of the containers, which go on.
 var ErrStopped = errors.New("the container runtime is stopping but the container keeps running: attach again")
 
-// attach gives a client everything the ring holds and what comes, until there is no more (nil), ctx is done, or it takes nothing
-// any more (its error).
+// attach gives a client everything the ring holds and what comes, until there is no more (nil), ctx is done, or it
+// takes nothing any more (its error).
 func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 	t.mu.Lock()
 	if t.stopped || t.ring.mem == nil {
@@ -66,7 +66,8 @@ func (t *tap) attach(ctx context.Context, o Options, shim Shim) error {
 		t.changed.Broadcast()
 		t.release()
 	}()
-	if o.Stdin != nil { // one that the container does not have is read all the same, for what else comes over its connection
+	// one that the container does not have is read all the same, for what else comes over its connection
+	if o.Stdin != nil {
 		stop, err := t.feed(ctx, o.Stdin, shim)
 		if err != nil {
 			return err
@@ -199,8 +200,8 @@ func bytesOf(n uint64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// feed hands a client's input on, until it ends or stop is called. The end of the input is the container's only if the container
-// asks for that (stdinOnce), and never with a terminal, which has no end.
+// feed hands a client's input on, until it ends or stop is called. The end of the input is the container's only if the
+// container asks for that (stdinOnce), and never with a terminal, which has no end.
 func (t *tap) feed(ctx context.Context, in io.Reader, shim Shim) (stop func(), err error) {
 	t.mu.Lock()
 	open := t.stdin != nil

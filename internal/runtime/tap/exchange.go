@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeFile is beside a container's other files while its fifos are exchanged: the inodes that belong to the runtime's names.
+// exchangeFile is beside a container's other files while its fifos are exchanged: the inodes that belong to the
+// runtime's names.
 const exchangeFile = "tap.exchange"
 
-// StartExchanged is [Taps.Start] for a runtime that cannot be told to hand the shim other fifos than its own: while start runs, the
-// tap's fifos have the names of the runtime's. The runtime has opened its own before, and later finds them by their names again.
-// start returns nil when the shim has opened what it was given, and an error if there is no shim.
+// StartExchanged is [Taps.Start] for a runtime that cannot be told to hand the shim other fifos than its own: while
+// start runs, the tap's fifos have the names of the runtime's. The runtime has opened its own before, and later finds
+// them by their names again. start returns nil when the shim has opened what it was given, and an error if there is no
+// shim.
 func (t *Taps) StartExchanged(id string, s Spec, start func() error) error {
 	return t.Start(id, s, func() error {
 		if err := t.noteExchange(id, s); err != nil {
@@ -99,8 +101,9 @@ func (t *Taps) settle(id string, s Spec) error {
 	return os.Remove(note)
 }
 
-// RecoverExchanged is [Taps.Recover] for taps of [Taps.StartExchanged]. started tells whether a container has been started; one
-// whose start was cut short by the end of the former process may not have been, and then is as if nobody had tried.
+// RecoverExchanged is [Taps.Recover] for taps of [Taps.StartExchanged]. started tells whether a container has been
+// started; one whose start was cut short by the end of the former process may not have been, and then is as if nobody
+// had tried.
 func (t *Taps) RecoverExchanged(started func(id string) bool) {
 	notes, err := filepath.Glob(filepath.Join(t.dir, "*", exchangeFile))
 	if err != nil {

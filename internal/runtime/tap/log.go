@@ -21,7 +21,8 @@ const (
 	logBatch = 4 * chunk
 )
 
-// intent is what is about to be done to the log file. It is in the ring's file, so that the next process knows whether it was.
+// intent is what is about to be done to the log file. It is in the ring's file, so that the next process knows whether
+// it was.
 type intent struct {
 	valid  atomic.Uint64
 	ino    uint64
@@ -30,14 +31,15 @@ type intent struct {
 	logged [2]uint64
 }
 
-// logFile is a container's log, in the CRI's format. Every byte of output is written once: how far it is stands in the ring's
-// header, and so does what it is about to write.
+// logFile is a container's log, in the CRI's format. Every byte of output is written once: how far it is stands in the
+// ring's header, and so does what it is about to write.
 type logFile struct {
 	ring *ring
 	mu   sync.Mutex // held while the file is written or opened anew
 	path string
 	file *os.File
-	// tail is the part of each stream's last line that was not written, as its end has not come; tailAt is its position.
+	// tail is the part of each stream's last line that was not written, as its end has not come; tailAt is its
+	// position.
 	tail   [2][]byte
 	tailAt [2]uint64
 	raw    []byte       // output as it came
@@ -113,8 +115,8 @@ func (l *logFile) close() {
 	l.path = "" // not to be opened anew
 }
 
-// settle finds out whether what a former process was about to write was written, takes back a part of it, and takes note of the
-// whole.
+// settle finds out whether what a former process was about to write was written, takes back a part of it, and takes
+// note of the whole.
 func (l *logFile) settle() error {
 	in := &l.ring.h.intent
 	if in.valid.Load() == 0 {
@@ -161,8 +163,9 @@ type piece struct {
 	text []byte
 }
 
-// write puts output into the log: whole lines, and what is left of each stream when its line ends, is too long, or there will
-// be no more (last), or the ring is about to let it go (next is where the output that follows these pieces begins).
+// write puts output into the log: whole lines, and what is left of each stream when its line ends, is too long, or
+// there will be no more (last), or the ring is about to let it go (next is where the output that follows these pieces
+// begins).
 func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 	l.text = l.text[:0]
 	stamp := l.now().Format(time.RFC3339Nano)
@@ -191,8 +194,8 @@ func (l *logFile) write(pieces []piece, next uint64, last bool) error {
 	return err
 }
 
-// lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process wrote is
-// left out.
+// lines formats the lines that end in a piece, and keeps the beginning of the one that does not. What a former process
+// wrote is left out.
 func (l *logFile) lines(p piece) {
 	if done := l.ring.h.logged[p.of].Load(); p.at < done {
 		skip := min(done-p.at, uint64(len(p.text)))

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// ringSize is how much output of a container is kept, in bytes. A megabyte is some ten thousand lines, more than people
-	// scroll back; a hundred debug containers take a hundred megabytes of disk, and of memory only what was printed.
+	// ringSize is how much output of a container is kept, in bytes. A megabyte is some ten thousand lines, more than
+	// people scroll back; a hundred debug containers take a hundred megabytes of disk, and of memory only what was
+	// printed.
 	ringSize = 1 << 20
 	// chunk is the most that is read at once: what a pipe holds.
 	chunk = 64 << 10
@@ -22,8 +23,8 @@ const (
 	headerSize = 4096
 	// frameHeader is in front of each frame: its length and, above it, its stream.
 	frameHeader = 8
-	// blankByte is in the place that is read into. No text in UTF-8 has it, so text that was read into the place is told from
-	// it by looking.
+	// blankByte is in the place that is read into. No text in UTF-8 has it, so text that was read into the place is
+	// told from it by looking.
 	blankByte = 0xff
 )
 
@@ -40,8 +41,8 @@ const (
 
 func (s stream) String() string { return [...]string{"stdout", "stderr"}[s] }
 
-// header is the beginning of a ring's file. Positions count bytes of frames, headers included, since the container's start;
-// they grow for ever, and their place in the file is found by the remainder.
+// header is the beginning of a ring's file. Positions count bytes of frames, headers included, since the container's
+// start; they grow for ever, and their place in the file is found by the remainder.
 type header struct {
 	magic   [8]byte
 	size    uint64
@@ -56,8 +57,9 @@ type header struct {
 	intent  intent
 }
 
-// ring is the newest output of a container, of both streams, in the order it came. It is a file that is mapped into memory:
-// what is written to it is there for the next process as soon as it is written, whatever becomes of this one. It has no locks.
+// ring is the newest output of a container, of both streams, in the order it came. It is a file that is mapped into
+// memory: what is written to it is there for the next process as soon as it is written, whatever becomes of this one.
+// It has no locks.
 type ring struct {
 	mem  []byte
 	h    *header
@@ -124,7 +126,8 @@ func mapFile(path string, flag, prot int) (*ring, error) {
 		return nil, err
 	}
 	head, tail := r.h.head.Load(), r.h.tail.Load()
-	if r.h.magic != magic || r.size != uint64(len(r.data)) || tail > head || head-tail > r.size || (head|tail)%frameHeader != 0 || !r.sound(tail, head) {
+	if r.h.magic != magic || r.size != uint64(len(r.data)) || tail > head || head-tail > r.size ||
+		(head|tail)%frameHeader != 0 || !r.sound(tail, head) {
 		r.close()
 		return nil, fmt.Errorf("%s: the container's kept output cannot be read", path)
 	}
@@ -148,7 +151,8 @@ func (r *ring) close() {
 	r.mem, r.h, r.data = nil, nil, nil
 }
 
-// sound tells whether the frames from one position to another end there. A length that leads beyond would have a reader go round and round.
+// sound tells whether the frames from one position to another end there. A length that leads beyond would have a reader
+// go round and round.
 func (r *ring) sound(from, to uint64) bool {
 	if to > math.MaxInt64 {
 		return false
@@ -160,8 +164,9 @@ func (r *ring) sound(from, to uint64) bool {
 	return from == to
 }
 
-// recover publishes what a process that was killed had read but not yet published. The kernel may have given it bytes that it
-// did not live to count; they are counted by what is no longer blank. Only output that ends in blankBytes is short by these.
+// recover publishes what a process that was killed had read but not yet published. The kernel may have given it bytes
+// that it did not live to count; they are counted by what is no longer blank. Only output that ends in blankBytes is
+// short by these.
 func (r *ring) recover() {
 	head, mark := r.h.head.Load(), r.h.reading.Load()
 	if mark > head && mark-head <= 2 {
@@ -293,8 +298,8 @@ func (r *ring) catchUp(c *cursor) {
 // more says whether there is output after a cursor.
 func (r *ring) more(c *cursor) bool { return c.pos < r.h.head.Load() }
 
-// next copies output of one stream and moves the cursor; nothing is copied at the end. With join it goes on over frames of the
-// same stream, else it gives a part of one frame, whose first byte is at the position at.
+// next copies output of one stream and moves the cursor; nothing is copied at the end. With join it goes on over frames
+// of the same stream, else it gives a part of one frame, whose first byte is at the position at.
 func (r *ring) next(c *cursor, into []byte, join bool) (n int, s stream, at uint64) {
 	for first := true; n < len(into) && r.more(c); first = false {
 		length, of := r.frame(c.pos)

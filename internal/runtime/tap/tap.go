@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a client that takes nothing may hold up what a process that has ended still had to say. A terminal that
-// somebody stopped with Ctrl-S must not keep a container from being known to have ended.
+// patience is how long a client that takes nothing may hold up what a process that has ended still had to say. A
+// terminal that somebody stopped with Ctrl-S must not keep a container from being known to have ended.
 const patience = 10 * time.Second
 
 // comes is how long a client that is awaited may take to come.
 const comes = 30 * time.Second
 
-// tap is the way of one container's output. Its goroutines: one per stream from pipe to ring, one from ring to log, and those of
-// its clients.
+// tap is the way of one container's output. Its goroutines: one per stream from pipe to ring, one from ring to log, and
+// those of its clients.
 type tap struct {
 	id    string
 	spec  Spec
@@ -57,7 +57,8 @@ type client struct {
 }
 
 func newTap(id string, s Spec, r *ring, log *slog.Logger, spare *sync.Pool) *tap {
-	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{}, began: time.Now(), pumps: len(s.outputs()), users: 1}
+	t := &tap{id: id, spec: s, log: log.With("container", id), spare: spare, ring: r, clients: map[*cursor]*client{},
+		began: time.Now(), pumps: len(s.outputs()), users: 1}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
@@ -86,7 +87,8 @@ func openBoth(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 }
 
-// hold opens the shim's fifos for both ways, so that it does not wait for anybody, and nothing ends before it has opened them.
+// hold opens the shim's fifos for both ways, so that it does not wait for anybody, and nothing ends before it has
+// opened them.
 func (s Spec) hold() (release func(), err error) {
 	var held []*os.File
 	release = func() { closeAll(held) }
@@ -101,8 +103,8 @@ func (s Spec) hold() (release func(), err error) {
 	return release, nil
 }
 
-// holdTheirs opens the runtime's fifos: it waits for somebody to do so, and takes their end for the end of the output. Stdin is
-// held too: what is sent before the shim has opened it is not lost.
+// holdTheirs opens the runtime's fifos: it waits for somebody to do so, and takes their end for the end of the output.
+// Stdin is held too: what is sent before the shim has opened it is not lost.
 func (t *tap) holdTheirs() error {
 	for _, path := range t.spec.paths() {
 		f, err := openBoth(path)
@@ -154,8 +156,8 @@ func (t *tap) run() {
 	t.work.Go(t.writeLog)
 }
 
-// look takes what is in the pipes that a former process left, and notes if one is at its end: its shim has closed it, and what was
-// in it then is gone.
+// look takes what is in the pipes that a former process left, and notes if one is at its end: its shim has closed it,
+// and what was in it then is gone.
 func (t *tap) look() error {
 	for i, f := range t.pipes {
 		conn, err := f.SyscallConn()
@@ -265,7 +267,8 @@ func (t *tap) blocked() bool {
 
 // awaits tells whether the client that the container was made for has yet to come.
 func (t *tap) awaits() bool {
-	return t.spec.Awaited && !t.joined && time.Since(t.began) < comes && (t.over.IsZero() || time.Since(t.over) < patience)
+	return t.spec.Awaited && !t.joined && time.Since(t.began) < comes &&
+		(t.over.IsZero() || time.Since(t.over) < patience)
 }
 
 func later(a, b time.Time) time.Time {
@@ -275,7 +278,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// writeLog takes the ring's content into the log, until all is there; then the runtime is told that the output has ended.
+// writeLog takes the ring's content into the log, until all is there; then the runtime is told that the output has
+// ended.
 func (t *tap) writeLog() {
 	defer t.letGo()
 	defer t.logs.close()
@@ -321,8 +325,8 @@ func (t *tap) release() {
 	}
 }
 
-// unlogged copies output that the log does not have, waiting for some; last says that there will be no more, ok that the tap is
-// not let go.
+// unlogged copies output that the log does not have, waiting for some; last says that there will be no more, ok that
+// the tap is not let go.
 func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -333,7 +337,8 @@ func (t *tap) unlogged(c *cursor) (pieces []piece, last, ok bool) {
 	if t.stopped {
 		return nil, false, false
 	}
-	// What a former process has logged already is let go by whoever makes room, also before this cursor has come past it.
+	// What a former process has logged already is let go by whoever makes room, also before this cursor has come past
+	// it.
 	t.ring.catchUp(c)
 	buf := t.logs.buffer()
 	for len(buf) > 0 && t.ring.more(c) {

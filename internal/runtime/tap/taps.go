@@ -41,8 +41,8 @@ type Spec struct {
 	TTY    bool
 	// StdinOnce says that the end of the first client's input is the end of the container's.
 	StdinOnce bool
-	// Awaited says that the container was made for one client, who is on the way: nothing of the output is let go before it is
-	// there, unless it does not come.
+	// Awaited says that the container was made for one client, who is on the way: nothing of the output is let go
+	// before it is there, unless it does not come.
 	Awaited bool
 }
 
@@ -92,8 +92,8 @@ func New(dir string, log *slog.Logger) *Taps {
 	return &Taps{dir: dir, log: log, live: map[string]*tap{}, changed: make(chan struct{})}
 }
 
-// Start puts a tap on a container that is about to be created. create must hand the shim the fifos with [Suffix] instead of the
-// runtime's; when it returns nil the shim has opened them.
+// Start puts a tap on a container that is about to be created. create must hand the shim the fifos with [Suffix]
+// instead of the runtime's; when it returns nil the shim has opened them.
 func (t *Taps) Start(id string, s Spec, create func() error) error {
 	r, err := t.prepare(id, s)
 	if err != nil {
@@ -249,9 +249,9 @@ func (t *Taps) Kept(id string) bool {
 	return err == nil
 }
 
-// Attach gives a client all output of a container that is kept, then what comes, and hands its input on. It returns nil when
-// there is no more output, ctx.Err() when ctx is done, and otherwise the error of the client's streams. It waits for containers
-// whose tap is not there yet, until removed is closed (ErrNone).
+// Attach gives a client all output of a container that is kept, then what comes, and hands its input on. It returns nil
+// when there is no more output, ctx.Err() when ctx is done, and otherwise the error of the client's streams. It waits
+// for containers whose tap is not there yet, until removed is closed (ErrNone).
 func (t *Taps) Attach(ctx context.Context, id string, o Options, shim Shim, removed <-chan struct{}) error {
 	for {
 		p, changed := t.find(id)
@@ -299,8 +299,8 @@ func (t *Taps) ReopenLog(id string) error {
 	return p.logs.reopen()
 }
 
-// ProcessEnded is to be told when a container's process has ended: what it still had to say does not wait for ever then for a
-// client that takes nothing.
+// ProcessEnded is to be told when a container's process has ended: what it still had to say does not wait for ever then
+// for a client that takes nothing.
 func (t *Taps) ProcessEnded(id string) {
 	if p, _ := t.find(id); p != nil {
 		p.processEnded()

@@ -35,7 +35,8 @@ func (c *counted) Write(p []byte) (int, error) {
 
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	out := &counted{to: w}
-	err := s.Backup(r.Context(), out, BackupParts{Keys: r.FormValue("keys") == "true", Volumes: r.FormValue("volumes") == "true"})
+	err := s.Backup(r.Context(), out, BackupParts{Keys: r.FormValue("keys") == "true",
+		Volumes: r.FormValue("volumes") == "true"})
 	switch {
 	case err == nil:
 	case out.n == 0:
@@ -47,7 +48,8 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 
 // Backup writes a backup of the server.
 func (c *Client) Backup(ctx context.Context, to io.Writer, what BackupParts) error {
-	resp, err := c.do(ctx, "GET", "/v1/backup", url.Values{"keys": {fmt.Sprint(what.Keys)}, "volumes": {fmt.Sprint(what.Volumes)}}, nil)
+	resp, err := c.do(ctx, "GET", "/v1/backup", url.Values{"keys": {fmt.Sprint(what.Keys)},
+		"volumes": {fmt.Sprint(what.Volumes)}}, nil)
 	if err != nil {
 		return err
 	}

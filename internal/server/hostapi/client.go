@@ -144,7 +144,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 }
 
 // do returns only answers that are fine.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method, path string, query url.Values,
+	body io.Reader) (*http.Response, error) {
 	u := url.URL{Scheme: "http", Host: "wherry", Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
@@ -155,7 +156,8 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("only root can use the server's socket %s: run this command with sudo", c.socket)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no server is listening on %s: start one with sudo wherry server, or give its folder with --data-dir", c.socket)
+		return nil,
+			fmt.Errorf("no server is listening on %s: start one with sudo wherry server, or give its folder with --data-dir", c.socket)
 	case err != nil:
 		return nil, err
 	case resp.StatusCode >= 300:

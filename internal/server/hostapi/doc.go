@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostapi is what the wherry command asks a running server for that the Kubernetes API has no word for: images of
-// the node. It is HTTP on a unix socket that only root can open: Server is the serving side, Client the command's.
+// Package hostapi is what the wherry command asks a running server for that the Kubernetes API has no word for: images
+// of the node. It is HTTP on a unix socket that only root can open: Server is the serving side, Client the command's.
 //
 //	GET    /v1/server               who serves: pid, version, URL
 //	GET    /v1/images               list
@@ -15,6 +15,6 @@
 //	POST   /v1/registries/login?registry=   body: a login; and logout, without
 //	DELETE /v1/images?ref=&force=
 //
-// Its law: errors cross the socket as a sentence for the user; a stream that breaks off is an error, never a short archive.
-// The API is private to one version of wherry: both ends are the same binary.
+// Its law: errors cross the socket as a sentence for the user; a stream that breaks off is an error, never a short
+// archive. The API is private to one version of wherry: both ends are the same binary.
 package hostapi

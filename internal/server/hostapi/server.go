@@ -129,7 +129,8 @@ func (s *Server) list(r *http.Request) (any, error) {
 }
 
 func asImage(i *runtimeapi.Image) Image {
-	return Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, BuiltIn: builtIn(i)}
+	return Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned,
+		BuiltIn: builtIn(i)}
 }
 
 func (s *Server) importArchive(r *http.Request) (any, error) {
@@ -175,8 +176,8 @@ func builtIn(i *runtimeapi.Image) bool {
 	return slices.ContainsFunc(i.GetRepoTags(), imagename.BuiltIn)
 }
 
-// remove refuses an image that is built in, as no pod or no debugger would start, and one that a container uses: its next restart
-// would fail.
+// remove refuses an image that is built in, as no pod or no debugger would start, and one that a container uses: its
+// next restart would fail.
 func (s *Server) remove(r *http.Request) (any, error) {
 	ref := r.FormValue("ref")
 	image, err := s.find(r.Context(), ref)
@@ -196,7 +197,9 @@ func (s *Server) remove(r *http.Request) (any, error) {
 		}
 	}
 	// By id: the CRI removes one name only when given a name, and the image would stay under its others.
-	_, err = s.Images.RemoveImage(r.Context(), &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image.Id}})
+	_,
+		err = s.Images.RemoveImage(r.Context(),
+		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image.Id}})
 	return image.RepoTags, err
 }
 

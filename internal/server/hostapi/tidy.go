@@ -16,7 +16,9 @@ import (
 // inspect tells all that is known of an image.
 func (s *Server) inspect(r *http.Request) (any, error) {
 	ref := r.FormValue("ref")
-	got, err := s.Images.ImageStatus(r.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}, Verbose: true})
+	got,
+		err := s.Images.ImageStatus(r.Context(),
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: ref}, Verbose: true})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,8 @@ func (s *Server) inspect(r *http.Request) (any, error) {
 // tag gives an image a further name.
 func (s *Server) tag(r *http.Request) (any, error) {
 	if s.Archives == nil {
-		return nil, errors.New("an external container runtime cannot name images for wherry; use that runtime's own tool (containerd: ctr -n k8s.io images tag)")
+		return nil,
+			errors.New("an external container runtime cannot name images for wherry; use that runtime's own tool (containerd: ctr -n k8s.io images tag)")
 	}
 	ref, name := r.FormValue("ref"), r.FormValue("as")
 	image, err := s.find(r.Context(), ref)
@@ -67,10 +70,13 @@ func (s *Server) prune(r *http.Request) (any, error) {
 	removed := []Image{}
 	var errs []error
 	for _, i := range list.Images {
-		if i.Pinned || builtIn(i) || len(i.RepoTags) > 0 && r.FormValue("all") != "true" || len(usersOf(i, containers)) > 0 {
+		if i.Pinned || builtIn(i) || len(i.RepoTags) > 0 && r.FormValue("all") != "true" ||
+			len(usersOf(i, containers)) > 0 {
 			continue
 		}
-		if _, err := s.Images.RemoveImage(r.Context(), &runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.Id}}); err != nil {
+		if _,
+			err := s.Images.RemoveImage(r.Context(),
+			&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.Id}}); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s", i.Id, words(err)))
 			continue
 		}

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Apart has a child process read a database file: command, with the path as its last argument, which must come to [Child]. What
-// kills the child is then what is wrong with the file. Its error is that of a child that could not be run, or ctx's.
+// Apart has a child process read a database file: command, with the path as its last argument, which must come to
+// [Child]. What kills the child is then what is wrong with the file. Its error is that of a child that could not be
+// run, or ctx's.
 func Apart(ctx context.Context, command []string, path string) (Database, error) {
 	var out, words bytes.Buffer
 	child := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], path)...)

@@ -9,7 +9,8 @@ type Damage struct {
 	File string // that is damaged or missing
 	What string // is wrong with it
 	Lost string // by it
-	// Usable is a database file that is whole, though the rest of the store is not: `wherry restore` takes it. Empty: there is none.
+	// Usable is a database file that is whole, though the rest of the store is not: `wherry restore` takes it. Empty:
+	// there is none.
 	Usable string
 }
 
@@ -21,10 +22,12 @@ func (d *Damage) Error() string {
 	return text
 }
 
-// moments is what a whole database lacks of what was acknowledged: etcd writes it every 100 ms, and when it ends in order.
+// moments is what a whole database lacks of what was acknowledged: etcd writes it every 100 ms, and when it ends in
+// order.
 const moments = "at most the changes of the last moments before the server ended"
 
-// Judge decides whether a store may be opened; nil: it may. A store of which nothing was ever written is no damage. (Pure.)
+// Judge decides whether a store may be opened; nil: it may. A store of which nothing was ever written is no damage.
+// (Pure.)
 func Judge(f Facts) *Damage {
 	if f.DB.Busy {
 		return nil // who has it open is told when it is opened
@@ -49,8 +52,9 @@ func Judge(f Facts) *Damage {
 	return nil
 }
 
-// Unborn tells whether a store has files but never held anything: its first start was killed after etcd had made its log, and before the
-// log's first entry, which names the only member. Etcd takes such a log for that of a cluster, waits for its members, and so for ever.
+// Unborn tells whether a store has files but never held anything: its first start was killed after etcd had made its
+// log, and before the log's first entry, which names the only member. Etcd takes such a log for that of a cluster,
+// waits for its members, and so for ever.
 func Unborn(f Facts) bool {
 	l, d := f.Log, f.DB
 	return l.Files > 0 && l.Empty == "" && l.Err == "" && l.Snapshot == 0 && l.Last == 0 && l.Commit == 0 &&

@@ -31,7 +31,8 @@ func Look(dir string) Facts {
 	return f
 }
 
-// lookAtLog reads the log as etcd would. It does not need to be apart: etcd's readers return errors, or panic in this goroutine.
+// lookAtLog reads the log as etcd would. It does not need to be apart: etcd's readers return errors, or panic in this
+// goroutine.
 func lookAtLog(dir string) (l Log) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -81,7 +82,8 @@ func (l *Log) read(dir string) error {
 	if err := proto.Unmarshal(metadata, &who); err != nil {
 		return fmt.Errorf("its beginning cannot be read: %w", err)
 	}
-	l.Cluster, l.Snapshot, l.Last, l.Commit = who.GetClusterID(), newest.GetIndex(), newest.GetIndex(), state.GetCommit()
+	l.Cluster, l.Snapshot, l.Last, l.Commit = who.GetClusterID(), newest.GetIndex(), newest.GetIndex(),
+		state.GetCommit()
 	if n := len(entries); n > 0 {
 		l.Last = entries[n-1].GetIndex()
 	}
@@ -109,7 +111,8 @@ func LookAtDatabase(path string) (d Database) {
 	if d.Size == 0 {
 		return d
 	}
-	// Etcd's database has no list of its free pages: loading it walks the whole tree, pages, their types and the order of their keys.
+	// Etcd's database has no list of its free pages: loading it walks the whole tree, pages, their types and the order
+	// of their keys.
 	db, err := bolt.Open(path, 0o400, &bolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: lockPatience})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		d.Busy = true
@@ -178,7 +181,8 @@ func oneLine(words string) string {
 		if rest, ok := strings.CutPrefix(line, "panic: "); ok {
 			return rest
 		}
-		if strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "SIGBUS") || strings.Contains(line, "SIGSEGV") || strings.HasPrefix(line, "unexpected fault") {
+		if strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "SIGBUS") ||
+			strings.Contains(line, "SIGSEGV") || strings.HasPrefix(line, "unexpected fault") {
 			return "it is shorter than it says, or the disk cannot read it"
 		}
 	}

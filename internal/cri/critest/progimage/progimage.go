@@ -23,7 +23,8 @@ func Archive() ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bin := filepath.Join(dir, "prog")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/wherryproject/wherry/internal/cri/critest/prog")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin,
+		"github.com/wherryproject/wherry/internal/cri/critest/prog")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building critest/prog: %w: %s", err, out)
@@ -32,7 +33,8 @@ func Archive() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := ociimage.Build(ociimage.Spec{Files: []ociimage.File{{Path: "/prog", Data: data}}, Entrypoint: []string{"/prog"}})
+	img, err := ociimage.Build(ociimage.Spec{Files: []ociimage.File{{Path: "/prog", Data: data}},
+		Entrypoint: []string{"/prog"}})
 	if err != nil {
 		return nil, err
 	}
