@@ -4,6 +4,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/webhooks"
@@ -29,21 +31,35 @@ import (
 // a custom resource has the name of one of ours, clients that do not say the group get ours.
 const groupPriority = 17000
 
-// newCRDs makes the server of CustomResourceDefinitions and custom resources, to which ours hands every request it has
-// no path for. It takes part in ours: the same authentication, authorisation and admission, one store, one port, one
-// discovery.
-func (s *Server) newCRDs(c *genericapiserver.Config,
-	b *registry.Backend) (*apiextensions.CustomResourceDefinitions, error) {
+// customResources serves CustomResourceDefinitions and custom resources.
+type customResources struct {
+	crds *apiextensions.CustomResourceDefinitions
+	late *lateCustom
+}
+
+// Outer is the server that the custom resources are a part of.
+type Outer struct {
+	Backend *registry.Backend
+	Stores  registry.Stores
+	Client  *rest.Config // of the server, for webhooks that convert
+	// Handler answers for every document of the server. It is asked for when a request is there: the server is complete then.
+	Handler func() http.Handler
+	Log     *slog.Logger
+}
+
+// newCustomResources makes the server of CustomResourceDefinitions and custom resources, to which the outer one hands
+// every request it has no path for. It takes part in it: the same authentication, authorisation and admission, one
+// store, one port, one discovery. c is the outer one's.
+func newCustomResources(c *genericapiserver.Config, o Outer) (*customResources, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
-	s.late = &lateCustom{log: s.log, storage: b.OpenStorage, documents: customDocuments{
-		handler: func() http.Handler { return s.generic.Handler.Director }, own: s.ownGroups(),
-	}}
+	b := o.Backend
+	late := &lateCustom{log: o.Log, storage: b.OpenStorage, documents: customDocuments{handler: o.Handler, own: ownGroups()}}
 	own := *c
 	own.Serializer = apiextensions.Codecs
 	own.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
 	own.RESTOptionsGetter = extensionStorage{
 		b, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), apiextensionsv1.SchemeGroupVersion,
-		s.late.open,
+		late.open,
 	}
 	// What the outer server does once for both.
 	own.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
@@ -58,8 +74,8 @@ func (s *Server) newCRDs(c *genericapiserver.Config,
 			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme,
 				open: b.OpenStorage},
 			MasterCount:     1,
-			ServiceResolver: webhooks.NewServiceResolver(s.stores),
-			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.loopback.config,
+			ServiceResolver: webhooks.NewServiceResolver(o.Stores),
+			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, o.Client,
 				noop.NewTracerProvider()),
 		},
 	}
@@ -67,41 +83,46 @@ func (s *Server) newCRDs(c *genericapiserver.Config,
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
 	}
-	return crds, nil
+	return &customResources{crds, late}, nil
 }
 
-// mergeCRDs makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the
+// server is the inner server.
+func (r *customResources) server() *genericapiserver.GenericAPIServer { return r.crds.GenericAPIServer }
+
+// await has requests for documents wait for what these do not show yet.
+func (r *customResources) await(next http.Handler) http.Handler { return r.late.await(next) }
+
+// merge makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the
 // definitions themselves is served by the outer server, with the inner one's handlers.
-func (s *Server) mergeCRDs() error {
-	for _, ws := range s.crds.GenericAPIServer.Handler.GoRestfulContainer.RegisteredWebServices() {
+func (r *customResources) merge(outer *genericapiserver.GenericAPIServer) error {
+	for _, ws := range r.crds.GenericAPIServer.Handler.GoRestfulContainer.RegisteredWebServices() {
 		if strings.HasPrefix(ws.RootPath(), "/apis/"+apiextensionsv1.GroupName) {
-			s.generic.Handler.GoRestfulContainer.Add(ws)
+			outer.Handler.GoRestfulContainer.Add(ws)
 		}
 	}
 	version := metav1.GroupVersionForDiscovery{GroupVersion: apiextensionsv1.SchemeGroupVersion.String(),
 		Version: apiextensionsv1.SchemeGroupVersion.Version}
-	s.generic.DiscoveryGroupManager.AddGroup(metav1.APIGroup{
+	outer.DiscoveryGroupManager.AddGroup(metav1.APIGroup{
 		Name: apiextensionsv1.GroupName, Versions: []metav1.GroupVersionForDiscovery{version},
 		PreferredVersion: version,
 	})
-	s.rankGroups()
+	rankGroups(outer.AggregatedDiscoveryGroupManager)
 
-	informer := s.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	groups, err := newCustomGroups(informer, s.generic.DiscoveryGroupManager, s.ownGroups())
+	informer := r.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	groups, err := newCustomGroups(informer, outer.DiscoveryGroupManager, ownGroups())
 	if err != nil {
 		return err
 	}
 	v2, v3 := crdopenapi.NewController(informer), crdopenapiv3.NewController(informer)
-	return s.generic.AddPostStartHook("merge-custom-resources", func(ctx genericapiserver.PostStartHookContext) error {
-		go v2.Run(s.generic.StaticOpenAPISpec, s.generic.OpenAPIVersionedService, ctx.Done())
-		go v3.Run(s.generic.OpenAPIV3VersionedService, ctx.Done())
+	return outer.AddPostStartHook("merge-custom-resources", func(ctx genericapiserver.PostStartHookContext) error {
+		go v2.Run(outer.StaticOpenAPISpec, outer.OpenAPIVersionedService, ctx.Done())
+		go v3.Run(outer.OpenAPIV3VersionedService, ctx.Done())
 		return groups.wait(ctx)
 	})
 }
 
 // rankGroups puts our groups before all custom ones, in our order.
-func (s *Server) rankGroups() {
-	manager := s.generic.AggregatedDiscoveryGroupManager
+func rankGroups(manager aggregated.ResourceManager) {
 	rank := groupPriority
 	for _, g := range registry.Groups() {
 		manager.SetGroupVersionPriority(metav1.GroupVersion(g.GV), rank, 15)
@@ -111,7 +132,7 @@ func (s *Server) rankGroups() {
 }
 
 // ownGroups are the groups that no custom resource decides the discovery of.
-func (s *Server) ownGroups() map[string]bool {
+func ownGroups() map[string]bool {
 	own := map[string]bool{apiextensionsv1.GroupName: true}
 	for _, g := range registry.Groups() {
 		own[g.GV.Group] = true

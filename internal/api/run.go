@@ -49,7 +49,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) settle(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()
-	for _, done := range s.crds.GenericAPIServer.MuxAndDiscoveryCompleteSignals() {
+	for _, done := range s.custom.server().MuxAndDiscoveryCompleteSignals() {
 		select {
 		case <-done:
 		case <-patience.C:
@@ -79,8 +79,8 @@ func (s *Server) free() {
 		s.log.Error("cannot close the audit log", "err", err)
 	}
 	s.stores.Close()
-	if s.crds != nil {
-		s.crds.GenericAPIServer.Destroy()
+	if s.custom != nil {
+		s.custom.server().Destroy()
 	}
 	if s.kubelets != nil {
 		s.kubelets.Close()

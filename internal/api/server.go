@@ -17,7 +17,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
@@ -70,8 +69,7 @@ type Server struct {
 	listener net.Listener
 	loopback *loopback
 	generic  *genericapiserver.GenericAPIServer
-	crds     *apiextensions.CustomResourceDefinitions
-	late     *lateCustom
+	custom   *customResources
 	ready    chan struct{}
 
 	etcdHealth func() error // nil: etcd answers
@@ -250,15 +248,17 @@ func (s *Server) assemble(b *registry.Backend) error {
 		}
 		return nil
 	})
-	if s.crds, err = s.newCRDs(c, b); err != nil {
+	s.custom, err = newCustomResources(c, Outer{Backend: b, Stores: s.stores, Client: s.loopback.config, Log: s.log,
+		Handler: func() http.Handler { return s.generic.Handler.Director }})
+	if err != nil {
 		return err
 	}
-	s.generic, err = c.Complete(nil).New("wherry", s.crds.GenericAPIServer)
+	s.generic, err = c.Complete(nil).New("wherry", s.custom.server())
 	if err != nil {
 		return err
 	}
 	s.generic.ShutdownTimeout = drainTime
-	return s.mergeCRDs()
+	return s.custom.merge(s.generic)
 }
 
 // openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is
