@@ -18,41 +18,53 @@ func TestAccessReviews(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	ctx := t.Context()
-	jane := clientOf(t, person(t, shared.srv, grant(t, c, ns, "rev-jane", "list pods", "create pods/exec", "get secrets mine")))
+	jane := clientOf(t, person(t, shared.srv, grant(t, c, ns, "rev-jane", "list pods", "create pods/exec",
+		"get secrets mine")))
 	attributes := func(text string) *authorizationv1.ResourceAttributes { // verb resource/subresource.group name
 		f := strings.Fields(text)
 		what, group, _ := strings.Cut(f[1], ".")
 		resource, sub, _ := strings.Cut(what, "/")
-		a := &authorizationv1.ResourceAttributes{Namespace: ns, Verb: f[0], Group: group, Resource: resource, Subresource: sub}
+		a := &authorizationv1.ResourceAttributes{Namespace: ns, Verb: f[0], Group: group, Resource: resource,
+			Subresource: sub}
 		if len(f) > 2 {
 			a.Name = f[2]
 		}
 		return a
 	}
 	for text, want := range map[string]bool{
-		"list pods": true, "get pods x": false, "create pods/exec x": true, "get pods/exec x": false, "create pods/attach x": false,
-		"get secrets mine": true, "get secrets other": false, "get secrets": false, "list deployments.apps": false,
+		"list pods": true, "get pods x": false, "create pods/exec x": true, "get pods/exec x": false,
+		"create pods/attach x": false, "get secrets mine": true, "get secrets other": false, "get secrets": false,
+		"list deployments.apps": false,
 	} {
-		own, err := jane.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes(text)}}, metav1.CreateOptions{})
+		own, err := jane.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes(text)}},
+			metav1.CreateOptions{})
 		if err != nil || own.Status.Allowed != want || own.Status.Denied {
 			t.Errorf("self: %s: %+v, %v", text, own, err)
 		}
 		of, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: "rev-jane", ResourceAttributes: attributes(text)}}, metav1.CreateOptions{})
-		if err != nil || of.Status.Allowed != want || want && !strings.Contains(of.Status.Reason, `RoleBinding "rev-jane/`+ns+`"`) {
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "rev-jane", ResourceAttributes: attributes(text)}},
+			metav1.CreateOptions{})
+		if err != nil || of.Status.Allowed != want || want &&
+			!strings.Contains(of.Status.Reason, `RoleBinding "rev-jane/`+ns+`"`) {
 			t.Errorf("of: %s: %+v, %v", text, of, err)
 		}
-		local, err := c.AuthorizationV1().LocalSubjectAccessReviews(ns).Create(ctx, &authorizationv1.LocalSubjectAccessReview{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns},
-			Spec:       authorizationv1.SubjectAccessReviewSpec{User: "rev-jane", ResourceAttributes: attributes(text)}}, metav1.CreateOptions{})
+		local, err := c.AuthorizationV1().LocalSubjectAccessReviews(ns).Create(ctx,
+			&authorizationv1.LocalSubjectAccessReview{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns},
+				Spec: authorizationv1.SubjectAccessReviewSpec{User: "rev-jane",
+					ResourceAttributes: attributes(text)}}, metav1.CreateOptions{})
 		if err != nil || local.Status.Allowed != want {
 			t.Errorf("local: %s: %+v, %v", text, local, err)
 		}
 	}
 	// A group alone, and a path.
-	of, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		Groups: []string{"system:monitoring"}, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}}, metav1.CreateOptions{})
+	of, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			Groups:                []string{"system:monitoring"},
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}},
+		metav1.CreateOptions{})
 	if err != nil || !of.Status.Allowed {
 		t.Errorf("path: %+v, %v", of, err)
 	}
@@ -66,14 +78,16 @@ func TestAccessReviews(t *testing.T) {
 				spec.ResourceAttributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
 					{Key: "spec.nodeName", Operator: metav1.FieldSelectorOpIn, Values: []string{node}}}}
 			}
-			of, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+			of, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+				&authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 			if err != nil || of.Status.Allowed != want {
 				t.Errorf("pods of %s: %+v, %v", node, of, err)
 			}
 		}
 	}
 	_, err = jane.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: "root", ResourceAttributes: attributes("list pods")}}, metav1.CreateOptions{})
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: "root", ResourceAttributes: attributes("list pods")}},
+		metav1.CreateOptions{})
 	forbidden(t, "about others", err, `cannot create resource "subjectaccessreviews"`)
 }
 
@@ -86,11 +100,14 @@ func TestAccessReviewRefusals(t *testing.T) {
 	for want, spec := range map[string]authorizationv1.SubjectAccessReviewSpec{
 		"spec.user: Invalid value: \"\": at least one of user or group must be specified": {ResourceAttributes: r},
 		"exactly one of nonResourceAttributes or resourceAttributes must be specified":    {User: "x"},
-		"spec.nonResourceAttributes: Invalid value":                                       {User: "x", ResourceAttributes: r, NonResourceAttributes: n},
-		"spec.resourceAttributes.fieldSelector.requirements: Required value": {User: "x", ResourceAttributes: &authorizationv1.ResourceAttributes{
-			FieldSelector: &authorizationv1.FieldSelectorAttributes{}}},
+		"spec.nonResourceAttributes: Invalid value": {User: "x",
+			ResourceAttributes: r, NonResourceAttributes: n},
+		"spec.resourceAttributes.fieldSelector.requirements: Required value": {User: "x",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				FieldSelector: &authorizationv1.FieldSelectorAttributes{}}},
 	} {
-		_, err := c.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		_, err := c.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec},
+			metav1.CreateOptions{})
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -101,11 +118,13 @@ func TestAccessReviewRefusals(t *testing.T) {
 		t.Errorf("another namespace: %v", err)
 	}
 	other := []byte(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`)
-	raw := c.RESTClient().Post().Resource("subjectaccessreviews").SetHeader("Content-Type", "application/json").Body(other).Do(ctx)
+	raw := c.RESTClient().Post().Resource("subjectaccessreviews").SetHeader("Content-Type",
+		"application/json").Body(other).Do(ctx)
 	if err := raw.Error(); !apierrors.IsBadRequest(err) {
 		t.Errorf("another kind: %v", err)
 	}
-	if _, err := c.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{}, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
+	if _, err := c.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{},
+		metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
 		t.Errorf("rules of no namespace: %v", err)
 	}
 }
@@ -116,8 +135,11 @@ func TestRulesReview(t *testing.T) {
 	ns := namespace(t, c)
 	list := func(who string, groups ...string) authorizationv1.SubjectRulesReviewStatus {
 		t.Helper()
-		r, err := clientOf(t, person(t, shared.srv, who, groups...)).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
-			&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: ns}}, metav1.CreateOptions{})
+		r,
+			err := clientOf(t,
+			person(t, shared.srv, who, groups...)).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
+			&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: ns}},
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +151,8 @@ func TestRulesReview(t *testing.T) {
 		})
 	}
 	jane := list(grant(t, c, ns, "rules-jane", "list pods", "get secrets mine"))
-	if !has(jane, "list", "pods") || !has(jane, "create", "selfsubjectaccessreviews") || has(jane, "delete", "pods") || jane.Incomplete || len(jane.NonResourceRules) == 0 {
+	if !has(jane, "list", "pods") || !has(jane, "create", "selfsubjectaccessreviews") || has(jane, "delete", "pods") ||
+		jane.Incomplete || len(jane.NonResourceRules) == 0 {
 		t.Errorf("jane: %+v", jane)
 	}
 	if root := list("rules-root", "system:masters"); !has(root, "*", "*") {

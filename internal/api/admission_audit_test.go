@@ -29,7 +29,8 @@ func (n fixedNamespace) GetNamespace(context.Context, string) (*corev1.Namespace
 
 func (fixedNamespace) ListPods(context.Context, string) ([]*corev1.Pod, error) { return nil, nil }
 
-// TestAdmissionAudits proves EC-21 EC-22: what policies let pass in audit mode is in the audit log, of debug containers too.
+// TestAdmissionAudits proves EC-21 EC-22: what policies let pass in audit mode is in the audit log, of debug containers
+// too.
 func TestAdmissionAudits(t *testing.T) {
 	config, err := admissionConfig(nil).podSecurity()
 	if err != nil {
@@ -40,24 +41,31 @@ func TestAdmissionAudits(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns := fixedNamespace{map[string]string{podsecuritylabels.AuditLevelLabel: "baseline"}}
-	judge := &podsecurity.Admission{Configuration: config, Evaluator: checks, Metrics: podsecuritymetrics.NewPrometheusRecorder(podsecuritylabels.LatestVersion()), NamespaceGetter: ns, PodLister: ns}
+	judge := &podsecurity.Admission{Configuration: config, Evaluator: checks,
+		Metrics: podsecuritymetrics.NewPrometheusRecorder(podsecuritylabels.LatestVersion()), NamespaceGetter: ns,
+		PodLister: ns}
 	if err := judge.CompleteConfiguration(); err != nil {
 		t.Fatal(err)
 	}
 	images := &imagePolicies{namespace: ns.GetNamespace, fixed: []imagepolicy.ImagePolicy{
-		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"}, Action: imagepolicy.Audit}}}}
-	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge: judge}, images)).(admission.ValidationInterface)
+		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"},
+			Action: imagepolicy.Audit}}}}
+	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge: judge},
+		images)).(admission.ValidationInterface)
 
-	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}
 	now := old.DeepCopy()
 	now.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "tools:1",
 		SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}}
 	v1 := corev1.SchemeGroupVersion
 	ctx := audit.WithAuditContext(t.Context())
-	if err := audit.AuditContextFrom(ctx).Init(audit.RequestAuditConfig{Level: auditinternal.LevelMetadata}, nil); err != nil {
+	if err := audit.AuditContextFrom(ctx).Init(audit.RequestAuditConfig{Level: auditinternal.LevelMetadata},
+		nil); err != nil {
 		t.Fatal(err)
 	}
-	a := admission.NewAttributesRecord(now, old, v1.WithKind("Pod"), "ns", "p", v1.WithResource("pods"), "ephemeralcontainers", admission.Update, nil, false, nil)
+	a := admission.NewAttributesRecord(now, old, v1.WithKind("Pod"), "ns", "p", v1.WithResource("pods"),
+		"ephemeralcontainers", admission.Update, nil, false, nil)
 	if err := chain.Validate(ctx, a, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -11,17 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestSystemPriorityTakesARight proves RS-11: pods that are never evicted are made in kube-system, by administrators, or with the right to
-// use the class; by nobody else who may create pods, whatever way the class comes into the pod.
+// TestSystemPriorityTakesARight proves RS-11: pods that are never evicted are made in kube-system, by administrators,
+// or with the right to use the class; by nobody else who may create pods, whatever way the class comes into the pod.
 // ATTACK A30.
 func TestSystemPriorityTakesARight(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	eve := grant(t, c, ns, "eve-"+ns, "create,get pods")
-	ann := grant(t, c, ns, "ann-"+ns, "create,get pods", "use priorityclasses.scheduling.k8s.io system-cluster-critical")
+	ann := grant(t, c, ns, "ann-"+ns, "create,get pods",
+		"use priorityclasses.scheduling.k8s.io system-cluster-critical")
 	sys := grant(t, c, metav1.NamespaceSystem, "sys-"+ns, "create,get,delete pods")
 	accounts := c.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ns}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -41,12 +43,14 @@ func TestSystemPriorityTakesARight(t *testing.T) {
 		if in == metav1.NamespaceSystem {
 			p.Spec.ServiceAccountName = ns
 		}
-		_, err := clientOf(t, person(t, shared.srv, user)).CoreV1().Pods(in).Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := clientOf(t, person(t, shared.srv, user)).CoreV1().Pods(in).Create(t.Context(), p,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	for _, class := range []string{"system-node-critical", "system-cluster-critical"} {
-		forbidden(t, "without the right", create(eve, ns, class), "pods of priority class "+class+" are never evicted", "kube-system",
-			`user "`+eve+`" cannot use resource "priorityclasses" named "`+class+`" in API group "scheduling.k8s.io" in the namespace "`+ns+`"`)
+		forbidden(t, "without the right", create(eve, ns, class), "pods of priority class "+class+" are never evicted",
+			"kube-system", `user "`+eve+`" cannot use resource "priorityclasses" named "`+class+
+				`" in API group "scheduling.k8s.io" in the namespace "`+ns+`"`)
 	}
 	fine(t, "no class", create(eve, ns, ""))
 	fine(t, "the class of the right", create(ann, ns, "system-cluster-critical"))

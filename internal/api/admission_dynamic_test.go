@@ -65,16 +65,20 @@ func (d *dynamic) made() (names []string) {
 
 // unreachable refuses new config maps, as nobody answers.
 func unreachableHook() *admissionv1.ValidatingWebhookConfiguration {
-	return &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "unreachable"}, Webhooks: []admissionv1.ValidatingWebhook{{
-		Name: "unreachable.example.com", SideEffects: ptr.To(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1")},
-		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{"*"},
-			Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}}}},
-	}}}
+	return &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "unreachable"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "unreachable.example.com", SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1")},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{"*"},
+				Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"},
+					Resources: []string{"*/*"}}}},
+		}}}
 }
 
-// EC-21: a plug-in costs nothing before it has a rule; its first rule is in effect with the next request, and after a restart with
-// the first one. A webhook about everything that nobody answers keeps a server neither from starting nor from being repaired.
+// EC-21: a plug-in costs nothing before it has a rule; its first rule is in effect with the next request, and after a
+// restart with the first one. A webhook about everything that nobody answers keeps a server neither from starting nor
+// from being repaired.
 func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	dir := t.TempDir()
 	e, err := store.Start(t.Context(), store.Config{Dir: filepath.Join(dir, "etcd")})
@@ -84,14 +88,16 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	defer e.Close()
 	s, c, stop := runServer(t, dir, e.Endpoint())
 	try := func() error {
-		_, err := c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+		_, err := c.CoreV1().ConfigMaps("default").Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
 		return err
 	}
 	hooks := c.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	if err := try(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hooks.Create(t.Context(), unreachableHook(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := hooks.Create(t.Context(), unreachableHook(),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := try(); err != nil {
@@ -119,7 +125,8 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 	if err := try(); !apierrors.IsInternalError(err) {
 		t.Errorf("the first request after a restart: %v", err)
 	}
-	if err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "unreachable", metav1.DeleteOptions{}); err != nil {
+	if err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "unreachable",
+		metav1.DeleteOptions{}); err != nil {
 		t.Errorf("the webhook cannot be removed: %v", err)
 	}
 }
@@ -128,11 +135,13 @@ func TestWebhooksAreMadeOnDemand(t *testing.T) {
 func TestWebhooksOfAnotherServer(t *testing.T) {
 	here, there, stop := twoServers(t)
 	defer stop()
-	if _, err := there.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), unreachableHook(), metav1.CreateOptions{}); err != nil {
+	if _, err := there.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		unreachableHook(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	comesToHold(t, func(ctx context.Context) bool {
-		_, err := here.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+		_, err := here.CoreV1().ConfigMaps("default").Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
 		return apierrors.IsInternalError(err)
 	})
 }
@@ -154,12 +163,14 @@ func twoServers(t *testing.T) (here, there kubernetes.Interface, stop func()) {
 	}
 }
 
-// comesToHold waits until a rule of another server holds: the server hears of it by a watch of its own, of which clients hear nothing.
+// comesToHold waits until a rule of another server holds: the server hears of it by a watch of its own, of which
+// clients hear nothing.
 func comesToHold(t *testing.T, holds func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return holds(ctx), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			return holds(ctx), nil
+		})
 	if err != nil {
 		t.Errorf("the rule does not hold here: %v", err)
 	}
@@ -181,18 +192,20 @@ func TestWebhooksUnknownRefuse(t *testing.T) {
 	}
 	defer d.close()
 	core := corev1.SchemeGroupVersion
-	about := admission.NewAttributesRecord(&corev1.ConfigMap{}, nil, core.WithKind("ConfigMap"), "default", "c", core.WithResource("configmaps"), "",
-		admission.Create, &metav1.CreateOptions{}, false, nil)
+	about := admission.NewAttributesRecord(&corev1.ConfigMap{}, nil, core.WithKind("ConfigMap"), "default", "c",
+		core.WithResource("configmaps"), "", admission.Create, &metav1.CreateOptions{}, false, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if etcd did not answer
 	objects := admission.NewObjectInterfacesFromScheme(s.schemes.Scheme)
 	for _, p := range []admission.Interface{d.mutatingPolicies(), d.mutatingWebhooks()} {
-		if err := p.(admission.MutationInterface).Admit(ctx, about, objects); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "read the mutating") {
+		if err := p.(admission.MutationInterface).Admit(ctx, about, objects); !apierrors.IsInternalError(err) ||
+			!strings.Contains(err.Error(), "read the mutating") {
 			t.Errorf("got %v", err)
 		}
 	}
 	for _, p := range []admission.Interface{d.validatingPolicies(), d.validatingWebhooks()} {
-		if err := p.(admission.ValidationInterface).Validate(ctx, about, objects); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "read the validating") {
+		if err := p.(admission.ValidationInterface).Validate(ctx, about, objects); !apierrors.IsInternalError(err) ||
+			!strings.Contains(err.Error(), "read the validating") {
 			t.Errorf("got %v", err)
 		}
 		if err := p.(admission.ValidationInterface).Validate(t.Context(), about, objects); err != nil {

@@ -27,8 +27,8 @@ func giveRole(t *testing.T, c kubernetes.Interface, ns, role string) {
 	}
 }
 
-// TestBindingsWarn proves RS-11: who gives a role that amounts to root on the node in a namespace without a level is told so, and nobody else.
-// ATTACK A1.
+// TestBindingsWarn proves RS-11: who gives a role that amounts to root on the node in a namespace without a level is
+// told so, and nobody else. ATTACK A1.
 func TestBindingsWarn(t *testing.T) {
 	config, heard := hearing(adminConfig(t))
 	c := clientOf(t, config)
@@ -40,7 +40,8 @@ func TestBindingsWarn(t *testing.T) {
 		return heard.take()
 	}
 	for _, role := range []string{"edit", "admin", "debug-privileged", "cluster-admin"} {
-		if said := warned(role); !strings.Contains(said, `namespace "`+w.ns+`" has no Pod Security level, so ClusterRole "`+role+`" lets its subjects become root on the node`) ||
+		if said := warned(role); !strings.Contains(said, `namespace "`+w.ns+
+			`" has no Pod Security level, so ClusterRole "`+role+`" lets its subjects become root on the node`) ||
 			!strings.Contains(said, "kubectl label namespace "+w.ns+" pod-security.kubernetes.io/enforce=baseline") {
 			t.Errorf("%s: warned of %q", role, said)
 		}
@@ -63,10 +64,12 @@ func TestClusterBindingsWarn(t *testing.T) {
 	config, heard := hearing(adminConfig(t))
 	c := clientOf(t, config)
 	for role, want := range map[string]string{"edit": `ClusterRole "edit" in all namespaces lets its subjects become root on the node with a privileged pod in kube-system`,
-		"debug-privileged": `ClusterRole "debug-privileged" in all namespaces lets`, "view": "", "debug": "", "cluster-admin": ""} {
+		"debug-privileged": `ClusterRole "debug-privileged" in all namespaces lets`, "view": "", "debug": "",
+		"cluster-admin": ""} {
 		heard.take()
-		b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: role + "-"}, Subjects: userSubject("somebody"),
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
+		b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: role + "-"},
+			Subjects: userSubject("somebody"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+				Name: role}}
 		made, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), b, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -80,18 +83,19 @@ func TestClusterBindingsWarn(t *testing.T) {
 	}
 }
 
-// TestDefaultPodSecurity proves RS-11: --default-pod-security holds for namespaces that have no level, and not for kube-system.
-// ATTACK A1.
+// TestDefaultPodSecurity proves RS-11: --default-pod-security holds for namespaces that have no level, and not for
+// kube-system. ATTACK A1.
 func TestDefaultPodSecurity(t *testing.T) {
-	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/default-level",
-		Admission: api.AdmissionOptions{DefaultPodSecurity: "baseline"}}
+	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/default-level", Admission: api.AdmissionOptions{DefaultPodSecurity: "baseline"}}
 	s, stop := serve(t, config)
 	defer stop()
 	hears, heard := hearing(configOf(t, s))
 	c := clientOf(t, hears)
 	w := world{c: c, ns: namespace(t, c)}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := c.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), account,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	create := func(ns string) error {
@@ -111,7 +115,8 @@ func TestDefaultPodSecurity(t *testing.T) {
 	fine(t, "with a level of its own", create(w.ns))
 }
 
-// TestDefaultPodSecurityRefused proves RS-11: a level that is none, and two defaults, do not start a server that would let everything in.
+// TestDefaultPodSecurityRefused proves RS-11: a level that is none, and two defaults, do not start a server that would
+// let everything in.
 func TestDefaultPodSecurityRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "admission.yaml")
 	if err := os.WriteFile(file, []byte(`
@@ -132,8 +137,8 @@ plugins:
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := api.New(ctx, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
-			EtcdPrefix: "/default-level-refused", Admission: options})
+		_, err := api.New(ctx, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1",
+			EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/default-level-refused", Admission: options})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

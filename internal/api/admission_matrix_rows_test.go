@@ -48,22 +48,28 @@ func onImages(words, allow, becomes string) map[string]way {
 func gates() []gate {
 	later := []string{byUpdate, byEphemeral, byDebug, byImageExec}
 	return []gate{
-		{plugin: "NamespaceLifecycle", ways: both(nothing("what is in a namespace may change, also while it ends", later...), map[string]way{
+		{plugin: "NamespaceLifecycle", ways: both(nothing("what is in a namespace may change, also while it ends",
+			later...), map[string]way{
 			byCreate: {words: "not found", denyPod: func(p *corev1.Pod) { p.Namespace = "nowhere" }},
 		})},
 		{plugin: "ServiceAccount", ways: both(nothing("a pod's account does not change", later...), map[string]way{
-			byCreate: {words: `serviceaccounts "nobody" not found`, denyPod: func(p *corev1.Pod) { p.Spec.ServiceAccountName = "nobody" }},
+			byCreate: {words: `serviceaccounts "nobody" not found`,
+				denyPod: func(p *corev1.Pod) { p.Spec.ServiceAccountName = "nobody" }},
 		})},
 		mountableSecretsGate(),
 		{plugin: "DefaultTolerationSeconds", ways: nothing("it adds and refuses nothing", allWays...)},
-		{plugin: "NodeRestriction", ways: nothing("it is about nodes' agents, which TestNodeRestriction tries; these clients are none", allWays...)},
+		{plugin: "NodeRestriction",
+			ways: nothing("it is about nodes' agents, which TestNodeRestriction tries; these clients are none",
+				allWays...)},
 		{plugin: "LimitRanger", arrange: func(t *testing.T, w world) {
-			limit(t, w.c, w.ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: cpus("1"), Default: cpus("1")})
-		}, ways: both(nothing("resources of a stored pod do not change, and ephemeral containers have none", later...), map[string]way{
-			byCreate: {words: "maximum cpu usage per Container is 1, but limit is 2", denyPod: func(p *corev1.Pod) {
-				p.Spec.Containers[0].Resources.Limits = cpus("2")
-			}},
-		})},
+			limit(t, w.c, w.ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: cpus("1"),
+				Default: cpus("1")})
+		}, ways: both(nothing("resources of a stored pod do not change, and ephemeral containers have none", later...),
+			map[string]way{
+				byCreate: {words: "maximum cpu usage per Container is 1, but limit is 2", denyPod: func(p *corev1.Pod) {
+					p.Spec.Containers[0].Resources.Limits = cpus("2")
+				}},
+			})},
 		priorityGate(),
 		runtimeClassGate(),
 		baselineGate(), restrictedGate(), imagePolicyGate(),
@@ -71,7 +77,8 @@ func gates() []gate {
 		{plugin: "CertificateAdmission", ways: nothing("it is about requests for certificates", allWays...)},
 		{plugin: "ResourceQuota", arrange: func(t *testing.T, w world) {
 			newQuota(t, w.c, w.ns, hard("pods", "9", "requests.cpu", "1"))
-		}, ways: both(nothing("a pod that is there takes no more by it: ephemeral containers count nothing (EC-12)", later...), map[string]way{
+		}, ways: both(nothing("a pod that is there takes no more by it: ephemeral containers count nothing (EC-12)",
+			later...), map[string]way{
 			byCreate: {words: "exceeded quota: q, requested: requests.cpu=2, used: requests.cpu=0, limited: requests.cpu=1",
 				denyPod:  func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = cpus("2") },
 				allowPod: func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = cpus("1") }},
@@ -85,9 +92,11 @@ func mountableSecretsGate() gate {
 	}
 	const words = `pods of service account default may not use secret "foreign"`
 	return gate{plugin: "ServiceAccount mountable secrets", arrange: func(t *testing.T, w world) {
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}},
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default",
+			Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}},
 			Secrets: []corev1.ObjectReference{{Name: "own"}}}
-		if _, err := w.c.CoreV1().ServiceAccounts(w.ns).Update(t.Context(), account, metav1.UpdateOptions{}); err != nil {
+		if _, err := w.c.CoreV1().ServiceAccounts(w.ns).Update(t.Context(), account,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}, ways: both(nothing("no secret comes into a pod by it", byUpdate, byDebug, byImageExec), map[string]way{
@@ -101,41 +110,49 @@ func mountableSecretsGate() gate {
 func priorityGate() gate {
 	return gate{plugin: "Priority", arrange: func(t *testing.T, w world) {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.ns}, Value: 7}
-		if _, err := w.c.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		if _, err := w.c.SchedulingV1().PriorityClasses().Create(t.Context(), class,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.cleanUp(t, func(ctx context.Context) error {
 			return w.c.SchedulingV1().PriorityClasses().Delete(ctx, w.ns, metav1.DeleteOptions{})
 		})
-	}, ways: both(nothing("a pod's priority does not change", byUpdate, byEphemeral, byDebug, byImageExec), map[string]way{
-		byCreate: {words: "no PriorityClass with name nobodys was found", denyPod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "nobodys" },
-			allowPod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }},
-	})}
+	}, ways: both(nothing("a pod's priority does not change", byUpdate, byEphemeral, byDebug, byImageExec),
+		map[string]way{
+			byCreate: {words: "no PriorityClass with name nobodys was found",
+				denyPod:  func(p *corev1.Pod) { p.Spec.PriorityClassName = "nobodys" },
+				allowPod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }},
+		})}
 }
 
 func runtimeClassGate() gate {
 	const class = "matrix-boxed"
 	return gate{plugin: "RuntimeClass", arrange: func(t *testing.T, w world) {
-		boxed := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "runsc", Overhead: &nodev1.Overhead{PodFixed: cpus("1")}}
+		boxed := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "runsc",
+			Overhead: &nodev1.Overhead{PodFixed: cpus("1")}}
 		if _, err := w.c.NodeV1().RuntimeClasses().Create(t.Context(), boxed, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.cleanUp(t, func(ctx context.Context) error {
 			return w.c.NodeV1().RuntimeClasses().Delete(ctx, class, metav1.DeleteOptions{})
 		})
-	}, ways: both(nothing("a pod's runtime class and overhead do not change", byUpdate, byEphemeral, byDebug, byImageExec), map[string]way{
-		byCreate: {words: `pod rejected: overhead differs from that of RuntimeClass "matrix-boxed"`, denyPod: func(p *corev1.Pod) {
-			p.Spec.RuntimeClassName, p.Spec.Overhead = new(class), cpus("2")
-		}, allowPod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new(class) }},
+	}, ways: both(nothing("a pod's runtime class and overhead do not change", byUpdate, byEphemeral, byDebug,
+		byImageExec), map[string]way{
+		byCreate: {words: `pod rejected: overhead differs from that of RuntimeClass "matrix-boxed"`,
+			denyPod: func(p *corev1.Pod) {
+				p.Spec.RuntimeClassName, p.Spec.Overhead = new(class), cpus("2")
+			}, allowPod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new(class) }},
 	})}
 }
 
 func baselineGate() gate {
 	privileged := &corev1.SecurityContext{Privileged: new(true)}
 	return gate{plugin: "PodSecurity baseline", arrange: func(t *testing.T, w world) {
-		for _, way := range []string{byUpdate, byImageExec} { // these only bring images, so the pod itself must be what is wrong
+		// these only bring images, so the pod itself must be what is wrong
+		for _, way := range []string{byUpdate, byImageExec} {
 			name := "bad-" + slug(way)
-			if err := w.c.CoreV1().Pods(w.ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+			if err := w.c.CoreV1().Pods(w.ns).Delete(t.Context(), name,
+				metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
 				t.Fatal(err)
 			}
 			p := pod(name)
@@ -144,11 +161,13 @@ func baselineGate() gate {
 		}
 		w.label(t, map[string]string{"pod-security.kubernetes.io/enforce": "baseline"})
 	}, ways: map[string]way{
-		byCreate:    {words: `violates PodSecurity "baseline:latest": privileged (container "main" must not set`, denyPod: func(p *corev1.Pod) { p.Spec.Containers[0].SecurityContext = privileged }},
-		byUpdate:    {words: `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
-		byEphemeral: {words: `violates PodSecurity "baseline:latest": privileged (container "debug" must not set`, denyDebug: func(e *corev1.EphemeralContainer) { e.SecurityContext = privileged }},
-		byDebug: {words: `violates PodSecurity "baseline:latest": privileged (container "debug" must not set`, denyQuery: "&ephemeralContainerProfile=sysadmin",
-			allowQuery: "&ephemeralContainerProfile=baseline"},
+		byCreate: {words: `violates PodSecurity "baseline:latest": privileged (container "main" must not set`,
+			denyPod: func(p *corev1.Pod) { p.Spec.Containers[0].SecurityContext = privileged }},
+		byUpdate: {words: `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
+		byEphemeral: {words: `violates PodSecurity "baseline:latest": privileged (container "debug" must not set`,
+			denyDebug: func(e *corev1.EphemeralContainer) { e.SecurityContext = privileged }},
+		byDebug: {words: `violates PodSecurity "baseline:latest": privileged (container "debug" must not set`,
+			denyQuery: "&ephemeralContainerProfile=sysadmin", allowQuery: "&ephemeralContainerProfile=baseline"},
 		byImageExec: {words: `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
 	}}
 }
@@ -160,14 +179,16 @@ func restrictedGate() gate {
 	for _, w := range allWays {
 		all[w] = way{words: words}
 	}
-	restricted := &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	restricted := &corev1.SecurityContext{AllowPrivilegeEscalation: new(false),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 	e := all[byEphemeral]
 	e.allowDebug = func(e *corev1.EphemeralContainer) { e.SecurityContext = restricted }
 	d := all[byDebug]
 	d.allowQuery = "&ephemeralContainerProfile=restricted"
 	all[byEphemeral], all[byDebug] = e, d
 	return gate{plugin: "PodSecurity restricted", good: func(p *corev1.Pod) {
-		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 		p.Spec.Containers[0].SecurityContext = restricted.DeepCopy()
 	}, arrange: func(t *testing.T, w world) {
 		w.label(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
@@ -190,7 +211,8 @@ func imagePolicyGate() gate {
 // newImagePolicy makes a policy that lasts as long as the test.
 func newImagePolicy(t *testing.T, name string, spec imagepolicy.ImagePolicySpec) {
 	t.Helper()
-	raw, err := json.Marshal(imagepolicy.ImagePolicy{TypeMeta: metav1.TypeMeta{APIVersion: "policy.wherry.dev/v1", Kind: "ImagePolicy"}, ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+	raw, err := json.Marshal(imagepolicy.ImagePolicy{TypeMeta: metav1.TypeMeta{APIVersion: "policy.wherry.dev/v1",
+		Kind: "ImagePolicy"}, ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +233,8 @@ func newImagePolicy(t *testing.T, name string, spec imagepolicy.ImagePolicySpec)
 
 // podRulesOfHooks are the requests by which images get into pods.
 func podRulesOfHooks() []admissionv1.RuleWithOperations {
-	return []admissionv1.RuleWithOperations{rule("pods", admissionv1.Create, admissionv1.Update), rule("pods/ephemeralcontainers", admissionv1.Update)}
+	return []admissionv1.RuleWithOperations{rule("pods", admissionv1.Create, admissionv1.Update),
+		rule("pods/ephemeralcontainers", admissionv1.Update)}
 }
 
 // imagesIn are the JSON pointers of a pod's images.
@@ -278,8 +301,9 @@ func mutatingPolicyGate() gate {
 
 func validatingPolicyGate() gate {
 	return gate{plugin: "ValidatingAdmissionPolicy", arrange: func(t *testing.T, w world) {
-		policy := validatingPolicy("", rule("pods", admissionv1.Create), `object.spec.containers.all(c, c.image != "evil:1") && `+
-			`(!has(object.spec.ephemeralContainers) || object.spec.ephemeralContainers.all(c, c.image != "evil:1"))`)
+		policy := validatingPolicy("", rule("pods", admissionv1.Create),
+			`object.spec.containers.all(c, c.image != "evil:1") && `+
+				`(!has(object.spec.ephemeralContainers) || object.spec.ephemeralContainers.all(c, c.image != "evil:1"))`)
 		policy.Spec.MatchConstraints = policyMatch("", podRulesOfHooks()...)
 		policy.Spec.Validations[0].Message = "evil is not welcome"
 		enforce(t, w.c, w.ns, policy, nil)

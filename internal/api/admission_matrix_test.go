@@ -26,7 +26,8 @@ const (
 
 var allWays = []string{byCreate, byUpdate, byEphemeral, byDebug, byImageExec}
 
-// world is what a plug-in is tried in: a namespace, and pods good-N and bad-N that were there before the plug-in had anything to say.
+// world is what a plug-in is tried in: a namespace, and pods good-N and bad-N that were there before the plug-in had
+// anything to say.
 type world struct {
 	c  *kubernetes.Clientset
 	n  *debugNode
@@ -41,7 +42,8 @@ type gate struct {
 	ways    map[string]way
 }
 
-// way is how a plug-in judges one way into a pod. What is allowed and denied are images, unless the functions say otherwise.
+// way is how a plug-in judges one way into a pod. What is allowed and denied are images, unless the functions say
+// otherwise.
 type way struct {
 	why string // why there is nothing to deny: then only what is allowed is tried
 
@@ -54,9 +56,8 @@ type way struct {
 	allowQuery, denyQuery string // further parameters of exec++
 }
 
-// TestAdmissionMatrix proves EC-21 IX-07 SC-16: every plug-in of admission, allowing and denying on every way into a pod. What is
-// denied leaves nothing behind: no pod, no change, no record, no request to the node.
-// ATTACK A20.
+// TestAdmissionMatrix proves EC-21 IX-07 SC-16: every plug-in of admission, allowing and denying on every way into a
+// pod. What is denied leaves nothing behind: no pod, no change, no record, no request to the node. ATTACK A20.
 func TestAdmissionMatrix(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	for _, g := range gates() {
@@ -91,7 +92,8 @@ func TestAdmissionMatrix(t *testing.T) {
 }
 
 func slug(way string) string {
-	return map[string]string{byCreate: "create", byUpdate: "update", byEphemeral: "ephemeral", byDebug: "debug", byImageExec: "image"}[way]
+	return map[string]string{byCreate: "create", byUpdate: "update", byEphemeral: "ephemeral", byDebug: "debug",
+		byImageExec: "image"}[way]
 }
 
 func (w world) refused(t *testing.T, g gate, name string, way way) {
@@ -154,7 +156,8 @@ func (w world) allowed(t *testing.T, g gate, name string, way way) {
 }
 
 // try goes one way into a pod and returns what image got in, or ran.
-func (w world) try(t *testing.T, g gate, name, target, image string, change func(*corev1.Pod), debug func(*corev1.EphemeralContainer), query string) (string, error) {
+func (w world) try(t *testing.T, g gate, name, target, image string, change func(*corev1.Pod),
+	debug func(*corev1.EphemeralContainer), query string) (string, error) {
 	t.Helper()
 	pods := w.c.CoreV1().Pods(w.ns)
 	switch name {
@@ -182,7 +185,8 @@ func (w world) try(t *testing.T, g gate, name, target, image string, change func
 		return imageOf(stored), err
 	case byEphemeral:
 		p := podNow(t, w.c, w.ns, target)
-		e := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: image}}
+		e := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug",
+			Image: image}}
 		if debug != nil {
 			debug(&e)
 		}
@@ -190,7 +194,8 @@ func (w world) try(t *testing.T, g gate, name, target, image string, change func
 		stored, err := pods.UpdateEphemeralContainers(t.Context(), target, p, metav1.UpdateOptions{})
 		return debugImageOf(stored), err
 	case byDebug:
-		_, err := execInto(t, adminConfig(t), "websocket", w.ns, target, "stdout=true&ephemeralContainerName=debug&ephemeralContainerImage="+image+query)
+		_, err := execInto(t, adminConfig(t), "websocket", w.ns, target,
+			"stdout=true&ephemeralContainerName=debug&ephemeralContainerImage="+image+query)
 		if err != nil {
 			return "", err
 		}

@@ -33,7 +33,8 @@ func knocker(t *testing.T, config *rest.Config) func(method, uri string, header 
 	}
 	transport := &http.Transport{TLSClientConfig: tlsConfig}
 	t.Cleanup(transport.CloseIdleConnections)
-	client := &http.Client{Transport: transport, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: transport, Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return func(method, uri string, header map[string]string) int {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, config.Host, nil)
@@ -58,11 +59,14 @@ func knocker(t *testing.T, config *rest.Config) func(method, uri string, header 
 func mayReadNodes(t *testing.T, who, verbs string) *rest.Config {
 	t.Helper()
 	roles := client(t).RbacV1()
-	if _, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: who}, Rules: rulesOf(verbs + " nodes/proxy")}, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: who},
+		Rules: rulesOf(verbs + " nodes/proxy")}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}}, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.ClusterRoleBindings().Create(t.Context(),
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return person(t, shared.srv, who)
@@ -71,23 +75,30 @@ func mayReadNodes(t *testing.T, who, verbs string) *rest.Config {
 // waysToANode are spellings of paths that could come to run something on a node: N is the node, P its port.
 func waysToANode() []string {
 	var all []string
-	for _, first := range []string{"exec/ns/p/main", "attach/ns/p/main", "run/ns/p/main", "portForward/ns/p", "imageExec/ns/p", "EXEC/ns/p/main", "eXec/ns/p/main", "portforward/ns/p",
-		"imageexec/ns/p", "/exec/ns/p/main", "//exec/ns/p/main", "./exec/ns/p/main", "../proxy/exec/ns/p/main", "pods/../exec/ns/p/main", "x/./../exec/ns/p/main", "%65xec/ns/p/main",
-		"%2565xec/ns/p/main", "exec%2Fns%2Fp%2Fmain", "%2Fexec/ns/p/main", "%2e/exec/ns/p/main", "pods/%2e%2e/exec/ns/p/main", "pods%2F..%2Fexec/ns/p/main", "exec;x=1/ns/p/main",
-		"healthz/..;/exec/ns/p/main", "exec%00/ns/p/main", "%00exec/ns/p/main", "%20exec/ns/p/main", "%5Cexec/ns/p/main", "exec%3F/ns/p/main", "exec%23/ns/p/main",
-		"..%2Fproxy%2Fexec/ns/p/main", "%ef%bd%85xec/ns/p/main", "attach/ns/p/uid/main/run"} {
+	for _, first := range []string{"exec/ns/p/main", "attach/ns/p/main", "run/ns/p/main", "portForward/ns/p",
+		"imageExec/ns/p", "EXEC/ns/p/main", "eXec/ns/p/main", "portforward/ns/p", "imageexec/ns/p", "/exec/ns/p/main",
+		"//exec/ns/p/main", "./exec/ns/p/main", "../proxy/exec/ns/p/main", "pods/../exec/ns/p/main",
+		"x/./../exec/ns/p/main", "%65xec/ns/p/main", "%2565xec/ns/p/main", "exec%2Fns%2Fp%2Fmain", "%2Fexec/ns/p/main",
+		"%2e/exec/ns/p/main", "pods/%2e%2e/exec/ns/p/main", "pods%2F..%2Fexec/ns/p/main", "exec;x=1/ns/p/main",
+		"healthz/..;/exec/ns/p/main", "exec%00/ns/p/main", "%00exec/ns/p/main", "%20exec/ns/p/main",
+		"%5Cexec/ns/p/main", "exec%3F/ns/p/main", "exec%23/ns/p/main", "..%2Fproxy%2Fexec/ns/p/main",
+		"%ef%bd%85xec/ns/p/main", "attach/ns/p/uid/main/run"} {
 		all = append(all, "/api/v1/nodes/N/proxy/"+first)
 	}
 	return append(all,
-		"/api/v1/nodes/N:P/proxy/exec/ns/p/main", "/api/v1/nodes/https:N:P/proxy/exec/ns/p/main", "/api/v1/nodes/http:N:P/proxy/exec/ns/p/main", "/api/v1/nodes/N:/proxy/exec/ns/p/main",
-		"/api/v1/nodes/https:N:/proxy/exec/ns/p/main", "/api/v1/proxy/nodes/N/exec/ns/p/main", "/api/v1/proxy/nodes/N:P/exec/ns/p/main", "/api/v1/watch/nodes/N/proxy/exec/ns/p/main",
-		"/api/v1/nodes/N/proxy?path=/exec/ns/p/main", "/api/v1/nodes/N/proxy/?path=/exec/ns/p/main", "/api/v1/nodes/N/proxy/pods?path=/exec/ns/p/main", "/api/v1/nodes/N/PROXY/exec/ns/p/main",
-		"/api/v1/nodes/N/%70roxy/exec/ns/p/main", "/api/v1//nodes/N/proxy/exec/ns/p/main", "//api/v1/nodes/N/proxy/exec/ns/p/main", "/api/v1/namespaces/default/nodes/N/proxy/exec/ns/p/main",
+		"/api/v1/nodes/N:P/proxy/exec/ns/p/main", "/api/v1/nodes/https:N:P/proxy/exec/ns/p/main",
+		"/api/v1/nodes/http:N:P/proxy/exec/ns/p/main", "/api/v1/nodes/N:/proxy/exec/ns/p/main",
+		"/api/v1/nodes/https:N:/proxy/exec/ns/p/main", "/api/v1/proxy/nodes/N/exec/ns/p/main",
+		"/api/v1/proxy/nodes/N:P/exec/ns/p/main", "/api/v1/watch/nodes/N/proxy/exec/ns/p/main",
+		"/api/v1/nodes/N/proxy?path=/exec/ns/p/main", "/api/v1/nodes/N/proxy/?path=/exec/ns/p/main",
+		"/api/v1/nodes/N/proxy/pods?path=/exec/ns/p/main", "/api/v1/nodes/N/PROXY/exec/ns/p/main",
+		"/api/v1/nodes/N/%70roxy/exec/ns/p/main", "/api/v1//nodes/N/proxy/exec/ns/p/main",
+		"//api/v1/nodes/N/proxy/exec/ns/p/main", "/api/v1/namespaces/default/nodes/N/proxy/exec/ns/p/main",
 		"/api/v1/nodes/x/../N/proxy/exec/ns/p/main", "/api/v1/nodes/N/proxy/proxy/../exec/ns/p/main")
 }
 
-// TestAttackNodesProxy: who may read a node's API does not run anything through it, however the path is spelled and by whatever port of the node
-// it goes: nothing of the kind reaches the node. Who may, does. (ATTACK A12; EC-20, RS-11)
+// TestAttackNodesProxy: who may read a node's API does not run anything through it, however the path is spelled and by
+// whatever port of the node it goes: nothing of the kind reaches the node. Who may, does. (ATTACK A12; EC-20, RS-11)
 func TestAttackNodesProxy(t *testing.T) {
 	n := newDebugNode(t)
 	node := strings.NewReplacer("N", n.name, "P", strconv.Itoa(n.server.Listener.Addr().(*net.TCPAddr).Port))
@@ -95,9 +106,11 @@ func TestAttackNodesProxy(t *testing.T) {
 	if code := mon(get, node.Replace("/api/v1/nodes/N/proxy/pods"), nil); len(n.heard()) != 1 {
 		t.Fatalf("the node's pods: %d; does it get there? %v", code, n.heard())
 	}
-	refused := []int{http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest, http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusServiceUnavailable}
+	refused := []int{http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest, http.StatusMovedPermanently,
+		http.StatusTemporaryRedirect, http.StatusServiceUnavailable}
 	for _, way := range waysToANode() {
-		for protocol, header := range map[string]map[string]string{"WebSocket": upgrade(), "SPDY": spdy(), "plain": nil} {
+		for protocol, header := range map[string]map[string]string{"WebSocket": upgrade(), "SPDY": spdy(),
+			"plain": nil} {
 			uri := node.Replace(way)
 			mark, _, _ := strings.Cut(uri, "?")
 			uri = mark + "?" + strings.TrimPrefix(strings.TrimPrefix(uri, mark)+"&command=id&stdout=1", "?")
@@ -130,8 +143,9 @@ func (n *debugNode) heard() []string {
 	return slices.Clone(n.served)
 }
 
-// TestAttackProxies: the proxy of services and pods is no way to the machine's own programs: by endpoints of whatever form, by a service that
-// names another, by a pod's forged address; and who edits a namespace writes no endpoints. (ATTACK A14; RS-11)
+// TestAttackProxies: the proxy of services and pods is no way to the machine's own programs: by endpoints of whatever
+// form, by a service that names another, by a pod's forged address; and who edits a namespace writes no endpoints.
+// (ATTACK A14; RS-11)
 func TestAttackProxies(t *testing.T) {
 	var reached atomic.Int32
 	own := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -148,7 +162,8 @@ func TestAttackProxies(t *testing.T) {
 		tried++
 		for _, header := range []map[string]string{nil, upgrade()} {
 			asked.Go(func() {
-				if code := ask(http.MethodGet, "/api/v1/namespaces/"+ns+uri, header); code < 400 || code == http.StatusForbidden {
+				if code := ask(http.MethodGet, "/api/v1/namespaces/"+ns+uri, header); code < 400 ||
+					code == http.StatusForbidden {
 					t.Errorf("%s: %d", what, code)
 				}
 			})
@@ -158,10 +173,14 @@ func TestAttackProxies(t *testing.T) {
 		kind    discoveryv1.AddressType
 		address string
 	}{
-		{discoveryv1.AddressTypeIPv4, "127.0.0.1"}, {discoveryv1.AddressTypeIPv4, "127.1.2.3"}, {discoveryv1.AddressTypeIPv4, "0.0.0.0"}, {discoveryv1.AddressTypeIPv4, "169.254.169.254"},
-		{discoveryv1.AddressTypeIPv4, "127.1"}, {discoveryv1.AddressTypeIPv4, "0x7f000001"}, {discoveryv1.AddressTypeIPv4, "2130706433"}, {discoveryv1.AddressTypeIPv4, "127.000.000.001"},
-		{discoveryv1.AddressTypeIPv6, "::1"}, {discoveryv1.AddressTypeIPv6, "::ffff:127.0.0.1"}, {discoveryv1.AddressTypeIPv6, "::127.0.0.1"}, {discoveryv1.AddressTypeIPv6, "::"},
-		{discoveryv1.AddressTypeIPv6, "fe80::1"}, {discoveryv1.AddressTypeIPv6, "::ffff:169.254.169.254"}, {discoveryv1.AddressTypeFQDN, "localhost"},
+		{discoveryv1.AddressTypeIPv4, "127.0.0.1"}, {discoveryv1.AddressTypeIPv4, "127.1.2.3"},
+		{discoveryv1.AddressTypeIPv4, "0.0.0.0"}, {discoveryv1.AddressTypeIPv4, "169.254.169.254"},
+		{discoveryv1.AddressTypeIPv4, "127.1"}, {discoveryv1.AddressTypeIPv4, "0x7f000001"},
+		{discoveryv1.AddressTypeIPv4, "2130706433"}, {discoveryv1.AddressTypeIPv4, "127.000.000.001"},
+		{discoveryv1.AddressTypeIPv6, "::1"}, {discoveryv1.AddressTypeIPv6, "::ffff:127.0.0.1"},
+		{discoveryv1.AddressTypeIPv6, "::127.0.0.1"}, {discoveryv1.AddressTypeIPv6, "::"},
+		{discoveryv1.AddressTypeIPv6, "fe80::1"}, {discoveryv1.AddressTypeIPv6, "::ffff:169.254.169.254"},
+		{discoveryv1.AddressTypeFQDN, "localhost"},
 		{discoveryv1.AddressTypeFQDN, "localhost.localdomain"}, {discoveryv1.AddressTypeIPv4, "224.0.0.1"},
 	} {
 		name := fmt.Sprintf("s%d", i)
@@ -169,16 +188,19 @@ func TestAttackProxies(t *testing.T) {
 		if to.kind == discoveryv1.AddressTypeIPv6 {
 			family = corev1.IPv6Protocol
 		}
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, IPFamilies: []corev1.IPFamily{family},
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, IPFamilies: []corev1.IPFamily{family},
+				Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 		if _, err := c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 			s.Spec.IPFamilies = nil // this server may have one family only: the slice is what counts
 			if _, err = c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}}, AddressType: to.kind,
-			Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: &port, Protocol: new(corev1.ProtocolTCP)}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{to.address}}}}
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{discoveryv1.LabelServiceName: name}}, AddressType: to.kind,
+			Ports:     []discoveryv1.EndpointPort{{Name: new("http"), Port: &port, Protocol: new(corev1.ProtocolTCP)}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{to.address}}}}
 		_, err := ed.DiscoveryV1().EndpointSlices(ns).Create(t.Context(), slice, metav1.CreateOptions{})
 		forbidden(t, to.address+" by who edits", err)
 		if _, err := c.DiscoveryV1().EndpointSlices(ns).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
@@ -192,7 +214,9 @@ func TestAttackProxies(t *testing.T) {
 	if err == nil {
 		t.Error("who edits writes endpoints of the old form")
 	}
-	away := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "away"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: port}}}}
+	away := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "away"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+			Ports: []corev1.ServicePort{{Port: port}}}}
 	if _, err := c.CoreV1().Services(ns).Create(t.Context(), away, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

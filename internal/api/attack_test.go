@@ -54,11 +54,13 @@ type castle struct {
 	tokens    map[string]string
 }
 
-// A namespace-limited user, an anonymous client, a stolen node certificate and a pod's token try what they must not be able to do:
-// each attempt is refused, and each is on record with its answer. (EC-20, EC-22, IX-07; ATTACK A2, A3, A4, A7, A8, A10, A11, A27)
+// A namespace-limited user, an anonymous client, a stolen node certificate and a pod's token try what they must not be
+// able to do: each attempt is refused, and each is on record with its answer. (EC-20, EC-22, IX-07; ATTACK A2, A3, A4,
+// A7, A8, A10, A11, A27)
 func TestAttacks(t *testing.T) {
 	c := newCastle(t)
-	rows := slices.Concat(c.limitedUser(), c.debugger(), c.anybody(), c.namespaceAdmin(), c.levels(), c.anonymous(), c.stolenNode(), c.podToken())
+	rows := slices.Concat(c.limitedUser(), c.debugger(), c.anybody(), c.namespaceAdmin(), c.levels(), c.anonymous(),
+		c.stolenNode(), c.podToken())
 	if len(rows) < 200 {
 		t.Fatalf("only %d attempts", len(rows))
 	}
@@ -119,12 +121,16 @@ func newCastle(t *testing.T) *castle {
 		return file
 	}
 	recording := audit.Defaults()
-	recording.PolicyFile = write("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n")
+	recording.PolicyFile = write("policy.yaml",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n")
 	recording.Log.Path = filepath.Join(dir, "audit.log")
-	tokens := write("tokens.csv", "eve-token,eve,1,\"guests\"\nadam-token,adam,2,\"guests\"\ndave-token,dave,3,\"guests\"\ndeb-token,deb,4,\"guests\"\n")
-	srv, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, TokenAuthFile: tokens, Audit: &recording})
+	tokens := write("tokens.csv",
+		"eve-token,eve,1,\"guests\"\nadam-token,adam,2,\"guests\"\ndave-token,dave,3,\"guests\"\ndeb-token,deb,4,\"guests\"\n")
+	srv, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()},
+		TokenAuthFile: tokens, Audit: &recording})
 	t.Cleanup(stop)
-	c := &castle{t: t, srv: srv, stop: stop, admin: clientOf(t, configOf(t, srv)), log: recording.Log.Path, attackers: map[string]*http.Client{}, tokens: map[string]string{}}
+	c := &castle{t: t, srv: srv, stop: stop, admin: clientOf(t, configOf(t, srv)), log: recording.Log.Path,
+		attackers: map[string]*http.Client{}, tokens: map[string]string{}}
 	c.furnish()
 	for _, who := range []string{"eve", "adam", "dave", "deb"} {
 		c.enlist(who, nil, who+"-token")
@@ -142,38 +148,50 @@ func (c *castle) furnish() {
 		}
 	}
 	for _, ns := range []string{"mine", "theirs"} {
-		_, err := c.admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{})
+		_, err := c.admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}},
+			metav1.CreateOptions{})
 		must(err)
-		_, err = c.admin.CoreV1().ServiceAccounts(ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		_, err = c.admin.CoreV1().ServiceAccounts(ns).Create(ctx,
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 		must(err)
 		for _, name := range []string{"used", "unused"} {
-			_, err = c.admin.CoreV1().Secrets(ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"k": "treasure"}}, metav1.CreateOptions{})
+			_, err = c.admin.CoreV1().Secrets(ns).Create(ctx,
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name},
+					StringData: map[string]string{"k": "treasure"}}, metav1.CreateOptions{})
 			must(err)
 		}
 	}
 	for _, n := range []string{"node-1", "node-2"} {
-		_, err := c.admin.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n}}, metav1.CreateOptions{})
+		_, err := c.admin.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n}},
+			metav1.CreateOptions{})
 		must(err)
 	}
 	for ns, node := range map[string]string{"mine": "node-1", "theirs": "node-2"} {
 		p := pod("p")
-		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "used"}}}}
+		p.Spec.Volumes = []corev1.Volume{{Name: "v",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "used"}}}}
 		must(bindPod(t, c.admin, createPod(t, c.admin, ns, p), node))
 	}
 	bind := func(who, ns, role, kind string) {
-		_, err := c.admin.RbacV1().RoleBindings(ns).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who + "-" + role},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}}}, metav1.CreateOptions{})
+		_, err := c.admin.RbacV1().RoleBindings(ns).Create(ctx,
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who + "-" + role},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}}},
+			metav1.CreateOptions{})
 		must(err)
 	}
 	bind("eve", "mine", "edit", "ClusterRole")
 	bind("adam", "mine", "admin", "ClusterRole")
 	bind("deb", "mine", "debug", "ClusterRole")
-	_, err := c.admin.RbacV1().Roles("mine").Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "looker"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec", "pods/attach", "pods/portforward"}, Verbs: []string{"get", "list", "watch"}}}}, metav1.CreateOptions{})
+	_, err := c.admin.RbacV1().Roles("mine").Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "looker"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec", "pods/attach", "pods/portforward"},
+				Verbs: []string{"get", "list", "watch"}}}}, metav1.CreateOptions{})
 	must(err)
 	bind("dave", "mine", "looker", "Role")
-	_, err = c.admin.RbacV1().Roles("mine").Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}}, metav1.CreateOptions{})
+	_, err = c.admin.RbacV1().Roles("mine").Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "powerful"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}}, metav1.CreateOptions{})
 	must(err)
 }
 
@@ -209,9 +227,11 @@ func (c *castle) certificate(ca *pki.CA, user string, groups ...string) *tls.Cer
 // token asks for a token of a service account, bound to a pod if one is given.
 func (c *castle) token(ns, account string, bound *corev1.Pod, audiences ...string) string {
 	seconds := int64(3600)
-	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds, Audiences: audiences}}
+	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds,
+		Audiences: audiences}}
 	if bound != nil {
-		req.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: bound.Name, UID: bound.UID}
+		req.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1",
+			Name: bound.Name, UID: bound.UID}
 	}
 	made, err := c.admin.CoreV1().ServiceAccounts(ns).CreateToken(c.t.Context(), account, req, metav1.CreateOptions{})
 	if err != nil {
@@ -305,7 +325,8 @@ func (c *castle) unharmed() {
 	ctx := c.t.Context()
 	for ns, node := range map[string]string{"mine": "node-1", "theirs": "node-2"} {
 		p, err := c.admin.CoreV1().Pods(ns).Get(ctx, "p", metav1.GetOptions{})
-		if err != nil || p.Spec.NodeName != node || len(p.Spec.EphemeralContainers) > 0 || p.DeletionTimestamp != nil || len(p.Status.ContainerStatuses) > 0 {
+		if err != nil || p.Spec.NodeName != node || len(p.Spec.EphemeralContainers) > 0 || p.DeletionTimestamp != nil ||
+			len(p.Status.ContainerStatuses) > 0 {
 			c.t.Errorf("pod %s/p was changed: %v %v", ns, p, err)
 		}
 		all, err := c.admin.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})

@@ -36,9 +36,11 @@ func writeFile(t testing.TB, name, text string) string {
 // TestAuditPolicyRefusesTheStart proves that no server runs under a policy it does not understand.
 func TestAuditPolicyRefusesTheStart(t *testing.T) {
 	o := audit.Defaults()
-	o.PolicyFile = writeFile(t, "policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- levels: Metadata\n")
+	o.PolicyFile = writeFile(t, "policy.yaml",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- levels: Metadata\n")
 	dir := t.TempDir()
-	_, err := api.New(t.Context(), api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/refused", Audit: &o})
+	_, err := api.New(t.Context(), api.Config{DataDir: dir, BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/refused", Audit: &o})
 	if err == nil || !strings.Contains(err.Error(), o.PolicyFile+": line 4: unknown field \"rules[0].levels\"") {
 		t.Errorf("%v", err)
 	}
@@ -47,8 +49,8 @@ func TestAuditPolicyRefusesTheStart(t *testing.T) {
 	}
 }
 
-// TestAuditWithAPolicy proves that a policy of the user's holds; that even one which records everything records no secret; and
-// that a server which stops has sent all of it to a webhook that takes events in batches.
+// TestAuditWithAPolicy proves that a policy of the user's holds; that even one which records everything records no
+// secret; and that a server which stops has sent all of it to a webhook that takes events in batches.
 func TestAuditWithAPolicy(t *testing.T) {
 	var got sync.Map // AuditID + stage: event
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -61,26 +63,33 @@ func TestAuditWithAPolicy(t *testing.T) {
 		}
 	}))
 	defer hook.Close()
-	ca := writeFile(t, "ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})))
+	ca := writeFile(t, "ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: hook.Certificate().Raw})))
 	o := audit.Defaults()
-	o.PolicyFile = writeFile(t, "policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"+
-		"- level: None\n  verbs: [get, list, watch]\n- level: None\n  users: [\"system:apiserver\"]\n- level: RequestResponse\n")
-	o.Webhook.ConfigFile = writeFile(t, "webhook.yaml", fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\n"+
-		"clusters: [{name: a, cluster: {server: %s, certificate-authority: %s}}]\n", hook.URL, ca))
+	o.PolicyFile = writeFile(t, "policy.yaml",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"+
+			"- level: None\n  verbs: [get, list, watch]\n- level: None\n  users: [\"system:apiserver\"]\n- level: RequestResponse\n")
+	o.Webhook.ConfigFile = writeFile(t, "webhook.yaml",
+		fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\n"+
+			"clusters: [{name: a, cluster: {server: %s, certificate-authority: %s}}]\n", hook.URL, ca))
 	o.Webhook.Batch.MaxBatchWait = time.Hour
 	dir := t.TempDir()
-	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/audited", Audit: &o})
+	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/audited", Audit: &o})
 	c := clientOf(t, configOf(t, s))
 	const secret = "hunter2hunter2"
 	if _, err := c.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"password": secret}}, metav1.CreateOptions{}); err != nil {
+		ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"password": secret}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "plain"}, Data: map[string]string{"key": "no secret"}}, metav1.CreateOptions{}); err != nil {
+		ObjectMeta: metav1.ObjectMeta{Name: "plain"}, Data: map[string]string{"key": "no secret"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +136,8 @@ func TestAuditWithAPolicy(t *testing.T) {
 // BenchmarkAudit measures what being put on record costs pod creations: 32 clients, over TLS.
 func BenchmarkAudit(b *testing.B) {
 	for _, name := range []string{"off", "on"} {
-		config := api.Config{DataDir: b.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/bench-audit-" + name}
+		config := api.Config{DataDir: b.TempDir(), BindAddress: "127.0.0.1",
+			EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/bench-audit-" + name}
 		if name == "on" {
 			o := audit.Defaults()
 			config.Audit = &o

@@ -56,7 +56,8 @@ func onRecord(t *testing.T, log, namespace string, want func(*auditv1.Event) boo
 // ended picks the end of a request on a subresource with a code.
 func ended(subresource string, code int32) func(*auditv1.Event) bool {
 	return func(e *auditv1.Event) bool {
-		return e.Stage == auditv1.StageResponseComplete && e.ObjectRef.Subresource == subresource && e.ResponseStatus != nil && e.ResponseStatus.Code == code
+		return e.Stage == auditv1.StageResponseComplete && e.ObjectRef.Subresource == subresource &&
+			e.ResponseStatus != nil && e.ResponseStatus.Code == code
 	}
 }
 
@@ -76,16 +77,17 @@ func wantNotes(t *testing.T, e *auditv1.Event, pairs ...string) {
 	}
 }
 
-// TestAuditOfDebugging proves EC-22: an added ephemeral container is on record with user, verb, object, image, command and
-// response code; that exec++ is recorded as the same update would be (DC-03), and image exec with image and command (IX-07);
-// and that what was refused is on record with its code.
+// TestAuditOfDebugging proves EC-22: an added ephemeral container is on record with user, verb, object, image, command
+// and response code; that exec++ is recorded as the same update would be (DC-03), and image exec with image and command
+// (IX-07); and that what was refused is on record with its code.
 func TestAuditOfDebugging(t *testing.T) {
 	node := newDebugNode(t)
 	c := node.client
 	ns := namespace(t, c)
 	node.pod(t, ns, pod("web"))
 	log := auditLog()
-	admin, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	admin, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	me := "wherry-admin"
 	if err == nil {
 		me = admin.Status.UserInfo.Username
@@ -93,11 +95,13 @@ func TestAuditOfDebugging(t *testing.T) {
 
 	t.Run("EC-22 an update of pods/ephemeralcontainers", func(t *testing.T) {
 		body := `{"spec":{"ephemeralContainers":[{"name":"first","image":"tools:1","command":["sh"],"args":["-c","id"],"targetContainerName":"main"}]}}`
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, "ephemeralcontainers"); err != nil {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body),
+			metav1.PatchOptions{}, "ephemeralcontainers"); err != nil {
 			t.Fatal(err)
 		}
 		e, _ := onRecord(t, log, ns, ended("ephemeralcontainers", 200))
-		if e.User.Username != me || e.Verb != "patch" || e.ObjectRef.Name != "web" || e.ObjectRef.Resource != "pods" || e.Level != auditv1.LevelMetadata {
+		if e.User.Username != me || e.Verb != "patch" || e.ObjectRef.Name != "web" || e.ObjectRef.Resource != "pods" ||
+			e.Level != auditv1.LevelMetadata {
 			t.Errorf("%+v", e)
 		}
 		wantNotes(t, e, "container", "first", "image", "tools:1", "command", `["sh","-c","id"]`, "target", "main",
@@ -105,7 +109,8 @@ func TestAuditOfDebugging(t *testing.T) {
 	})
 	t.Run("EC-22 a refused update", func(t *testing.T) {
 		body := `{"spec":{"ephemeralContainers":[{"name":"bad","image":"tools:1","targetContainerName":"nobody"}]}}`
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, "ephemeralcontainers"); err == nil {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body),
+			metav1.PatchOptions{}, "ephemeralcontainers"); err == nil {
 			t.Fatal("accepted")
 		}
 		e, _ := onRecord(t, log, ns, ended("ephemeralcontainers", 422))
@@ -114,7 +119,8 @@ func TestAuditOfDebugging(t *testing.T) {
 	t.Run("EC-22 one who may not", func(t *testing.T) {
 		other := clientOf(t, asUser(t, "eve-"+ns))
 		body := `{"spec":{"ephemeralContainers":[{"name":"evil","image":"tools:1"}]}}`
-		if _, err := other.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, "ephemeralcontainers"); err == nil {
+		if _, err := other.CoreV1().Pods(ns).Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(body),
+			metav1.PatchOptions{}, "ephemeralcontainers"); err == nil {
 			t.Fatal("accepted")
 		}
 		e, _ := onRecord(t, log, ns, ended("ephemeralcontainers", 403))
@@ -127,22 +133,27 @@ func TestAuditOfDebugging(t *testing.T) {
 			t.Run("exec++ by "+way, func(t *testing.T) {
 				t.Parallel() // the server waits a while for the end of what a client has left
 				name := "d-" + way
-				if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=tools:2&ephemeralContainerTarget=main&command=sh&command=-i"); err != nil {
+				if _, err := execInto(t, adminConfig(t), way, ns, "web",
+					"stdout=true&ephemeralContainerName="+name+
+						"&ephemeralContainerImage=tools:2&ephemeralContainerTarget=main&command=sh&command=-i"); err != nil {
 					t.Fatal(err)
 				}
 				mine := func(stage auditv1.Stage) func(*auditv1.Event) bool {
 					return func(e *auditv1.Event) bool {
-						return e.Stage == stage && e.ObjectRef.Subresource == "exec" && e.Annotations["debug.wherry.dev/container"] == name
+						return e.Stage == stage && e.ObjectRef.Subresource == "exec" &&
+							e.Annotations["debug.wherry.dev/container"] == name
 					}
 				}
 				begin, _ := onRecord(t, log, ns, mine(auditv1.StageResponseStarted))
 				end, _ := onRecord(t, log, ns, mine(auditv1.StageResponseComplete))
 				for _, e := range []*auditv1.Event{begin, end} {
-					if e.ResponseStatus.Code != http.StatusSwitchingProtocols || e.User.Username != me || e.ObjectRef.Name != "web" {
+					if e.ResponseStatus.Code != http.StatusSwitchingProtocols || e.User.Username != me ||
+						e.ObjectRef.Name != "web" {
 						t.Errorf("%+v", e)
 					}
-					wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`, "target", "main",
-						"added", `[{"name":"`+name+`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
+					wantNotes(t, e, "kind", "EphemeralContainer", "image", "tools:2", "command", `["sh","-i"]`,
+						"target", "main", "added", `[{"name":"`+name+
+							`","image":"tools:2","command":["sh","-i"],"target":"main"}]`)
 				}
 				wantNotes(t, end, "end", "left: the container is still running")
 			})
@@ -151,7 +162,8 @@ func TestAuditOfDebugging(t *testing.T) {
 	for _, way := range []string{"websocket", "spdy"} {
 		t.Run("DC-03 how it ended, by "+way, func(t *testing.T) {
 			name := "f-" + way
-			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=flash:1"); err != nil {
+			if _, err := execInto(t, adminConfig(t), way, ns, "web",
+				"stdout=true&ephemeralContainerName="+name+"&ephemeralContainerImage=flash:1"); err != nil {
 				t.Fatal(err)
 			}
 			e, _ := onRecord(t, log, ns, func(e *auditv1.Event) bool {
@@ -160,7 +172,8 @@ func TestAuditOfDebugging(t *testing.T) {
 			wantNotes(t, e, "image", "flash:1", "exit-code", "3")
 		})
 		t.Run("IX-07 image exec by "+way, func(t *testing.T) {
-			_, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&image=kit-"+way+"&container=main&writable=true&command=exit&command=7")
+			_, err := execInto(t, adminConfig(t), way, ns, "web",
+				"stdout=true&image=kit-"+way+"&container=main&writable=true&command=exit&command=7")
 			if err == nil {
 				t.Fatal("exit code 7 is lost")
 			}
@@ -173,7 +186,8 @@ func TestAuditOfDebugging(t *testing.T) {
 			}
 		})
 		t.Run("EC-22 exec by "+way, func(t *testing.T) {
-			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&command=echo&command="+way); err != nil {
+			if _, err := execInto(t, adminConfig(t), way, ns, "web",
+				"stdout=true&command=echo&command="+way); err != nil {
 				t.Fatal(err)
 			}
 			e, _ := onRecord(t, log, ns, func(e *auditv1.Event) bool {
@@ -182,13 +196,16 @@ func TestAuditOfDebugging(t *testing.T) {
 			wantNotes(t, e, "kind", "Exec", "container", "main")
 		})
 		t.Run("EC-22 a node that refuses by "+way, func(t *testing.T) {
-			node.answer("exec", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not today", http.StatusForbidden) })
+			node.answer("exec",
+				func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not today", http.StatusForbidden) })
 			t.Cleanup(func() { node.answer("exec", nil) })
-			if _, err := execInto(t, adminConfig(t), way, ns, "web", "stdout=true&command=refused&command="+way); err == nil {
+			if _, err := execInto(t, adminConfig(t), way, ns, "web",
+				"stdout=true&command=refused&command="+way); err == nil {
 				t.Fatal("accepted")
 			}
 			e, _ := onRecord(t, log, ns, func(e *auditv1.Event) bool {
-				return e.Stage == auditv1.StageResponseComplete && e.Annotations["debug.wherry.dev/command"] == `["refused","`+way+`"]`
+				return e.Stage == auditv1.StageResponseComplete &&
+					e.Annotations["debug.wherry.dev/command"] == `["refused","`+way+`"]`
 			})
 			// To a WebSocket client the server has agreed before it asks the node; the refusal is in its words.
 			if way == "spdy" && e.ResponseStatus.Code != http.StatusForbidden {
@@ -213,7 +230,8 @@ func TestAuditOfDebugging(t *testing.T) {
 	}
 }
 
-// TestAuditKeepsNoSecret proves that tokens, secrets and passwords do not get on record, whichever way a client sends them.
+// TestAuditKeepsNoSecret proves that tokens, secrets and passwords do not get on record, whichever way a client sends
+// them.
 func TestAuditKeepsNoSecret(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -226,7 +244,8 @@ func TestAuditKeepsNoSecret(t *testing.T) {
 	if _, err := c.CoreV1().Secrets(ns).Get(t.Context(), "db", metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +270,8 @@ func TestAuditKeepsNoSecret(t *testing.T) {
 	}
 	raw("/api/v1/namespaces/"+ns+"/secrets?access_token="+secret, "", "")
 	raw("/api/v1/namespaces/"+ns+"/pods/none/exec?command=id&token="+secret, "", "")
-	raw("/api/v1/namespaces/"+ns+"/secrets/none", "Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io."+secret+", v5.channel.k8s.io")
+	raw("/api/v1/namespaces/"+ns+"/secrets/none", "Sec-WebSocket-Protocol",
+		"base64url.bearer.authorization.k8s.io."+secret+", v5.channel.k8s.io")
 	raw("/api/v1/namespaces/"+ns+"/secrets/last", "Authorization", "Bearer "+secret)
 
 	for _, want := range []func(*auditv1.Event) bool{
@@ -281,7 +301,8 @@ func TestAuditKeepsNoSecret(t *testing.T) {
 	}
 }
 
-// TestAuditIsQuiet proves that reads and heartbeats are not on record unless refused, and that names the server makes are.
+// TestAuditIsQuiet proves that reads and heartbeats are not on record unless refused, and that names the server makes
+// are.
 func TestAuditIsQuiet(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -299,7 +320,9 @@ func TestAuditIsQuiet(t *testing.T) {
 	generated := pod("")
 	generated.GenerateName = "web-"
 	made := createPod(t, c, ns, generated)
-	e, _ := onRecord(t, auditLog(), ns, func(e *auditv1.Event) bool { return e.Verb == "create" && e.ObjectRef.Resource == "pods" })
+	e,
+		_ := onRecord(t, auditLog(), ns,
+		func(e *auditv1.Event) bool { return e.Verb == "create" && e.ObjectRef.Resource == "pods" })
 	if got := e.Annotations[trail.GeneratedName]; got != made.Name {
 		t.Errorf("the generated name is %q, want %s", got, made.Name)
 	}
@@ -324,12 +347,16 @@ func TestAuditOfStrangers(t *testing.T) {
 	config := rest.CopyConfig(adminConfig(t))
 	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData = nil, nil
 	config.BearerToken = "wrong"
-	config.Dial = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}}).DialContext // the first refusal of an address is told as it is
+	// the first refusal of an address is told as it is
+	config.Dial = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)}}).DialContext
 	ns := "stranger-" + rand.String(6)
-	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{}); err == nil {
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(ns).List(t.Context(),
+		metav1.ListOptions{}); err == nil {
 		t.Fatal("accepted")
 	}
-	e, _ := onRecord(t, trail.Refused(auditLog()), ns, func(e *auditv1.Event) bool { return e.ResponseStatus.Code == http.StatusUnauthorized })
+	e,
+		_ := onRecord(t, trail.Refused(auditLog()), ns,
+		func(e *auditv1.Event) bool { return e.ResponseStatus.Code == http.StatusUnauthorized })
 	if e.User.Username != "" || len(e.SourceIPs) == 0 {
 		text, _ := json.Marshal(e)
 		t.Errorf("%s", text)

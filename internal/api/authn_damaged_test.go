@@ -16,12 +16,12 @@ import (
 	"github.com/wherryproject/wherry/internal/api"
 )
 
-// RS-07: a token of the administrator that is empty is refused in words and never good for anybody; tokens and keys that are missing are
-// made anew, and those from before are no longer good.
-// ATTACK C27.
+// RS-07: a token of the administrator that is empty is refused in words and never good for anybody; tokens and keys
+// that are missing are made anew, and those from before are no longer good. ATTACK C27.
 func TestDamagedIdentity(t *testing.T) {
 	dir := t.TempDir()
-	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/damagedidentity"}
+	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/damagedidentity"}
 	file := filepath.Join(dir, "pki", "admin.token")
 	token := func() string {
 		text, err := os.ReadFile(file)
@@ -32,7 +32,8 @@ func TestDamagedIdentity(t *testing.T) {
 	}
 	answer := func(s *api.Server, authorization string) int {
 		t.Helper()
-		resp, _ := ask(t, rest.AnonymousClientConfig(configOf(t, s)), http.MethodGet, "/api/v1/namespaces", nil, "Authorization", authorization)
+		resp, _ := ask(t, rest.AnonymousClientConfig(configOf(t, s)), http.MethodGet, "/api/v1/namespaces", nil,
+			"Authorization", authorization)
 		return resp.StatusCode
 	}
 	s, stop := serve(t, cfg)
@@ -53,7 +54,8 @@ func TestDamagedIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if _, err := api.New(ctx, cfg); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "write a new one") {
+		if _, err := api.New(ctx, cfg); err == nil || !strings.Contains(err.Error(), file) ||
+			!strings.Contains(err.Error(), "write a new one") {
 			t.Errorf("a token that is %s: %v", what, err)
 		}
 		cancel()

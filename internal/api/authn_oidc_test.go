@@ -60,17 +60,20 @@ func newProvider(t *testing.T) *provider {
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(map[string]any{
-			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token",
-			"response_types_supported": []string{"id_token"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
+			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth",
+			"token_endpoint": p.URL + "/token", "response_types_supported": []string{"id_token"},
+			"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
 		})
 		p.asked <- struct{}{}
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1", Algorithm: "RS256", Use: "sig"}}})
+		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1",
+			Algorithm: "RS256", Use: "sig"}}})
 	})
 	p.caFile = filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(p.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw}), 0o644); err != nil {
+	if err := os.WriteFile(p.caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw}),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -80,8 +83,9 @@ func newProvider(t *testing.T) *provider {
 func (p *provider) token(t *testing.T, change map[string]any) string {
 	t.Helper()
 	claims := map[string]any{
-		"iss": p.URL, "aud": "wherry", "sub": "1234", "email": "jane@example.com", "email_verified": true, "groups": []string{"dev", "ops"}, "hd": "example.com",
-		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": p.URL, "aud": "wherry", "sub": "1234", "email": "jane@example.com", "email_verified": true,
+		"groups": []string{"dev", "ops"}, "hd": "example.com", "iat": time.Now().Unix(),
+		"exp": time.Now().Add(time.Hour).Unix(),
 	}
 	for k, v := range change {
 		claims[k] = v
@@ -105,7 +109,8 @@ func signed(t *testing.T, key jose.SigningKey, claims map[string]any) string {
 // withOIDC is a server with such an authentication, and how somebody with a token reaches it.
 func withOIDC(t *testing.T, p *provider, dir, prefix string, a authn.Options) func(token string) *rest.Config {
 	t.Helper()
-	s, _ := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Authentication: a})
+	s, _ := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: prefix, Authentication: a})
 	admin := configOf(t, s)
 	if p != nil {
 		<-p.asked
@@ -128,16 +133,19 @@ func TestOIDC(t *testing.T) {
 	}})
 	good := p.token(t, nil)
 	who, err := whoami(t, as(good))
-	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); who, err = whoami(t, as(good)) {
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); who,
+		err = whoami(t, as(good)) {
 		time.Sleep(20 * time.Millisecond) // the library has read the document, and tells nobody when it has taken it in
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who.Username != "jane@example.com" || !slices.Contains(who.Groups, "corp:dev") || !slices.Contains(who.Groups, "corp:ops") {
+	if who.Username != "jane@example.com" || !slices.Contains(who.Groups, "corp:dev") ||
+		!slices.Contains(who.Groups, "corp:ops") {
 		t.Errorf("got %+v", who)
 	}
-	if _, err := clientOf(t, as(good)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := clientOf(t, as(good)).CoreV1().Pods("default").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("somebody who is known may do anything: %v", err)
 	}
 	admin := rest.CopyConfig(as(""))
@@ -146,7 +154,8 @@ func TestOIDC(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin.BearerToken = strings.TrimSpace(string(token))
-	review, err := clientOf(t, admin).AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: good}}, metav1.CreateOptions{})
+	review, err := clientOf(t, admin).AuthenticationV1().TokenReviews().Create(t.Context(),
+		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: good}}, metav1.CreateOptions{})
 	if err != nil || !review.Status.Authenticated || review.Status.User.Username != "jane@example.com" {
 		t.Errorf("TokenReview: %+v, %v", review, err)
 	}
@@ -158,15 +167,17 @@ func TestOIDC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := map[string]any{"iss": p.URL, "aud": "wherry", "sub": "1", "email": "jane@example.com", "email_verified": true, "hd": "example.com", "exp": time.Now().Add(time.Hour).Unix()}
+	full := map[string]any{"iss": p.URL, "aud": "wherry", "sub": "1", "email": "jane@example.com",
+		"email_verified": true, "hd": "example.com", "exp": time.Now().Add(time.Hour).Unix()}
 	for name, token := range map[string]string{
 		"expired":                p.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}),
 		"for another client":     p.token(t, map[string]any{"aud": "other"}),
 		"of another issuer":      p.token(t, map[string]any{"iss": "https://elsewhere.example"}),
 		"email not verified":     p.token(t, map[string]any{"email_verified": false}),
 		"required claim differs": p.token(t, map[string]any{"hd": "evil.example"}),
-		"another key":            signed(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: rsaKey, KeyID: "k1"}}, full),
-		"another algorithm":      signed(t, jose.SigningKey{Algorithm: jose.ES256, Key: other}, full),
+		"another key": signed(t, jose.SigningKey{Algorithm: jose.RS256,
+			Key: jose.JSONWebKey{Key: rsaKey, KeyID: "k1"}}, full),
+		"another algorithm": signed(t, jose.SigningKey{Algorithm: jose.ES256, Key: other}, full),
 	} {
 		if who, err := whoami(t, as(token)); !apierrors.IsUnauthorized(err) {
 			t.Errorf("%s: %v, %v", name, who, err)
@@ -208,7 +219,8 @@ jwt:
 `)})
 	good := p.token(t, nil)
 	who, err := whoami(t, as(good))
-	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); who, err = whoami(t, as(good)) {
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); who,
+		err = whoami(t, as(good)) {
 		time.Sleep(20 * time.Millisecond) // as above
 	}
 	if err != nil || who.Username != "corp:1234" || !slices.Equal(who.Groups, []string{"dev", "system:authenticated"}) {
@@ -223,35 +235,43 @@ jwt:
 	}
 
 	for name, a := range map[string]authn.Options{
-		"--authentication-config and the --oidc flags exclude": {ConfigFile: config("x"), OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y"}},
+		"--authentication-config and the --oidc flags exclude": {ConfigFile: config("x"),
+			OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y"}},
 		"unknown field": {ConfigFile: config("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwts: []\n")},
 		"--oidc-issuer-url and --oidc-client-id belong together": {OIDC: authn.OIDC{IssuerURL: "https://x"}},
-		"jwt[0].issuer.url":              {OIDC: authn.OIDC{IssuerURL: "http://x", ClientID: "y"}},
-		"--oidc-signing-algs":            {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", SigningAlgs: []string{"none"}}},
-		"--oidc-groups-prefix":           {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", GroupsPrefix: "z"}},
-		"--oidc-ca-file":                 {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", CAFile: "/nowhere"}},
-		"the other --oidc flags":         {OIDC: authn.OIDC{GroupsClaim: "g"}},
-		"--service-account-issuer":       {AccountIssuers: []string{":x"}},
-		"--service-account-jwks-uri":     {AccountJWKSURI: "http://x/keys"},
-		"no such file or directory":      {ConfigFile: "/nowhere"},
-		"--anonymous-auth and the field": {Anonymous: true, ConfigFile: config("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: false}\n")},
+		"jwt[0].issuer.url": {OIDC: authn.OIDC{IssuerURL: "http://x", ClientID: "y"}},
+		"--oidc-signing-algs": {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y",
+			SigningAlgs: []string{"none"}}},
+		"--oidc-groups-prefix":       {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", GroupsPrefix: "z"}},
+		"--oidc-ca-file":             {OIDC: authn.OIDC{IssuerURL: "https://x", ClientID: "y", CAFile: "/nowhere"}},
+		"the other --oidc flags":     {OIDC: authn.OIDC{GroupsClaim: "g"}},
+		"--service-account-issuer":   {AccountIssuers: []string{":x"}},
+		"--service-account-jwks-uri": {AccountJWKSURI: "http://x/keys"},
+		"no such file or directory":  {ConfigFile: "/nowhere"},
+		"--anonymous-auth and the field": {Anonymous: true,
+			ConfigFile: config("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: false}\n")},
 	} {
-		_, err := api.New(t.Context(), api.Config{DataDir: t.TempDir(), EtcdServers: []string{shared.etcd.Endpoint()}, Authentication: a})
+		_, err := api.New(t.Context(), api.Config{DataDir: t.TempDir(), EtcdServers: []string{shared.etcd.Endpoint()},
+			Authentication: a})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %q, got %v", name, err)
 		}
 	}
 }
 
-// Identity: the unknown are refused unless --anonymous-auth lets them in, and then they may look at the server's health and no more;
-// who shows something wrong is refused always. Service account tokens have the issuer that was asked for, and former ones are good.
+// Identity: the unknown are refused unless --anonymous-auth lets them in, and then they may look at the server's health
+// and no more; who shows something wrong is refused always. Service account tokens have the issuer that was asked for,
+// and former ones are good.
 func TestAnonymousAndIssuers(t *testing.T) {
-	if _, err := clientOf(t, bearer(t, "")).Discovery().RESTClient().Get().AbsPath("/livez").DoRaw(t.Context()); !apierrors.IsUnauthorized(err) {
+	if _,
+		err := clientOf(t,
+		bearer(t,
+			"")).Discovery().RESTClient().Get().AbsPath("/livez").DoRaw(t.Context()); !apierrors.IsUnauthorized(err) {
 		t.Errorf("by default: %v", err)
 	}
 	dir := t.TempDir()
-	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/anonymous",
-		Authentication: authn.Options{Anonymous: true}}
+	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/anonymous", Authentication: authn.Options{Anonymous: true}}
 	s, stop := serve(t, cfg)
 	admin := configOf(t, s)
 	nobody := rest.AnonymousClientConfig(admin)
@@ -260,19 +280,23 @@ func TestAnonymousAndIssuers(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := clientOf(t, nobody).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "system:anonymous") {
+	if _, err := clientOf(t, nobody).CoreV1().Pods("default").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "system:anonymous") {
 		t.Errorf("pods: %v", err)
 	}
 	wrong := rest.CopyConfig(nobody)
 	wrong.BearerToken = "wrong"
-	if _, err := clientOf(t, wrong).Discovery().RESTClient().Get().AbsPath("/livez").DoRaw(t.Context()); !apierrors.IsUnauthorized(err) {
+	if _,
+		err := clientOf(t,
+		wrong).Discovery().RESTClient().Get().AbsPath("/livez").DoRaw(t.Context()); !apierrors.IsUnauthorized(err) {
 		t.Errorf("a wrong token: %v", err)
 	}
 	ns := namespace(t, clientOf(t, admin))
 	before := accountToken(t, clientOf(t, admin), ns, "default")
 	stop()
 
-	cfg.Authentication = authn.Options{AccountIssuers: []string{"https://new.example", "https://kubernetes.default.svc.cluster.local"}}
+	cfg.Authentication = authn.Options{AccountIssuers: []string{"https://new.example",
+		"https://kubernetes.default.svc.cluster.local"}}
 	s, _ = serve(t, cfg)
 	admin = configOf(t, s)
 	after := accountToken(t, clientOf(t, admin), ns, "default")

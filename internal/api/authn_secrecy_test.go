@@ -36,7 +36,8 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// Identity: no token and no key is ever logged, good or bad, with everything logged that can be; keys are their owner's only.
+// Identity: no token and no key is ever logged, good or bad, with everything logged that can be; keys are their owner's
+// only.
 func TestSecretsAreNotLogged(t *testing.T) {
 	dir := t.TempDir()
 	log := &logged{}
@@ -44,7 +45,8 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("static-secret-token,jane,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/secrecy", TokenAuthFile: tokens,
+	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/secrecy", TokenAuthFile: tokens,
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.Level(-20)}))})
 	admin := configOf(t, s)
 	c := clientOf(t, admin)
@@ -56,13 +58,15 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{account, bad, bootstrap, "wrongg.fedcba9876543210", "static-secret-token", "unheard-of-token", strings.TrimSpace(string(adminToken))}
+	secrets := []string{account, bad, bootstrap, "wrongg.fedcba9876543210", "static-secret-token", "unheard-of-token",
+		strings.TrimSpace(string(adminToken))}
 	for _, token := range secrets {
 		config := rest.AnonymousClientConfig(admin)
 		config.BearerToken = token
 		_, _ = whoami(t, config) // some are good, some are not
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-		if _, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil {
+		if _, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), review,
+			metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -30,7 +30,8 @@ import (
 // whoami is what `kubectl auth whoami` asks.
 func whoami(t *testing.T, config *rest.Config) (authenticationv1.UserInfo, error) {
 	t.Helper()
-	review, err := clientOf(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := clientOf(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
@@ -47,7 +48,8 @@ func bootstrapToken(t *testing.T, c kubernetes.Interface, id string, change map[
 	for key, value := range change {
 		data[key] = value
 	}
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token", StringData: data}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id},
+		Type: "bootstrap.kubernetes.io/token", StringData: data}
 	if _, err := c.CoreV1().Secrets("kube-system").Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +61,14 @@ func bootstrapToken(t *testing.T, c kubernetes.Interface, id string, change map[
 func TestBootstrapTokens(t *testing.T) {
 	c := client(t)
 	t.Run("a good one", func(t *testing.T) {
-		token := bootstrapToken(t, c, "aaaaaa", map[string]string{"auth-extra-groups": "system:bootstrappers:web,system:bootstrappers:db"})
+		token := bootstrapToken(t, c, "aaaaaa",
+			map[string]string{"auth-extra-groups": "system:bootstrappers:web,system:bootstrappers:db"})
 		who, err := whoami(t, bearer(t, token))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, group := range []string{"system:bootstrappers", "system:bootstrappers:web", "system:bootstrappers:db", "system:authenticated"} {
+		for _, group := range []string{"system:bootstrappers", "system:bootstrappers:web", "system:bootstrappers:db",
+			"system:authenticated"} {
 			if !slices.Contains(who.Groups, group) {
 				t.Errorf("groups %v lack %s", who.Groups, group)
 			}
@@ -72,10 +76,12 @@ func TestBootstrapTokens(t *testing.T) {
 		if who.Username != "system:bootstrap:aaaaaa" {
 			t.Errorf("user %s", who.Username)
 		}
-		if _, err := clientOf(t, bearer(t, token)).CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		if _, err := clientOf(t, bearer(t, token)).CoreV1().Secrets("kube-system").List(t.Context(),
+			metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("it may read secrets: %v", err)
 		}
-		if err := c.CoreV1().Secrets("kube-system").Delete(t.Context(), "bootstrap-token-aaaaaa", metav1.DeleteOptions{}); err != nil {
+		if err := c.CoreV1().Secrets("kube-system").Delete(t.Context(), "bootstrap-token-aaaaaa",
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := whoami(t, bearer(t, token)); !apierrors.IsUnauthorized(err) {
@@ -92,14 +98,16 @@ func TestBootstrapTokens(t *testing.T) {
 		"a group of masters":                 {"auth-extra-groups": "system:masters"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if who, err := whoami(t, bearer(t, bootstrapToken(t, c, "bbbbbb", change))); !apierrors.IsUnauthorized(err) {
+			if who, err := whoami(t, bearer(t, bootstrapToken(t, c, "bbbbbb",
+				change))); !apierrors.IsUnauthorized(err) {
 				t.Errorf("got %v, %v", who, err)
 			}
 		})
 	}
 	t.Run("the Secret is of another type", func(t *testing.T) {
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-cccccc"}, StringData: map[string]string{
-			"token-id": "cccccc", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-cccccc"},
+			StringData: map[string]string{
+				"token-id": "cccccc", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}}
 		if _, err := c.CoreV1().Secrets("kube-system").Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -134,21 +142,25 @@ func TestTokenReview(t *testing.T) {
 		{"token file, for another", "jane-token", []string{"vault"}, "", nil},
 		{"bootstrap token", bootstrapToken(t, c, "review", nil), nil, "system:bootstrap:review", nil},
 		{"account", accountToken(t, c, ns, "default"), nil, "system:serviceaccount:" + ns + ":default", nil},
-		{"account, for another, asked for that", vault.Status.Token, []string{"vault", "x"}, "system:serviceaccount:" + ns + ":default", []string{"vault"}},
+		{"account, for another, asked for that", vault.Status.Token, []string{"vault", "x"},
+			"system:serviceaccount:" + ns + ":default", []string{"vault"}},
 		{"account, for another", vault.Status.Token, nil, "", nil},
 		{"nobody's", "nonsense", nil, "", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			review, err := c.AuthenticationV1().TokenReviews().Create(t.Context(),
-				&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: test.token, Audiences: test.audiences}}, metav1.CreateOptions{})
+				&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: test.token,
+					Audiences: test.audiences}}, metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := review.Status
-			if s.Authenticated != (test.user != "") || s.User.Username != test.user || !slices.Equal(s.Audiences, test.meant) {
+			if s.Authenticated != (test.user != "") || s.User.Username != test.user ||
+				!slices.Equal(s.Audiences, test.meant) {
 				t.Errorf("got %+v", s)
 			}
-			if s.Authenticated != slices.Contains(s.User.Groups, "system:authenticated") || s.Authenticated == (s.Error != "") {
+			if s.Authenticated != slices.Contains(s.User.Groups, "system:authenticated") ||
+				s.Authenticated == (s.Error != "") {
 				t.Errorf("got %+v", s)
 			}
 			if strings.Contains(s.Error, test.token) {
@@ -156,11 +168,13 @@ func TestTokenReview(t *testing.T) {
 			}
 		})
 	}
-	if _, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{}, metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
+	if _, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{},
+		metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
 		t.Errorf("no token: %v", err)
 	}
 	if _, err := clientOf(t, bearer(t, "jane-token")).AuthenticationV1().TokenReviews().Create(t.Context(),
-		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}},
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("anybody may try tokens: %v", err)
 	}
 }
@@ -169,11 +183,15 @@ func TestTokenReview(t *testing.T) {
 func TestWhoami(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	if who, err := whoami(t, bearer(t, "jane-token")); err != nil || who.Username != "jane" || who.UID != "1" || !slices.Equal(who.Groups, []string{"readers", "system:authenticated"}) {
+	if who, err := whoami(t, bearer(t, "jane-token")); err != nil || who.Username != "jane" || who.UID != "1" ||
+		!slices.Equal(who.Groups, []string{"readers", "system:authenticated"}) {
 		t.Errorf("jane: %+v, %v", who, err)
 	}
 	p := createPod(t, c, ns, pod("p"))
-	req, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "p"}})
+	req,
+		err := request(t, c, ns,
+		authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1",
+			Kind: "Pod", Name: "p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,16 +199,18 @@ func TestWhoami(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := who.Extra["authentication.kubernetes.io/pod-uid"]; !slices.Equal(got, authenticationv1.ExtraValue{string(p.UID)}) {
+	if got := who.Extra["authentication.kubernetes.io/pod-uid"]; !slices.Equal(got,
+		authenticationv1.ExtraValue{string(p.UID)}) {
 		t.Errorf("extra %v", who.Extra)
 	}
-	if got := who.Extra["authentication.kubernetes.io/credential-id"]; len(got) != 1 || !strings.HasPrefix(got[0], "JTI=") {
+	if got := who.Extra["authentication.kubernetes.io/credential-id"]; len(got) != 1 ||
+		!strings.HasPrefix(got[0], "JTI=") {
 		t.Errorf("extra %v", who.Extra)
 	}
 }
 
-// Identity: tokens can be checked without asking the server, with what its discovery document and key set say; one that has expired is
-// refused, one from after a clock that was set back is not (PL-05, rotation).
+// Identity: tokens can be checked without asking the server, with what its discovery document and key set say; one that
+// has expired is refused, one from after a clock that was set back is not (PL-05, rotation).
 func TestKeysOfAccountTokens(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -201,7 +221,8 @@ func TestKeysOfAccountTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	var document map[string]any
-	if err := json.Unmarshal(raw, &document); err != nil || document["issuer"] != "https://kubernetes.default.svc.cluster.local" ||
+	if err := json.Unmarshal(raw, &document); err != nil ||
+		document["issuer"] != "https://kubernetes.default.svc.cluster.local" ||
 		document["jwks_uri"] != shared.srv.URL()+"/openid/v1/jwks" {
 		t.Errorf("document %s, %v", raw, err)
 	}
@@ -234,11 +255,12 @@ func TestKeysOfAccountTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]map[string]any{
-		"as it was":       {},
-		"expired":         {"exp": time.Now().Add(-2 * time.Second).Unix()},
-		"from later":      {"nbf": time.Now().Add(time.Minute).Unix()},
-		"another issuer":  {"iss": "https://elsewhere"},
-		"another account": {"kubernetes.io": map[string]any{"namespace": ns, "serviceaccount": map[string]any{"name": "default", "uid": "0"}}},
+		"as it was":      {},
+		"expired":        {"exp": time.Now().Add(-2 * time.Second).Unix()},
+		"from later":     {"nbf": time.Now().Add(time.Minute).Unix()},
+		"another issuer": {"iss": "https://elsewhere"},
+		"another account": {"kubernetes.io": map[string]any{"namespace": ns,
+			"serviceaccount": map[string]any{"name": "default", "uid": "0"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := map[string]any{}
@@ -253,7 +275,8 @@ func TestKeysOfAccountTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = whoami(t, bearer(t, forged))
-			if good := name == "as it was" || name == "from later"; good && err != nil || !good && !apierrors.IsUnauthorized(err) {
+			if good := name == "as it was" || name == "from later"; good && err != nil ||
+				!good && !apierrors.IsUnauthorized(err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -263,7 +286,8 @@ func TestKeysOfAccountTokens(t *testing.T) {
 // Identity: a CA and account key that were rotated, with everything from before still good, until it is finished.
 func TestRotatedKeys(t *testing.T) {
 	dir := t.TempDir()
-	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/rotated"}
+	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/rotated"}
 	s, stop := serve(t, cfg)
 	config := configOf(t, s)
 	c := clientOf(t, config)
@@ -311,14 +335,15 @@ func TestRotatedKeys(t *testing.T) {
 
 // Identity: the server's own certificate is renewed while it runs: clients go on beyond the end of the first one.
 func TestServingCertificateIsRenewed(t *testing.T) {
-	s, _ := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/renewed",
-		CertLifetime: 5 * time.Second})
+	s, _ := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/renewed", CertLifetime: 5 * time.Second})
 	config := configOf(t, s)
 	config.CertData, config.KeyData = nil, nil // its own ends as soon
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: tlsOf(t, config), DisableKeepAlives: true}}
 	defer client.CloseIdleConnections()
 	var first *x509.Certificate
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) { // each handshake shows what is served now; there is no event of it
+	// each handshake shows what is served now; there is no event of it
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		resp, err := client.Get(s.URL() + "/readyz")
 		if err != nil {
 			continue // a busy machine may be late

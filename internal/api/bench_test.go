@@ -14,7 +14,8 @@ import (
 
 // BenchmarkCreatePods makes pods with 32 clients, over TLS and in memory.
 func BenchmarkCreatePods(b *testing.B) {
-	for name, c := range map[string]*kubernetes.Clientset{"TLS": client(b), "loopback": clientOf(b, shared.srv.Loopback())} {
+	for name, c := range map[string]*kubernetes.Clientset{"TLS": client(b),
+		"loopback": clientOf(b, shared.srv.Loopback())} {
 		b.Run(name, func(b *testing.B) { createPods(b, c) })
 	}
 }
@@ -26,7 +27,8 @@ func createPods(b *testing.B, c *kubernetes.Clientset) {
 	b.SetParallelism(16)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			if _, err := c.CoreV1().Pods(ns).Create(b.Context(), pod(fmt.Sprint("p", n.Add(1))), metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().Pods(ns).Create(b.Context(), pod(fmt.Sprint("p", n.Add(1))),
+				metav1.CreateOptions{}); err != nil {
 				b.Error(err)
 			}
 		}

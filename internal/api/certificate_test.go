@@ -48,7 +48,8 @@ func signingRequest(name string) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: sampleRequest()}
 }
 
-func makeRequest(t *testing.T, c kubernetes.Interface, r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+func makeRequest(t *testing.T, c kubernetes.Interface,
+	r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	made, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), r, metav1.CreateOptions{})
 	if err != nil {
@@ -61,16 +62,19 @@ func approval(t certificatesv1.RequestConditionType) certificatesv1.CertificateS
 	return certificatesv1.CertificateSigningRequestCondition{Type: t, Status: corev1.ConditionTrue, Reason: "Test"}
 }
 
-// Identity: a request says who made it, whatever the maker says; nothing but its verdict and its certificate ever changes, each once.
+// Identity: a request says who made it, whatever the maker says; nothing but its verdict and its certificate ever
+// changes, each once.
 func TestSigningRequest(t *testing.T) {
 	c := client(t)
 	requests := c.CertificatesV1().CertificateSigningRequests()
 	forged := signingRequest("forged")
 	forged.Spec.Username, forged.Spec.Groups = "root", []string{"system:masters"}
 	forged.Spec.Extra = map[string]certificatesv1.ExtraValue{"a": {"b"}}
-	forged.Status = certificatesv1.CertificateSigningRequestStatus{Certificate: []byte("x"), Conditions: []certificatesv1.CertificateSigningRequestCondition{approval("Approved")}}
+	forged.Status = certificatesv1.CertificateSigningRequestStatus{Certificate: []byte("x"),
+		Conditions: []certificatesv1.CertificateSigningRequestCondition{approval("Approved")}}
 	made := makeRequest(t, c, forged)
-	if made.Spec.Username != "wherry-admin" || made.Spec.Extra["a"] != nil || len(made.Status.Conditions)+len(made.Status.Certificate) > 0 {
+	if made.Spec.Username != "wherry-admin" || made.Spec.Extra["a"] != nil ||
+		len(made.Status.Conditions)+len(made.Status.Certificate) > 0 {
 		t.Errorf("got %+v", made)
 	}
 	changed := made.DeepCopy()
@@ -78,7 +82,9 @@ func TestSigningRequest(t *testing.T) {
 	changed.Labels = map[string]string{"a": "b"}
 	changed.Status.Conditions = append(changed.Status.Conditions, approval("Approved"))
 	updated, err := requests.Update(t.Context(), changed, metav1.UpdateOptions{})
-	if err != nil || string(updated.Spec.Request) != string(made.Spec.Request) || updated.Spec.Username != made.Spec.Username || len(updated.Status.Conditions) > 0 || updated.Labels["a"] != "b" {
+	if err != nil || string(updated.Spec.Request) != string(made.Spec.Request) ||
+		updated.Spec.Username != made.Spec.Username || len(updated.Status.Conditions) > 0 ||
+		updated.Labels["a"] != "b" {
 		t.Errorf("update: %+v, %v", updated, err)
 	}
 	byStatus := updated.DeepCopy()
@@ -88,21 +94,25 @@ func TestSigningRequest(t *testing.T) {
 	}
 	both := updated.DeepCopy()
 	both.Status.Conditions = append(both.Status.Conditions, approval("Approved"), approval("Denied"))
-	if _, err := requests.UpdateApproval(t.Context(), both.Name, both, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := requests.UpdateApproval(t.Context(), both.Name, both,
+		metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("approved and denied: %v", err)
 	}
 	approved := updated.DeepCopy()
 	approved.Status.Conditions = append(approved.Status.Conditions, approval("Approved"))
 	approved.Status.Certificate = []byte("smuggled")
-	if approved, err = requests.UpdateApproval(t.Context(), approved.Name, approved, metav1.UpdateOptions{}); err != nil {
+	if approved, err = requests.UpdateApproval(t.Context(), approved.Name, approved,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(approved.Status.Certificate) > 0 || approved.Status.Conditions[0].LastTransitionTime.IsZero() || approved.Status.Conditions[0].LastUpdateTime.IsZero() {
+	if len(approved.Status.Certificate) > 0 || approved.Status.Conditions[0].LastTransitionTime.IsZero() ||
+		approved.Status.Conditions[0].LastUpdateTime.IsZero() {
 		t.Errorf("approved: %+v", approved.Status)
 	}
 	withdrawn := approved.DeepCopy()
 	withdrawn.Status.Conditions = nil
-	if _, err := requests.UpdateApproval(t.Context(), withdrawn.Name, withdrawn, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := requests.UpdateApproval(t.Context(), withdrawn.Name, withdrawn,
+		metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("approval taken back: %v", err)
 	}
 	junk := approved.DeepCopy()
@@ -122,7 +132,8 @@ func TestSigningRequest(t *testing.T) {
 	}
 	applied := certificatesac.CertificateSigningRequest("applied").WithSpec(certificatesac.CertificateSigningRequestSpec().WithRequest(made.Spec.Request...).
 		WithSignerName(made.Spec.SignerName).WithUsages(made.Spec.Usages...).WithUsername("root"))
-	if by, err := requests.Apply(t.Context(), applied, metav1.ApplyOptions{FieldManager: "test"}); err != nil || by.Spec.Username != "wherry-admin" {
+	if by, err := requests.Apply(t.Context(), applied, metav1.ApplyOptions{FieldManager: "test"}); err != nil ||
+		by.Spec.Username != "wherry-admin" {
 		t.Errorf("applied by %+v, %v", by, err)
 	}
 	list, err := requests.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.signerName=example.com/x"})
@@ -136,26 +147,41 @@ func TestSigningRequest(t *testing.T) {
 func TestSigningRequestRefusals(t *testing.T) {
 	c := client(t)
 	for name, change := range map[string]func(*certificatesv1.CertificateSigningRequest){
-		"spec.request: Required":      func(r *certificatesv1.CertificateSigningRequest) { r.Spec.Request = nil },
-		"spec.request: Invalid":       func(r *certificatesv1.CertificateSigningRequest) { r.Spec.Request = []byte("x") },
+		"spec.request: Required": func(r *certificatesv1.CertificateSigningRequest) { r.Spec.Request = nil },
+		"spec.request: Invalid": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.Request = []byte("x")
+		},
 		"spec.usages: Required":       func(r *certificatesv1.CertificateSigningRequest) { r.Spec.Usages = nil },
 		"spec.usages[0]: Unsupported": func(r *certificatesv1.CertificateSigningRequest) { r.Spec.Usages[0] = "x" },
 		"spec.usages[1]: Duplicate": func(r *certificatesv1.CertificateSigningRequest) {
 			r.Spec.Usages = append(r.Spec.Usages, r.Spec.Usages[0])
 		},
-		"spec.signerName: Required":            func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "" },
-		"spec.signerName: Invalid":             func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "nodomain" },
-		"should be a domain with at least two": func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "one/x" },
-		"path part":                            func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "example.com/X" },
-		"legacy signerName":                    func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "kubernetes.io/legacy-unknown" },
-		"spec.expirationSeconds":               func(r *certificatesv1.CertificateSigningRequest) { r.Spec.ExpirationSeconds = ptr.To[int32](599) },
+		"spec.signerName: Required": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = ""
+		},
+		"spec.signerName: Invalid": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = "nodomain"
+		},
+		"should be a domain with at least two": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = "one/x"
+		},
+		"path part": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = "example.com/X"
+		},
+		"legacy signerName": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = "kubernetes.io/legacy-unknown"
+		},
+		"spec.expirationSeconds": func(r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.ExpirationSeconds = ptr.To[int32](599)
+		},
 		"system:masters group is not allowed": func(r *certificatesv1.CertificateSigningRequest) {
 			r.Spec.Request = pkcs10(pkix.Name{CommonName: "x", Organization: []string{"system:masters"}})
 		},
 	} {
 		r := signingRequest("refused")
 		change(r)
-		if _, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), r, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), r,
+			metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %q, got %v", name, err)
 		}
 	}
@@ -167,11 +193,16 @@ func TestSignerRights(t *testing.T) {
 	admin := client(t)
 	grant := func(name string, rules ...rbacv1.PolicyRule) {
 		t.Helper()
-		if _, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		if _, err := admin.RbacV1().ClusterRoles().Create(t.Context(),
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "approver"}}}, metav1.CreateOptions{}); err != nil {
+		if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(),
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+				Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "approver"}}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -179,17 +210,20 @@ func TestSignerRights(t *testing.T) {
 	config.Impersonate.UserName = "approver"
 	c := clientOf(t, config)
 	grant("csr-writer", rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: []string{"certificates.k8s.io"},
-		Resources: []string{"certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"}})
+		Resources: []string{"certificatesigningrequests", "certificatesigningrequests/approval",
+			"certificatesigningrequests/status"}})
 	r := makeRequest(t, admin, signingRequest("rights"))
 	r.Status.Conditions = append(r.Status.Conditions, approval("Approved"))
 	refused := func(err error) bool {
-		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `requests with signerName "kubernetes.io/kube-apiserver-client"`)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(),
+			`requests with signerName "kubernetes.io/kube-apiserver-client"`)
 	}
 	requests := c.CertificatesV1().CertificateSigningRequests() // a right that is given can be used at once
 	if _, err := requests.UpdateApproval(t.Context(), r.Name, r, metav1.UpdateOptions{}); !refused(err) {
 		t.Fatalf("who may write may approve: %v", err)
 	}
-	grant("csr-approver", rbacv1.PolicyRule{Verbs: []string{"approve"}, APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{"kubernetes.io/*"}})
+	grant("csr-approver", rbacv1.PolicyRule{Verbs: []string{"approve"}, APIGroups: []string{"certificates.k8s.io"},
+		Resources: []string{"signers"}, ResourceNames: []string{"kubernetes.io/*"}})
 	r, err := requests.UpdateApproval(t.Context(), r.Name, r, metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +232,8 @@ func TestSignerRights(t *testing.T) {
 	if _, err := requests.UpdateStatus(t.Context(), r, metav1.UpdateOptions{}); !refused(err) {
 		t.Errorf("who may approve may sign: %v", err)
 	}
-	grant("csr-signer", rbacv1.PolicyRule{Verbs: []string{"sign"}, APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{"kubernetes.io/kube-apiserver-client"}})
+	grant("csr-signer", rbacv1.PolicyRule{Verbs: []string{"sign"}, APIGroups: []string{"certificates.k8s.io"},
+		Resources: []string{"signers"}, ResourceNames: []string{"kubernetes.io/kube-apiserver-client"}})
 	if _, err := requests.UpdateStatus(t.Context(), r, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func converter(t *testing.T) *httptest.Server {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID,
+			Result: metav1.Status{Status: metav1.StatusSuccess}}
 		for _, raw := range review.Request.Objects {
 			u := &unstructured.Unstructured{}
 			if err := json.Unmarshal(raw.Raw, u); err != nil {
@@ -50,7 +51,8 @@ func converter(t *testing.T) *httptest.Server {
 				return
 			}
 			if _, broken := u.GetAnnotations()["broken"]; broken {
-				review.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: "this one cannot be converted"}
+				review.Response.Result = metav1.Status{Status: metav1.StatusFailure,
+					Message: "this one cannot be converted"}
 			}
 			rename(u, review.Request.DesiredAPIVersion)
 			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: u})
@@ -91,13 +93,14 @@ func TestCustomResourceConversionWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-		ConversionReviewVersions: []string{"v1"},
-		ClientConfig: &apiextensionsv1.WebhookClientConfig{
-			URL:      ptr.To(hook.URL),
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw}),
-		},
-	}}
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{
+				URL:      ptr.To(hook.URL),
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw}),
+			},
+		}}
 	if _, err := crds.Update(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +126,8 @@ func TestCustomResourceConversionWebhook(t *testing.T) {
 	if _, err := v1.Create(t.Context(), broken, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v2.Get(t.Context(), "broken", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "this one cannot be converted") {
+	if _, err := v2.Get(t.Context(), "broken", metav1.GetOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "this one cannot be converted") {
 		t.Errorf("a conversion that fails: %v", err)
 	}
 	if err := v1.Delete(t.Context(), "broken", metav1.DeleteOptions{}); err != nil {
@@ -150,7 +154,8 @@ func TestCustomResourcesAfterRestart(t *testing.T) {
 	s, stop := run()
 	ns := namespace(t, clientOf(t, configOf(t, s)))
 	e := define(t, configOf(t, s), widgets)
-	if _, err := e.widgets("v1", ns).Create(t.Context(), e.widget(t, "kept", "{color: red}"), metav1.CreateOptions{}); err != nil {
+	if _, err := e.widgets("v1", ns).Create(t.Context(), e.widget(t, "kept", "{color: red}"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -159,7 +164,8 @@ func TestCustomResourcesAfterRestart(t *testing.T) {
 	defer stop()
 	// One request each, and no retry: ready means it is there.
 	again := dynamicOf(t, configOf(t, s))
-	u, err := again.Resource(schema.GroupVersionResource{Group: e.group, Version: "v1", Resource: "widgets"}).Namespace(ns).Get(t.Context(), "kept", metav1.GetOptions{})
+	u, err := again.Resource(schema.GroupVersionResource{Group: e.group, Version: "v1",
+		Resource: "widgets"}).Namespace(ns).Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil || field(u, "spec", "color") != "red" {
 		t.Errorf("after a restart: %v, %v", u, err)
 	}

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Discovery, plain and aggregated, and both OpenAPI documents have custom resources as they come and go, after the server's own.
+// Discovery, plain and aggregated, and both OpenAPI documents have custom resources as they come and go, after the
+// server's own.
 func TestCustomResourceDocuments(t *testing.T) {
 	e := define(t, adminConfig(t), widgets)
 	c := client(t)
@@ -47,17 +48,21 @@ func TestCustomResourceDocuments(t *testing.T) {
 		fmt.Sprintf("%[1]s/v1/widgets:wi %[1]s/v1/widgets/status: %[1]s/v1/widgets/scale:", e.group) {
 		t.Errorf("resources: %v, %v", resources, err)
 	}
-	if out := kubectl(t, "", "explain", "widgets.spec.color", "--api-version", e.group+"/v1"); !strings.Contains(out, "How the widget looks.") || !strings.Contains(out, "red") {
+	if out := kubectl(t, "", "explain", "widgets.spec.color", "--api-version", e.group+"/v1"); !strings.Contains(out,
+		"How the widget looks.") || !strings.Contains(out, "red") {
 		t.Errorf("explain:\n%s", out)
 	}
 	if out := kubectl(t, "", "explain", "crd.spec.versions"); !strings.Contains(out, "storage") {
 		t.Errorf("explain of definitions:\n%s", out)
 	}
-	raw, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	raw, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"How the widget looks.", "/apis/" + e.group + "/v1/namespaces/{namespace}/widgets/{name}/scale", `"io.k8s.api.core.v1.Pod"`, `"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"`} {
+	for _, want := range []string{"How the widget looks.", "/apis/" + e.group +
+		"/v1/namespaces/{namespace}/widgets/{name}/scale", `"io.k8s.api.core.v1.Pod"`,
+		`"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("OpenAPI v2 has no %s", want)
 		}
@@ -65,8 +70,8 @@ func TestCustomResourceDocuments(t *testing.T) {
 	testCustomKubectl(t, e)
 }
 
-// A definition that is Established is in every document from that moment on: many are made at once, and who sees the condition
-// asks for a document at once.
+// A definition that is Established is in every document from that moment on: many are made at once, and who sees the
+// condition asks for a document at once.
 func TestCustomResourcesAreInDocumentsAtOnce(t *testing.T) {
 	c := client(t).Discovery().RESTClient()
 	crds := extensionsOf(t, adminConfig(t)).ApiextensionsV1().CustomResourceDefinitions()
@@ -111,7 +116,8 @@ func testCustomKubectl(t *testing.T, e extension) {
 	t.Helper()
 	ns := namespace(t, client(t))
 	manifest := func(replicas int) string {
-		return fmt.Sprintf("{apiVersion: %s/v1, kind: Widget, metadata: {name: web}, spec: {color: red, replicas: %d}}", e.group, replicas)
+		return fmt.Sprintf("{apiVersion: %s/v1, kind: Widget, metadata: {name: web}, spec: {color: red, replicas: %d}}",
+			e.group, replicas)
 	}
 	for _, step := range []struct {
 		manifest string
@@ -133,7 +139,8 @@ func testCustomKubectl(t *testing.T, e extension) {
 		{"", "patch widget web --type=merge -p {\"spec\":{\"limit\":8}}", "patched"},
 		{"", "delete widget web", "deleted"},
 	} {
-		if out := kubectl(t, step.manifest, append([]string{"-n", ns}, strings.Fields(step.args)...)...); !strings.Contains(out, step.want) || step.want == "" && out != "" {
+		if out := kubectl(t, step.manifest, append([]string{"-n", ns},
+			strings.Fields(step.args)...)...); !strings.Contains(out, step.want) || step.want == "" && out != "" {
 			t.Errorf("kubectl %s:\n%s\nwant %s", step.args, out, step.want)
 		}
 	}
@@ -142,7 +149,9 @@ func testCustomKubectl(t *testing.T, e extension) {
 // What nobody defined is not found, plainly.
 func TestUnknownGroup(t *testing.T) {
 	c := client(t)
-	for _, path := range []string{"/apis/nobody.example.com", "/apis/nobody.example.com/v1", "/apis/nobody.example.com/v1/things", "/apis/nobody.example.com/v1/namespaces/default/things/x", "/api/v1/things", "/apis/events.k8s.io/v1/things"} {
+	for _, path := range []string{"/apis/nobody.example.com", "/apis/nobody.example.com/v1",
+		"/apis/nobody.example.com/v1/things", "/apis/nobody.example.com/v1/namespaces/default/things/x",
+		"/api/v1/things", "/apis/events.k8s.io/v1/things"} {
 		var code int
 		if err := c.Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&code).Error(); code != http.StatusNotFound {
 			t.Errorf("%s: %d, %v", path, code, err)

@@ -17,7 +17,9 @@ import (
 func TestCustomResourcesAreGuarded(t *testing.T) {
 	ns := namespace(t, client(t))
 	e := define(t, adminConfig(t), widgets)
-	if _, err := e.widgets("v1", "nowhere").Create(t.Context(), e.widget(t, "a", "{color: red}"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `namespaces "nowhere" not found`) {
+	if _, err := e.widgets("v1", "nowhere").Create(t.Context(), e.widget(t, "a", "{color: red}"),
+		metav1.CreateOptions{}); !apierrors.IsNotFound(err) ||
+		!strings.Contains(err.Error(), `namespaces "nowhere" not found`) {
 		t.Errorf("in a namespace that is not there: %v", err)
 	}
 	jane := rest.AnonymousClientConfig(adminConfig(t))
@@ -26,10 +28,13 @@ func TestCustomResourcesAreGuarded(t *testing.T) {
 	for who, config := range map[string]*rest.Config{"jane": jane, "nobody": nobody} {
 		w := extension{dynamicOf(t, config), nil, e.group}.widgets("v1", ns)
 		_, err := w.List(t.Context(), metav1.ListOptions{})
-		if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) || who == "jane" && !strings.Contains(err.Error(), `User "jane" cannot list resource "widgets" in API group "`+e.group+`"`) {
+		if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) ||
+			who == "jane" && !strings.Contains(err.Error(), `User "jane" cannot list resource "widgets" in API group "`+
+				e.group+`"`) {
 			t.Errorf("%s: %v", who, err)
 		}
-		if _, err := extensionsOf(t, config).ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		if _, err := extensionsOf(t, config).ApiextensionsV1().CustomResourceDefinitions().List(t.Context(),
+			metav1.ListOptions{}); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 			t.Errorf("%s lists definitions: %v", who, err)
 		}
 	}
@@ -47,7 +52,8 @@ func TestCustomResourcesAreGuarded(t *testing.T) {
 	w := e.widgets("v1", ns)
 	deadline := time.Now().Add(time.Minute)
 	for {
-		_, err := w.Create(t.Context(), e.widget(t, "many", "{color: red, replicas: 4}"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := w.Create(t.Context(), e.widget(t, "many", "{color: red, replicas: 4}"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && strings.Contains(err.Error(), "too many") {
 			break
 		}

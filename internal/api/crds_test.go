@@ -120,7 +120,8 @@ func define(t *testing.T, config *rest.Config, manifest string) extension {
 }
 
 // await waits for a condition of a definition.
-func (e extension) await(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, condition apiextensionsv1.CustomResourceDefinitionConditionType) {
+func (e extension) await(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition,
+	condition apiextensionsv1.CustomResourceDefinitionConditionType) {
 	t.Helper()
 	w, err := e.crds.ApiextensionsV1().CustomResourceDefinitions().Watch(t.Context(), metav1.ListOptions{
 		FieldSelector: "metadata.name=" + crd.Name, ResourceVersion: crd.ResourceVersion,
@@ -159,8 +160,8 @@ func field(u *unstructured.Unstructured, path ...string) any {
 	return v
 }
 
-// A custom resource has all that a built-in one has: schema, defaults, pruning, CEL rules, status, scale, apply, selectors, watches,
-// tables, finalizers.
+// A custom resource has all that a built-in one has: schema, defaults, pruning, CEL rules, status, scale, apply,
+// selectors, watches, tables, finalizers.
 func TestCustomResources(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -176,7 +177,8 @@ func TestCustomResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if field(made, "spec", "replicas") != int64(1) || field(made, "spec", "limit") != int64(5) || field(made, "spec", "unknown") != nil {
+	if field(made, "spec", "replicas") != int64(1) || field(made, "spec", "limit") != int64(5) ||
+		field(made, "spec", "unknown") != nil {
 		t.Errorf("defaults and pruning: %v", made.Object["spec"])
 	}
 	if _, err := w.Create(t.Context(), e.widget(t, "g", "{color: green}"), metav1.CreateOptions{}); err != nil {
@@ -191,15 +193,18 @@ func TestCustomResources(t *testing.T) {
 		"{replicas: 1}":             "spec.color: Required value",
 		"{color: red, limit: many}": "spec.limit: Invalid value",
 	} {
-		if _, err := w.Create(t.Context(), e.widget(t, "bad", spec), metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+		if _, err := w.Create(t.Context(), e.widget(t, "bad", spec),
+			metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
 		}
 	}
-	_, err = w.Create(t.Context(), e.widget(t, "strict", "{color: red, unknown: 1}"), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	_, err = w.Create(t.Context(), e.widget(t, "strict", "{color: red, unknown: 1}"),
+		metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "spec.unknown"`) {
 		t.Errorf("strict: %v", err)
 	}
-	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"color":"green"}}`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "for ever") {
+	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"color":"green"}}`),
+		metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "for ever") {
 		t.Errorf("transition rule: %v", err)
 	}
 	testCustomStatusAndScale(t, w)
@@ -218,18 +223,23 @@ func TestCustomResources(t *testing.T) {
 
 func testCustomStatusAndScale(t *testing.T, w dynamic.ResourceInterface) {
 	t.Helper()
-	if u, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"phase":"x"}}`), metav1.PatchOptions{}); err != nil || field(u, "status") != nil || u.GetGeneration() != 1 {
+	if u, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"phase":"x"}}`),
+		metav1.PatchOptions{}); err != nil || field(u, "status") != nil || u.GetGeneration() != 1 {
 		t.Errorf("a write of the object touched its status: %v, %v", u, err)
 	}
-	u, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"phase":"Up","replicas":3,"selector":"app=a"},"spec":{"replicas":2}}`), metav1.PatchOptions{}, "status")
+	u, err := w.Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"status":{"phase":"Up","replicas":3,"selector":"app=a"},"spec":{"replicas":2}}`),
+		metav1.PatchOptions{}, "status")
 	if err != nil || field(u, "status", "phase") != "Up" || field(u, "spec", "replicas") != int64(1) {
 		t.Errorf("status: %v, %v", u, err)
 	}
 	scale, err := w.Get(t.Context(), "a", metav1.GetOptions{}, "scale")
-	if err != nil || field(scale, "spec", "replicas") != int64(1) || field(scale, "status", "replicas") != int64(3) || field(scale, "status", "selector") != "app=a" {
+	if err != nil || field(scale, "spec", "replicas") != int64(1) || field(scale, "status", "replicas") != int64(3) ||
+		field(scale, "status", "selector") != "app=a" {
 		t.Errorf("scale: %v, %v", scale, err)
 	}
-	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"replicas":4}}`), metav1.PatchOptions{}, "scale"); err != nil {
+	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"replicas":4}}`),
+		metav1.PatchOptions{}, "scale"); err != nil {
 		t.Errorf("set the scale: %v", err)
 	}
 	u, err = w.Get(t.Context(), "a", metav1.GetOptions{})
@@ -250,7 +260,9 @@ func testCustomApply(t *testing.T, e extension, w dynamic.ResourceInterface) {
 		t.Errorf("lists by key are merged: %v, %v", u, err)
 	}
 	third := e.widget(t, "applied", "{color: red, parts: [{name: wheel, size: 9}]}")
-	if _, err := w.Apply(t.Context(), "applied", third, metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
+	if _,
+		err := w.Apply(t.Context(), "applied", third,
+		metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
 		t.Errorf("a field of another manager: %v", err)
 	}
 	if err := w.Delete(t.Context(), "applied", metav1.DeleteOptions{}); err != nil {
@@ -261,7 +273,8 @@ func testCustomApply(t *testing.T, e extension, w dynamic.ResourceInterface) {
 // testCustomDeletion deletes an instance with a finalizer, then the definition, which takes the instances along.
 func testCustomDeletion(t *testing.T, e extension, w dynamic.ResourceInterface) {
 	t.Helper()
-	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := w.Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -286,7 +299,8 @@ func testCustomDeletion(t *testing.T, e extension, w dynamic.ResourceInterface) 
 		t.Fatal(err)
 	}
 	defer watching.Stop()
-	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := w.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.After(time.Minute)
@@ -307,7 +321,8 @@ func TestCustomResourceVersions(t *testing.T) {
 	warnings := &warned{}
 	config.WarningHandler = warnings
 	e := define(t, config, widgets)
-	if _, err := e.widgets("v1", ns).Create(t.Context(), e.widget(t, "a", "{color: red}"), metav1.CreateOptions{}); err != nil {
+	if _, err := e.widgets("v1", ns).Create(t.Context(), e.widget(t, "a", "{color: red}"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	old, err := e.widgets("v1beta1", ns).Get(t.Context(), "a", metav1.GetOptions{})

@@ -15,15 +15,16 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
-// DC-05: a debug container whose record a killed server did not come to write is on record after the next start, with who added it;
-// the others are not written again.
+// DC-05: a debug container whose record a killed server did not come to write is on record after the next start, with
+// who added it; the others are not written again.
 func TestLateRecord(t *testing.T) {
 	g := newGated(t)
 	g.start(nil)
 	for _, name := range []string{"lost", "kept"} {
 		p := createPod(t, g, g.ns, pod(name))
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "tools:1", Command: []string{"id"}}}}
-		if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), name, p, metav1.UpdateOptions{}); err != nil {
+		if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), name, p,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,8 @@ func TestLateRecord(t *testing.T) {
 		t.Fatalf("%d records", len(now))
 	}
 	for _, r := range now {
-		if r.Spec.User != "wherry-admin" || r.Spec.Container != "debug" || r.Spec.Image != "tools:1" || len(r.Spec.Command) != 1 || r.Spec.Kind != debugrun.EphemeralContainer {
+		if r.Spec.User != "wherry-admin" || r.Spec.Container != "debug" || r.Spec.Image != "tools:1" ||
+			len(r.Spec.Command) != 1 || r.Spec.Kind != debugrun.EphemeralContainer {
 			t.Errorf("record %+v", r.Spec)
 		}
 	}
@@ -79,7 +81,8 @@ func recordsIn(t *testing.T, g *gated) dynamic.NamespaceableResourceInterface {
 func debugRuns(t *testing.T, g *gated) []debugrun.DebugRun {
 	t.Helper()
 	var list debugrun.DebugRunList
-	text, err := g.CoreV1().RESTClient().Get().AbsPath("/apis/debug.wherry.dev/v1/namespaces/" + g.ns + "/debugruns").DoRaw(t.Context())
+	text, err := g.CoreV1().RESTClient().Get().AbsPath("/apis/debug.wherry.dev/v1/namespaces/" + g.ns +
+		"/debugruns").DoRaw(t.Context())
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}

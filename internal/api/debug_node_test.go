@@ -57,7 +57,8 @@ func newDebugNodeOf(t *testing.T, srv *api.Server) *debugNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &debugNode{name: "node-" + rand.String(6), client: clientOf(t, configOf(t, srv)), started: map[string]int{}, routes: map[string]http.HandlerFunc{}}
+	n := &debugNode{name: "node-" + rand.String(6), client: clientOf(t, configOf(t, srv)), started: map[string]int{},
+		routes: map[string]http.HandlerFunc{}}
 	n.server = httptest.NewUnstartedServer(http.HandlerFunc(n.serve))
 	n.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	n.server.StartTLS()
@@ -91,7 +92,8 @@ func (n *debugNode) register(t *testing.T) {
 	t.Helper()
 	u, _ := url.Parse(n.server.URL)
 	port, _ := strconv.Atoi(u.Port())
-	node, err := n.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, metav1.CreateOptions{})
+	node, err := n.client.CoreV1().Nodes().Create(t.Context(),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,9 @@ func (n *debugNode) pod(t *testing.T, ns string, p *corev1.Pod) *corev1.Pod {
 	return n.status(t, p, func(s *corev1.PodStatus) {
 		s.Phase = corev1.PodRunning
 		for _, c := range p.Spec.Containers {
-			s.ContainerStatuses = append(s.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}})
+			s.ContainerStatuses = append(s.ContainerStatuses,
+				corev1.ContainerStatus{Name: c.Name,
+					State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}})
 		}
 	})
 }
@@ -166,7 +170,8 @@ func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 		case stopping && c.Image == stubborn:
 			continue
 		case stopping && state.Phase == podspec.DebugRunning:
-			to.Terminated = &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", StartedAt: now, FinishedAt: now}
+			to.Terminated = &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Error", StartedAt: now,
+				FinishedAt: now}
 		case stopping && state.Begun && state.Phase != podspec.DebugEnded:
 			to.Terminated = &corev1.ContainerStateTerminated{ExitCode: 143, Reason: "Stopped", FinishedAt: now}
 		default:
@@ -175,7 +180,8 @@ func (n *debugNode) sync(ctx context.Context, pod *corev1.Pod) {
 		if to == (corev1.ContainerState{}) {
 			continue
 		}
-		_, _ = n.setStatus(ctx, pod, func(s *corev1.PodStatus) { putState(s, c.Name, want.Run, to) }) // gone, or the test is over
+		// gone, or the test is over
+		_, _ = n.setStatus(ctx, pod, func(s *corev1.PodStatus) { putState(s, c.Name, want.Run, to) })
 	}
 }
 
@@ -189,14 +195,17 @@ func stateFor(image string, now metav1.Time) (s corev1.ContainerState) {
 	case "missing":
 		s.Waiting = &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"}
 	case "rooty":
-		s.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "container has runAsNonRoot and image will run as root"}
+		s.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError",
+			Message: "container has runAsNonRoot and image will run as root"}
 	case "unlisted":
-		s.Waiting = &corev1.ContainerStateWaiting{Reason: "ImageNotAllowed", Message: "this node takes debug images of example.com only"}
+		s.Waiting = &corev1.ContainerStateWaiting{Reason: "ImageNotAllowed",
+			Message: "this node takes debug images of example.com only"}
 	case "shellless":
 		s.Terminated = &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", FinishedAt: now,
 			Message: `exec: "sh": executable file not found in $PATH`}
 	case "locked":
-		s.Terminated = &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", FinishedAt: now, Message: `exec: "/etc": permission denied`}
+		s.Terminated = &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", FinishedAt: now,
+			Message: `exec: "/etc": permission denied`}
 	}
 	return s
 }
@@ -237,25 +246,30 @@ func (n *debugNode) serve(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch parts[0] {
 	case "attach":
-		remotecommand.ServeAttach(w, r, n, parts[2], "", parts[3], opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+		remotecommand.ServeAttach(w, r, n, parts[2], "", parts[3], opts, idle, creation,
+			remotecommand.SupportedStreamingProtocols)
 	case "exec":
-		remotecommand.ServeExec(w, r, n, parts[2], "", parts[3], command, opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+		remotecommand.ServeExec(w, r, n, parts[2], "", parts[3], command, opts, idle, creation,
+			remotecommand.SupportedStreamingProtocols)
 	case "imageExec":
 		command = append([]string{"image", r.URL.Query().Get("image")}, command...)
-		remotecommand.ServeExec(w, r, n, parts[2], "", "", command, opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+		remotecommand.ServeExec(w, r, n, parts[2], "", "", command, opts, idle, creation,
+			remotecommand.SupportedStreamingProtocols)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
 // AttachContainer says who it is.
-func (*debugNode) AttachContainer(_ context.Context, pod, _, container string, _ io.Reader, out, _ io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize) error {
+func (*debugNode) AttachContainer(_ context.Context, pod, _, container string, _ io.Reader, out, _ io.WriteCloser,
+	tty bool, _ <-chan remotecommand.TerminalSize) error {
 	_, err := fmt.Fprintf(out, "%s in %s tty=%t", container, pod, tty)
 	return err
 }
 
 // ExecInContainer says what it is to run; the command exit N ends with N.
-func (*debugNode) ExecInContainer(_ context.Context, _, _, container string, cmd []string, _ io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (*debugNode) ExecInContainer(_ context.Context, _, _, container string, cmd []string, _ io.Reader, out,
+	_ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	fmt.Fprintf(out, "%s runs %v", container, cmd)
 	if i := slices.Index(cmd, "exit"); i >= 0 {
 		code, _ := strconv.Atoi(cmd[i+1])

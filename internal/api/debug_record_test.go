@@ -26,7 +26,8 @@ func finished(t *testing.T, ns, pod string) []debugrun.DebugRun {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	w, err := dynamicClient(t).Resource(debugrun.GroupVersion().WithResource(debugrun.Resource)).Namespace(ns).Watch(ctx, debugrun.OfPod(pod))
+	w,
+		err := dynamicClient(t).Resource(debugrun.GroupVersion().WithResource(debugrun.Resource)).Namespace(ns).Watch(ctx, debugrun.OfPod(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +42,22 @@ func finished(t *testing.T, ns, pod string) []debugrun.DebugRun {
 	return nil
 }
 
-// IX-01 IX-07 IX-08: a command from an image is handed to the node, and on record before it starts, with its exit code after it.
+// IX-01 IX-07 IX-08: a command from an image is handed to the node, and on record before it starts, with its exit code
+// after it.
 func TestImageExec(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
 	for _, way := range []string{"websocket", "spdy"} {
 		t.Run(way, func(t *testing.T) {
 			p := n.pod(t, ns, pod("p-"+way))
-			out, err := execInto(t, adminConfig(t), way, ns, p.Name, "stdout=true&image=tools:1&container=main&writable=true&pullPolicy=Never&command=exit&command=7")
+			out, err := execInto(t, adminConfig(t), way, ns, p.Name,
+				"stdout=true&image=tools:1&container=main&writable=true&pullPolicy=Never&command=exit&command=7")
 			var code exec.CodeExitError
 			if !errors.As(err, &code) || code.Code != 7 || out != " runs [image tools:1 exit 7]" {
 				t.Fatalf("%q, %v", out, err)
 			}
-			if !slices.Contains(n.requests(), "/imageExec/"+ns+"/"+p.Name+"?command=exit&command=7&container=main&image=tools%3A1&output=1&pullPolicy=Never&writable=1") {
+			if !slices.Contains(n.requests(), "/imageExec/"+ns+"/"+p.Name+
+				"?command=exit&command=7&container=main&image=tools%3A1&output=1&pullPolicy=Never&writable=1") {
 				t.Errorf("the node was asked %v", n.requests())
 			}
 			runs := finished(t, ns, p.Name)
@@ -61,7 +65,8 @@ func TestImageExec(t *testing.T) {
 				t.Fatalf("%d records", len(runs))
 			}
 			s, status := runs[0].Spec, runs[0].Status
-			if s.Kind != debugrun.ImageExec || s.Image != "tools:1" || s.Target != "main" || !s.Writable || s.User != "wherry-admin" ||
+			if s.Kind != debugrun.ImageExec || s.Image != "tools:1" || s.Target != "main" || !s.Writable ||
+				s.User != "wherry-admin" ||
 				s.Pod.UID != p.UID || !slices.Equal(s.Command, []string{"exit", "7"}) {
 				t.Errorf("record %+v", s)
 			}
@@ -69,11 +74,13 @@ func TestImageExec(t *testing.T) {
 				t.Errorf("status %+v", status)
 			}
 			tainted := conditionOf(podNow(t, c, ns, p.Name))
-			if tainted == nil || tainted.Reason != debugrun.TaintedByImageExec || !strings.HasPrefix(tainted.Message, "image exec by wherry-admin ") ||
+			if tainted == nil || tainted.Reason != debugrun.TaintedByImageExec ||
+				!strings.HasPrefix(tainted.Message, "image exec by wherry-admin ") ||
 				strings.Contains(tainted.Message, "exit 7") {
 				t.Errorf("condition %+v", tainted)
 			}
-			if said := waitForEvent(t, c, ns, p.Name, debugrun.EventImageExec); said != "wherry-admin runs exit 7 with image tools:1 in the pod" {
+			if said := waitForEvent(t, c, ns, p.Name,
+				debugrun.EventImageExec); said != "wherry-admin runs exit 7 with image tools:1 in the pod" {
 				t.Errorf("event %q", said)
 			}
 		})
@@ -138,7 +145,8 @@ func TestImageExecRefusals(t *testing.T) {
 					}
 					continue
 				}
-				if s := statusOf(t, err); s.Code != http.StatusNotImplemented || s.Reason != "NotImplemented" || !strings.Contains(s.Message, "not implemented: ") {
+				if s := statusOf(t, err); s.Code != http.StatusNotImplemented || s.Reason != "NotImplemented" ||
+					!strings.Contains(s.Message, "not implemented: ") {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -156,14 +164,15 @@ func TestImageExecRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "cannot be pulled") {
 			t.Errorf("%v", err)
 		}
-		if s := finished(t, ns, "q")[0].Status; s.Reason != debugrun.Refused || !strings.Contains(s.Message, "cannot be pulled") || s.ExitCode != nil || s.StartedAt != nil {
+		if s := finished(t, ns, "q")[0].Status; s.Reason != debugrun.Refused ||
+			!strings.Contains(s.Message, "cannot be pulled") || s.ExitCode != nil || s.StartedAt != nil {
 			t.Errorf("status %+v", s)
 		}
 	})
 }
 
-// IX-08: exec taints the pod before the command starts; the condition keeps its first time, says who came last, and survives what
-// the node publishes. Exec without further parameters is otherwise as ever.
+// IX-08: exec taints the pod before the command starts; the condition keeps its first time, says who came last, and
+// survives what the node publishes. Exec without further parameters is otherwise as ever.
 func TestTainted(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -179,7 +188,9 @@ func TestTainted(t *testing.T) {
 	if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", "stdout=true&command=ls&command=-l"); err == nil {
 		t.Fatal("the node refused")
 	}
-	if before == nil || before.Reason != debugrun.TaintedByExec || !strings.HasPrefix(before.Message, "exec by wherry-admin into main at ") || strings.Contains(before.Message, "ls -l") {
+	if before == nil || before.Reason != debugrun.TaintedByExec ||
+		!strings.HasPrefix(before.Message, "exec by wherry-admin into main at ") ||
+		strings.Contains(before.Message, "ls -l") {
 		t.Fatalf("before the command: %+v", before)
 	}
 	n.status(t, p, func(s *corev1.PodStatus) { // a node that has not heard of it
@@ -194,11 +205,13 @@ func TestTainted(t *testing.T) {
 		t.Errorf("the node has changed it: %+v", got)
 	}
 	n.answer("exec", nil)
-	if out, err := execInto(t, adminConfig(t), "websocket", ns, "p", "stdout=true&command=id"); err != nil || out != "main runs [id]" {
+	if out, err := execInto(t, adminConfig(t), "websocket", ns, "p", "stdout=true&command=id"); err != nil ||
+		out != "main runs [id]" {
 		t.Fatalf("%q, %v", out, err)
 	}
 	patch := []byte(`{"spec":{"ephemeralContainers":[{"name":"mine","image":"tools:1"}]}}`)
-	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "ephemeralcontainers"); err != nil {
+	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "ephemeralcontainers"); err != nil {
 		t.Fatal(err)
 	}
 	last := waitForTaint(t, ns, "p", "debug container mine by wherry-admin at ")
@@ -239,7 +252,8 @@ func TestEphemeralContainersAreRecorded(t *testing.T) {
 	patch := []byte(`{"spec":{"ephemeralContainers":[{"name":"mine","image":"tools:1","targetContainerName":"main","args":["-x"]}]}}`)
 	add := func(o metav1.PatchOptions) {
 		t.Helper()
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.StrategicMergePatchType, patch, o, "ephemeralcontainers"); err != nil {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.StrategicMergePatchType, patch, o,
+			"ephemeralcontainers"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -249,10 +263,12 @@ func TestEphemeralContainersAreRecorded(t *testing.T) {
 	}
 	add(metav1.PatchOptions{})
 	runs := recordsOf(t, ns, "p")
-	if len(runs) != 1 || runs[0].Spec.Container != "mine" || runs[0].Spec.Target != "main" || !slices.Equal(runs[0].Spec.Args, []string{"-x"}) {
+	if len(runs) != 1 || runs[0].Spec.Container != "mine" || runs[0].Spec.Target != "main" ||
+		!slices.Equal(runs[0].Spec.Args, []string{"-x"}) {
 		t.Errorf("records %+v", runs)
 	}
-	if got := conditionOf(podNow(t, c, ns, "p")); got == nil || got.Reason != debugrun.TaintedByDebugContainer || strings.Contains(got.Message, "-x") {
+	if got := conditionOf(podNow(t, c, ns, "p")); got == nil || got.Reason != debugrun.TaintedByDebugContainer ||
+		strings.Contains(got.Message, "-x") {
 		t.Errorf("condition %+v", got)
 	}
 	add(metav1.PatchOptions{}) // the same again changes nothing
@@ -261,8 +277,8 @@ func TestEphemeralContainersAreRecorded(t *testing.T) {
 	}
 }
 
-// DC-08: records are read, listed by pod, shown as a table, explained and deleted by clients, and written by nobody but the server.
-// ATTACK A27.
+// DC-08: records are read, listed by pod, shown as a table, explained and deleted by clients, and written by nobody but
+// the server. ATTACK A27.
 func TestDebugRuns(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -290,11 +306,13 @@ func TestDebugRuns(t *testing.T) {
 	refused("create", err, apierrors.IsMethodNotSupported)
 	_, err = ri.Update(t.Context(), got, metav1.UpdateOptions{})
 	refused("update", err, apierrors.IsMethodNotSupported)
-	_, err = ri.Patch(t.Context(), got.GetName(), types.MergePatchType, []byte(`{"spec":{"user":"somebody"}}`), metav1.PatchOptions{})
+	_, err = ri.Patch(t.Context(), got.GetName(), types.MergePatchType, []byte(`{"spec":{"user":"somebody"}}`),
+		metav1.PatchOptions{})
 	refused("patch", err, apierrors.IsMethodNotSupported)
 	_, err = ri.UpdateStatus(t.Context(), got, metav1.UpdateOptions{})
 	refused("update of the status", err, apierrors.IsForbidden)
-	_, err = ri.Patch(t.Context(), got.GetName(), types.MergePatchType, []byte(`{"status":{"exitCode":0}}`), metav1.PatchOptions{}, "status")
+	_, err = ri.Patch(t.Context(), got.GetName(), types.MergePatchType, []byte(`{"status":{"exitCode":0}}`),
+		metav1.PatchOptions{}, "status")
 	refused("patch of the status", err, apierrors.IsForbidden)
 
 	own, err := debugrun.NewClient(shared.srv.Loopback())
@@ -303,24 +321,29 @@ func TestDebugRuns(t *testing.T) {
 	}
 	run := runs[0].DeepCopy()
 	run.Status.Reason, run.Spec.User = "Tested", "somebody"
-	if out, err := own.UpdateStatus(t.Context(), run); err != nil || out.Status.Reason != "Tested" || out.Spec.User != "wherry-admin" {
+	if out, err := own.UpdateStatus(t.Context(), run); err != nil || out.Status.Reason != "Tested" ||
+		out.Spec.User != "wherry-admin" {
 		t.Errorf("the server's own update: %+v, %v", out, err)
 	}
 	// A client that would take protobuf gets what there is.
-	for path, want := range map[string]string{"/apis/debug.wherry.dev/v1/namespaces/" + ns + "/debugruns": `"kind":"DebugRunList"`, "/api/v1/namespaces/" + ns + "/pods/p/debug": `"kind":"DebugRunList"`} {
-		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/vnd.kubernetes.protobuf,application/json").DoRaw(t.Context())
+	for path, want := range map[string]string{"/apis/debug.wherry.dev/v1/namespaces/" + ns +
+		"/debugruns": `"kind":"DebugRunList"`, "/api/v1/namespaces/" + ns + "/pods/p/debug": `"kind":"DebugRunList"`} {
+		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept",
+			"application/vnd.kubernetes.protobuf,application/json").DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s: %s, %v", path, data, err)
 		}
 	}
 	for _, tc := range []struct{ command, want string }{
-		{"get debugruns", "NAME POD KIND CONTAINER IMAGE TARGET USER STARTED EXIT " + run.Name + " p EphemeralContainer debug tools:1 main wherry-admin <none> Tested"},
+		{"get debugruns", "NAME POD KIND CONTAINER IMAGE TARGET USER STARTED EXIT " + run.Name +
+			" p EphemeralContainer debug tools:1 main wherry-admin <none> Tested"},
 		{"explain debugruns.spec.user", "Name of the user who asked for it."},
 		{"get debugruns --field-selector spec.pod.name=other", ""},
 		{"get --raw /api/v1/namespaces/" + ns + "/pods/p/debug", `"kind":"DebugRunList"`},
 		{"delete debugrun " + run.Name, "deleted"},
 	} {
-		if out := kubectl(t, "", append([]string{"--namespace", ns}, strings.Fields(tc.command)...)...); !strings.Contains(strings.Join(strings.Fields(out), " "), tc.want) {
+		if out := kubectl(t, "", append([]string{"--namespace", ns},
+			strings.Fields(tc.command)...)...); !strings.Contains(strings.Join(strings.Fields(out), " "), tc.want) {
 			t.Errorf("kubectl %s: %s", tc.command, out)
 		}
 	}
@@ -329,8 +352,8 @@ func TestDebugRuns(t *testing.T) {
 	}
 }
 
-// EC-23: what is done again and again is one event that counts, and is kept as long as any; what is another pod's or another container's is
-// its own.
+// EC-23: what is done again and again is one event that counts, and is kept as long as any; what is another pod's or
+// another container's is its own.
 func TestDebugEventsCount(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -341,14 +364,16 @@ func TestDebugEventsCount(t *testing.T) {
 		if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", session); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.CoreV1().RESTClient().Delete().AbsPath("/api/v1/namespaces/" + ns + "/pods/p/debug/debug").Do(t.Context()).Error(); err != nil {
+		if err := c.CoreV1().RESTClient().Delete().AbsPath("/api/v1/namespaces/" + ns +
+			"/pods/p/debug/debug").Do(t.Context()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := execInto(t, adminConfig(t), "spdy", ns, "other", session); err != nil {
 		t.Fatal(err)
 	}
-	w, err := c.CoreV1().Events(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + debugrun.EventDebugContainerAdded})
+	w, err := c.CoreV1().Events(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "reason=" +
+		debugrun.EventDebugContainerAdded})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +389,8 @@ func TestDebugEventsCount(t *testing.T) {
 			t.Fatalf("counted %v", counts)
 		}
 	}
-	list, err := c.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + debugrun.EventDebugContainerAdded})
+	list, err := c.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" +
+		debugrun.EventDebugContainerAdded})
 	if err != nil || len(list.Items) != 2 {
 		t.Fatalf("%d events, %v", len(list.Items), err)
 	}

@@ -26,7 +26,8 @@ func TestDebugStop(t *testing.T) {
 	remove := func(path string) error {
 		return c.CoreV1().RESTClient().Delete().AbsPath(path).Do(t.Context()).Error()
 	}
-	if err := remove(path + "/debug"); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `pod p has no debug container "debug"`) {
+	if err := remove(path + "/debug"); !apierrors.IsNotFound(err) ||
+		!strings.Contains(err.Error(), `pod p has no debug container "debug"`) {
 		t.Errorf("of none: %v", err)
 	}
 	if _, err := execInto(t, adminConfig(t), "spdy", ns, "p", session); err != nil {
@@ -35,17 +36,20 @@ func TestDebugStop(t *testing.T) {
 	if err := remove(path + "/debug"); err != nil {
 		t.Fatal(err)
 	}
-	if s := podspec.DebugStateOf(podNow(t, c, ns, "p"), "debug"); s.Phase != podspec.DebugEnded || s.Terminated.ExitCode != 143 {
+	if s := podspec.DebugStateOf(podNow(t, c, ns, "p"), "debug"); s.Phase != podspec.DebugEnded ||
+		s.Terminated.ExitCode != 143 {
 		t.Errorf("answered before it was stopped: %+v", s)
 	}
 	if by := podspec.DebugRunsOf(podNow(t, c, ns, "p"))["debug"].StoppedBy; by != "wherry-admin" {
 		t.Errorf("stopped by %q", by)
 	}
-	if err := remove(path + "/debug"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "has ended already: exit code 143") {
+	if err := remove(path + "/debug"); !apierrors.IsConflict(err) ||
+		!strings.Contains(err.Error(), "has ended already: exit code 143") {
 		t.Errorf("again: %v", err)
 	}
 	list := func() (runs debugrun.DebugRunList) {
-		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+		data, err := c.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept",
+			"application/json").DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,23 +58,28 @@ func TestDebugStop(t *testing.T) {
 		}
 		return runs
 	}
-	if runs := list(); runs.Kind != "DebugRunList" || runs.APIVersion != "debug.wherry.dev/v1" || len(runs.Items) != 1 || runs.Items[0].Spec.Container != "debug" {
+	if runs := list(); runs.Kind != "DebugRunList" || runs.APIVersion != "debug.wherry.dev/v1" ||
+		len(runs.Items) != 1 || runs.Items[0].Spec.Container != "debug" {
 		t.Errorf("runs %+v", runs)
 	}
-	if err := c.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := c.CoreV1().Pods(ns).Delete(t.Context(), "p",
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 	if runs := list(); len(runs.Items) != 1 {
 		t.Errorf("%d records after the pod's end", len(runs.Items))
 	}
-	if _, err := c.CoreV1().RESTClient().Get().AbsPath(strings.Replace(path, "/p/", "/q/", 1)).DoRaw(t.Context()); !apierrors.IsNotFound(err) {
+	if _, err := c.CoreV1().RESTClient().Get().AbsPath(strings.Replace(path, "/p/", "/q/",
+		1)).DoRaw(t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("runs of no pod: %v", err)
 	}
 	n.pod(t, ns, pod("stubborn"))
-	if _, err := execInto(t, adminConfig(t), "spdy", ns, "stubborn", strings.Replace(session, "tools:1", stubborn, 1)); err != nil {
+	if _, err := execInto(t, adminConfig(t), "spdy", ns, "stubborn",
+		strings.Replace(session, "tools:1", stubborn, 1)); err != nil {
 		t.Fatal(err)
 	}
-	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+"/debug").Param("timeout", "2s").Do(t.Context()).Error()
+	err := c.CoreV1().RESTClient().Delete().AbsPath(strings.Replace(path, "/p/", "/stubborn/", 1)+
+		"/debug").Param("timeout", "2s").Do(t.Context()).Error()
 	if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "was asked to stop but has not exited yet") {
 		t.Errorf("of one that does not stop: %v", err)
 	}
@@ -98,17 +107,21 @@ func TestDebugAnnotation(t *testing.T) {
 	}
 	for name, value := range map[string]string{"changed": `"{}"`, "removed": "null"} {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, podspec.DebugAnnotation, value)
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "is managed by the API server") {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "is managed by the API server") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}, "status"); err != nil {
 			t.Errorf("%s by a status: %v", name, err)
 		}
 		if got := podNow(t, c, ns, "p").Annotations[podspec.DebugAnnotation]; got != stored {
 			t.Errorf("%s: %s, was %s", name, got, stored)
 		}
 	}
-	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"metadata":{"annotations":{"other":"1"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"other":"1"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("another annotation: %v", err)
 	}
 }

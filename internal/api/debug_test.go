@@ -60,7 +60,8 @@ func waitForEvent(t *testing.T, c kubernetes.Interface, ns, pod, reason string) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	w, err := c.CoreV1().Events(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod + ",reason=" + reason})
+	w, err := c.CoreV1().Events(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod +
+		",reason=" + reason})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,24 +89,28 @@ func statusOf(t *testing.T, err error) metav1.Status {
 	return status.ErrStatus
 }
 
-// DC-03 DC-04 DC-14 DC-15 IX-08: one request makes the debug container and attaches to it; it is in the spec as if it had been
-// added by pods/ephemeralcontainers, and on record with who did it.
+// DC-03 DC-04 DC-14 DC-15 IX-08: one request makes the debug container and attaches to it; it is in the spec as if it
+// had been added by pods/ephemeralcontainers, and on record with who did it.
 func TestDebugSession(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
 	for _, way := range []string{"websocket", "spdy"} {
 		t.Run(way, func(t *testing.T) {
 			p := n.pod(t, ns, pod("p-"+way))
-			out, err := execInto(t, adminConfig(t), way, ns, p.Name, session+"&tty=true&stdin=true&command=sh&command=-i&ephemeralContainerRequest=mine&ephemeralContainerTTL=30m&ephemeralContainerPullPolicy=Never")
+			out, err := execInto(t, adminConfig(t), way, ns, p.Name,
+				session+
+					"&tty=true&stdin=true&command=sh&command=-i&ephemeralContainerRequest=mine&ephemeralContainerTTL=30m&ephemeralContainerPullPolicy=Never")
 			if err != nil || out != "debug in "+p.Name+" tty=true" {
 				t.Fatalf("%q, %v", out, err)
 			}
 			now := podNow(t, c, ns, p.Name)
 			e := now.Spec.EphemeralContainers[0]
-			if e.Name != "debug" || e.Image != "tools:1" || !slices.Equal(e.Command, []string{"sh", "-i"}) || !e.TTY || !e.Stdin || e.ImagePullPolicy != corev1.PullNever {
+			if e.Name != "debug" || e.Image != "tools:1" || !slices.Equal(e.Command, []string{"sh", "-i"}) || !e.TTY ||
+				!e.Stdin || e.ImagePullPolicy != corev1.PullNever {
 				t.Errorf("container %+v", e)
 			}
-			if e.TargetContainerName != "main" || !slices.Equal(e.SecurityContext.Capabilities.Add, []corev1.Capability{"SYS_PTRACE"}) {
+			if e.TargetContainerName != "main" || !slices.Equal(e.SecurityContext.Capabilities.Add,
+				[]corev1.Capability{"SYS_PTRACE"}) {
 				t.Errorf("target %q, security %+v", e.TargetContainerName, e.SecurityContext)
 			}
 			if stop := podspec.DebugRunsOf(now)["debug"].StopAt; stop == nil || time.Until(stop.Time) < 25*time.Minute {
@@ -118,8 +123,10 @@ func TestDebugSession(t *testing.T) {
 				t.Errorf("generation %d after %d", now.Generation, p.Generation)
 			}
 			tainted := conditionOf(now)
-			if tainted == nil || tainted.Status != corev1.ConditionTrue || tainted.Reason != debugrun.TaintedByDebugContainer ||
-				!strings.HasPrefix(tainted.Message, "debug container debug by wherry-admin at ") || strings.Contains(tainted.Message, "sh -i") {
+			if tainted == nil || tainted.Status != corev1.ConditionTrue ||
+				tainted.Reason != debugrun.TaintedByDebugContainer ||
+				!strings.HasPrefix(tainted.Message, "debug container debug by wherry-admin at ") ||
+				strings.Contains(tainted.Message, "sh -i") {
 				t.Errorf("condition %+v", tainted)
 			}
 			runs := recordsOf(t, ns, p.Name)
@@ -127,11 +134,14 @@ func TestDebugSession(t *testing.T) {
 				t.Fatalf("%d records", len(runs))
 			}
 			s := runs[0].Spec
-			if s.Kind != debugrun.EphemeralContainer || s.Container != "debug" || s.User != "wherry-admin" || s.Image != "tools:1" || s.Target != "main" ||
-				s.Pod != (debugrun.PodReference{Name: p.Name, UID: p.UID, Node: n.name}) || !slices.Equal(s.Command, []string{"sh", "-i"}) {
+			if s.Kind != debugrun.EphemeralContainer || s.Container != "debug" || s.User != "wherry-admin" ||
+				s.Image != "tools:1" || s.Target != "main" ||
+				s.Pod != (debugrun.PodReference{Name: p.Name, UID: p.UID, Node: n.name}) ||
+				!slices.Equal(s.Command, []string{"sh", "-i"}) {
 				t.Errorf("record %+v", s)
 			}
-			if said := waitForEvent(t, c, ns, p.Name, debugrun.EventDebugContainerAdded); said != "wherry-admin added debug container debug with image tools:1" {
+			if said := waitForEvent(t, c, ns, p.Name,
+				debugrun.EventDebugContainerAdded); said != "wherry-admin added debug container debug with image tools:1" {
 				t.Errorf("event %q", said)
 			}
 		})
@@ -182,11 +192,13 @@ func end(t *testing.T, n *debugNode, p *corev1.Pod, container string, run int, c
 	t.Helper()
 	now := metav1.Now()
 	n.status(t, p, func(s *corev1.PodStatus) {
-		putState(s, container, run, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", StartedAt: now, FinishedAt: now}})
+		putState(s, container, run, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
+			Reason: "Error", StartedAt: now, FinishedAt: now}})
 	})
 }
 
-// DC-05 DC-06 EC-04: the name of a debug container that runs is taken; that of one that has ended is used again, by exec++ only.
+// DC-05 DC-06 EC-04: the name of a debug container that runs is taken; that of one that has ended is used again, by
+// exec++ only.
 func TestDebugNames(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -198,21 +210,24 @@ func TestDebugNames(t *testing.T) {
 	if err := again("tools:1"); err != nil {
 		t.Fatal(err)
 	}
-	if s := statusOf(t, again("tools:2")); s.Code != 409 || s.Reason != metav1.StatusReasonAlreadyExists || !strings.Contains(s.Message, "is running: attach to it, stop it") {
+	if s := statusOf(t, again("tools:2")); s.Code != 409 || s.Reason != metav1.StatusReasonAlreadyExists ||
+		!strings.Contains(s.Message, "is running: attach to it, stop it") {
 		t.Errorf("%+v", s)
 	}
 	for run := range 3 {
 		end(t, n, p, "debug", run, int32(run))
 		now := podNow(t, c, ns, "p")
 		now.Spec.EphemeralContainers[0].Image = "sneaked:1"
-		if _, err := c.CoreV1().Pods(ns).UpdateEphemeralContainers(t.Context(), "p", now, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		if _, err := c.CoreV1().Pods(ns).UpdateEphemeralContainers(t.Context(), "p", now,
+			metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 			t.Errorf("the subresource changed an entry: %v", err)
 		}
 		if err := again(fmt.Sprintf("tools:%d", run+2)); err != nil {
 			t.Fatal(err)
 		}
 		now = podNow(t, c, ns, "p")
-		if len(now.Spec.EphemeralContainers) != 1 || now.Spec.EphemeralContainers[0].Image != fmt.Sprintf("tools:%d", run+2) || podspec.DebugRunsOf(now)["debug"].Run != run+1 {
+		if len(now.Spec.EphemeralContainers) != 1 || now.Spec.EphemeralContainers[0].Image != fmt.Sprintf("tools:%d",
+			run+2) || podspec.DebugRunsOf(now)["debug"].Run != run+1 {
 			t.Errorf("run %d: %+v, %v", run+1, now.Spec.EphemeralContainers, now.Annotations)
 		}
 	}
@@ -227,8 +242,8 @@ func TestDebugNames(t *testing.T) {
 	}
 }
 
-// DC-05 EC-08: of 20 clients that want one name at the same time one gets it, also where the name is used again; with 20
-// different names all get in, and none is lost.
+// DC-05 EC-08: of 20 clients that want one name at the same time one gets it, also where the name is used again; with
+// 20 different names all get in, and none is lost.
 func TestDebugRaces(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -238,7 +253,8 @@ func TestDebugRaces(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range errs {
 			all.Go(func() {
-				_, errs[i] = execInto(t, adminConfig(t), "websocket", ns, "p", strings.Replace(session, "=debug", "="+name(i), 1))
+				_, errs[i] = execInto(t, adminConfig(t), "websocket", ns, "p",
+					strings.Replace(session, "=debug", "="+name(i), 1))
 			})
 		}
 		all.Wait()

@@ -53,7 +53,8 @@ func TestGracefulDeletion(t *testing.T) {
 			}
 			pods := c.CoreV1().Pods(ns)
 			t.Cleanup(func() {
-				_ = c.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+				_ = c.CoreV1().Pods(ns).Delete(t.Context(), "p",
+					metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			})
 			defer pods.Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			if test.phase != "" {
@@ -79,7 +80,8 @@ func TestGracefulDeletion(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.DeletionTimestamp == nil || ptr.Deref(got.DeletionGracePeriodSeconds, -2) != test.want {
-				t.Fatalf("deletion %v, grace %v; want %d", got.DeletionTimestamp, got.DeletionGracePeriodSeconds, test.want)
+				t.Fatalf("deletion %v, grace %v; want %d", got.DeletionTimestamp, got.DeletionGracePeriodSeconds,
+					test.want)
 			}
 			if left := time.Until(got.DeletionTimestamp.Time); left > time.Duration(test.want)*time.Second {
 				t.Errorf("deadline in %v", left)
@@ -100,13 +102,16 @@ func TestFinalizersAndPreconditions(t *testing.T) {
 	held.Finalizers = []string{"example.com/wait"}
 	p := createPod(t, c, ns, held)
 	stale := p.ResourceVersion
-	if err := pods.Delete(t.Context(), "held", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("x"))}}); !apierrors.IsConflict(err) {
+	if err := pods.Delete(t.Context(), "held",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("x"))}}); !apierrors.IsConflict(err) {
 		t.Errorf("another uid: %v", err)
 	}
-	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := pods.Delete(t.Context(), "held", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &stale}}); !apierrors.IsConflict(err) {
+	if err := pods.Delete(t.Context(), "held",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &stale}}); !apierrors.IsConflict(err) {
 		t.Errorf("another version: %v", err)
 	}
 	if err := pods.Delete(t.Context(), "held", metav1.DeleteOptions{}); err != nil {
@@ -116,7 +121,8 @@ func TestFinalizersAndPreconditions(t *testing.T) {
 	if err != nil || got.DeletionTimestamp == nil {
 		t.Fatalf("a held pod: %v, %v", got, err)
 	}
-	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pods.Get(t.Context(), "held", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -124,19 +130,23 @@ func TestFinalizersAndPreconditions(t *testing.T) {
 	}
 }
 
-// PL-10 How a deletion is to propagate is understood, and hangs nothing: what an object owns stays, as there is no garbage collector.
+// PL-10 How a deletion is to propagate is understood, and hangs nothing: what an object owns stays, as there is no
+// garbage collector.
 func TestPropagation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	cms := c.CoreV1().ConfigMaps(ns)
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground} {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground} {
 		t.Run(string(policy), func(t *testing.T) {
-			owner, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+			owner, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}},
+				metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-" + strings.ToLower(string(policy)), OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
+			owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-" + strings.ToLower(string(policy)),
+				OwnerReferences: []metav1.OwnerReference{
+					{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
 			if _, err := cms.Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +162,8 @@ func TestPropagation(t *testing.T) {
 		})
 	}
 	bad := metav1.DeletionPropagation("Sideways")
-	if err := cms.Delete(t.Context(), "of-orphan", metav1.DeleteOptions{PropagationPolicy: &bad}); !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+	if err := cms.Delete(t.Context(), "of-orphan",
+		metav1.DeleteOptions{PropagationPolicy: &bad}); !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		t.Errorf("an unknown policy: %v", err)
 	}
 }
@@ -166,7 +177,8 @@ func TestDeleteCollectionOfPods(t *testing.T) {
 	kept := pod("kept")
 	kept.Labels = map[string]string{"keep": "yes"}
 	createPod(t, c, ns, kept)
-	if err := c.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "!keep"}); err != nil {
+	if err := c.CoreV1().Pods(ns).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "!keep"}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := c.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
@@ -188,7 +200,8 @@ func TestEviction(t *testing.T) {
 	ns := namespace(t, c)
 	p := boundPod(t, c, ns, pod("victim"))
 	evict := func(o *metav1.DeleteOptions) error {
-		return c.PolicyV1().Evictions(ns).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "victim", Namespace: ns}, DeleteOptions: o})
+		return c.PolicyV1().Evictions(ns).Evict(t.Context(),
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "victim", Namespace: ns}, DeleteOptions: o})
 	}
 	if err := evict(&metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
 		t.Errorf("another uid: %v", err)
@@ -196,7 +209,8 @@ func TestEviction(t *testing.T) {
 	if err := evict(&metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Errorf("dry run: %v", err)
 	}
-	if got, err := c.CoreV1().Pods(ns).Get(t.Context(), "victim", metav1.GetOptions{}); err != nil || got.DeletionTimestamp != nil || got.ResourceVersion != p.ResourceVersion {
+	if got, err := c.CoreV1().Pods(ns).Get(t.Context(), "victim", metav1.GetOptions{}); err != nil ||
+		got.DeletionTimestamp != nil || got.ResourceVersion != p.ResourceVersion {
 		t.Errorf("the dry run changed the pod: %v, %v", got, err)
 	}
 	if err := evict(&metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](11)}); err != nil {
@@ -211,12 +225,14 @@ func TestEviction(t *testing.T) {
 	}
 	found := false
 	for _, cond := range got.Status.Conditions {
-		found = found || cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue && cond.Reason == "EvictionByEvictionAPI"
+		found = found || cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue &&
+			cond.Reason == "EvictionByEvictionAPI"
 	}
 	if !found {
 		t.Errorf("conditions: %v", got.Status.Conditions)
 	}
-	err = c.PolicyV1().Evictions(ns).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: ns}})
+	err = c.PolicyV1().Evictions(ns).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nobody",
+		Namespace: ns}})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("eviction of no pod: %v", err)
 	}

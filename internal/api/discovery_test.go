@@ -31,13 +31,16 @@ func TestDiscovery(t *testing.T) {
 	}
 	aggregated := resourcesOf(lists)
 	for _, want := range []string{
-		"v1/bindings:-", "v1/namespaces:ns", "v1/namespaces/finalize", "v1/namespaces/status", "v1/nodes:no", "v1/nodes/status", "v1/nodes/proxy",
-		"v1/pods:po", "v1/pods/status", "v1/pods/binding", "v1/pods/eviction", "v1/pods/log", "v1/pods/exec", "v1/pods/attach",
-		"v1/pods/portforward", "v1/pods/proxy", "v1/events:ev", "v1/podtemplates", "v1/componentstatuses:cs", "v1/configmaps:cm", "v1/secrets", "v1/serviceaccounts:sa",
-		"v1/serviceaccounts/token", "v1/services:svc", "v1/services/status", "v1/services/proxy", "v1/endpoints:ep", "v1/limitranges:limits",
-		"v1/resourcequotas:quota", "v1/resourcequotas/status", "events.k8s.io/v1/events:ev", "discovery.k8s.io/v1/endpointslices",
-		"coordination.k8s.io/v1/leases", "v1/pods/debug", "debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",
-		"scheduling.k8s.io/v1/priorityclasses:pc", "node.k8s.io/v1/runtimeclasses", "policy.wherry.dev/v1/imagepolicies:imgpol",
+		"v1/bindings:-", "v1/namespaces:ns", "v1/namespaces/finalize", "v1/namespaces/status", "v1/nodes:no",
+		"v1/nodes/status", "v1/nodes/proxy", "v1/pods:po", "v1/pods/status", "v1/pods/binding", "v1/pods/eviction",
+		"v1/pods/log", "v1/pods/exec", "v1/pods/attach", "v1/pods/portforward", "v1/pods/proxy", "v1/events:ev",
+		"v1/podtemplates", "v1/componentstatuses:cs", "v1/configmaps:cm", "v1/secrets", "v1/serviceaccounts:sa",
+		"v1/serviceaccounts/token", "v1/services:svc", "v1/services/status", "v1/services/proxy", "v1/endpoints:ep",
+		"v1/limitranges:limits", "v1/resourcequotas:quota", "v1/resourcequotas/status", "events.k8s.io/v1/events:ev",
+		"discovery.k8s.io/v1/endpointslices", "coordination.k8s.io/v1/leases", "v1/pods/debug",
+		"debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",
+		"scheduling.k8s.io/v1/priorityclasses:pc", "node.k8s.io/v1/runtimeclasses",
+		"policy.wherry.dev/v1/imagepolicies:imgpol",
 	} {
 		if missing, ok := strings.CutSuffix(want, ":-"); ok {
 			if slices.Contains(aggregated, missing) {
@@ -85,7 +88,8 @@ func TestOpenAPI(t *testing.T) {
 	if len(v2.Paths.Path) < 60 || len(v2.Definitions.AdditionalProperties) < 200 {
 		t.Errorf("v2 has %d paths and %d definitions", len(v2.Paths.Path), len(v2.Definitions.AdditionalProperties))
 	}
-	raw, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	raw, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v2").SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +105,8 @@ func TestOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"api/v1", "apis/events.k8s.io/v1", "apis/discovery.k8s.io/v1", "apis/coordination.k8s.io/v1", "apis/debug.wherry.dev/v1", "version"} {
+	for _, path := range []string{"api/v1", "apis/events.k8s.io/v1", "apis/discovery.k8s.io/v1",
+		"apis/coordination.k8s.io/v1", "apis/debug.wherry.dev/v1", "version"} {
 		p, ok := paths[path]
 		if !ok {
 			t.Errorf("v3 has no %s", path)
@@ -127,10 +132,12 @@ func TestVersionAndHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "k8s.io/apiserver v0" + strings.TrimPrefix(api.KubernetesVersion, "v1"); !strings.Contains(string(mod), want) {
+	if want := "k8s.io/apiserver v0" + strings.TrimPrefix(api.KubernetesVersion, "v1"); !strings.Contains(string(mod),
+		want) {
 		t.Errorf("go.mod does not have %q: KubernetesVersion is wrong", want)
 	}
-	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/etcd", "/readyz/poststarthook/bootstrap", "/metrics", "/api", "/apis"} {
+	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/etcd", "/readyz/poststarthook/bootstrap",
+		"/metrics", "/api", "/apis"} {
 		var code int
 		if err := c.Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).StatusCode(&code).Error(); code != http.StatusOK {
 			t.Errorf("%s: %d, %v", path, code, err)
@@ -188,9 +195,11 @@ func kubectl(t *testing.T, manifest string, args ...string) (output string) {
 	return out.String() + errs.String()
 }
 
-// The kubectl of the libraries' version explains, applies on the client's side, diffs by strategic merge, and prints tables.
+// The kubectl of the libraries' version explains, applies on the client's side, diffs by strategic merge, and prints
+// tables.
 func TestKubectl(t *testing.T) {
-	if out := kubectl(t, "", "explain", "pod.spec.containers"); !strings.Contains(out, "FIELD: containers <[]Container>") || !strings.Contains(out, "imagePullPolicy") {
+	if out := kubectl(t, "", "explain", "pod.spec.containers"); !strings.Contains(out,
+		"FIELD: containers <[]Container>") || !strings.Contains(out, "imagePullPolicy") {
 		t.Errorf("explain:\n%s", out)
 	}
 	if out := kubectl(t, "", "explain", "lease.spec.holderIdentity"); !strings.Contains(out, "holderIdentity") {
@@ -198,7 +207,8 @@ func TestKubectl(t *testing.T) {
 	}
 	ns := namespace(t, client(t))
 	manifest := func(image string) string {
-		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: web\n    image: " + image + "\n"
+		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: web\n    image: " +
+			image + "\n"
 	}
 	if out := kubectl(t, manifest("one"), "-n", ns, "apply"); !strings.Contains(out, "pod/web created") {
 		t.Errorf("apply: %s", out)
@@ -209,10 +219,12 @@ func TestKubectl(t *testing.T) {
 	if out := kubectl(t, manifest("two"), "-n", ns, "apply"); !strings.Contains(out, "pod/web configured") {
 		t.Errorf("third apply: %s", out)
 	}
-	if out := kubectl(t, manifest("two"), "-n", ns, "apply", "--server-side", "--force-conflicts"); !strings.Contains(out, "pod/web serverside-applied") {
+	if out := kubectl(t, manifest("two"), "-n", ns, "apply", "--server-side",
+		"--force-conflicts"); !strings.Contains(out, "pod/web serverside-applied") {
 		t.Errorf("server-side apply: %s", out)
 	}
-	if out := kubectl(t, "", "-n", ns, "get", "pods"); !strings.Contains(out, "READY") || !strings.Contains(out, "0/1     Pending") {
+	if out := kubectl(t, "", "-n", ns, "get", "pods"); !strings.Contains(out, "READY") ||
+		!strings.Contains(out, "0/1     Pending") {
 		t.Errorf("get:\n%s", out)
 	}
 	if out := kubectl(t, "", "-n", ns, "get", "all"); !strings.Contains(out, "pod/web") {

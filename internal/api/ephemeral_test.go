@@ -15,15 +15,16 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// EC-03 EC-04 EC-07 EC-08 Ephemeral containers are added through their subresource, by PATCH and PUT, and by nothing else;
-// what is there stays as it is, and the rest of the pod too.
+// EC-03 EC-04 EC-07 EC-08 Ephemeral containers are added through their subresource, by PATCH and PUT, and by nothing
+// else; what is there stays as it is, and the rest of the pod too.
 func TestEphemeralContainers(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	p := boundPod(t, c, ns, pod("p"))
 	pods := c.CoreV1().Pods(ns)
 	patch := `{"metadata":{"labels":{"sneaked":"in"}},"spec":{"ephemeralContainers":[{"name":"one","image":"tools:1","targetContainerName":"` + p.Spec.Containers[0].Name + `"}]}}`
-	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "ephemeralcontainers")
+	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+		"ephemeralcontainers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,24 +35,30 @@ func TestEphemeralContainers(t *testing.T) {
 		t.Errorf("labels %v, generation %d after %d", got.Labels, got.Generation, p.Generation)
 	}
 	more := got.DeepCopy()
-	more.Spec.EphemeralContainers = append(more.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "two", Image: "tools:1"}})
-	if got, err = pods.UpdateEphemeralContainers(t.Context(), "p", more, metav1.UpdateOptions{}); err != nil || len(got.Spec.EphemeralContainers) != 2 {
+	more.Spec.EphemeralContainers = append(more.Spec.EphemeralContainers,
+		corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "two",
+			Image: "tools:1"}})
+	if got, err = pods.UpdateEphemeralContainers(t.Context(), "p", more, metav1.UpdateOptions{}); err != nil ||
+		len(got.Spec.EphemeralContainers) != 2 {
 		t.Fatalf("PUT: %v, %+v", err, got.Spec.EphemeralContainers)
 	}
-	if _, err := pods.UpdateEphemeralContainers(t.Context(), "p", more, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+	if _, err := pods.UpdateEphemeralContainers(t.Context(), "p", more,
+		metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("PUT of an older version: %v", err)
 	}
 	for name, change := range map[string]func(*corev1.Pod){
 		"may not be removed": func(p *corev1.Pod) { p.Spec.EphemeralContainers = p.Spec.EphemeralContainers[:1] },
 		"may not be changed": func(p *corev1.Pod) { p.Spec.EphemeralContainers[0].Image = "other:1" },
 		"targetContainerName": func(p *corev1.Pod) {
-			p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{TargetContainerName: "nobody",
-				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "three", Image: "tools:1"}})
+			p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers,
+				corev1.EphemeralContainer{TargetContainerName: "nobody",
+					EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "three", Image: "tools:1"}})
 		},
 	} {
 		bad := got.DeepCopy()
 		change(bad)
-		if _, err := pods.UpdateEphemeralContainers(t.Context(), "p", bad, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), name) {
+		if _, err := pods.UpdateEphemeralContainers(t.Context(), "p", bad,
+			metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -62,7 +69,8 @@ func TestEphemeralContainers(t *testing.T) {
 	}
 }
 
-// DC-05 IX-08 ATTACK A39: who added a debug container, and when, is in fields that no client can write, and that no client needs to know of.
+// DC-05 IX-08 ATTACK A39: who added a debug container, and when, is in fields that no client can write, and that no
+// client needs to know of.
 func TestWhoAddedADebugContainer(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -77,7 +85,8 @@ func TestWhoAddedADebugContainer(t *testing.T) {
 	before := time.Now().Truncate(time.Second)
 	patch := `{"metadata":{"annotations":{"` + podspec.AddedAnnotation + `":"{}"}},
 		"spec":{"ephemeralContainers":[{"name":"one","image":"tools:1"},{"name":"two","image":"tools:1"}]}}`
-	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "ephemeralcontainers")
+	got, err := pods.Patch(t.Context(), "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+		"ephemeralcontainers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +105,9 @@ func TestWhoAddedADebugContainer(t *testing.T) {
 		"taken off": func(p *corev1.Pod) { delete(p.Annotations, podspec.AddedAnnotation) },
 	} {
 		for door, write := range map[string]func(*corev1.Pod) (*corev1.Pod, error){
-			"update": func(p *corev1.Pod) (*corev1.Pod, error) { return pods.Update(t.Context(), p, metav1.UpdateOptions{}) },
+			"update": func(p *corev1.Pod) (*corev1.Pod, error) {
+				return pods.Update(t.Context(), p, metav1.UpdateOptions{})
+			},
 			"status": func(p *corev1.Pod) (*corev1.Pod, error) {
 				return pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 			},

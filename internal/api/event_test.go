@@ -24,7 +24,8 @@ func TestEventTTL(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{shared.etcd.Endpoint()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{shared.etcd.Endpoint()}, DialTimeout: 5 * time.Second,
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +53,8 @@ func TestEventAPIsShareStorage(t *testing.T) {
 	ns := namespace(t, c)
 	now := metav1.NowMicro()
 	if _, err := c.EventsV1().Events(ns).Create(t.Context(), &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "new"}, EventTime: now, ReportingController: "wherry.dev/test", ReportingInstance: "test-1",
-		Action: "Testing", Reason: "Tested", Type: "Warning", Note: "it works",
+		ObjectMeta: metav1.ObjectMeta{Name: "new"}, EventTime: now, ReportingController: "wherry.dev/test",
+		ReportingInstance: "test-1", Action: "Testing", Reason: "Tested", Type: "Warning", Note: "it works",
 		Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p", UID: "u"},
 		Series:    &eventsv1.EventSeries{Count: 3, LastObservedTime: now},
 	}, metav1.CreateOptions{}); err != nil {
@@ -63,18 +64,21 @@ func TestEventAPIsShareStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old.Message != "it works" || old.InvolvedObject.Name != "p" || old.Series == nil || old.Series.Count != 3 || old.ReportingController != "wherry.dev/test" {
+	if old.Message != "it works" || old.InvolvedObject.Name != "p" || old.Series == nil || old.Series.Count != 3 ||
+		old.ReportingController != "wherry.dev/test" {
 		t.Errorf("as core event: %+v", old)
 	}
 	if _, err := c.CoreV1().Events(ns).Create(t.Context(), &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "old"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "q"},
+		ObjectMeta: metav1.ObjectMeta{Name: "old"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns,
+			Name: "q"},
 		Reason: "Pulled", Type: "Normal", Source: corev1.EventSource{Component: "kubelet", Host: "n"}, Count: 2,
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for selector, want := range map[string]string{
-		"involvedObject.name=p": "new", "involvedObject.uid=u": "new", "involvedObject.kind=Pod": "new old", "reason=Pulled": "old",
-		"type=Warning": "new", "source=kubelet": "old", "reportingComponent=wherry.dev/test": "new", "involvedObject.namespace=" + ns: "new old",
+		"involvedObject.name=p": "new", "involvedObject.uid=u": "new", "involvedObject.kind=Pod": "new old",
+		"reason=Pulled": "old", "type=Warning": "new", "source=kubelet": "old",
+		"reportingComponent=wherry.dev/test": "new", "involvedObject.namespace=" + ns: "new old",
 	} {
 		list, err := c.CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: selector})
 		if err != nil {
@@ -90,7 +94,8 @@ func TestEventAPIsShareStorage(t *testing.T) {
 		}
 	}
 	list, err := c.EventsV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=q"})
-	if err != nil || len(list.Items) != 1 || list.Items[0].DeprecatedSource.Component != "kubelet" || list.Items[0].DeprecatedCount != 2 {
+	if err != nil || len(list.Items) != 1 || list.Items[0].DeprecatedSource.Component != "kubelet" ||
+		list.Items[0].DeprecatedCount != 2 {
 		t.Errorf("as events.k8s.io: %v, %v", list, err)
 	}
 	w, err := c.EventsV1().Events(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=q"})
@@ -103,19 +108,25 @@ func TestEventAPIsShareStorage(t *testing.T) {
 	}
 }
 
-// RS-03, ATTACK B21: an event of a user's is small, whichever API it is written by, and cannot grow: no quota counts events.
+// RS-03, ATTACK B21: an event of a user's is small, whichever API it is written by, and cannot grow: no quota counts
+// events.
 func TestEventsAreSmall(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	event := func(name string, n int) *corev1.Event {
-		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Annotations: map[string]string{"a": strings.Repeat("x", n)}},
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns,
+			Annotations: map[string]string{"a": strings.Repeat("x", n)}},
 			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "p"}}
 	}
-	if _, err := c.CoreV1().Events(ns).Create(t.Context(), event("large", 20_000), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := c.CoreV1().Events(ns).Create(t.Context(), event("large", 20_000),
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("one of 20 kB: %v", err)
 	}
-	if _, err := c.EventsV1().Events(ns).Create(t.Context(), &eventsv1.Event{ObjectMeta: event("new", 20_000).ObjectMeta, EventTime: metav1.NowMicro(),
-		ReportingController: "x.example/y", ReportingInstance: "i", Action: "a", Reason: "r", Type: "Normal", Regarding: corev1.ObjectReference{Namespace: ns, Name: "p"}}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := c.EventsV1().Events(ns).Create(t.Context(),
+		&eventsv1.Event{ObjectMeta: event("new", 20_000).ObjectMeta, EventTime: metav1.NowMicro(),
+			ReportingController: "x.example/y", ReportingInstance: "i", Action: "a", Reason: "r", Type: "Normal",
+			Regarding: corev1.ObjectReference{Namespace: ns, Name: "p"}},
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("one of 20 kB by events.k8s.io: %v", err)
 	}
 	small, err := c.CoreV1().Events(ns).Create(t.Context(), event("small", 2000), metav1.CreateOptions{})

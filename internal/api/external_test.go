@@ -78,7 +78,8 @@ func externalEtcd(t *testing.T) api.Config {
 		}
 		return file
 	}
-	// etcd dials itself with its serving certificate, so that one may be a client's too: sign a client one for the server.
+	// etcd dials itself with its serving certificate, so that one may be a client's too: sign a client one for the
+	// server.
 	certPEM, keyPEM, err := ca.Serving([]string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +92,8 @@ func externalEtcd(t *testing.T) api.Config {
 	}
 	cfg := api.Config{
 		DataDir: t.TempDir(), BindAddress: "127.0.0.1",
-		EtcdCAFile: filepath.Join(dir, "ca.crt"), EtcdCertFile: write("client.crt", certPEM), EtcdKeyFile: write("client.key", keyPEM),
-		EtcdPrefix: "/elsewhere",
+		EtcdCAFile: filepath.Join(dir, "ca.crt"), EtcdCertFile: write("client.crt", certPEM),
+		EtcdKeyFile: write("client.key", keyPEM), EtcdPrefix: "/elsewhere",
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), externalEtcdEnv+"="+dir)
@@ -155,8 +156,8 @@ func serve(t testing.TB, cfg api.Config) (*api.Server, func()) {
 	return s, stop
 }
 
-// The same server code works on an etcd of another process, over TLS with a client certificate, and finds its data again.
-// ATTACK C35.
+// The same server code works on an etcd of another process, over TLS with a client certificate, and finds its data
+// again. ATTACK C35.
 func TestExternalEtcd(t *testing.T) {
 	cfg := externalEtcd(t)
 	s, stop := serve(t, cfg)
@@ -177,7 +178,8 @@ func TestExternalEtcd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Stop()
-		cm, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+		cm, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +189,8 @@ func TestExternalEtcd(t *testing.T) {
 			if ev.Type != watch.Bookmark || !ok {
 				t.Fatalf("got %s %v", ev.Type, ev.Object)
 			}
-			if order, err := resourceversion.CompareResourceVersion(secret.ResourceVersion, cm.ResourceVersion); err != nil {
+			if order, err := resourceversion.CompareResourceVersion(secret.ResourceVersion,
+				cm.ResourceVersion); err != nil {
 				t.Fatal(err)
 			} else if order >= 0 { // the server may write something too
 				break
@@ -195,7 +198,8 @@ func TestExternalEtcd(t *testing.T) {
 		}
 	})
 	t.Run("TLS is required", func(t *testing.T) {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(cfg.EtcdServers[0], "https://"), &tls.Config{InsecureSkipVerify: true})
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(cfg.EtcdServers[0], "https://"),
+			&tls.Config{InsecureSkipVerify: true})
 		if err == nil {
 			conn.SetReadDeadline(time.Now().Add(time.Minute))
 			_, err = conn.Read(make([]byte, 1))

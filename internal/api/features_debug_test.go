@@ -39,7 +39,8 @@ func TestHoldGateUpAndDown(t *testing.T) {
 		t.Errorf("gate off: warned %q", w)
 	}
 	for name, want := range map[string]string{"before": "7m", "during": ""} {
-		p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+holdKey+`":"7m"}}}`), metav1.PatchOptions{})
+		p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+holdKey+`":"7m"}}}`), metav1.PatchOptions{})
 		if err != nil || p.Annotations[holdKey] != want {
 			t.Errorf("gate off: %s patched: %v, %v", name, p.Annotations, err)
 		}
@@ -66,7 +67,8 @@ func (g *gated) entered(name string) (records int, tainted bool) {
 	return records, tainted
 }
 
-// Feature gate ImageExec: off, image exec is not implemented, says so and leaves nothing behind (IX-12); exec itself is as before.
+// Feature gate ImageExec: off, image exec is not implemented, says so and leaves nothing behind (IX-12); exec itself is
+// as before.
 func TestImageExecGate(t *testing.T) {
 	g := newGated(t)
 	const query = "stdout=true&image=tools:1&command=x"
@@ -94,21 +96,24 @@ func TestImageExecGate(t *testing.T) {
 	}
 }
 
-// Feature gate DebugSessions: off, exec makes no debug containers and says what does without it; their subresource is as before
-// (DC-03, EC-24). What is on record stays readable.
+// Feature gate DebugSessions: off, exec makes no debug containers and says what does without it; their subresource is
+// as before (DC-03, EC-24). What is on record stays readable.
 func TestDebugSessionsGate(t *testing.T) {
 	g := newGated(t)
 	g.start(map[string]bool{"DebugSessions": false})
 	p := createPod(t, g, g.ns, pod("p"))
 	_, err := execInto(t, g.config, "websocket", g.ns, "p", session)
-	if s := statusOf(t, err); s.Code != http.StatusNotFound || !strings.Contains(s.Message, "the feature gate DebugSessions is off; kubectl debug does without them") {
+	if s := statusOf(t, err); s.Code != http.StatusNotFound ||
+		!strings.Contains(s.Message, "the feature gate DebugSessions is off; kubectl debug does without them") {
 		t.Errorf("gate off: %+v", s)
 	}
 	if n, tainted := g.entered("p"); n > 0 || tainted || len(g.get("p").Spec.EphemeralContainers) > 0 {
-		t.Errorf("gate off: %d records, condition %t, %d debug containers", n, tainted, len(g.get("p").Spec.EphemeralContainers))
+		t.Errorf("gate off: %d records, condition %t, %d debug containers", n, tainted,
+			len(g.get("p").Spec.EphemeralContainers))
 	}
 	p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "x"}}}
-	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p, metav1.UpdateOptions{}); err != nil {
+	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p,
+		metav1.UpdateOptions{}); err != nil {
 		t.Errorf("gate off: the subresource answers %v", err)
 	}
 	if n, tainted := g.entered("p"); n != 1 || !tainted {
@@ -135,7 +140,9 @@ func TestConfigz(t *testing.T) {
 	}
 	config := rest.AnonymousClientConfig(adminConfig(t))
 	config.BearerToken = "jane-token"
-	if _, err := clientOf(t, config).CoreV1().RESTClient().Get().AbsPath("/configz").DoRaw(t.Context()); !apierrors.IsForbidden(err) {
+	if _,
+		err := clientOf(t,
+		config).CoreV1().RESTClient().Get().AbsPath("/configz").DoRaw(t.Context()); !apierrors.IsForbidden(err) {
 		t.Errorf("somebody without the right reads %v", err)
 	}
 }

@@ -64,7 +64,8 @@ func (g *gated) start(set map[string]bool) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	s, stop := serve(g.t, api.Config{DataDir: g.dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()}, Features: gates})
+	s, stop := serve(g.t, api.Config{DataDir: g.dir, BindAddress: "127.0.0.1", EtcdServers: []string{etcd.Endpoint()},
+		Features: gates})
 	g.stop = func() {
 		stop()
 		if err := etcd.Close(); err != nil {
@@ -100,14 +101,15 @@ func (g *gated) get(name string) *corev1.Pod {
 
 func withSidecar(name string) *corev1.Pod {
 	p := pod(name)
-	p.Spec.InitContainers = []corev1.Container{{Name: "proxy", Image: "registry.example/proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+	p.Spec.InitContainers = []corev1.Container{{Name: "proxy", Image: "registry.example/proxy:1",
+		RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 	return p
 }
 
 func isSidecar(p *corev1.Pod) bool { return p.Spec.InitContainers[0].RestartPolicy != nil }
 
-// SC-18: upgrade, downgrade and upgrade of the control plane, as the sidecar document's test list has it. Off drops the field
-// on write unless the stored pod has it; what was stored stays as it is.
+// SC-18: upgrade, downgrade and upgrade of the control plane, as the sidecar document's test list has it. Off drops the
+// field on write unless the stored pod has it; what was stored stays as it is.
 func TestSidecarGateUpAndDown(t *testing.T) {
 	g := newGated(t)
 	g.start(map[string]bool{"SidecarContainers": true})
@@ -119,13 +121,17 @@ func TestSidecarGateUpAndDown(t *testing.T) {
 	if !isSidecar(g.get("before")) {
 		t.Error("gate off: a stored pod lost the field by being read")
 	}
-	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"initContainers":[{"name":"proxy","image":"registry.example/proxy:2"}]}}`} {
-		p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`,
+		`{"spec":{"initContainers":[{"name":"proxy","image":"registry.example/proxy:2"}]}}`} {
+		p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		if err != nil || !isSidecar(p) {
-			t.Errorf("gate off: %s on a stored pod that has the field: sidecar %t, %v", patch, err == nil && isSidecar(p), err)
+			t.Errorf("gate off: %s on a stored pod that has the field: sidecar %t, %v", patch,
+				err == nil && isSidecar(p), err)
 		}
 	}
-	p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.StrategicMergePatchType, []byte(`{"status":{"message":"x"}}`), metav1.PatchOptions{}, "status")
+	p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.StrategicMergePatchType,
+		[]byte(`{"status":{"message":"x"}}`), metav1.PatchOptions{}, "status")
 	if err != nil || !isSidecar(p) || g.warned() != "" {
 		t.Errorf("gate off: the status of a stored pod that has the field: %v", err)
 	}
@@ -138,10 +144,12 @@ func TestSidecarGateUpAndDown(t *testing.T) {
 	probed := withSidecar("probed")
 	probed.Spec.InitContainers[0].StartupProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
 	_, err = g.CoreV1().Pods(g.ns).Create(t.Context(), probed, metav1.CreateOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.initContainers[0].startupProbe") || !strings.Contains(g.warned(), "SidecarContainers is off") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.initContainers[0].startupProbe") ||
+		!strings.Contains(g.warned(), "SidecarContainers is off") {
 		t.Errorf("gate off: what only sidecars may have: %v", err)
 	}
-	dry, err := g.CoreV1().Pods(g.ns).Create(t.Context(), withSidecar("dry"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	dry, err := g.CoreV1().Pods(g.ns).Create(t.Context(), withSidecar("dry"),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || isSidecar(dry) {
 		t.Errorf("gate off: dry run: %v", err)
 	}
@@ -180,7 +188,8 @@ func TestSharedPIDGateUpAndDown(t *testing.T) {
 	if w := g.warned(); !strings.Contains(w, "spec.shareProcessNamespace: dropped") {
 		t.Errorf("gate off: warned %q", w)
 	}
-	p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	p, err := g.CoreV1().Pods(g.ns).Patch(t.Context(), "before", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	if err != nil || p.Spec.ShareProcessNamespace == nil {
 		t.Errorf("gate off: a stored pod that has the field: %v", err)
 	}
@@ -192,7 +201,8 @@ func TestSharedPIDGateUpAndDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for _, want := range []string{`kubernetes_feature_enabled{name="PodShareProcessNamespace",stage=""} 0`, `kubernetes_feature_enabled{name="SidecarContainers",stage=""} 1`} {
+	for _, want := range []string{`kubernetes_feature_enabled{name="PodShareProcessNamespace",stage=""} 0`,
+		`kubernetes_feature_enabled{name="SidecarContainers",stage=""} 1`} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("/metrics lacks %s", want)
 		}
@@ -208,11 +218,13 @@ func TestEphemeralGateOff(t *testing.T) {
 	if p = createPod(t, g, g.ns, p); len(p.Spec.EphemeralContainers) > 0 {
 		t.Error("a new pod has the field")
 	}
-	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := g.CoreV1().Pods(g.ns).UpdateEphemeralContainers(t.Context(), "p", p,
+		metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the subresource answers %v", err)
 	}
 	_, err := execInto(t, g.config, "websocket", g.ns, "p", session)
-	if status := statusOf(t, err); status.Code != http.StatusNotFound || !strings.Contains(status.Message, "the feature gate EphemeralContainers is off") {
+	if status := statusOf(t, err); status.Code != http.StatusNotFound ||
+		!strings.Contains(status.Message, "the feature gate EphemeralContainers is off") {
 		t.Errorf("exec++ answers %+v", status)
 	}
 }

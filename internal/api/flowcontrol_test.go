@@ -51,8 +51,9 @@ func hang(t *testing.T, s *api.Server, config *rest.Config, user string) (releas
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\n"+
-		"Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n", user)
+	fmt.Fprintf(conn,
+		"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nImpersonate-User: %s\r\nContent-Type: application/json\r\n"+
+			"Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n", user)
 	answer := make([]byte, 25)
 	if _, err := io.ReadFull(conn, answer); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 100 ") {
 		t.Fatalf("%q %v", answer, err)
@@ -60,11 +61,12 @@ func hang(t *testing.T, s *api.Server, config *rest.Config, user string) (releas
 	return func() { conn.Close() }
 }
 
-// TestPriorityAndFairness proves that the objects every cluster has are there, that the server's own are mended and cannot be
-// changed, that requests are sorted by them, and that a level which rejects lets nobody else wait.
+// TestPriorityAndFairness proves that the objects every cluster has are there, that the server's own are mended and
+// cannot be changed, that requests are sorted by them, and that a level which rejects lets nobody else wait.
 func TestPriorityAndFairness(t *testing.T) {
 	dir := t.TempDir()
-	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/apf"}
+	cfg := api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/apf"}
 	s, stop := serve(t, cfg)
 	config := configOf(t, s)
 	c := clientOf(t, config).FlowcontrolV1()
@@ -76,7 +78,8 @@ func TestPriorityAndFairness(t *testing.T) {
 		}
 		for _, f := range list.Items {
 			for _, cond := range f.Status.Conditions {
-				if cond.Type == flowcontrolv1.FlowSchemaConditionDangling && cond.Status != flowcontrolv1.ConditionFalse {
+				if cond.Type == flowcontrolv1.FlowSchemaConditionDangling &&
+					cond.Status != flowcontrolv1.ConditionFalse {
 					return false
 				}
 			}
@@ -84,27 +87,36 @@ func TestPriorityAndFairness(t *testing.T) {
 		return true
 	})
 	levels, err := c.PriorityLevelConfigurations().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(levels.Items) != len(bootstrap.MandatoryPriorityLevelConfigurations)+len(bootstrap.SuggestedPriorityLevelConfigurations) {
+	if err != nil || len(levels.Items) != len(bootstrap.MandatoryPriorityLevelConfigurations)+
+		len(bootstrap.SuggestedPriorityLevelConfigurations) {
 		t.Errorf("%v %v", levels, err)
 	}
 	t.Run("a jail", func(t *testing.T) {
-		level := &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "jail"}, Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
-			Type: flowcontrolv1.PriorityLevelEnablementLimited, Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
-				NominalConcurrencyShares: new(int32), BorrowingLimitPercent: new(int32), LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}}}}
+		level := &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "jail"},
+			Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+				Type: flowcontrolv1.PriorityLevelEnablementLimited,
+				Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+					NominalConcurrencyShares: new(int32), BorrowingLimitPercent: new(int32),
+					LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}}}}
 		if _, err := c.PriorityLevelConfigurations().Create(t.Context(), level, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		all := []flowcontrolv1.ResourcePolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}}
-		schema := &flowcontrolv1.FlowSchema{ObjectMeta: metav1.ObjectMeta{Name: "jail"}, Spec: flowcontrolv1.FlowSchemaSpec{
-			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "jail"}, MatchingPrecedence: 2,
-			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{ResourceRules: all,
-				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: "noisy"}}}}}}}
+		all := []flowcontrolv1.ResourcePolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"},
+			Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}}
+		schema := &flowcontrolv1.FlowSchema{ObjectMeta: metav1.ObjectMeta{Name: "jail"},
+			Spec: flowcontrolv1.FlowSchemaSpec{
+				PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "jail"},
+				MatchingPrecedence:         2, Rules: []flowcontrolv1.PolicyRulesWithSubjects{{ResourceRules: all,
+					Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser,
+						User: &flowcontrolv1.UserSubject{Name: "noisy"}}}}}}}
 		schema, err := c.FlowSchemas().Create(t.Context(), schema, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientOf(t, config).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "noisy"},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "noisy"}}}, metav1.CreateOptions{}); err != nil {
+		if _, err := clientOf(t, config).RbacV1().ClusterRoleBindings().Create(t.Context(),
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "noisy"},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects: []rbacv1.Subject{{Kind: "User", Name: "noisy"}}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		noisy := rest.CopyConfig(config)
@@ -114,10 +126,12 @@ func TestPriorityAndFairness(t *testing.T) {
 			return resp.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") == string(schema.UID)
 		})
 		release := hang(t, s, config, "noisy") // one request of a jail is served
-		if resp, said := ask(t, noisy, "GET", "/api/v1/namespaces", nil); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+		if resp, said := ask(t, noisy, "GET", "/api/v1/namespaces",
+			nil); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", resp.StatusCode, said)
 		}
-		if resp, said := ask(t, config, "GET", "/api/v1/namespaces", nil); resp.StatusCode != http.StatusOK || resp.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") == "" {
+		if resp, said := ask(t, config, "GET", "/api/v1/namespaces", nil); resp.StatusCode != http.StatusOK ||
+			resp.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") == "" {
 			t.Errorf("%d %s %v", resp.StatusCode, said, resp.Header)
 		}
 		release()
@@ -152,7 +166,8 @@ func TestPriorityAndFairness(t *testing.T) {
 		_, err := c.FlowSchemas().Get(t.Context(), "catch-all", metav1.GetOptions{})
 		return err == nil
 	})
-	if low, err := c.PriorityLevelConfigurations().Get(t.Context(), "workload-low", metav1.GetOptions{}); err != nil || *low.Spec.Limited.NominalConcurrencyShares != 77 {
+	if low, err := c.PriorityLevelConfigurations().Get(t.Context(), "workload-low", metav1.GetOptions{}); err != nil ||
+		*low.Spec.Limited.NominalConcurrencyShares != 77 {
 		t.Errorf("what an administrator took over was changed: %v %v", low, err)
 	}
 }

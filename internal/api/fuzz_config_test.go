@@ -12,19 +12,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzAdmissionConfig: whatever the file of --admission-control-config-file and a file that it names hold, they are taken as they stand
-// or refused with the file's name. What is taken means the same in JSON, and no file is read that the configuration does not name.
+// FuzzAdmissionConfig: whatever the file of --admission-control-config-file and a file that it names hold, they are
+// taken as they stand or refused with the file's name. What is taken means the same in JSON, and no file is read that
+// the configuration does not name.
 func FuzzAdmissionConfig(f *testing.F) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
 	const podSecurity = `{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: baseline, enforce-version: latest}, exemptions: {namespaces: [kube-system]}}`
 	const images = "apiVersion: policy.wherry.dev/v1\nkind: ImagePolicy\nmetadata: {name: a}\nspec: {allow: [\"registry.example/**\"], action: Warn, namespaceSelector: {matchLabels: {a: b}}}\n"
 	for _, seed := range [][2]string{
 		{head + "- name: PodSecurity\n  configuration: " + podSecurity + "\n", ""},
-		{head + "- name: ImagePolicy\n  path: images.yaml\n- name: PodSecurity\n  path: /etc/wherry/pods.yaml\n", images},
-		{head + "- name: ImagePolicy\n  path: images.yaml\n", "apiVersion: policy.wherry.dev/v1\nkind: ImagePolicyList\nitems: [{metadata: {name: a}, spec: {deny: [\"[\"]}}, null]\n"},
-		{head + "- {name: MutatingAdmissionWebhook, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration}}\n", ""},
-		{head + "- {name: PodSecurity}\n- {name: PodSecurity}\n", ""}, {head + "- {name: AlwaysAdmit}\n", ""}, {head + "- {name: PodSecurity, configuration: null, path: \"\"}\n", ""},
-		{"{}", ""}, {"", ""}, {"null", ""}, {"a: &a [*a]", ""}, {"apiVersion: v1\nkind: Pod\n", ""}, {"plugins: [", ""}, {head + "- null\n", "\x00"},
+		{head + "- name: ImagePolicy\n  path: images.yaml\n- name: PodSecurity\n  path: /etc/wherry/pods.yaml\n",
+			images},
+		{head + "- name: ImagePolicy\n  path: images.yaml\n",
+			"apiVersion: policy.wherry.dev/v1\nkind: ImagePolicyList\nitems: [{metadata: {name: a}, spec: {deny: [\"[\"]}}, null]\n"},
+		{head +
+			"- {name: MutatingAdmissionWebhook, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration}}\n", ""},
+		{head + "- {name: PodSecurity}\n- {name: PodSecurity}\n", ""}, {head + "- {name: AlwaysAdmit}\n", ""},
+		{head + "- {name: PodSecurity, configuration: null, path: \"\"}\n", ""},
+		{"{}", ""}, {"", ""}, {"null", ""}, {"a: &a [*a]", ""}, {"apiVersion: v1\nkind: Pod\n", ""}, {"plugins: [", ""},
+		{head + "- null\n", "\x00"},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
@@ -51,7 +57,8 @@ func FuzzAdmissionConfig(f *testing.F) {
 		}
 		if text, err := yaml.YAMLToJSON(file); err != nil {
 			t.Errorf("it is taken and no YAML: %v", err)
-		} else if again, err := parseAdmissionConfig(path, text, read); err != nil || !reflect.DeepEqual(again, config) {
+		} else if again, err := parseAdmissionConfig(path, text, read); err != nil ||
+			!reflect.DeepEqual(again, config) {
 			t.Errorf("in JSON it is %v, %v; it was %v", again, err, config)
 		}
 		if _, err := config.podSecurity(); err != nil && !strings.Contains(err.Error(), podSecurityPlugin) {

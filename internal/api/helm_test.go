@@ -39,8 +39,8 @@ const chart = `
 {apiVersion: GROUP/v1, kind: Widget, metadata: {name: shop}, spec: {color: red}}
 `
 
-// helm makes the calls of Helm 4: discovery and a REST mapper, server-side apply with its own manager, releases in Secrets of its own
-// type found by labels, watches of what it waits for.
+// helm makes the calls of Helm 4: discovery and a REST mapper, server-side apply with its own manager, releases in
+// Secrets of its own type found by labels, watches of what it waits for.
 type helm struct {
 	*dynamic.DynamicClient
 	mapper meta.RESTMapper
@@ -88,11 +88,13 @@ func mergeLabels(a, b map[string]string) map[string]string {
 func (h helm) release(version int, status string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   fmt.Sprintf("sh.helm.release.v1.shop.v%d", version),
-			Labels: map[string]string{"owner": "helm", "name": "shop", "status": status, "version": fmt.Sprint(version)},
+			Name: fmt.Sprintf("sh.helm.release.v1.shop.v%d", version),
+			Labels: map[string]string{"owner": "helm", "name": "shop", "status": status,
+				"version": fmt.Sprint(version)},
 		},
 		Type: "helm.sh/release.v1",
-		Data: map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("manifest ", 50_000))))},
+		Data: map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("manifest ",
+			50_000))))},
 	}
 }
 
@@ -111,7 +113,8 @@ func TestHelmCalls(t *testing.T) {
 	objects := rendered(t, strings.ReplaceAll(chart, "GROUP", e.group))
 	for _, u := range objects {
 		r := h.resource(t, u)
-		if _, err := r.Get(t.Context(), u.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) && u.GetKind() != "ServiceAccount" {
+		if _, err := r.Get(t.Context(), u.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) &&
+			u.GetKind() != "ServiceAccount" {
 			t.Errorf("%s before its time: %v", u.GetKind(), err)
 		}
 		dry := force
@@ -129,22 +132,26 @@ func TestHelmCalls(t *testing.T) {
 	}
 	testHelmWait(t, h)
 
-	if _, err := c.CoreV1().ConfigMaps(ns).Patch(t.Context(), "shop", types.MergePatchType, []byte(`{"data":{"color":"blue"}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := c.CoreV1().ConfigMaps(ns).Patch(t.Context(), "shop", types.MergePatchType,
+		[]byte(`{"data":{"color":"blue"}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
 	cm := objects[2]
 	if err := unstructured.SetNestedField(cm.Object, "green", "data", "color"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.resource(t, cm).Apply(t.Context(), "shop", cm, force); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"somebody"`) {
+	if _, err := h.resource(t, cm).Apply(t.Context(), "shop", cm, force); !apierrors.IsConflict(err) ||
+		!strings.Contains(err.Error(), `"somebody"`) {
 		t.Errorf("a field of somebody else: %v", err)
 	}
 	force.Force = true
-	if u, err := h.resource(t, cm).Apply(t.Context(), "shop", cm, force); err != nil || field(u, "data", "color") != "green" {
+	if u, err := h.resource(t, cm).Apply(t.Context(), "shop", cm, force); err != nil ||
+		field(u, "data", "color") != "green" {
 		t.Errorf("forced: %v, %v", u, err)
 	}
 
-	list, err := secrets.List(t.Context(), metav1.ListOptions{LabelSelector: "name=shop,owner=helm,status=deployed", FieldSelector: "type=helm.sh/release.v1"})
+	list, err := secrets.List(t.Context(), metav1.ListOptions{LabelSelector: "name=shop,owner=helm,status=deployed",
+		FieldSelector: "type=helm.sh/release.v1"})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Name != first.Name {
 		t.Errorf("releases: %v, %v", list, err)
 	}
@@ -163,7 +170,8 @@ func TestHelmCalls(t *testing.T) {
 func testHelmWait(t *testing.T, h helm) {
 	t.Helper()
 	ready := make(chan string, 10)
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(h, 0, h.ns, func(o *metav1.ListOptions) { o.LabelSelector = "app=shop" })
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(h, 0, h.ns,
+		func(o *metav1.ListOptions) { o.LabelSelector = "app=shop" })
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	look := func(obj any) {
 		conditions, _, _ := unstructured.NestedSlice(obj.(*unstructured.Unstructured).Object, "status", "conditions")
@@ -173,7 +181,8 @@ func testHelmWait(t *testing.T, h helm) {
 			}
 		}
 	}
-	if _, err := factory.ForResource(pods).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, obj any) { look(obj) }}); err != nil {
+	if _, err := factory.ForResource(pods).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look,
+		UpdateFunc: func(_, obj any) { look(obj) }}); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
@@ -182,7 +191,8 @@ func testHelmWait(t *testing.T, h helm) {
 	defer close(stop)
 	factory.WaitForCacheSync(stop)
 	status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-	if _, err := h.Resource(pods).Namespace(h.ns).Patch(t.Context(), "shop", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := h.Resource(pods).Namespace(h.ns).Patch(t.Context(), "shop", types.MergePatchType, status,
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-ready; got != "shop" {

@@ -27,7 +27,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// badLine forwards connections and treats them badly: it cuts them after a random time or amount of data, and lets some hang first.
+// badLine forwards connections and treats them badly: it cuts them after a random time or amount of data, and lets some
+// hang first.
 type badLine struct {
 	to       string
 	listener net.Listener
@@ -178,7 +179,8 @@ func (f *follower) apply(obj any, _ bool) error {
 // run follows the config maps of a namespace until ctx ends.
 func (f *follower) run(ctx context.Context, c kubernetes.Interface, ns string) {
 	request := func(o metav1.ListOptions) *rest.Request {
-		return c.CoreV1().RESTClient().Get().Namespace(ns).Resource("configmaps").VersionedParams(&o, scheme.ParameterCodec).
+		return c.CoreV1().RESTClient().Get().Namespace(ns).Resource("configmaps").VersionedParams(&o,
+			scheme.ParameterCodec).
 			MaxRetries(0) // the client would wait a second before each
 	}
 	lw := &cache.ListWatch{
@@ -221,7 +223,8 @@ func write(t *testing.T, c kubernetes.Interface, ns string, writer int, enough f
 		var err error
 		switch cm, getErr := cms.Get(t.Context(), name, metav1.GetOptions{}); {
 		case getErr != nil:
-			_, err = cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+			_, err = cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+				metav1.CreateOptions{})
 		case rand.IntN(3) == 0:
 			err = cms.Delete(t.Context(), name, metav1.DeleteOptions{})
 		default:
@@ -235,8 +238,8 @@ func write(t *testing.T, c kubernetes.Interface, ns string, writer int, enough f
 	}
 }
 
-// An informer behind a line that is cut, hangs, and comes back after the store has forgotten what it missed (410), hundreds of times
-// while others write, has in the end what the server has, and no object ever went back in time.
+// An informer behind a line that is cut, hangs, and comes back after the store has forgotten what it missed (410),
+// hundreds of times while others write, has in the end what the server has, and no object ever went back in time.
 func TestInformerOnABadLine(t *testing.T) {
 	const cuts, forgettings = 300, 50
 	direct := client(t)
@@ -245,7 +248,8 @@ func TestInformerOnABadLine(t *testing.T) {
 	line := newBadLine(t, config.Host[len("https://"):])
 	config.Host = "https://" + line.listener.Addr().String()
 	config.Timeout = 0
-	f := &follower{t: t, store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), versions: map[string]uint64{}, end: make(chan struct{})}
+	f := &follower{t: t, store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), versions: map[string]uint64{},
+		end: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { f.run(ctx, clientOf(t, config), ns) })
@@ -260,7 +264,9 @@ func TestInformerOnABadLine(t *testing.T) {
 	}
 	for !enough() {
 		line.hangUp() // what is written until it is back, it has missed
-		if _, err := direct.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "missed-"}}, metav1.CreateOptions{}); err != nil {
+		if _, err := direct.CoreV1().ConfigMaps(ns).Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "missed-"}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		compact(t, etcd)
@@ -269,7 +275,9 @@ func TestInformerOnABadLine(t *testing.T) {
 	writing.Wait()
 	line.kind.Store(true)
 	line.hangUp()
-	if _, err := direct.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "the-end"}}, metav1.CreateOptions{}); err != nil {
+	if _,
+		err := direct.CoreV1().ConfigMaps(ns).Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "the-end"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -20,14 +20,16 @@ func TestPodTemplates(t *testing.T) {
 	c := clientOf(t, config)
 	ns := namespace(t, c)
 	templates := c.CoreV1().PodTemplates(ns)
-	sample := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}, Template: corev1.PodTemplateSpec{Spec: pod("x").Spec}}
+	sample := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"},
+		Template: corev1.PodTemplateSpec{Spec: pod("x").Spec}}
 	sample.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](-1)
 	made, err := templates.Create(t.Context(), sample, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := made.Template.Spec
-	if made.Generation != 1 || spec.RestartPolicy != corev1.RestartPolicyAlways || spec.Containers[0].TerminationMessagePath == "" || *spec.TerminationGracePeriodSeconds != -1 {
+	if made.Generation != 1 || spec.RestartPolicy != corev1.RestartPolicyAlways ||
+		spec.Containers[0].TerminationMessagePath == "" || *spec.TerminationGracePeriodSeconds != -1 {
 		t.Errorf("generation %d, %+v", made.Generation, spec)
 	}
 	if want := "template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"; !said.has(want) {
@@ -42,7 +44,8 @@ func TestPodTemplates(t *testing.T) {
 		t.Errorf("another image: generation %d, %v", made.Generation, err)
 	}
 	made.Template.Spec.Containers[0].Image = ""
-	if _, err = templates.Update(t.Context(), made, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "template.spec.containers[0].image: Required value") {
+	if _, err = templates.Update(t.Context(), made, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "template.spec.containers[0].image: Required value") {
 		t.Errorf("no image: %v", err)
 	}
 }

@@ -39,7 +39,8 @@ import (
 func service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 80}}},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": name},
+			Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 }
 
@@ -50,53 +51,70 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	p := pod(m.Name)
 	svc := service("sample")
 	return map[schema.GroupVersionResource]runtime.Object{
-		core.WithResource("namespaces"):      &corev1.Namespace{ObjectMeta: m},
-		core.WithResource("nodes"):           &corev1.Node{ObjectMeta: m},
-		core.WithResource("pods"):            p,
-		core.WithResource("podtemplates"):    &corev1.PodTemplate{ObjectMeta: m, Template: corev1.PodTemplateSpec{Spec: p.Spec}},
-		core.WithResource("events"):          &corev1.Event{ObjectMeta: m, InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}},
+		core.WithResource("namespaces"): &corev1.Namespace{ObjectMeta: m},
+		core.WithResource("nodes"):      &corev1.Node{ObjectMeta: m},
+		core.WithResource("pods"):       p,
+		core.WithResource("podtemplates"): &corev1.PodTemplate{ObjectMeta: m,
+			Template: corev1.PodTemplateSpec{Spec: p.Spec}},
+		core.WithResource("events"): &corev1.Event{ObjectMeta: m,
+			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}},
 		core.WithResource("configmaps"):      &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"a": "b"}},
 		core.WithResource("secrets"):         &corev1.Secret{ObjectMeta: m, StringData: map[string]string{"a": "b"}},
 		core.WithResource("serviceaccounts"): &corev1.ServiceAccount{ObjectMeta: m},
 		core.WithResource("services"):        svc,
 		core.WithResource("endpoints"):       &corev1.Endpoints{ObjectMeta: m},
-		core.WithResource("limitranges"): &corev1.LimitRange{ObjectMeta: m, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
-			{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}},
+		core.WithResource("limitranges"): &corev1.LimitRange{ObjectMeta: m,
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+				{Type: corev1.LimitTypeContainer,
+					Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}},
 		core.WithResource("resourcequotas"): &corev1.ResourceQuota{ObjectMeta: m, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
 		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"): &certificatesv1.CertificateSigningRequest{ObjectMeta: m, Spec: sampleRequest()},
-		flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"): &flowcontrolv1.FlowSchema{ObjectMeta: m, Spec: flowcontrolv1.FlowSchemaSpec{
-			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "global-default"}}},
+		flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"): &flowcontrolv1.FlowSchema{ObjectMeta: m,
+			Spec: flowcontrolv1.FlowSchemaSpec{
+				PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "global-default"}}},
 		flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"): &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: m, Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
-			Type: flowcontrolv1.PriorityLevelEnablementLimited, Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
 				LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}}}},
-		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"): &schedulingv1.PriorityClass{ObjectMeta: m, Value: 7},
-		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"):        &nodev1.RuntimeClass{ObjectMeta: m, Handler: "other"},
+		schedulingv1.SchemeGroupVersion.WithResource("priorityclasses"): &schedulingv1.PriorityClass{ObjectMeta: m,
+			Value: 7},
+		nodev1.SchemeGroupVersion.WithResource("runtimeclasses"): &nodev1.RuntimeClass{ObjectMeta: m,
+			Handler: "other"},
 		imagepolicy.GroupVersion().WithResource(imagepolicy.Resource): &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy.wherry.dev/v1", "kind": "ImagePolicy", "metadata": map[string]any{"name": m.Name},
 			"spec": map[string]any{"namespaces": []any{"sample-" + ns}, "deny": []any{"evil.example/**"}}}},
 		rbacv1.SchemeGroupVersion.WithResource("roles"): &rbacv1.Role{ObjectMeta: m, Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
-		rbacv1.SchemeGroupVersion.WithResource("clusterroles"): &rbacv1.ClusterRole{ObjectMeta: m, Rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
+		rbacv1.SchemeGroupVersion.WithResource("clusterroles"): &rbacv1.ClusterRole{ObjectMeta: m,
+			Rules: []rbacv1.PolicyRule{
+				{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
 		rbacv1.SchemeGroupVersion.WithResource("rolebindings"): &rbacv1.RoleBinding{ObjectMeta: m,
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: ns}}},
 		rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"): &rbacv1.ClusterRoleBinding{ObjectMeta: m,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}},
-		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"): &discoveryv1.EndpointSlice{ObjectMeta: m, AddressType: discoveryv1.AddressTypeIPv4,
-			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}}},
-		admissionGV.WithResource("mutatingwebhookconfigurations"):     mutatingConfig(m.Name, sampleHook("https://127.0.0.1:1")),
-		admissionGV.WithResource("validatingwebhookconfigurations"):   validatingConfig(m.Name, sampleHook("https://127.0.0.1:1")),
-		admissionGV.WithResource("validatingadmissionpolicies"):       validatingPolicy(m.Name, sampleRule(), "object != null"),
+		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"): &discoveryv1.EndpointSlice{ObjectMeta: m,
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}}},
+		admissionGV.WithResource("mutatingwebhookconfigurations"): mutatingConfig(m.Name,
+			sampleHook("https://127.0.0.1:1")),
+		admissionGV.WithResource("validatingwebhookconfigurations"): validatingConfig(m.Name,
+			sampleHook("https://127.0.0.1:1")),
+		admissionGV.WithResource("validatingadmissionpolicies"): validatingPolicy(m.Name, sampleRule(),
+			"object != null"),
 		admissionGV.WithResource("validatingadmissionpolicybindings"): bindValidating(m.Name, "none"),
-		admissionGV.WithResource("mutatingadmissionpolicies"):         mutatingPolicy(m.Name, sampleRule(), addLabel("a", "b")),
-		admissionGV.WithResource("mutatingadmissionpolicybindings"):   bindMutating(m.Name, "none"),
-		coordinationv1.SchemeGroupVersion.WithResource("leases"): &coordinationv1.Lease{ObjectMeta: m, Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("me"), LeaseDurationSeconds: ptr.To[int32](40)}},
-		eventsv1.SchemeGroupVersion.WithResource("events"): &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: m.Name + "-new"},
-			Regarding: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}, Reason: "R", Action: "A", Note: "n", Type: "Normal",
-			EventTime: metav1.NowMicro(), ReportingController: "test", ReportingInstance: "test-1"},
+		admissionGV.WithResource("mutatingadmissionpolicies"): mutatingPolicy(m.Name, sampleRule(),
+			addLabel("a", "b")),
+		admissionGV.WithResource("mutatingadmissionpolicybindings"): bindMutating(m.Name, "none"),
+		coordinationv1.SchemeGroupVersion.WithResource("leases"): &coordinationv1.Lease{ObjectMeta: m,
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To("me"), LeaseDurationSeconds: ptr.To[int32](40)}},
+		eventsv1.SchemeGroupVersion.WithResource("events"): &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: m.Name +
+			"-new"},
+			Regarding: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}, Reason: "R", Action: "A",
+			Note: "n", Type: "Normal", EventTime: metav1.NowMicro(), ReportingController: "test",
+			ReportingInstance: "test-1"},
 	}
 }
 
@@ -214,19 +232,23 @@ func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructure
 		t.Fatalf("update: %v", err)
 	}
 	ev := <-w.ResultChan()
-	if m, err := meta.Accessor(ev.Object); err != nil || ev.Type != "MODIFIED" || m.GetResourceVersion() != updated.GetResourceVersion() {
+	if m, err := meta.Accessor(ev.Object); err != nil || ev.Type != "MODIFIED" ||
+		m.GetResourceVersion() != updated.GetResourceVersion() {
 		t.Errorf("watch: %s %v, want MODIFIED at %s", ev.Type, ev.Object, updated.GetResourceVersion())
 	}
 	if _, err := ri.Update(ctx, got, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("update of an old version: %v", err)
 	}
-	for step, kind := range map[string]types.PatchType{"merge": types.MergePatchType, "strategic": types.StrategicMergePatchType} {
-		patched, err := ri.Patch(ctx, obj.GetName(), kind, []byte(`{"metadata":{"labels":{"step":"`+step+`"}}}`), metav1.PatchOptions{})
+	for step, kind := range map[string]types.PatchType{"merge": types.MergePatchType,
+		"strategic": types.StrategicMergePatchType} {
+		patched, err := ri.Patch(ctx, obj.GetName(), kind, []byte(`{"metadata":{"labels":{"step":"`+step+`"}}}`),
+			metav1.PatchOptions{})
 		if err != nil || patched.GetLabels()["step"] != step {
 			t.Errorf("%s: %v, %v", kind, patched, err)
 		}
 	}
-	if err := ri.Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
+	if err := ri.Delete(ctx, obj.GetName(),
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); !apierrors.IsConflict(err) {
 		t.Errorf("delete of another uid: %v", err)
 	}
 	if err := ri.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil {
@@ -241,7 +263,8 @@ func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructure
 		if _, err := ri.Create(ctx, obj, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := ri.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + obj.GetName()}); err != nil {
+		if err := ri.DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{FieldSelector: "metadata.name=" + obj.GetName()}); err != nil {
 			t.Errorf("delete collection: %v", err)
 		}
 		if _, err := ri.Get(ctx, obj.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -264,7 +287,8 @@ func TestPages(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -290,7 +314,8 @@ func TestPages(t *testing.T) {
 	if got := strings.Join(names, ""); got != "abcde" {
 		t.Errorf("pages gave %q", got)
 	}
-	raw, err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("configmaps").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	raw, err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("configmaps").SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func TestKlogOfGoneClients(t *testing.T) {
 	}{
 		{"Error on socket receive", closed, "DEBUG"},
 		{"Error on socket receive", errors.New("bad frame"), "ERROR"},
-		{"Unhandled Error", fmt.Errorf("error executing command in container: %v", fmt.Errorf("attaching to the command: %w", context.Canceled)), "DEBUG"},
+		{"Unhandled Error", fmt.Errorf("error executing command in container: %v",
+			fmt.Errorf("attaching to the command: %w", context.Canceled)), "DEBUG"},
 		{"Unhandled Error", errors.New("error executing command in container: no such thing"), "ERROR"},
 		{"Failed to watch", closed, "ERROR"},
 		{"Error on socket receive", nil, "ERROR"},

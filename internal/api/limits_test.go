@@ -26,8 +26,9 @@ func podWith(name, main, sidecar string) *corev1.Pod {
 	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: cpus(main), Limits: cpus(main)}
 	if sidecar != "" {
 		p.Spec.InitContainers = []corev1.Container{{
-			Name: "proxy", Image: "registry.example/proxy:1", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-			Resources: corev1.ResourceRequirements{Requests: cpus(sidecar), Limits: cpus(sidecar)},
+			Name: "proxy", Image: "registry.example/proxy:1",
+			RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+			Resources:     corev1.ResourceRequirements{Requests: cpus(sidecar), Limits: cpus(sidecar)},
 		}}
 	}
 	return p
@@ -35,7 +36,8 @@ func podWith(name, main, sidecar string) *corev1.Pod {
 
 func limit(t *testing.T, c kubernetes.Interface, ns string, item corev1.LimitRangeItem) {
 	t.Helper()
-	l := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}
+	l := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}
 	if _, err := c.CoreV1().LimitRanges(ns).Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +61,13 @@ func TestLimitRange(t *testing.T) {
 	c := client(t)
 	t.Run("SC-16 a sidecar gets the defaults", func(t *testing.T) {
 		ns := namespace(t, c)
-		limit(t, c, ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: cpus("2"), DefaultRequest: cpus("1")})
+		limit(t, c, ns, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: cpus("2"),
+			DefaultRequest: cpus("1")})
 		p := podWith("p", "1", "1")
 		p.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{}
 		got := createPod(t, c, ns, p)
-		if r := got.Spec.InitContainers[0].Resources; r.Requests.Cpu().String() != "1" || r.Limits.Cpu().String() != "2" {
+		if r := got.Spec.InitContainers[0].Resources; r.Requests.Cpu().String() != "1" ||
+			r.Limits.Cpu().String() != "2" {
 			t.Errorf("sidecar: %v", r)
 		}
 		if r := got.Spec.Containers[0].Resources; r.Limits.Cpu().String() != "1" {
@@ -105,7 +109,8 @@ func TestLimitRange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := got.Spec.InitContainers[0].Resources; r.Requests.Cpu().String() != "2" || r.Limits.Cpu().String() != "2" {
+		if r := got.Spec.InitContainers[0].Resources; r.Requests.Cpu().String() != "2" ||
+			r.Limits.Cpu().String() != "2" {
 			t.Errorf("sidecar: %v", r)
 		}
 	})
@@ -125,7 +130,8 @@ func TestLimitRange(t *testing.T) {
 		limit(t, c, ns, corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: cpus("3")})
 		_, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith("p", "2", "1500m"), metav1.CreateOptions{})
 		refusedFor(t, err, "maximum cpu usage per Container is 1, but limit is 2 (container main)",
-			"maximum cpu usage per Container is 1, but limit is 1500m (init container proxy)", "maximum cpu usage per Pod is 3, but limit is 3500m")
+			"maximum cpu usage per Container is 1, but limit is 1500m (init container proxy)",
+			"maximum cpu usage per Pod is 3, but limit is 3500m")
 		var status apierrors.APIStatus
 		if !errors.As(err, &status) || status.Status().Code != 403 {
 			t.Errorf("got %v", err)

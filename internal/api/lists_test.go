@@ -20,7 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// manyPods makes n pods at once: copies of a stored one, whose names and identities have the same length, written to the store itself.
+// manyPods makes n pods at once: copies of a stored one, whose names and identities have the same length, written to
+// the store itself.
 func manyPods(t *testing.T, c kubernetes.Interface, ns string, n int) {
 	t.Helper()
 	etcd := etcdClient(t)
@@ -45,14 +46,15 @@ func manyPods(t *testing.T, c kubernetes.Interface, ns string, n int) {
 		}
 	}
 	t.Cleanup(func() {
-		if _, err := etcd.Delete(context.WithoutCancel(t.Context()), path.Join("/registry/pods", ns)+"/", clientv3.WithPrefix()); err != nil {
+		if _, err := etcd.Delete(context.WithoutCancel(t.Context()), path.Join("/registry/pods", ns)+"/",
+			clientv3.WithPrefix()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// A list of 5,000 pods in chunks is one list: of one version, complete, without doubles, in order, whatever is written meanwhile. When
-// the store has forgotten that version the client is told (410), and how to go on.
+// A list of 5,000 pods in chunks is one list: of one version, complete, without doubles, in order, whatever is written
+// meanwhile. When the store has forgotten that version the client is told (410), and how to go on.
 func TestListInChunks(t *testing.T) {
 	const all, chunk = 5000, 500
 	c := client(t)
@@ -86,7 +88,8 @@ func TestListInChunks(t *testing.T) {
 		}
 		if seen == chunk { // what happens now is not in this list
 			createPod(t, c, ns, pod("p-00500-new"))
-			if err := pods.Delete(t.Context(), "p-04999", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			if err := pods.Delete(t.Context(), "p-04999",
+				metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,7 +111,8 @@ func TestListInChunks(t *testing.T) {
 		t.Fatalf("an expired token: %v", err)
 	}
 	rest, err := pods.List(t.Context(), metav1.ListOptions{Continue: status.Status().Continue})
-	if err != nil || len(rest.Items) != all-chunk+1 || rest.Items[0].Name != "p-00500" { // p-04999 is gone, p-00500-new and q came
+	// p-04999 is gone, p-00500-new and q came
+	if err != nil || len(rest.Items) != all-chunk+1 || rest.Items[0].Name != "p-00500" {
 		t.Errorf("going on from a newer version: %d pods, %v", len(rest.Items), err)
 	}
 }
@@ -119,7 +123,8 @@ func TestResourceVersions(t *testing.T) {
 	ns := namespace(t, c)
 	cms := c.CoreV1().ConfigMaps(ns)
 	make := func(name string) string {
-		cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}}}, metav1.CreateOptions{})
+		cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"l": name}}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,15 +139,18 @@ func TestResourceVersions(t *testing.T) {
 		{metav1.ListOptions{}, "a b"},
 		{metav1.ListOptions{ResourceVersion: "0"}, "a b"},
 		{metav1.ListOptions{ResourceVersion: first}, "a b"},
-		{metav1.ListOptions{ResourceVersion: first, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, "a b"},
+		{metav1.ListOptions{ResourceVersion: first, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+			"a b"},
 		{metav1.ListOptions{ResourceVersion: first, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "a"},
 		{metav1.ListOptions{ResourceVersion: second, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "a b"},
 		{metav1.ListOptions{ResourceVersion: first, Limit: 5}, "a"},
 		{metav1.ListOptions{LabelSelector: "l=b", Limit: 1}, "b"},
 		{metav1.ListOptions{LabelSelector: "l in (a,c),!x"}, "a"},
 		{metav1.ListOptions{FieldSelector: "metadata.name!=a"}, "b"},
-		{metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""},
-		{metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "resourceVersionMatch is forbidden unless resourceVersion is provided"},
+		{metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+			"resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""},
+		{metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+			"resourceVersionMatch is forbidden unless resourceVersion is provided"},
 		{metav1.ListOptions{ResourceVersion: first, ResourceVersionMatch: "Newest"}, "supported values"},
 		{metav1.ListOptions{ResourceVersion: "x"}, "Invalid value"},
 		{metav1.ListOptions{SendInitialEvents: ptr.To(true)}, "sendInitialEvents is forbidden for list"},
@@ -168,9 +176,12 @@ func TestResourceVersions(t *testing.T) {
 		want    string
 	}{
 		{metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true}, "resourceVersionMatch"},
-		{metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "supported values"},
-		{metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"},
-		{metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, ResourceVersion: first}, ""},
+		{metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+			"supported values"},
+		{metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+			"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"},
+		{metav1.ListOptions{SendInitialEvents: ptr.To(true),
+			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, ResourceVersion: first}, ""},
 	} {
 		w, err := cms.Watch(t.Context(), row.options)
 		if err == nil {
@@ -182,16 +193,19 @@ func TestResourceVersions(t *testing.T) {
 	}
 }
 
-// A watch ends when its time is over; one from a version that the store has forgotten is told 410, at once or as its first event.
+// A watch ends when its time is over; one from a version that the store has forgotten is told 410, at once or as its
+// first event.
 func TestWatchEnds(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	cms := c.CoreV1().ConfigMaps(ns)
-	cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := cms.Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: ptr.To[int64](1), ResourceVersion: cm.ResourceVersion})
+	w, err := cms.Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: ptr.To[int64](1),
+		ResourceVersion: cm.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

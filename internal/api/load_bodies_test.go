@@ -47,9 +47,11 @@ func besiege(t *testing.T) *besieger {
 	t.Helper()
 	c := client(t)
 	b := &besieger{t: t, ns: namespace(t, c), url: adminConfig(t).Host, admin: c}
-	_, err := c.RbacV1().RoleBindings(b.ns).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "jane"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}}}, metav1.CreateOptions{})
+	_, err := c.RbacV1().RoleBindings(b.ns).Create(t.Context(),
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "jane"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +62,15 @@ func besiege(t *testing.T) *besieger {
 	return b
 }
 
-// Each blow may make the server allocate so much in all: it says what it costs however busy the machine is. What a body of 3 MiB costs
-// when it is read, decoded, and put into an error is some tens of MB.
+// Each blow may make the server allocate so much in all: it says what it costs however busy the machine is. What a body
+// of 3 MiB costs when it is read, decoded, and put into an error is some tens of MB.
 const mostAllocated = 600 << 20
 
 // strike sends the blow, and checks the answer and the cost.
 func (b *besieger) strike(t *testing.T, s blow) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), s.verb, b.url+strings.ReplaceAll(s.path, "NS", b.ns), bytes.NewReader(s.body))
+	req, err := http.NewRequestWithContext(t.Context(), s.verb, b.url+strings.ReplaceAll(s.path, "NS", b.ns),
+		bytes.NewReader(s.body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,13 +123,13 @@ func configMapJSON(more string) []byte {
 	return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"` + more + `}`)
 }
 
-// TestHostileBodies (RS-01): bodies that are small to send and large to read (nested, aliased, compressed, cut) are refused with a code that says
-// so, at a bounded cost.
-// ATTACK B1.
+// TestHostileBodies (RS-01): bodies that are small to send and large to read (nested, aliased, compressed, cut) are
+// refused with a code that says so, at a bounded cost. ATTACK B1.
 func TestHostileBodies(t *testing.T) {
 	b := besiege(t)
 	const maps = "/api/v1/namespaces/NS/configmaps"
-	refused := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+	refused := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity}
 	large := []int{http.StatusRequestEntityTooLarge}
 	post := func(what, kind string, body []byte, codes []int) blow {
 		return blow{what: what, verb: http.MethodPost, path: maps, kind: kind, body: body, codes: codes}
@@ -154,7 +157,8 @@ func TestHostileBodies(t *testing.T) {
 		var s strings.Builder
 		s.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol]\n")
 		for i := range 12 {
-			fmt.Fprintf(&s, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+			fmt.Fprintf(&s, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9),
+				","))
 		}
 		return []byte(s.String())
 	}()
@@ -163,12 +167,15 @@ func TestHostileBodies(t *testing.T) {
 		gzipped,
 		post("YAML aliases of aliases", yamlType, laughs, refused),
 		post("60000 labels", jsonType, manyLabels, large),
-		{what: "60000 labels applied", verb: http.MethodPatch, path: maps + "/x?fieldManager=jane", kind: applyPatch, body: manyLabels, codes: append(large, http.StatusUnprocessableEntity)},
+		{what: "60000 labels applied", verb: http.MethodPatch, path: maps + "/x?fieldManager=jane", kind: applyPatch,
+			body: manyLabels, codes: append(large, http.StatusUnprocessableEntity)},
 		post("1.6 MB of value", jsonType, configMapJSON(`},"data":{"a":"`+strings.Repeat("x", 1600<<10)+`"}`), refused),
 		post("3.2 MB of value", jsonType, configMapJSON(`},"data":{"a":"`+strings.Repeat("x", 3200<<10)+`"}`), large),
 		post("protobuf cut off", protoType, append(slices.Clone(magic), 0x0a, 0x7f, 'x'), refused),
-		post("protobuf with a length of 2^63", protoType, append(append(slices.Clone(magic), 0x0a), binary.AppendUvarint(nil, 1<<63)...), refused),
-		post("protobuf groups in groups", protoType, append(slices.Clone(magic), bytes.Repeat([]byte{0x0b}, 1<<20)...), refused),
+		post("protobuf with a length of 2^63", protoType, append(append(slices.Clone(magic), 0x0a),
+			binary.AppendUvarint(nil, 1<<63)...), refused),
+		post("protobuf groups in groups", protoType, append(slices.Clone(magic), bytes.Repeat([]byte{0x0b}, 1<<20)...),
+			refused),
 		post("zeros as protobuf", protoType, append(slices.Clone(magic), make([]byte, 1<<20)...), refused),
 		post("no protobuf at all", protoType, bytes.Repeat([]byte{0xff}, 1<<20), refused),
 		post("CBOR", "application/cbor", bytes.Repeat([]byte{0x81}, 1<<20), refused),
@@ -176,14 +183,20 @@ func TestHostileBodies(t *testing.T) {
 	for _, depth := range []int{300_000, 1_400_000} {
 		for _, field := range []string{`},"data":`, `,"annotations":`, `},"unknown":`} {
 			rows = append(rows,
-				post(fmt.Sprintf("JSON arrays %d deep in %s", depth, field), jsonType, configMapJSON(field+strings.Repeat("[", depth)+strings.Repeat("]", depth)), refused),
-				post(fmt.Sprintf("JSON objects %d deep in %s", depth/3, field), jsonType, configMapJSON(field+strings.Repeat(`{"a":`, depth/3)+"1"+strings.Repeat("}", depth/3)), refused))
+				post(fmt.Sprintf("JSON arrays %d deep in %s", depth, field), jsonType,
+					configMapJSON(field+strings.Repeat("[", depth)+strings.Repeat("]", depth)), refused),
+				post(fmt.Sprintf("JSON objects %d deep in %s", depth/3, field), jsonType,
+					configMapJSON(field+strings.Repeat(`{"a":`, depth/3)+"1"+strings.Repeat("}", depth/3)), refused))
 		}
 		rows = append(rows,
-			post(fmt.Sprintf("JSON %d deep that does not end", depth), jsonType, bytes.Repeat([]byte("["), depth), refused),
-			post(fmt.Sprintf("YAML %d deep", depth), yamlType, []byte("a: "+strings.Repeat("[", depth)+strings.Repeat("]", depth)), refused),
-			blow{what: fmt.Sprintf("YAML %d deep applied", depth), verb: http.MethodPatch, path: maps + "/x?fieldManager=jane", kind: applyPatch,
-				body: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " + strings.Repeat("[", depth) + strings.Repeat("]", depth)), codes: refused})
+			post(fmt.Sprintf("JSON %d deep that does not end", depth), jsonType, bytes.Repeat([]byte("["), depth),
+				refused),
+			post(fmt.Sprintf("YAML %d deep", depth), yamlType,
+				[]byte("a: "+strings.Repeat("[", depth)+strings.Repeat("]", depth)), refused),
+			blow{what: fmt.Sprintf("YAML %d deep applied", depth), verb: http.MethodPatch,
+				path: maps + "/x?fieldManager=jane", kind: applyPatch,
+				body: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: " +
+					strings.Repeat("[", depth) + strings.Repeat("]", depth)), codes: refused})
 	}
 	for _, row := range rows {
 		t.Run(row.what, func(t *testing.T) { b.strike(t, row) })

@@ -51,7 +51,8 @@ func logSocket(t *testing.T, path, protocol string) (log []byte, text bool, err 
 	}
 }
 
-// PL-22: logs come over WebSockets as they come over HTTP, short ones too; whoever asks for a protocol that there is not is told.
+// PL-22: logs come over WebSockets as they come over HTTP, short ones too; whoever asks for a protocol that there is
+// not is told.
 func TestLogSockets(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -60,7 +61,8 @@ func TestLogSockets(t *testing.T) {
 	long := strings.Repeat("all work and no play\n", 5000)
 	for name, log := range map[string]string{"nothing": "", "short": "hello\n", "long": long} {
 		n.answer("containerLogs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, log) })
-		for protocol, wantText := range map[string]bool{"": false, "binary.k8s.io": false, "base64.binary.k8s.io": true} {
+		for protocol, wantText := range map[string]bool{"": false, "binary.k8s.io": false,
+			"base64.binary.k8s.io": true} {
 			t.Run(name+" "+protocol, func(t *testing.T) {
 				got, text, err := logSocket(t, path, protocol)
 				if err != nil {

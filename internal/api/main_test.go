@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runExternalEtcd(dir))
 	}
 	flag.Parse()
-	if flag.Lookup("test.fuzz").Value.String() != "" { // no target needs a server, and could try but little while two of them start
+	// no target needs a server, and could try but little while two of them start
+	if flag.Lookup("test.fuzz").Value.String() != "" {
 		os.Exit(m.Run())
 	}
 	os.Exit(runTests(m))
@@ -56,20 +57,23 @@ func runTests(m *testing.M) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	began := time.Now()
 	shared.dir = dir
-	failing := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})) // that a machine is slow is no news
+	// that a machine is slow is no news
+	failing := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	if shared.etcd, err = store.Start(ctx, store.Config{Dir: filepath.Join(dir, "etcd"), Logger: failing}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer shared.etcd.Close()
 	tokens := filepath.Join(dir, "tokens.csv")
-	if err := os.WriteFile(tokens, []byte("jane-token,jane,1,\"readers\"\nroot-token,root,2,\"system:masters\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(tokens, []byte("jane-token,jane,1,\"readers\"\nroot-token,root,2,\"system:masters\"\n"),
+		0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	recording := audit.Defaults()
 	shared.srv, err = api.New(ctx, api.Config{
-		Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, TokenAuthFile: tokens, Logger: log,
+		Audit: &recording, DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		TokenAuthFile: tokens, Logger: log,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -138,10 +142,12 @@ func namespace(t testing.TB, c kubernetes.Interface) string {
 		name = name[:40]
 	}
 	name = strings.Trim(name, "-") + "-" + rand.String(5)
-	if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CoreV1().ServiceAccounts(name).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().ServiceAccounts(name).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name

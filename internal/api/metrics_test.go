@@ -40,8 +40,9 @@ func newMeteredNode(t *testing.T) *meteredNode {
 		defer n.mu.Unlock()
 		for _, p := range n.pods {
 			s.Pods = append(s.Pods, statsapi.PodStats{
-				PodRef:     statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
-				Containers: []statsapi.ContainerStats{{Name: "main", StartTime: metav1.NewTime(began.Add(-time.Hour)), CPU: cpu, Memory: memory}},
+				PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
+				Containers: []statsapi.ContainerStats{{Name: "main", StartTime: metav1.NewTime(began.Add(-time.Hour)),
+					CPU: cpu, Memory: memory}},
 			})
 		}
 		_ = json.NewEncoder(w).Encode(s)
@@ -63,8 +64,8 @@ func (n *meteredNode) run(t *testing.T, ns, name string, labels map[string]strin
 	n.pods = append(n.pods, p)
 }
 
-// metrics.k8s.io tells what pods and nodes use, as rates over a window, by name and by selector; many clients cost one read of a
-// node; what does not run is left out; kubectl top prints it.
+// metrics.k8s.io tells what pods and nodes use, as rates over a window, by name and by selector; many clients cost one
+// read of a node; what does not run is left out; kubectl top prints it.
 func TestMetrics(t *testing.T) {
 	n := newMeteredNode(t)
 	ns := namespace(t, n.client)
@@ -73,7 +74,8 @@ func TestMetrics(t *testing.T) {
 	createPod(t, n.client, ns, pod("waiting"))
 	list := func(path, query string) (out metricsv1beta1.PodMetricsList) {
 		t.Helper()
-		data, err := n.client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1"+path).Param("labelSelector", query).SetHeader("Accept", "application/json").DoRaw(t.Context())
+		data, err := n.client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1"+
+			path).Param("labelSelector", query).SetHeader("Accept", "application/json").DoRaw(t.Context())
 		if err == nil {
 			err = json.Unmarshal(data, &out)
 		}
@@ -98,14 +100,18 @@ func TestMetrics(t *testing.T) {
 	one := all.Items[0]
 	// The figure is exact but for what passed between the node's answer and its arrival.
 	cpu := one.Containers[0].Usage.Cpu().AsApproximateFloat64()
-	if one.Name != "one" || one.Labels["app"] != "a" || cpu < 0.25 || cpu > 0.75 || one.Containers[0].Usage.Memory().String() != "64Mi" || one.Window.Duration < time.Second || one.Timestamp.IsZero() {
+	if one.Name != "one" || one.Labels["app"] != "a" || cpu < 0.25 || cpu > 0.75 ||
+		one.Containers[0].Usage.Memory().String() != "64Mi" || one.Window.Duration < time.Second ||
+		one.Timestamp.IsZero() {
 		t.Errorf("pod one: %+v", one)
 	}
-	if got := list("/pods", "app=b"); len(got.Items) != 1 || got.Items[0].Name != "two" || got.Items[0].Namespace != ns {
+	if got := list("/pods", "app=b"); len(got.Items) != 1 || got.Items[0].Name != "two" ||
+		got.Items[0].Namespace != ns {
 		t.Errorf("by label, in all namespaces: %+v", got)
 	}
 	for path, want := range map[string]bool{"pods/one": true, "pods/waiting": false, "pods/nobody": false} {
-		err := n.client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/" + path).Do(t.Context()).Error()
+		err := n.client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/" +
+			path).Do(t.Context()).Error()
 		if want != (err == nil) || !want && !apierrors.IsNotFound(err) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -131,7 +137,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A node that does not answer is missing, and the client is told; one pod's figures then are not available rather than not found.
+// A node that does not answer is missing, and the client is told; one pod's figures then are not available rather than
+// not found.
 func TestMetricsOfADeadNode(t *testing.T) {
 	n := newMeteredNode(t)
 	ns := namespace(t, n.client)
@@ -142,11 +149,14 @@ func TestMetricsOfADeadNode(t *testing.T) {
 	config.WarningHandler = said
 	c := clientOf(t, config)
 	var list metricsv1beta1.PodMetricsList
-	data, err := c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/pods").Do(t.Context()).Raw()
-	if err != nil || json.Unmarshal(data, &list) != nil || len(list.Items) != 0 || !said.has("no metrics for node "+n.name) {
+	data, err := c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns +
+		"/pods").Do(t.Context()).Raw()
+	if err != nil || json.Unmarshal(data, &list) != nil || len(list.Items) != 0 ||
+		!said.has("no metrics for node "+n.name) {
 		t.Errorf("list: %s, %v, %q", data, err, said.said)
 	}
-	err = c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns + "/pods/one").Do(t.Context()).Error()
+	err = c.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces/" + ns +
+		"/pods/one").Do(t.Context()).Error()
 	if !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("get: %v", err)
 	}

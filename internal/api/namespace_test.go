@@ -18,7 +18,8 @@ func TestNamespaceFinalization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status.Phase != corev1.NamespaceActive || len(got.Spec.Finalizers) != 1 || got.Labels["kubernetes.io/metadata.name"] != ns {
+	if got.Status.Phase != corev1.NamespaceActive || len(got.Spec.Finalizers) != 1 ||
+		got.Labels["kubernetes.io/metadata.name"] != ns {
 		t.Errorf("new namespace: %+v", got)
 	}
 	if err := c.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {

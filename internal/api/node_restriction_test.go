@@ -33,7 +33,8 @@ func newNodeWorld(t *testing.T) *nodeWorld {
 	w.one, w.two = "one-"+w.ns, "two-"+w.ns
 	w.agent = clientOf(t, person(t, shared.srv, "system:node:"+w.one, "system:nodes"))
 	for _, name := range []string{w.one, w.two} {
-		if _, err := c.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := c.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}) })
@@ -49,9 +50,11 @@ func (w *nodeWorld) pod(t *testing.T, name, node string) *corev1.Pod {
 	meta := metav1.ObjectMeta{Name: name}
 	for _, err := range []error{
 		second(core.Secrets(w.ns).Create(ctx, &corev1.Secret{ObjectMeta: meta}, metav1.CreateOptions{})),
-		second(core.Secrets(w.ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-pull"}}, metav1.CreateOptions{})),
+		second(core.Secrets(w.ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-pull"}},
+			metav1.CreateOptions{})),
 		second(core.ConfigMaps(w.ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})),
-		second(core.ServiceAccounts(w.ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})),
+		second(core.ServiceAccounts(w.ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta},
+			metav1.CreateOptions{})),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -81,17 +84,22 @@ func TestNodeReads(t *testing.T) {
 	fine(t, "own account", second(core.ServiceAccounts(w.ns).Get(ctx, "mine", get)))
 	fine(t, "own pod", second(core.Pods(w.ns).Get(ctx, "mine", get)))
 	fine(t, "own node", second(core.Nodes().Get(ctx, w.one, get)))
-	forbidden(t, "another's secret", second(core.Secrets(w.ns).Get(ctx, "theirs", get)), `User "system:node:`+w.one+`" cannot get resource "secrets"`, noRelation)
+	forbidden(t, "another's secret", second(core.Secrets(w.ns).Get(ctx, "theirs", get)),
+		`User "system:node:`+w.one+`" cannot get resource "secrets"`, noRelation)
 	forbidden(t, "another's config map", second(core.ConfigMaps(w.ns).Get(ctx, "theirs", get)), noRelation)
 	forbidden(t, "another's account", second(core.ServiceAccounts(w.ns).Get(ctx, "theirs", get)), noRelation)
 	forbidden(t, "another's pod", second(core.Pods(w.ns).Get(ctx, "theirs", get)), noRelation)
 	forbidden(t, "another node", second(core.Nodes().Get(ctx, w.two, get)), "only itself")
 	forbidden(t, "all secrets", second(core.Secrets(w.ns).List(ctx, metav1.ListOptions{})), "by name")
-	fine(t, "own secret by a watch", second(core.Secrets(w.ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=mine", TimeoutSeconds: ptr.To[int64](1)})))
-	forbidden(t, "another's secret by a watch", second(core.Secrets(w.ns).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), noRelation)
-	forbidden(t, "a pod by a watch of all namespaces", second(core.Pods("").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), "spec.nodeName field selector")
+	fine(t, "own secret by a watch", second(core.Secrets(w.ns).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=mine", TimeoutSeconds: ptr.To[int64](1)})))
+	forbidden(t, "another's secret by a watch", second(core.Secrets(w.ns).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), noRelation)
+	forbidden(t, "a pod by a watch of all namespaces", second(core.Pods("").Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=theirs"})), "spec.nodeName field selector")
 	forbidden(t, "all pods", second(core.Pods("").List(ctx, metav1.ListOptions{})), "spec.nodeName field selector")
-	forbidden(t, "another's pods", second(core.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + w.two})), "spec.nodeName field selector")
+	forbidden(t, "another's pods", second(core.Pods("").List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + w.two})), "spec.nodeName field selector")
 	list, err := core.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + w.one})
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("own pods: %v, %v", list, err)
@@ -104,11 +112,13 @@ func TestNodeReads(t *testing.T) {
 	}
 	// A secret for pulling images that only the account names.
 	forbidden(t, "a pull secret", second(core.Secrets(w.ns).Get(ctx, "mine-pull", get)))
-	_, err = w.admin.CoreV1().ServiceAccounts(w.ns).Patch(ctx, "mine", types.MergePatchType, []byte(`{"imagePullSecrets":[{"name":"mine-pull"}]}`), metav1.PatchOptions{})
+	_, err = w.admin.CoreV1().ServiceAccounts(w.ns).Patch(ctx, "mine", types.MergePatchType,
+		[]byte(`{"imagePullSecrets":[{"name":"mine-pull"}]}`), metav1.PatchOptions{})
 	fine(t, "patch", err)
 	fine(t, "the account's pull secret", second(core.Secrets(w.ns).Get(ctx, "mine-pull", get)))
 	// No longer than the pod is there.
-	if err := w.admin.CoreV1().Pods(w.ns).Delete(ctx, "mine", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := w.admin.CoreV1().Pods(w.ns).Delete(ctx, "mine",
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 	for err == nil { // the graph hears of it by watch
@@ -131,35 +141,49 @@ func TestNodeRestriction(t *testing.T) {
 	}
 	fine(t, "own labels", merge(w.one, "", `{"metadata":{"labels":{"zone":"a","kubernetes.io/os":"linux"}}}`))
 	fine(t, "own status", merge(w.one, "status", `{"status":{"phase":"Running"}}`))
-	forbidden(t, "a restricted label", merge(w.one, "", `{"metadata":{"labels":{"node-restriction.kubernetes.io/a":"b"}}}`), "modify labels: node-restriction.kubernetes.io/a")
-	forbidden(t, "a role", merge(w.one, "status", `{"metadata":{"labels":{"node-role.kubernetes.io/a":"b"}}}`), "modify labels")
-	forbidden(t, "taints", merge(w.one, "", `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`), "not allowed to modify taints")
+	forbidden(t, "a restricted label",
+		merge(w.one, "", `{"metadata":{"labels":{"node-restriction.kubernetes.io/a":"b"}}}`),
+		"modify labels: node-restriction.kubernetes.io/a")
+	forbidden(t, "a role", merge(w.one, "status", `{"metadata":{"labels":{"node-role.kubernetes.io/a":"b"}}}`),
+		"modify labels")
+	forbidden(t, "taints", merge(w.one, "", `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`),
+		"not allowed to modify taints")
 	forbidden(t, "another node", merge(w.two, "", `{"metadata":{"labels":{"zone":"a"}}}`), "only itself")
 	forbidden(t, "another node's status", merge(w.two, "status", `{"status":{"phase":"Running"}}`), "only itself")
-	forbidden(t, "deletion of itself", core.Nodes().Delete(ctx, w.one, metav1.DeleteOptions{}), "cannot delete resource")
-	forbidden(t, "a new node of another name", second(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.one + "-x"}}, metav1.CreateOptions{})), "not allowed to modify node")
+	forbidden(t, "deletion of itself", core.Nodes().Delete(ctx, w.one, metav1.DeleteOptions{}),
+		"cannot delete resource")
+	forbidden(t, "a new node of another name", second(core.Nodes().Create(ctx,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.one + "-x"}}, metav1.CreateOptions{})),
+		"not allowed to modify node")
 
 	status := func(pod, patch string) error {
-		_, err := core.Pods(w.ns).Patch(ctx, pod, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		_, err := core.Pods(w.ns).Patch(ctx, pod, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+			"status")
 		return err
 	}
 	fine(t, "own pod's status", status("mine", `{"status":{"message":"hello"}}`))
 	forbidden(t, "another pod's status", status("theirs", `{"status":{"message":"hello"}}`), "no relationship")
 	forbidden(t, "an ephemeral container", second(core.Pods(w.ns).Patch(ctx, "mine", types.StrategicMergePatchType,
-		[]byte(`{"spec":{"ephemeralContainers":[{"name":"d","image":"x"}]}}`), metav1.PatchOptions{}, "ephemeralcontainers")), `cannot patch resource "pods/ephemeralcontainers"`)
-	forbidden(t, "a pod", second(core.Pods(w.ns).Create(ctx, pod("own"), metav1.CreateOptions{})), "can only create mirror pods")
+		[]byte(`{"spec":{"ephemeralContainers":[{"name":"d","image":"x"}]}}`), metav1.PatchOptions{},
+		"ephemeralcontainers")), `cannot patch resource "pods/ephemeralcontainers"`)
+	forbidden(t, "a pod", second(core.Pods(w.ns).Create(ctx, pod("own"), metav1.CreateOptions{})),
+		"can only create mirror pods")
 	mirror := pod("mirror")
 	mirror.Annotations, mirror.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, w.two
-	forbidden(t, "a mirror pod elsewhere", second(core.Pods(w.ns).Create(ctx, mirror, metav1.CreateOptions{})), "spec.nodeName set to itself")
+	forbidden(t, "a mirror pod elsewhere", second(core.Pods(w.ns).Create(ctx, mirror, metav1.CreateOptions{})),
+		"spec.nodeName set to itself")
 	mirror.Spec.NodeName = w.one
 	fine(t, "a mirror pod", second(core.Pods(w.ns).Create(ctx, mirror, metav1.CreateOptions{})))
 	none := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	fine(t, "its deletion", core.Pods(w.ns).Delete(ctx, "mirror", none))
 	forbidden(t, "another's pod deleted", core.Pods(w.ns).Delete(ctx, "theirs", none), "no relationship")
-	forbidden(t, "another's pod evicted", core.Pods(w.ns).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: w.ns}}), "no relationship")
+	forbidden(t, "another's pod evicted", core.Pods(w.ns).EvictV1(ctx,
+		&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: w.ns}}), "no relationship")
 
 	token := func(account string, ref *authenticationv1.BoundObjectReference, audiences ...string) error {
-		_, err := core.ServiceAccounts(w.ns).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: ref, Audiences: audiences}}, metav1.CreateOptions{})
+		_, err := core.ServiceAccounts(w.ns).CreateToken(ctx, account,
+			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: ref,
+				Audiences: audiences}}, metav1.CreateOptions{})
 		return err
 	}
 	to := func(p *corev1.Pod) *authenticationv1.BoundObjectReference {
@@ -172,15 +196,18 @@ func TestNodeRestriction(t *testing.T) {
 	forbidden(t, "one bound to another's pod", token("mine", to(w.theirs)), "scheduled on a different node")
 
 	lease := func(ns, name string) error {
-		_, err := w.agent.CoordinationV1().Leases(ns).Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := w.agent.CoordinationV1().Leases(ns).Create(ctx,
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	}
 	fine(t, "own lease", lease("kube-node-lease", w.one))
 	forbidden(t, "another's lease", lease("kube-node-lease", w.two), "same name as the requesting node")
-	forbidden(t, "a lease elsewhere", lease(w.ns, w.one), `can only access leases in the "kube-node-lease" system namespace`)
+	forbidden(t, "a lease elsewhere", lease(w.ns, w.one),
+		`can only access leases in the "kube-node-lease" system namespace`)
 
 	nobody := clientOf(t, person(t, shared.srv, "kubelet", "system:nodes"))
-	forbidden(t, "a member of the group who is no node", second(nobody.CoreV1().Nodes().Get(ctx, w.one, metav1.GetOptions{})))
+	forbidden(t, "a member of the group who is no node", second(nobody.CoreV1().Nodes().Get(ctx, w.one,
+		metav1.GetOptions{})))
 	if now := podNow(t, w.admin, w.ns, "theirs"); now.DeletionTimestamp != nil || now.Status.Message != "" {
 		t.Errorf("another's pod changed: %+v", now)
 	}

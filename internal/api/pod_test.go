@@ -24,10 +24,12 @@ func TestBinding(t *testing.T) {
 	if p.Spec.NodeName != "node-1" {
 		t.Errorf("node %q", p.Spec.NodeName)
 	}
-	if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Type != corev1.PodScheduled || p.Status.Conditions[0].Status != corev1.ConditionTrue {
+	if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Type != corev1.PodScheduled ||
+		p.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions: %v", p.Status.Conditions)
 	}
-	if err := bindPod(t, c, p, "node-2"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `already assigned to node "node-1"`) {
+	if err := bindPod(t, c, p, "node-2"); !apierrors.IsConflict(err) ||
+		!strings.Contains(err.Error(), `already assigned to node "node-1"`) {
 		t.Errorf("second binding: %v", err)
 	}
 	other := createPod(t, c, ns, pod("other"))
@@ -38,11 +40,14 @@ func TestBinding(t *testing.T) {
 	if !apierrors.IsConflict(err) {
 		t.Errorf("binding of a pod with another uid: %v", err)
 	}
-	err = c.CoreV1().Pods(ns).Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Target: corev1.ObjectReference{Kind: "Service", Name: ""}}, metav1.CreateOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "target.name") || !strings.Contains(err.Error(), "target.kind") {
+	err = c.CoreV1().Pods(ns).Bind(t.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Target: corev1.ObjectReference{Kind: "Service", Name: ""}}, metav1.CreateOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "target.name") ||
+		!strings.Contains(err.Error(), "target.kind") {
 		t.Errorf("binding to nothing: %v", err)
 	}
-	if err := bindPod(t, c, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ghost", Namespace: ns}}, "n"); !apierrors.IsNotFound(err) {
+	if err := bindPod(t, c, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ghost", Namespace: ns}},
+		"n"); !apierrors.IsNotFound(err) {
 		t.Errorf("binding of no pod: %v", err)
 	}
 }
@@ -78,7 +83,8 @@ func TestNewPod(t *testing.T) {
 	}
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		m := containers[0].VolumeMounts
-		if len(m) != 1 || m[0].Name != volume.Name || !m[0].ReadOnly || m[0].MountPath != "/var/run/secrets/kubernetes.io/serviceaccount" {
+		if len(m) != 1 || m[0].Name != volume.Name || !m[0].ReadOnly ||
+			m[0].MountPath != "/var/run/secrets/kubernetes.io/serviceaccount" {
 			t.Errorf("mounts of %s: %+v", containers[0].Name, m)
 		}
 	}
@@ -91,8 +97,10 @@ func TestNewPod(t *testing.T) {
 	quiet.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	quiet.Spec.PriorityClassName = "system-node-critical"
 	quiet = createPod(t, c, ns, quiet)
-	if len(quiet.Spec.Volumes) != 0 || len(quiet.Spec.Tolerations) != 1 || ptr.Deref(quiet.Spec.Priority, 0) != 2000001000 {
-		t.Errorf("volumes %v, tolerations %v, priority %v", quiet.Spec.Volumes, quiet.Spec.Tolerations, quiet.Spec.Priority)
+	if len(quiet.Spec.Volumes) != 0 || len(quiet.Spec.Tolerations) != 1 ||
+		ptr.Deref(quiet.Spec.Priority, 0) != 2000001000 {
+		t.Errorf("volumes %v, tolerations %v, priority %v", quiet.Spec.Volumes, quiet.Spec.Tolerations,
+			quiet.Spec.Priority)
 	}
 
 	sa, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{
@@ -105,12 +113,14 @@ func TestNewPod(t *testing.T) {
 	pulled := pod("pulled")
 	pulled.Spec.ServiceAccountName = sa.Name
 	pulled = createPod(t, c, ns, pulled)
-	if len(pulled.Spec.ImagePullSecrets) != 1 || pulled.Spec.ImagePullSecrets[0].Name != "registry" || len(pulled.Spec.Volumes) != 0 {
+	if len(pulled.Spec.ImagePullSecrets) != 1 || pulled.Spec.ImagePullSecrets[0].Name != "registry" ||
+		len(pulled.Spec.Volumes) != 0 {
 		t.Errorf("pull secrets %v, volumes %v", pulled.Spec.ImagePullSecrets, pulled.Spec.Volumes)
 	}
 }
 
-// PL-12 A mirror pod has no account, and so nothing that goes by accounts: neither one of its own choice, nor secrets, nor tokens.
+// PL-12 A mirror pod has no account, and so nothing that goes by accounts: neither one of its own choice, nor secrets,
+// nor tokens.
 func TestMirrorPodRefusals(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -118,18 +128,21 @@ func TestMirrorPodRefusals(t *testing.T) {
 		"":                                   func(*corev1.PodSpec) {},
 		"may not reference service accounts": func(s *corev1.PodSpec) { s.ServiceAccountName = "default" },
 		"may not reference secrets": func(s *corev1.PodSpec) {
-			s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}}
+			s.Volumes = []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}}
 		},
 		"may not use ServiceAccountToken volume projections": func(s *corev1.PodSpec) {
-			s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}}}}}}}
+			s.Volumes = []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+					Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}}}}}}}
 		},
 	} {
 		p := pod("mirror")
 		p.Annotations, p.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, "n"
 		change(&p.Spec)
 		_, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
-		if want == "" && err != nil || want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil || want != "" && (!apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), want)) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
@@ -148,7 +161,8 @@ func TestPodWaitsForDefaultAccount(t *testing.T) {
 		_, err := c.CoreV1().Pods(ns).Create(t.Context(), pod("p"), metav1.CreateOptions{})
 		result <- err
 	}()
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; err != nil {
@@ -179,7 +193,8 @@ func TestStatusAndSpecAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Status.Phase != corev1.PodRunning || p.Spec.Containers[0].Image != "other" || p.Generation != 2 {
-		t.Errorf("after the update: phase %s, image %s, generation %d", p.Status.Phase, p.Spec.Containers[0].Image, p.Generation)
+		t.Errorf("after the update: phase %s, image %s, generation %d", p.Status.Phase, p.Spec.Containers[0].Image,
+			p.Generation)
 	}
 	p, err = pods.Patch(t.Context(), "p", types.StrategicMergePatchType,
 		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{}, "status")
@@ -240,23 +255,26 @@ func TestPodFieldSelectors(t *testing.T) {
 	}
 }
 
-// EC-01 Ephemeral containers and their statuses are on the wire as k8s.io/api has them: what a client of that type reads back
-// from JSON and protobuf is what the type says.
+// EC-01 Ephemeral containers and their statuses are on the wire as k8s.io/api has them: what a client of that type
+// reads back from JSON and protobuf is what the type says.
 func TestWireForm(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	p := boundPod(t, c, ns, pod("p"))
 	p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "debug", Image: "x", ImageID: "y"}}
-	body, err := json.Marshal(map[string]any{"status": map[string]any{"ephemeralContainerStatuses": p.Status.EphemeralContainerStatuses}})
+	body,
+		err := json.Marshal(map[string]any{"status": map[string]any{"ephemeralContainerStatuses": p.Status.EphemeralContainerStatuses}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "p", types.MergePatchType, body, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		var got corev1.Pod
-		if err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name("p").SetHeader("Accept", accept).Do(t.Context()).Into(&got); err != nil {
+		if err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name("p").SetHeader("Accept",
+			accept).Do(t.Context()).Into(&got); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(got.Status.EphemeralContainerStatuses) != fmt.Sprint(p.Status.EphemeralContainerStatuses) {

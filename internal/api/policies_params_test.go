@@ -28,14 +28,17 @@ func TestPolicyParamsNeedRights(t *testing.T) {
 	ns := namespace(t, admin)
 	grant := func(rules ...rbacv1.PolicyRule) string {
 		name := "writer-" + ns + "-" + string(rune('a'+len(rules)))
-		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: append(rules, rbacv1.PolicyRule{Verbs: []string{"*"},
-			APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"*"}})}
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Rules: append(rules, rbacv1.PolicyRule{Verbs: []string{"*"},
+				APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"*"}})}
 		if _, err := admin.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}}}
-		if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
@@ -45,7 +48,8 @@ func TestPolicyParamsNeedRights(t *testing.T) {
 		return name
 	}
 	poor := clientOf(t, asUser(t, grant())).AdmissionregistrationV1()
-	rich := clientOf(t, asUser(t, grant(rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"secrets"}}))).AdmissionregistrationV1()
+	rich := clientOf(t, asUser(t, grant(rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""},
+		Resources: []string{"secrets"}}))).AdmissionregistrationV1()
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	policy := validatingPolicy(ns, sampleRule(), "true")
 	policy.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: "v1", Kind: "Secret"}
@@ -53,14 +57,17 @@ func TestPolicyParamsNeedRights(t *testing.T) {
 	unknown.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "Thing"}
 	changing := mutatingPolicy(ns, sampleRule(), addLabel("a", "b"))
 	changing.Spec.ParamKind = policy.Spec.ParamKind
-	ref := &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, Namespace: ns, ParameterNotFoundAction: ptr.To(admissionv1.AllowAction)}
+	ref := &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, Namespace: ns,
+		ParameterNotFoundAction: ptr.To(admissionv1.AllowAction)}
 	bound, early, without := bindValidating(ns, ns), bindMutating(ns, "not-there"), bindValidating(ns, "not-there")
 	bound.Spec.ParamRef, early.Spec.ParamRef = ref, ref
-	if _, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), policy,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), ns, metav1.DeleteOptions{})
+		_ = admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(context.Background(), ns,
+			metav1.DeleteOptions{})
 	}()
 	another := policy.DeepCopy()
 	another.Name = ns + "-2"
@@ -119,15 +126,18 @@ func TestPolicyParamsNeedRights(t *testing.T) {
 			}},
 		"change of a policy": {
 			func() error {
-				_, err := poor.ValidatingAdmissionPolicies().Patch(t.Context(), ns, types.MergePatchType, []byte(`{"spec":{"paramKind":{"kind":"ConfigMap"}}}`), metav1.PatchOptions{})
+				_, err := poor.ValidatingAdmissionPolicies().Patch(t.Context(), ns, types.MergePatchType,
+					[]byte(`{"spec":{"paramKind":{"kind":"ConfigMap"}}}`), metav1.PatchOptions{})
 				return err
 			},
 			func() error { // what somebody else has let in may stay
-				_, err := poor.ValidatingAdmissionPolicies().Patch(t.Context(), ns, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+				_, err := poor.ValidatingAdmissionPolicies().Patch(t.Context(), ns, types.MergePatchType,
+					[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 				return err
 			}},
 	} {
-		if err := tc.do(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you need permission to read them") {
+		if err := tc.do(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(),
+			"you need permission to read them") {
 			t.Errorf("%s, without the right: %v", what, err)
 		}
 		if err := tc.mayPass(); err != nil {
@@ -142,7 +152,8 @@ func TestPoliciesAndWebhooksAnnotateAudit(t *testing.T) {
 	ns := namespace(t, c)
 	n.pod(t, ns, pod("p"))
 	policy := validatingPolicy("", rule("pods/ephemeralcontainers", "UPDATE"), "true")
-	policy.Spec.AuditAnnotations = []admissionv1.AuditAnnotation{{Key: "images", ValueExpression: "string(size(object.spec.ephemeralContainers)) + ' debug containers'"}}
+	policy.Spec.AuditAnnotations = []admissionv1.AuditAnnotation{{Key: "images",
+		ValueExpression: "string(size(object.spec.ephemeralContainers)) + ' debug containers'"}}
 	enforce(t, c, ns, policy, nil)
 	w := newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse {
 		return &reviewv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"looked": "closely"}}
@@ -163,7 +174,8 @@ func TestPoliciesAndWebhooksAnnotateAudit(t *testing.T) {
 func TestAdmissionExamples(t *testing.T) {
 	c, dyn := client(t), dynamicClient(t)
 	ns := namespace(t, c)
-	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), ns, types.MergePatchType, []byte(`{"metadata":{"labels":{"images":"checked","sidecar":"yes"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), ns, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"images":"checked","sidecar":"yes"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"known-registries.yaml", "sidecar.yaml"} {
@@ -191,15 +203,18 @@ func TestAdmissionExamples(t *testing.T) {
 			})
 		}
 	}
-	change(t, c, ns, mutatingPolicy("", sampleRule(), addLabel("a", "b"))) // whose marker shows that those before it are in effect
+	// whose marker shows that those before it are in effect
+	change(t, c, ns, mutatingPolicy("", sampleRule(), addLabel("a", "b")))
 	enforce(t, c, ns, validatingPolicy("", sampleRule(), "true"), nil)
 	p := pod("p")
 	p.Spec.Containers[0].Image = "docker.io/library/nginx"
-	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "images come from registry.example.com") {
+	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "images come from registry.example.com") {
 		t.Errorf("an image from elsewhere: %v", err)
 	}
 	p.Spec.Containers[0].Image = "registry.example.com/app:1"
-	for name, inits := range map[string][]corev1.Container{"plain": nil, "with-init": {{Name: "init", Image: "wherry.dev/toolbox"}}} {
+	for name, inits := range map[string][]corev1.Container{"plain": nil,
+		"with-init": {{Name: "init", Image: "wherry.dev/toolbox"}}} {
 		p.Name, p.Spec.InitContainers = name, inits
 		made, err := c.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{})
 		if err != nil {

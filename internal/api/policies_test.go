@@ -18,7 +18,8 @@ import (
 )
 
 // enforce installs a validating policy for one namespace, and returns when it is in effect. A nil binding denies.
-func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.ValidatingAdmissionPolicy, b *admissionv1.ValidatingAdmissionPolicyBinding) {
+func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.ValidatingAdmissionPolicy,
+	b *admissionv1.ValidatingAdmissionPolicyBinding) {
 	t.Helper()
 	p.Name, p.Spec.MatchConstraints.NamespaceSelector = ns, only(ns)
 	if b == nil {
@@ -28,7 +29,8 @@ func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.Val
 	marker := validatingPolicy(ns+"-marker", rule("serviceaccounts", admissionv1.Create), "false")
 	marker.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{policyMarker: ns}}
 	marker.Spec.Validations[0].Message = "marked"
-	policies, bindings := c.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	policies, bindings := c.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
+		c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	for _, one := range []struct {
 		*admissionv1.ValidatingAdmissionPolicy
 		*admissionv1.ValidatingAdmissionPolicyBinding
@@ -36,7 +38,8 @@ func enforce(t *testing.T, c kubernetes.Interface, ns string, p *admissionv1.Val
 		if _, err := policies.Create(t.Context(), one.ValidatingAdmissionPolicy, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bindings.Create(t.Context(), one.ValidatingAdmissionPolicyBinding, metav1.CreateOptions{}); err != nil {
+		if _, err := bindings.Create(t.Context(), one.ValidatingAdmissionPolicyBinding,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		name := one.ValidatingAdmissionPolicy.Name
@@ -57,12 +60,14 @@ func TestPolicyAboutImages(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
 	p := n.pod(t, ns, pod("p"))
-	policy := validatingPolicy("", rule("pods", admissionv1.Create, admissionv1.Update), "!variables.images.exists(i, i.startsWith('evil.example/'))")
+	policy := validatingPolicy("", rule("pods", admissionv1.Create, admissionv1.Update),
+		"!variables.images.exists(i, i.startsWith('evil.example/'))")
 	policy.Spec.MatchConstraints.ResourceRules[0].Resources = []string{"pods", "pods/ephemeralcontainers"}
 	policy.Spec.Variables = []admissionv1.Variable{
 		{Name: "inits", Expression: "has(object.spec.initContainers) ? object.spec.initContainers : []"},
 		{Name: "debug", Expression: "has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []"},
-		{Name: "images", Expression: "(object.spec.containers.map(c, c.image)) + variables.inits.map(c, c.image) + variables.debug.map(c, c.image)"},
+		{Name: "images",
+			Expression: "(object.spec.containers.map(c, c.image)) + variables.inits.map(c, c.image) + variables.debug.map(c, c.image)"},
 	}
 	policy.Spec.Validations[0].MessageExpression = "'no evil images: ' + string(size(variables.images)) + ' were looked at'"
 	policy.Spec.Validations[0].Reason = ptr.To(metav1.StatusReasonForbidden)
@@ -71,7 +76,8 @@ func TestPolicyAboutImages(t *testing.T) {
 	create := func(change func(*corev1.Pod)) error {
 		made := pod("made")
 		change(made)
-		_, err := c.CoreV1().Pods(ns).Create(t.Context(), made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := c.CoreV1().Pods(ns).Create(t.Context(), made,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	debug := func(query string) error {
@@ -93,12 +99,14 @@ func TestPolicyAboutImages(t *testing.T) {
 			return err
 		}},
 		{"update", func(i string) error {
-			_, err := c.CoreV1().Pods(ns).Patch(t.Context(), p.Name, types.StrategicMergePatchType, []byte(`{"spec":{"containers":[{"name":"main","image":"`+i+`"}]}}`), metav1.PatchOptions{})
+			_, err := c.CoreV1().Pods(ns).Patch(t.Context(), p.Name, types.StrategicMergePatchType,
+				[]byte(`{"spec":{"containers":[{"name":"main","image":"`+i+`"}]}}`), metav1.PatchOptions{})
 			return err
 		}},
 		{"ephemeralcontainers", func(i string) error {
-			_, err := c.CoreV1().Pods(ns).Patch(t.Context(), p.Name, types.StrategicMergePatchType, []byte(`{"spec":{"ephemeralContainers":[{"name":"e","image":"`+i+`"}]}}`),
-				metav1.PatchOptions{}, "ephemeralcontainers")
+			_, err := c.CoreV1().Pods(ns).Patch(t.Context(), p.Name, types.StrategicMergePatchType,
+				[]byte(`{"spec":{"ephemeralContainers":[{"name":"e","image":"`+i+`"}]}}`), metav1.PatchOptions{},
+				"ephemeralcontainers")
 			return err
 		}},
 		{"exec++", func(i string) error {
@@ -117,8 +125,8 @@ func TestPolicyAboutImages(t *testing.T) {
 	}
 }
 
-// EC-21: a policy that cannot be evaluated refuses, unless its failurePolicy is Ignore; a param that is not there does what the
-// binding says.
+// EC-21: a policy that cannot be evaluated refuses, unless its failurePolicy is Ignore; a param that is not there does
+// what the binding says.
 func TestPoliciesFailClosed(t *testing.T) {
 	c := client(t)
 	params := &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
@@ -144,11 +152,15 @@ func TestPoliciesFailClosed(t *testing.T) {
 		{"condition that excludes", "false", nil, nil, "object.metadata.name == 'other'", "", ""},
 		{"param missing", "true", params, ref("nobody", admissionv1.DenyAction), "", "", "no params found"},
 		{"param missing and allowed", "false", params, ref("nobody", admissionv1.AllowAction), "", "", ""},
-		{"param missing and Ignore", "false", params, ref("nobody", admissionv1.DenyAction), "", admissionv1.Ignore, ""},
-		{"param says no", "params.data.allowed == 'yes'", params, ref("no", admissionv1.DenyAction), "", "", "failed expression"},
+		{"param missing and Ignore", "false", params, ref("nobody", admissionv1.DenyAction), "", admissionv1.Ignore,
+			""},
+		{"param says no", "params.data.allowed == 'yes'", params, ref("no", admissionv1.DenyAction), "", "",
+			"failed expression"},
 		{"param says yes", "params.data.allowed == 'yes'", params, ref("yes", admissionv1.DenyAction), "", "", ""},
-		{"unknown kind", "true", &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "None"}, ref("a", admissionv1.AllowAction), "", "", "failed to find resource"},
-		{"unknown kind and Ignore", "false", &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "None"}, ref("a", admissionv1.AllowAction), "", admissionv1.Ignore, ""},
+		{"unknown kind", "true", &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "None"},
+			ref("a", admissionv1.AllowAction), "", "", "failed to find resource"},
+		{"unknown kind and Ignore", "false", &admissionv1.ParamKind{APIVersion: "none.example.com/v1", Kind: "None"},
+			ref("a", admissionv1.AllowAction), "", admissionv1.Ignore, ""},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			t.Parallel() // a policy takes effect when the library looks again, once a second
@@ -160,7 +172,8 @@ func TestPoliciesFailClosed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			policy, binding := validatingPolicy("", rule("configmaps", admissionv1.Create), tc.expression), bindValidating("", "")
+			policy, binding := validatingPolicy("", rule("configmaps", admissionv1.Create), tc.expression),
+				bindValidating("", "")
 			policy.Spec.ParamKind, binding.Spec.ParamRef = tc.kind, tc.ref
 			if tc.condition != "" {
 				policy.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "c", Expression: tc.condition}}
@@ -186,7 +199,8 @@ func TestPolicyWarnsAndAsksForRights(t *testing.T) {
 	config.WarningHandler = warned
 	c := clientOf(t, config)
 	ns := namespace(t, c)
-	policy := validatingPolicy("", rule("configmaps", admissionv1.Create), "!authorizer.group('').resource('secrets').namespace(request.namespace).check('delete').allowed()")
+	policy := validatingPolicy("", rule("configmaps", admissionv1.Create),
+		"!authorizer.group('').resource('secrets').namespace(request.namespace).check('delete').allowed()")
 	policy.Spec.Validations[0].Message = "you may do too much"
 	binding := bindValidating("", "")
 	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Warn, admissionv1.Audit}
@@ -195,7 +209,8 @@ func TestPolicyWarnsAndAsksForRights(t *testing.T) {
 	if _, err := try(t, c, ns); err != nil {
 		t.Fatal(err)
 	}
-	if got := warned.texts(); len(got) != 1 || !strings.Contains(got[0], "you may do too much") || !strings.Contains(got[0], "Validation failed for ValidatingAdmissionPolicy '"+ns+"'") {
+	if got := warned.texts(); len(got) != 1 || !strings.Contains(got[0], "you may do too much") ||
+		!strings.Contains(got[0], "Validation failed for ValidatingAdmissionPolicy '"+ns+"'") {
 		t.Errorf("warnings %q", got)
 	}
 }
@@ -207,7 +222,8 @@ func TestPolicyTypeChecking(t *testing.T) {
 	policies := c.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	about := rule("pods", admissionv1.Create)
 	about.APIGroups, about.APIVersions = []string{""}, []string{"v1"}
-	p, err := policies.Create(t.Context(), validatingPolicy(name, about, "object.spec.replicas > 1"), metav1.CreateOptions{})
+	p, err := policies.Create(t.Context(), validatingPolicy(name, about, "object.spec.replicas > 1"),
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +236,9 @@ func TestPolicyTypeChecking(t *testing.T) {
 		t.Errorf("generation %d", p.Generation)
 	}
 	p = checkedPolicy(t, c, name, 1)
-	if w := p.Status.TypeChecking.ExpressionWarnings; len(w) != 1 || w[0].FieldRef != "spec.validations[0].expression" || !strings.Contains(w[0].Warning, "undefined field 'replicas'") {
+	if w := p.Status.TypeChecking.ExpressionWarnings; len(w) != 1 ||
+		w[0].FieldRef != "spec.validations[0].expression" ||
+		!strings.Contains(w[0].Warning, "undefined field 'replicas'") {
 		t.Errorf("warnings %+v", w)
 	}
 	p.Spec.Validations[0].Expression = "size(object.spec.containers) > 1"
@@ -231,23 +249,27 @@ func TestPolicyTypeChecking(t *testing.T) {
 		t.Errorf("warnings %+v", w)
 	}
 	p.Spec.Validations[0].Expression = "object.spec.containers >"
-	if _, err := policies.Update(t.Context(), p, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+	if _, err := policies.Update(t.Context(), p, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) &&
+		!apierrors.IsConflict(err) {
 		t.Errorf("an expression that does not compile: %v", err)
 	}
 }
 
 // checkedPolicy waits until a generation of a policy has been checked.
-func checkedPolicy(t *testing.T, c kubernetes.Interface, name string, generation int64) *admissionv1.ValidatingAdmissionPolicy {
+func checkedPolicy(t *testing.T, c kubernetes.Interface, name string,
+	generation int64) *admissionv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	w, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	w, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
 	for e := range w.ResultChan() {
-		if p, ok := e.Object.(*admissionv1.ValidatingAdmissionPolicy); ok && p.Status.ObservedGeneration == generation && p.Status.TypeChecking != nil {
+		if p, ok := e.Object.(*admissionv1.ValidatingAdmissionPolicy); ok &&
+			p.Status.ObservedGeneration == generation && p.Status.TypeChecking != nil {
 			return p
 		}
 	}

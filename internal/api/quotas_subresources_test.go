@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
-// RS-03, ATTACK B22: whatever subresource an object is made larger by, the namespace's quota of stored bytes is charged. Every subresource
-// that takes writes has a row here, or the reason why nothing grows by it.
+// RS-03, ATTACK B22: whatever subresource an object is made larger by, the namespace's quota of stored bytes is
+// charged. Every subresource that takes writes has a row here, or the reason why nothing grows by it.
 func TestQuotaOfSubresources(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -38,10 +38,15 @@ func TestQuotaOfSubresources(t *testing.T) {
 	debugContainer := fmt.Sprintf(`{"spec":{"ephemeralContainers":[{"name":"d","image":"tools:1","args":[%q]}]}}`, much)
 
 	grown := map[string]func() error{
-		"pods/status":              func() error { return patch("pods", "bound", "status", fmt.Sprintf(`{"status":{"message":%q}}`, much)) },
-		"pods/ephemeralcontainers": func() error { return patch("pods", "bound", "ephemeralcontainers", debugContainer) },
+		"pods/status": func() error {
+			return patch("pods", "bound", "status", fmt.Sprintf(`{"status":{"message":%q}}`, much))
+		},
+		"pods/ephemeralcontainers": func() error {
+			return patch("pods", "bound", "ephemeralcontainers", debugContainer)
+		},
 		"pods/exec": func() error { // exec++
-			query := "stdout=true&ephemeralContainerName=e&ephemeralContainerImage=tools:1" + strings.Repeat("&command="+much[:8000], 11)
+			query := "stdout=true&ephemeralContainerName=e&ephemeralContainerImage=tools:1" +
+				strings.Repeat("&command="+much[:8000], 11)
 			_, err := execInto(t, adminConfig(t), "websocket", ns, "bound", query)
 			return err
 		},
@@ -53,7 +58,8 @@ func TestQuotaOfSubresources(t *testing.T) {
 		},
 		"services/status": func() error {
 			hosts := strings.Repeat(`{"hostname":"a`+strings.Repeat(".example", 30)+`"},`, 400)
-			return patch("services", "s", "status", `{"status":{"loadBalancer":{"ingress":[`+strings.TrimSuffix(hosts, ",")+`]}}}`)
+			return patch("services", "s", "status", `{"status":{"loadBalancer":{"ingress":[`+
+				strings.TrimSuffix(hosts, ",")+`]}}}`)
 		},
 	}
 	// What the server itself writes, and what passes through without being stored.
@@ -76,7 +82,8 @@ func TestQuotaOfSubresources(t *testing.T) {
 	}
 	for name, grow := range grown {
 		t.Run("RS-03 "+name, func(t *testing.T) {
-			if err := grow(); err == nil || !strings.Contains(err.Error(), "exceeded quota: q, requested: wherry.dev/stored-bytes=") {
+			if err := grow(); err == nil || !strings.Contains(err.Error(),
+				"exceeded quota: q, requested: wherry.dev/stored-bytes=") {
 				t.Errorf("90 kB more: %.300v", err)
 			}
 		})
@@ -87,7 +94,8 @@ func TestQuotaOfSubresources(t *testing.T) {
 		if err := patch("pods", "bound", "ephemeralcontainers", fits); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), sized("c", 50_000), metav1.CreateOptions{}); err == nil {
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), sized("c", 50_000),
+			metav1.CreateOptions{}); err == nil {
 			t.Error("twice 50 kB fit into 80 KiB")
 		}
 	})
@@ -97,7 +105,8 @@ func TestQuotaOfSubresources(t *testing.T) {
 			t.Fatal(err)
 		}
 		status := fmt.Sprintf(`{"status":{"message":%q}}`, much)
-		if _, err := clientOf(t, config).CoreV1().Pods(ns).Patch(context.Background(), bound.Name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := clientOf(t, config).CoreV1().Pods(ns).Patch(context.Background(), bound.Name,
+			types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
 			t.Errorf("what it reports: %.300v", err)
 		}
 	})
@@ -112,7 +121,8 @@ func writable(t *testing.T, c kubernetes.Interface) (all []string) {
 	}
 	for _, list := range lists {
 		for _, r := range list.APIResources {
-			writes := slices.ContainsFunc(r.Verbs, func(verb string) bool { return verb == "create" || verb == "update" || verb == "patch" })
+			writes := slices.ContainsFunc(r.Verbs,
+				func(verb string) bool { return verb == "create" || verb == "update" || verb == "patch" })
 			if r.Namespaced && writes && strings.Contains(r.Name, "/") {
 				all = append(all, r.Name)
 			}

@@ -47,7 +47,9 @@ func waitUsed(t *testing.T, c kubernetes.Interface, ns string, pairs ...string) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	w, err := c.CoreV1().ResourceQuotas(ns).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "q").String()})
+	w,
+		err := c.CoreV1().ResourceQuotas(ns).Watch(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "q").String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,8 @@ func waitUsed(t *testing.T, c kubernetes.Interface, ns string, pairs ...string) 
 
 func kill(t *testing.T, c kubernetes.Interface, ns, name string) {
 	t.Helper()
-	if err := c.CoreV1().Pods(ns).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	if err := c.CoreV1().Pods(ns).Delete(t.Context(), name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,9 +132,11 @@ func TestQuota(t *testing.T) {
 		createPod(t, c, ns, podWith("before", "1", "1"))
 		newQuota(t, c, ns, hard("pods", "1"))
 		waitUsed(t, c, ns, "pods", "1")
-		refusedFor(t, create(ns, podWith("a", "1", "")), "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+		refusedFor(t, create(ns, podWith("a", "1", "")),
+			"exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
 		patch := []byte(`{"spec":{"hard":{"pods":"2","cpu":"3"}}}`)
-		if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json", patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		createPod(t, c, ns, podWith("a", "1", ""))
@@ -141,7 +146,8 @@ func TestQuota(t *testing.T) {
 		ns := namespace(t, c)
 		newQuota(t, c, ns, hard("pods", "2"))
 		createPod(t, c, ns, podWith("a", "1", ""))
-		if _, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith("b", "1", ""), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		if _, err := c.CoreV1().Pods(ns).Create(t.Context(), podWith("b", "1", ""),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 			t.Error(err)
 		}
 		waitUsed(t, c, ns, "pods", "1")
@@ -154,18 +160,22 @@ func TestQuota(t *testing.T) {
 		ns := namespace(t, c)
 		newQuota(t, c, ns, hard("configmaps", "1", "count/secrets", "1"))
 		cms, secrets := c.CoreV1().ConfigMaps(ns), c.CoreV1().Secrets(ns)
-		if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+		if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := secrets.Apply(t.Context(), applycorev1.Secret("a", ns), metav1.ApplyOptions{FieldManager: "test"}); err != nil {
+		if _, err := secrets.Apply(t.Context(), applycorev1.Secret("a", ns),
+			metav1.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		waitUsed(t, c, ns, "configmaps", "1", "count/secrets", "1")
 		_, err := cms.Apply(t.Context(), applycorev1.ConfigMap("b", ns), metav1.ApplyOptions{FieldManager: "test"})
 		refusedFor(t, err, "exceeded quota: q, requested: configmaps=1, used: configmaps=1, limited: configmaps=1")
-		_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.CreateOptions{})
+		_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
+			metav1.CreateOptions{})
 		refusedFor(t, err, "exceeded quota: q, requested: count/secrets=1")
-		if _, err := cms.Apply(t.Context(), applycorev1.ConfigMap("a", ns).WithData(map[string]string{"k": "v"}), metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
+		if _, err := cms.Apply(t.Context(), applycorev1.ConfigMap("a", ns).WithData(map[string]string{"k": "v"}),
+			metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
 			t.Errorf("changing what is there: %v", err)
 		}
 	})
@@ -181,7 +191,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestQuotaRace: SC-16, pods created at the same time, among deletions and changes of the quota itself, never exceed it.
+// TestQuotaRace: SC-16, pods created at the same time, among deletions and changes of the quota itself, never exceed
+// it.
 func TestQuotaRace(t *testing.T) {
 	c := client(t)
 	for _, way := range []struct {
@@ -194,7 +205,8 @@ func TestQuotaRace(t *testing.T) {
 		}},
 		{"SC-16 applied", func(ns, name string) error {
 			_, err := c.CoreV1().Pods(ns).Apply(t.Context(), applycorev1.Pod(name, ns).WithSpec(applycorev1.PodSpec().
-				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))), metav1.ApplyOptions{FieldManager: "test"})
+				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))),
+				metav1.ApplyOptions{FieldManager: "test"})
 			return err
 		}},
 	} {
@@ -222,7 +234,8 @@ func TestQuotaRace(t *testing.T) {
 				all.Go(func() { kill(t, c, ns, fmt.Sprint("old-", i)) })
 				all.Go(func() {
 					patch := fmt.Appendf(nil, `{"metadata":{"labels":{"touched-%d":"yes"}}}`, i)
-					if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+					if _, err := c.CoreV1().ResourceQuotas(ns).Patch(t.Context(), "q", "application/merge-patch+json",
+						patch, metav1.PatchOptions{}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -243,9 +256,11 @@ func TestQuotaRace(t *testing.T) {
 	}
 }
 
-// TestQuotaRestart: SC-16, a server that was killed between a charge and its object puts the count right, and knows who has limits.
+// TestQuotaRestart: SC-16, a server that was killed between a charge and its object puts the count right, and knows who
+// has limits.
 func TestQuotaRestart(t *testing.T) {
-	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/quota-restart"}
+	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
+		EtcdPrefix: "/quota-restart"}
 	s, stop := serve(t, config)
 	c := clientOf(t, configOf(t, s))
 	ns := namespace(t, c)
@@ -273,8 +288,8 @@ func TestQuotaRestart(t *testing.T) {
 	waitUsed(t, c, ns, "pods", "2", "limits.cpu", "4")
 }
 
-// TestQuotaNewNamespace: SC-16, in a namespace that is as new as its quota a pod is made at the first try, created or applied: it
-// waits for the default account, whose creation the quota counts too.
+// TestQuotaNewNamespace: SC-16, in a namespace that is as new as its quota a pod is made at the first try, created or
+// applied: it waits for the default account, whose creation the quota counts too.
 func TestQuotaNewNamespace(t *testing.T) {
 	c := client(t)
 	for way, create := range map[string]func(ns string) error{
@@ -284,19 +299,23 @@ func TestQuotaNewNamespace(t *testing.T) {
 		},
 		"applied": func(ns string) error {
 			_, err := c.CoreV1().Pods(ns).Apply(t.Context(), applycorev1.Pod("p", ns).WithSpec(applycorev1.PodSpec().
-				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))), metav1.ApplyOptions{FieldManager: "test"})
+				WithContainers(applycorev1.Container().WithName("main").WithImage("registry.example/app:1"))),
+				metav1.ApplyOptions{FieldManager: "test"})
 			return err
 		},
 	} {
 		t.Run("SC-16 "+way, func(t *testing.T) {
 			ns := "new-" + way + "-" + rand.String(5)
-			if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().Namespaces().Create(t.Context(),
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			newQuota(t, c, ns, hard("pods", "1", "count/serviceaccounts", "1"))
 			made := make(chan error, 1)
 			go func() { made <- create(ns) }()
-			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(),
+				&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-made; err != nil {
@@ -321,10 +340,12 @@ func TestQuotaGrows(t *testing.T) {
 		if to == "ClusterIP" {
 			change = `{"spec":{"type":"ClusterIP","externalTrafficPolicy":null,"ports":[{"port":80}]}}`
 		}
-		_, err := c.CoreV1().Services(ns).Patch(t.Context(), "s", "application/merge-patch+json", []byte(change), metav1.PatchOptions{})
+		_, err := c.CoreV1().Services(ns).Patch(t.Context(), "s", "application/merge-patch+json", []byte(change),
+			metav1.PatchOptions{})
 		return err
 	}
-	refusedFor(t, patch("LoadBalancer"), "exceeded quota: q, requested: services.loadbalancers=1, used: services.loadbalancers=0, limited: services.loadbalancers=0")
+	refusedFor(t, patch("LoadBalancer"),
+		"exceeded quota: q, requested: services.loadbalancers=1, used: services.loadbalancers=0, limited: services.loadbalancers=0")
 	if err := patch("NodePort"); err != nil {
 		t.Fatal(err)
 	}
@@ -338,8 +359,10 @@ func TestQuotaGrows(t *testing.T) {
 // TestQuotaScopes: SC-16, what a quota with scopes counts.
 func TestQuotaScopes(t *testing.T) {
 	c := client(t)
-	in := func(scope corev1.ResourceQuotaScope, op corev1.ScopeSelectorOperator, values ...string) *corev1.ScopeSelector {
-		return &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: scope, Operator: op, Values: values}}}
+	in := func(scope corev1.ResourceQuotaScope, op corev1.ScopeSelectorOperator,
+		values ...string) *corev1.ScopeSelector {
+		return &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: scope,
+			Operator: op, Values: values}}}
 	}
 	deadline := func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }
 	asks := func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = cpus("1m") }
@@ -355,17 +378,22 @@ func TestQuotaScopes(t *testing.T) {
 		{corev1.ResourceQuotaScopeBestEffort, nil, nil, asks},
 		{corev1.ResourceQuotaScopeNotBestEffort, nil, asks, nil},
 		{corev1.ResourceQuotaScopePriorityClass, nil, critical, nil},
-		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpIn, "system-node-critical"), critical, nil},
-		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpNotIn, "system-node-critical"), nil, critical},
+		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpIn, "system-node-critical"), critical,
+			nil},
+		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpNotIn, "system-node-critical"), nil,
+			critical},
 		{"", in(corev1.ResourceQuotaScopePriorityClass, corev1.ScopeSelectorOpDoesNotExist), nil, critical},
 		{"", in(corev1.ResourceQuotaScopeTerminating, corev1.ScopeSelectorOpExists), deadline, nil},
 	} {
 		t.Run(fmt.Sprint("SC-16 ", row.scope, row.by), func(t *testing.T) {
 			ns := "scoped-" + rand.String(6)
-			if _, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().Namespaces().Create(t.Context(),
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(),
+				&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			spec := hard("pods", "1")
@@ -390,13 +418,14 @@ func TestQuotaScopes(t *testing.T) {
 			if err := create("inside", row.inside); err != nil {
 				t.Fatal(err)
 			}
-			refusedFor(t, create("one-more", row.inside), "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+			refusedFor(t, create("one-more", row.inside),
+				"exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
 		})
 	}
 }
 
-// TestQuotaOfBytes proves RS-03: a namespace is held to what its objects may take in the store: new ones, those that grow, and as many
-// as are made at once; what is deleted can be taken again.
+// TestQuotaOfBytes proves RS-03: a namespace is held to what its objects may take in the store: new ones, those that
+// grow, and as many as are made at once; what is deleted can be taken again.
 func TestQuotaOfBytes(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -406,7 +435,8 @@ func TestQuotaOfBytes(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, err := maps.Create(t.Context(), sized(fmt.Sprint("m", i), 300_000), metav1.CreateOptions{}); err == nil {
+			if _, err := maps.Create(t.Context(), sized(fmt.Sprint("m", i), 300_000),
+				metav1.CreateOptions{}); err == nil {
 				made.Add(1)
 			} else if !apierrors.IsForbidden(err) {
 				t.Error(err)
@@ -426,7 +456,8 @@ func TestQuotaOfBytes(t *testing.T) {
 	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("one that grows: %v", err)
 	}
-	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name!=small"}); err != nil {
+	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "metadata.name!=small"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := maps.Update(t.Context(), grown, metav1.UpdateOptions{}); err != nil {
@@ -439,22 +470,26 @@ func TestQuotaOfLeases(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	newQuota(t, c, ns, hard("wherry.dev/stored-bytes", "100Ki", "count/leases.coordination.k8s.io", "1"))
-	large := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "large", Annotations: map[string]string{"a": strings.Repeat("x", 200_000)}}}
-	if _, err := c.CoordinationV1().Leases(ns).Create(t.Context(), large, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	large := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "large",
+		Annotations: map[string]string{"a": strings.Repeat("x", 200_000)}}}
+	if _, err := c.CoordinationV1().Leases(ns).Create(t.Context(), large,
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a lease of 200 kB: %v", err)
 	}
 	small := func(name string) error {
-		_, err := c.CoordinationV1().Leases(ns).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := c.CoordinationV1().Leases(ns).Create(t.Context(),
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	}
 	if err := small("one"); err != nil {
 		t.Error(err)
 	}
-	refusedFor(t, small("two"), "exceeded quota: q, requested: count/leases.coordination.k8s.io=1, used: count/leases.coordination.k8s.io=1")
+	refusedFor(t, small("two"),
+		"exceeded quota: q, requested: count/leases.coordination.k8s.io=1, used: count/leases.coordination.k8s.io=1")
 }
 
-// RS-05 (ATTACK A34): an image exec in a pod that has ended takes what the pod took while it ran, as long as it lasts; in one that runs it
-// takes nothing.
+// RS-05 (ATTACK A34): an image exec in a pod that has ended takes what the pod took while it ran, as long as it lasts;
+// in one that runs it takes nothing.
 func TestQuotaOfImageExecs(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -491,10 +526,12 @@ func TestQuotaOfImageExecs(t *testing.T) {
 	visit("ended")
 	waitUsed(t, c, ns, "pods", "2", "limits.memory", "128Mi")
 	_, err := execInto(t, adminConfig(t), "websocket", ns, "ended", "stdout=true&image=tools:1")
-	if s := statusOf(t, err); s.Code != 403 || !strings.Contains(s.Message, "takes what the pod took while it ran: exceeded quota: q, requested: limits.memory=64Mi,pods=1, used: limits.memory=128Mi,pods=2") {
+	if s := statusOf(t, err); s.Code != 403 || !strings.Contains(s.Message,
+		"takes what the pod took while it ran: exceeded quota: q, requested: limits.memory=64Mi,pods=1, used: limits.memory=128Mi,pods=2") {
 		t.Errorf("one too many: %+v", s)
 	}
-	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), big("late"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), big("late"),
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a pod beside them: %v", err)
 	}
 	leave()

@@ -18,8 +18,8 @@ import (
 
 const notHeld = "is attempting to grant RBAC permissions not currently held:\n"
 
-// Nobody gives a right that he does not have, in whatever way the object is written; who has escalate or bind may, and who writes
-// without giving anything more is let.
+// Nobody gives a right that he does not have, in whatever way the object is written; who has escalate or bind may, and
+// who writes without giving anything more is let.
 func TestEscalation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -65,15 +65,19 @@ func TestEscalation(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, err = r.Patch(ctx, name, types.JSONPatchType, fmt.Appendf(nil, `[{"op":"replace","path":"/rules","value":%s}]`, rules), metav1.PatchOptions{DryRun: []string{"All"}})
+				_, err = r.Patch(ctx, name, types.JSONPatchType,
+					fmt.Appendf(nil, `[{"op":"replace","path":"/rules","value":%s}]`, rules),
+					metav1.PatchOptions{DryRun: []string{"All"}})
 				return err
 			},
 			"apply": func() error {
-				_, err := r.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "t", Force: true, DryRun: []string{"All"}})
+				_, err := r.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "t", Force: true,
+					DryRun: []string{"All"}})
 				return err
 			},
 			"apply of a new one": func() error {
-				_, err := r.Apply(ctx, made, metav1.ApplyOptions{FieldManager: "t", Force: true, DryRun: []string{"All"}})
+				_, err := r.Apply(ctx, made, metav1.ApplyOptions{FieldManager: "t", Force: true,
+					DryRun: []string{"All"}})
 				return err
 			},
 		}
@@ -85,17 +89,21 @@ func TestEscalation(t *testing.T) {
 		fine(t, way+" of what he has", do())
 	}
 	for way, do := range writes(limited, "victim", "get,list pods", "get secrets") {
-		forbidden(t, way+" of more", do(), `user "esc-limited" (groups=["system:authenticated"]) `+notHeld+`{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`)
+		forbidden(t, way+" of more", do(), `user "esc-limited" (groups=["system:authenticated"]) `+notHeld+
+			`{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`)
 	}
-	escalator := clientOf(t, person(t, shared.srv, grant(t, c, ns, "esc-escalator", roles, "escalate roles.rbac.authorization.k8s.io")))
+	escalator := clientOf(t, person(t, shared.srv, grant(t, c, ns, "esc-escalator", roles,
+		"escalate roles.rbac.authorization.k8s.io")))
 	for way, do := range writes(escalator, "victim", "get secrets", "* *.*") {
 		fine(t, way+" with escalate", do())
 	}
 	// A role that gives more than he has can be labelled by him, and cut down.
-	if _, err := c.RbacV1().Roles(ns).Create(ctx, role("rich", "get secrets", "get pods"), metav1.CreateOptions{}); err != nil {
+	if _, err := c.RbacV1().Roles(ns).Create(ctx, role("rich", "get secrets", "get pods"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := limited.RbacV1().Roles(ns).Patch(ctx, "rich", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := limited.RbacV1().Roles(ns).Patch(ctx, "rich", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	fine(t, "a label", err)
 	_, err = limited.RbacV1().Roles(ns).Update(ctx, role("rich", "get pods"), metav1.UpdateOptions{})
 	fine(t, "cutting down", err)
@@ -132,7 +140,8 @@ func TestWhoMayBind(t *testing.T) {
 		{[]string{"escalate roles.rbac.authorization.k8s.io"}, "Role", "reads-secrets", notHeld},
 	} {
 		who := grant(t, c, ns, fmt.Sprint("bnd", i), append(test.rights, bindings)...)
-		_, err := clientOf(t, person(t, shared.srv, who)).RbacV1().RoleBindings(ns).Create(ctx, binding(test.kind, test.role), metav1.CreateOptions{})
+		_, err := clientOf(t, person(t, shared.srv, who)).RbacV1().RoleBindings(ns).Create(ctx,
+			binding(test.kind, test.role), metav1.CreateOptions{})
 		if test.refused == "" {
 			fine(t, fmt.Sprintf("%d %s", i, test.role), err)
 			continue
@@ -145,19 +154,23 @@ func TestWhoMayBind(t *testing.T) {
 		t.Errorf("a role that is not there: %v", err)
 	}
 	// More subjects of the same role are more rights given.
-	_, err = who.RbacV1().RoleBindings(ns).Patch(ctx, "reads-secrets", types.MergePatchType, []byte(`{"subjects":[{"kind":"User","name":"bnd0"}]}`), metav1.PatchOptions{})
+	_, err = who.RbacV1().RoleBindings(ns).Patch(ctx, "reads-secrets", types.MergePatchType,
+		[]byte(`{"subjects":[{"kind":"User","name":"bnd0"}]}`), metav1.PatchOptions{})
 	forbidden(t, "himself into another's binding", err, `Resources:["secrets"]`)
-	_, err = who.RbacV1().RoleBindings(ns).Patch(ctx, "reads-secrets", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err = who.RbacV1().RoleBindings(ns).Patch(ctx, "reads-secrets", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	fine(t, "a label", err)
 	// Which role it is cannot change, not even for an administrator.
-	_, err = c.RbacV1().RoleBindings(ns).Patch(ctx, "reads-pods", types.MergePatchType, []byte(`{"roleRef":{"name":"reads-secrets"}}`), metav1.PatchOptions{})
+	_, err = c.RbacV1().RoleBindings(ns).Patch(ctx, "reads-pods", types.MergePatchType,
+		[]byte(`{"roleRef":{"name":"reads-secrets"}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("another role: %v", err)
 	}
 	// A namespace's admin gives what he has, no more.
 	bindTo(t, c, ns, "bnd-admin", rbacv1.RoleRef{Kind: "ClusterRole", Name: "admin"})
 	admin := clientOf(t, person(t, shared.srv, "bnd-admin"))
-	for role, refused := range map[string]bool{"view": false, "edit": false, "admin": false, "debug": true, "cluster-admin": true} {
+	for role, refused := range map[string]bool{"view": false, "edit": false, "admin": false, "debug": true,
+		"cluster-admin": true} {
 		_, err := admin.RbacV1().RoleBindings(ns).Create(ctx, binding("ClusterRole", role), metav1.CreateOptions{})
 		if refused {
 			forbidden(t, "admin gives "+role, err, notHeld)
@@ -178,8 +191,10 @@ func TestClusterEscalation(t *testing.T) {
 	if _, err := c.RbacV1().ClusterRoles().Create(ctx, makers, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.RbacV1().ClusterRoleBindings().Create(ctx,
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	limited := clientOf(t, person(t, shared.srv, who)).RbacV1()
@@ -189,24 +204,32 @@ func TestClusterEscalation(t *testing.T) {
 		_, err := limited.ClusterRoles().Create(ctx, role, dry)
 		return err
 	}
-	fine(t, "what he has", try(&rbacv1.ClusterRole{Rules: append(rulesOf("list nodes"), rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}})}))
-	forbidden(t, "another path", try(&rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics/*"}}}}),
+	fine(t, "what he has", try(&rbacv1.ClusterRole{Rules: append(rulesOf("list nodes"),
+		rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}})}))
+	forbidden(t, "another path", try(&rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"},
+		NonResourceURLs: []string{"/metrics/*"}}}}),
 		`{NonResourceURLs:["/metrics/*"], Verbs:["get"]}`)
-	forbidden(t, "an aggregated role", try(&rbacv1.ClusterRole{AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}}),
-		"must have cluster-admin privileges to use the aggregationRule", notHeld)
-	_, err := limited.ClusterRoles().Patch(ctx, "view", types.MergePatchType, []byte(`{"aggregationRule":null,"rules":[]}`), metav1.PatchOptions{DryRun: []string{"All"}})
+	forbidden(t, "an aggregated role",
+		try(&rbacv1.ClusterRole{AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}}), "must have cluster-admin privileges to use the aggregationRule", notHeld)
+	_, err := limited.ClusterRoles().Patch(ctx, "view", types.MergePatchType,
+		[]byte(`{"aggregationRule":null,"rules":[]}`), metav1.PatchOptions{DryRun: []string{"All"}})
 	forbidden(t, "no aggregation any more", err, "aggregationRule")
 	_, err = limited.ClusterRoles().Patch(ctx, "system:aggregate-to-edit", types.JSONPatchType,
-		[]byte(`[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`), metav1.PatchOptions{DryRun: []string{"All"}})
+		[]byte(`[{"op":"add","path":"/rules/-","value":{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}}]`),
+		metav1.PatchOptions{DryRun: []string{"All"}})
 	forbidden(t, "more into edit", err, notHeld)
-	_, err = limited.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who + "-root"}, Subjects: userSubject(who),
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}}, dry)
+	_,
+		err = limited.ClusterRoleBindings().Create(ctx,
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who + "-root"}, Subjects: userSubject(who),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}}, dry)
 	forbidden(t, "cluster-admin for himself", err, notHeld)
-	_, err = limited.ClusterRoleBindings().Patch(ctx, "cluster-admin", types.MergePatchType, []byte(`{"subjects":[{"kind":"User","name":"`+who+`"}]}`), metav1.PatchOptions{DryRun: []string{"All"}})
+	_, err = limited.ClusterRoleBindings().Patch(ctx, "cluster-admin", types.MergePatchType,
+		[]byte(`{"subjects":[{"kind":"User","name":"`+who+`"}]}`), metav1.PatchOptions{DryRun: []string{"All"}})
 	forbidden(t, "himself into cluster-admin", err, notHeld)
 }
 
-// Impersonation takes a right of its own for each of user, group and account, and then the other's rights count, not one's own.
+// Impersonation takes a right of its own for each of user, group and account, and then the other's rights count, not
+// one's own.
 func TestImpersonation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -218,7 +241,8 @@ func TestImpersonation(t *testing.T) {
 	_, err := as.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 	fine(t, "as the target", err)
 	_, err = as.CoreV1().Secrets(ns).List(ctx, metav1.ListOptions{})
-	forbidden(t, "an administrator has only the target's rights", err, `User "imp-target" cannot list resource "secrets"`)
+	forbidden(t, "an administrator has only the target's rights", err,
+		`User "imp-target" cannot list resource "secrets"`)
 
 	nobody := person(t, shared.srv, "imp-nobody")
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "imp-target"}
@@ -231,7 +255,8 @@ func TestImpersonation(t *testing.T) {
 		editor.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + account + ":default"}
 		_, err := clientOf(t, editor).CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 		if words == "" {
-			words = `User "system:serviceaccount:` + ns + `:default" cannot list resource "pods"` // it may, and the account may not
+			// it may, and the account may not
+			words = `User "system:serviceaccount:` + ns + `:default" cannot list resource "pods"`
 		}
 		forbidden(t, "an editor as an account of "+account, err, words)
 	}

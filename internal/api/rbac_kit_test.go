@@ -32,7 +32,8 @@ func person(t testing.TB, s *api.Server, name string, groups ...string) *rest.Co
 func ruleOf(text string) rbacv1.PolicyRule {
 	f := strings.Fields(text)
 	resources, group, _ := strings.Cut(f[1], ".")
-	r := rbacv1.PolicyRule{Verbs: strings.Split(f[0], ","), APIGroups: []string{group}, Resources: strings.Split(resources, ",")}
+	r := rbacv1.PolicyRule{Verbs: strings.Split(f[0], ","), APIGroups: []string{group},
+		Resources: strings.Split(resources, ",")}
 	if len(f) > 2 {
 		r.ResourceNames = strings.Split(f[2], ",")
 	}

@@ -34,9 +34,11 @@ func TestForbiddenWords(t *testing.T) {
 	nobody := clientOf(t, person(t, shared.srv, "nobody"))
 	ctx := t.Context()
 	_, err := nobody.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
-	forbidden(t, "list", err, `pods is forbidden: User "nobody" cannot list resource "pods" in API group "" in the namespace "`+ns+`"`)
+	forbidden(t, "list", err,
+		`pods is forbidden: User "nobody" cannot list resource "pods" in API group "" in the namespace "`+ns+`"`)
 	_, err = nobody.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{})
-	forbidden(t, "get", err, `nodes "n1" is forbidden: User "nobody" cannot get resource "nodes" in API group "" at the cluster scope`)
+	forbidden(t, "get", err,
+		`nodes "n1" is forbidden: User "nobody" cannot get resource "nodes" in API group "" at the cluster scope`)
 	_, err = nobody.CoreV1().Pods(ns).GetLogs("p", &corev1.PodLogOptions{}).Stream(ctx)
 	forbidden(t, "log", err, `cannot get resource "pods/log" in API group ""`)
 	err = nobody.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Error()
@@ -47,11 +49,12 @@ func TestForbiddenWords(t *testing.T) {
 	lost := "lost"
 	bindTo(t, c, ns, lost, rbacv1.RoleRef{Kind: "Role", Name: "gone"})
 	_, err = clientOf(t, person(t, shared.srv, lost)).CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
-	forbidden(t, "a role that is not there", err, `in the namespace "`+ns+`": RBAC: role.rbac.authorization.k8s.io "gone" not found`)
+	forbidden(t, "a role that is not there", err, `in the namespace "`+ns+
+		`": RBAC: role.rbac.authorization.k8s.io "gone" not found`)
 }
 
-// A right can be used as soon as it is given and is gone as soon as it is taken, whichever object gives or takes it: every write is in
-// the view before its writer has an answer.
+// A right can be used as soon as it is given and is gone as soon as it is taken, whichever object gives or takes it:
+// every write is in the view before its writer has an answer.
 func TestReadYourWrites(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -102,8 +105,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// Two servers on one store: what one writes the other hears of, and both have the same roles after a restart; a default role is given
-// back what it lacks, unless its owner has said not to.
+// Two servers on one store: what one writes the other hears of, and both have the same roles after a restart; a default
+// role is given back what it lacks, unless its owner has said not to.
 func TestRolesOutliveServers(t *testing.T) {
 	dir := t.TempDir()
 	etcd, err := store.Start(t.Context(), store.Config{Dir: filepath.Join(dir, "etcd")})
@@ -144,7 +147,8 @@ func TestRolesOutliveServers(t *testing.T) {
 	if err := c.RbacV1().ClusterRoleBindings().Delete(ctx, "system:discovery", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	forbiddenDiscovery := clientOf(t, person(t, a, "jane")).Discovery().RESTClient().Get().AbsPath("/api").Do(ctx).Error()
+	forbiddenDiscovery := clientOf(t,
+		person(t, a, "jane")).Discovery().RESTClient().Get().AbsPath("/api").Do(ctx).Error()
 	forbidden(t, "discovery without its role", forbiddenDiscovery)
 	stopA()
 
@@ -158,7 +162,8 @@ func TestRolesOutliveServers(t *testing.T) {
 	if err := jane.Discovery().RESTClient().Get().AbsPath("/api").Do(ctx).Error(); err != nil {
 		t.Errorf("discovery after a restart: %v", err)
 	}
-	for name, want := range map[string]bool{"system:aggregate-to-view": true, "system:basic-user": true, "system:kube-scheduler": false} {
+	for name, want := range map[string]bool{"system:aggregate-to-view": true, "system:basic-user": true,
+		"system:kube-scheduler": false} {
 		role, err := c.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +175,8 @@ func TestRolesOutliveServers(t *testing.T) {
 	}
 }
 
-// awaitAccess waits until somebody may list pods: by a watch that is tried again when it is refused, since nobody tells of rights.
+// awaitAccess waits until somebody may list pods: by a watch that is tried again when it is refused, since nobody tells
+// of rights.
 func awaitAccess(t *testing.T, c *kubernetes.Clientset, after func() error) error {
 	t.Helper()
 	if _, err := c.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
@@ -191,7 +197,8 @@ func awaitAccess(t *testing.T, c *kubernetes.Clientset, after func() error) erro
 // authorisation.
 func stream(t *testing.T, config *rest.Config, way, ns, pod, sub string) error {
 	t.Helper()
-	u, err := url.Parse(config.Host + "/api/v1/namespaces/" + ns + "/pods/" + pod + "/" + sub + "?stdout=true&command=true&container=main")
+	u, err := url.Parse(config.Host + "/api/v1/namespaces/" + ns + "/pods/" + pod + "/" + sub +
+		"?stdout=true&command=true&container=main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,19 +263,22 @@ func refusedOnly(err error) error {
 	return nil
 }
 
-// EC-20 IX-07: exec, attach and port-forward each need create on their own subresource, with a POST (SPDY) as with the GET that a
-// WebSocket begins with; log needs get on its own; nothing stands for anything else.
+// EC-20 IX-07: exec, attach and port-forward each need create on their own subresource, with a POST (SPDY) as with the
+// GET that a WebSocket begins with; log needs get on its own; nothing stands for anything else.
 func TestEachSubresourceIsItsOwn(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
 	n.pod(t, ns, pod("p"))
 	patch := func(config *rest.Config) error {
-		_, err := clientOf(t, config).CoreV1().Pods(ns).Patch(t.Context(), "p", "application/strategic-merge-patch+json",
-			[]byte(`{"spec":{"ephemeralContainers":[{"name":"d","image":"tools:1"}]}}`), metav1.PatchOptions{DryRun: []string{"All"}}, "ephemeralcontainers")
+		_, err := clientOf(t, config).CoreV1().Pods(ns).Patch(t.Context(), "p",
+			"application/strategic-merge-patch+json",
+			[]byte(`{"spec":{"ephemeralContainers":[{"name":"d","image":"tools:1"}]}}`),
+			metav1.PatchOptions{DryRun: []string{"All"}}, "ephemeralcontainers")
 		return err
 	}
 	log := func(config *rest.Config) error {
-		stream, err := clientOf(t, config).CoreV1().Pods(ns).GetLogs("p", &corev1.PodLogOptions{Container: "main"}).Stream(t.Context())
+		stream, err := clientOf(t, config).CoreV1().Pods(ns).GetLogs("p",
+			&corev1.PodLogOptions{Container: "main"}).Stream(t.Context())
 		if err == nil {
 			stream.Close()
 		}
@@ -299,7 +309,8 @@ func TestEachSubresourceIsItsOwn(t *testing.T) {
 				case "pods/ephemeralcontainers":
 					verb = "patch"
 				}
-				forbidden(t, name, err, fmt.Sprintf("User %q cannot %s resource %q", who, verb, strings.Fields(name)[0]))
+				forbidden(t, name, err, fmt.Sprintf("User %q cannot %s resource %q", who, verb,
+					strings.Fields(name)[0]))
 			}
 		})
 	}
@@ -350,7 +361,8 @@ func TestDebugRoles(t *testing.T) {
 				continue
 			}
 			forbidden(t, test.who+" "+way+" "+query, refusedOnly(err), test.refused)
-			if after := len(podNow(t, c, ns, "p").Spec.EphemeralContainers) + len(recordsOf(t, ns, "p")); after != before {
+			if after := len(podNow(t, c, ns, "p").Spec.EphemeralContainers) +
+				len(recordsOf(t, ns, "p")); after != before {
 				t.Errorf("%s %s: refused, and something was made all the same", test.who, query)
 			}
 		}
@@ -377,20 +389,26 @@ func TestProxyVerbs(t *testing.T) {
 	fine(t, "a service", do(reader, "GET", "services/s/proxy/x"))
 	forbidden(t, "get of a writer", do(writer, "GET", "pods/p/proxy/x"), `cannot get resource "pods/proxy"`)
 	fine(t, "post", do(writer, "POST", "pods/p/proxy/x"))
-	forbidden(t, "a node", do(reader, "GET", "nodes/n/proxy/pods"), `cannot get resource "nodes/proxy" in API group "" at the cluster scope`)
+	forbidden(t, "a node", do(reader, "GET", "nodes/n/proxy/pods"),
+		`cannot get resource "nodes/proxy" in API group "" at the cluster scope`)
 
 	// Who may read a node's API does not run commands through it.
 	const who = "px-nodes"
-	if _, err := c.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: who}, Rules: rulesOf("get nodes/proxy")}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.RbacV1().ClusterRoles().Create(t.Context(),
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: who}, Rules: rulesOf("get nodes/proxy")},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(),
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: who}, Subjects: userSubject(who),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	nodes := clientOf(t, person(t, shared.srv, who))
 	fine(t, "a node's pods", do(nodes, "GET", "nodes/n/proxy/pods"))
-	for _, way := range []string{"exec/ns/p/c", "attach/ns/p/c", "portForward/ns/p", "imageExec/ns/p", "/exec/ns/p/c", "pods/../exec/ns/p/c", "%65xec/ns/p/c"} {
+	for _, way := range []string{"exec/ns/p/c", "attach/ns/p/c", "portForward/ns/p", "imageExec/ns/p", "/exec/ns/p/c",
+		"pods/../exec/ns/p/c", "%65xec/ns/p/c"} {
 		raw := nodes.CoreV1().RESTClient().Get().RequestURI("/api/v1/nodes/n/proxy/" + way + "?command=id")
 		forbidden(t, "a node's "+way, refusedOnly(raw.Do(t.Context()).Error()), `cannot create resource "nodes/proxy"`)
 	}

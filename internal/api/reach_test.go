@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reach is one row of the guide's table: an attempt, in a namespace with the pod "web", which is let in unless the answer is 403. What else
-// becomes of it does not matter: there is no node behind this server.
+// reach is one row of the guide's table: an attempt, in a namespace with the pod "web", which is let in unless the
+// answer is 403. What else becomes of it does not matter: there is no node behind this server.
 type reach func(t *testing.T, c *kubernetes.Clientset, config *rest.Config, ns string) error
 
 // dry are the options of writes that are only to be judged.
@@ -36,8 +36,10 @@ func makes(change func(*corev1.Pod)) reach {
 
 func debugs(sc *corev1.SecurityContext) reach {
 	return func(t *testing.T, c *kubernetes.Clientset, _ *rest.Config, ns string) error {
-		body, err := json.Marshal(map[string]any{"spec": map[string]any{"ephemeralContainers": []corev1.EphemeralContainer{
-			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debugger", Image: "tools:1", SecurityContext: sc}}}}})
+		body,
+			err := json.Marshal(map[string]any{"spec": map[string]any{"ephemeralContainers": []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debugger", Image: "tools:1",
+				SecurityContext: sc}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,8 @@ func imageExecs(t *testing.T, _ *kubernetes.Clientset, config *rest.Config, ns s
 
 func relabels(t *testing.T, c *kubernetes.Clientset, _ *rest.Config, ns string) error {
 	_, err := c.CoreV1().Namespaces().Patch(t.Context(), ns, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
@@ -76,39 +79,49 @@ func reaches() map[string][]reach {
 	return map[string][]reach{
 		"read logs":    {asks("GET", "/api/v1/namespaces/NS/pods/web/log")},
 		"read secrets": {asks("GET", "/api/v1/namespaces/NS/secrets")},
-		"run commands in containers (`exec`)": {asks("POST", "/api/v1/namespaces/NS/pods/web/exec?command=id&stdout=true"),
-			asks("GET", "/api/v1/namespaces/NS/pods/web/exec?command=id&stdout=true"), asks("POST", "/api/v1/namespaces/NS/pods/web/attach?stdout=true")},
+		"run commands in containers (`exec`)": {asks("POST",
+			"/api/v1/namespaces/NS/pods/web/exec?command=id&stdout=true"),
+			asks("GET", "/api/v1/namespaces/NS/pods/web/exec?command=id&stdout=true"),
+			asks("POST", "/api/v1/namespaces/NS/pods/web/attach?stdout=true")},
 		"see the files of all containers of a pod (image exec)": {imageExecs},
 		"add a debug container, profile `baseline`":             {debugs(nil)},
 		"add a debug container, profile `general`":              {debugs(capabilities("SYS_PTRACE"))},
 		"add a debug container, profile `netadmin`":             {debugs(capabilities("NET_ADMIN", "NET_RAW"))},
-		"be root on the node: debug profile `sysadmin`":         {debugs(privileged), debugs(capabilities("SYS_ADMIN"))},
+		"be root on the node: debug profile `sysadmin`": {debugs(privileged),
+			debugs(capabilities("SYS_ADMIN"))},
 		"be root on the node: a privileged pod, `hostPath`, `debug node/…`": {
 			makes(func(p *corev1.Pod) { p.Spec.Containers[0].SecurityContext = privileged }),
 			makes(func(p *corev1.Pod) {
-				p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+				p.Spec.Volumes = []corev1.Volume{{Name: "host",
+					VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 			}),
 			makes(func(p *corev1.Pod) { p.Spec.HostPID = true }),
 		},
 		"take a port of the machine: `hostPort`": {makes(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 39999}}
 		})},
-		"create pods that are never evicted: priority class `system-…`": {makes(func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }),
+		"create pods that are never evicted: priority class `system-…`": {makes(func(p *corev1.Pod) {
+			p.Spec.PriorityClassName = "system-node-critical"
+		}),
 			makes(func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" })},
 		"change a namespace's Pod Security level": {relabels},
-		"read from the node's own API (`nodes/proxy`)": {asks("GET", node+"pods"), asks("GET", node+"logs/"), asks("GET", node+"metrics"), asks("GET", node+"stats/summary"),
-			asks("GET", node+"configz"), asks("GET", node+"imageNames?image=sha256:00"), asks("GET", "/api/v1/nodes/node-1:10250/proxy/pods"),
+		"read from the node's own API (`nodes/proxy`)": {asks("GET", node+"pods"), asks("GET", node+"logs/"),
+			asks("GET", node+"metrics"), asks("GET", node+"stats/summary"), asks("GET", node+"configz"),
+			asks("GET", node+"imageNames?image=sha256:00"), asks("GET", "/api/v1/nodes/node-1:10250/proxy/pods"),
 			asks("GET", "/api/v1/proxy/nodes/node-1/pods"), asks("GET", "/api/v1/nodes/https:node-1:10250/proxy/pods")},
-		"run commands through the node's own API": {asks("POST", node+"exec/NS/web/main?command=id"), asks("GET", node+"exec/NS/web/main?command=id"),
-			asks("POST", node+"run/NS/web/main"), asks("POST", node+"imageExec/NS/web?image=a"), asks("POST", node+"attach/NS/web/main"),
-			asks("POST", node+"portForward/NS/web"), asks("POST", node+"./EXEC/../exec/NS/web/main"), asks("POST", node+"%65xec/NS/web/main")},
-		"run commands in other namespaces": {asks("POST", "/api/v1/namespaces/kube-system/pods/web/exec?command=id"), asks("POST", "/api/v1/namespaces/default/pods/web/exec?command=id")},
+		"run commands through the node's own API": {asks("POST", node+"exec/NS/web/main?command=id"),
+			asks("GET", node+"exec/NS/web/main?command=id"), asks("POST", node+"run/NS/web/main"),
+			asks("POST", node+"imageExec/NS/web?image=a"), asks("POST", node+"attach/NS/web/main"),
+			asks("POST", node+"portForward/NS/web"), asks("POST", node+"./EXEC/../exec/NS/web/main"),
+			asks("POST", node+"%65xec/NS/web/main")},
+		"run commands in other namespaces": {asks("POST", "/api/v1/namespaces/kube-system/pods/web/exec?command=id"),
+			asks("POST", "/api/v1/namespaces/default/pods/web/exec?command=id")},
 	}
 }
 
-// TestReach proves RS-11: the table of docs/guides/sharing.md, which says what a role amounts to on the node, row by row: each attempt by
-// somebody with that role alone, in a namespace without a level and in one that is held to baseline.
-// ATTACK A1, A2.
+// TestReach proves RS-11: the table of docs/guides/sharing.md, which says what a role amounts to on the node, row by
+// row: each attempt by somebody with that role alone, in a namespace without a level and in one that is held to
+// baseline. ATTACK A1, A2.
 func TestReach(t *testing.T) {
 	roles, rows := reachTable(t)
 	tries := reaches()
@@ -123,7 +136,8 @@ func TestReach(t *testing.T) {
 		user := role + "-of-" + open
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 		if role == "cluster-admin" {
-			b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: ref, Subjects: userSubject(user)}
+			b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: ref,
+				Subjects: userSubject(user)}
 			if _, err := c.RbacV1().ClusterRoleBindings().Create(t.Context(), b, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +178,8 @@ func TestReach(t *testing.T) {
 				got = "open"
 			}
 			if got != cells[i] {
-				t.Errorf("%s, %s: %s (without a level %d of %d are let in, under baseline %d), the guide says %s", role, row, got, inOpen, inOpen+outOpen, inHeld, cells[i])
+				t.Errorf("%s, %s: %s (without a level %d of %d are let in, under baseline %d), the guide says %s", role,
+					row, got, inOpen, inOpen+outOpen, inHeld, cells[i])
 			}
 		}
 	}

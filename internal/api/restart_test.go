@@ -57,7 +57,8 @@ func TestRestartKeepsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after.UID != before.UID || after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("the pod changed: %v/%v, was %v/%v", after.UID, after.ResourceVersion, before.UID, before.ResourceVersion)
+		t.Errorf("the pod changed: %v/%v, was %v/%v", after.UID, after.ResourceVersion, before.UID,
+			before.ResourceVersion)
 	}
 	again, err := os.ReadFile(filepath.Join(dir, "pki", "admin.token"))
 	if err != nil || string(again) != string(token) {
@@ -65,7 +66,8 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 	clash := service("clash")
 	clash.Spec.ClusterIP = svc.Spec.ClusterIP
-	if _, err := c.CoreV1().Services(ns).Create(t.Context(), clash, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "already allocated") {
+	if _, err := c.CoreV1().Services(ns).Create(t.Context(), clash, metav1.CreateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "already allocated") {
 		t.Errorf("a taken address was given twice: %v", err)
 	}
 	kubernetes, err := c.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})

@@ -31,7 +31,8 @@ func smallStore(t *testing.T) (admin, node kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{e.Endpoint()}, Room: e})
+	s, stop := serve(t, api.Config{DataDir: dir, BindAddress: "127.0.0.1", EtcdServers: []string{e.Endpoint()},
+		Room: e})
 	t.Cleanup(func() {
 		stop()
 		if err := e.Close(); err != nil {
@@ -50,13 +51,15 @@ func sized(name string, size int) *corev1.ConfigMap {
 	for i := range half {
 		half[i] = byte(rand.Int())
 	}
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": hex.EncodeToString(half)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Data: map[string]string{"a": hex.EncodeToString(half)}}
 }
 
 // isFull tells whether err is the refusal of a full store.
 func isFull(err error) bool {
 	s := apierrors.APIStatus(nil)
-	return err != nil && asStatus(err, &s) && s.Status().Code == http.StatusInsufficientStorage && strings.Contains(err.Error(), "delete objects")
+	return err != nil && asStatus(err, &s) && s.Status().Code == http.StatusInsufficientStorage &&
+		strings.Contains(err.Error(), "delete objects")
 }
 
 func asStatus(err error, to *apierrors.APIStatus) (ok bool) {
@@ -64,15 +67,16 @@ func asStatus(err error, to *apierrors.APIStatus) (ok bool) {
 	return ok
 }
 
-// TestFullStore proves RS-03: into a full store nobody can put more, deletions of every kind and what the node says of them get through,
-// and when objects are gone it takes everything again. Before, the first object too many ended all writes for ever.
-// ATTACK B10.
+// TestFullStore proves RS-03: into a full store nobody can put more, deletions of every kind and what the node says of
+// them get through, and when objects are gone it takes everything again. Before, the first object too many ended all
+// writes for ever. ATTACK B10.
 func TestFullStore(t *testing.T) {
 	c, node := smallStore(t)
 	ctx := t.Context()
 	ns := namespace(t, c)
 	maps := c.CoreV1().ConfigMaps(ns)
-	if _, err := c.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	bound := pod("bound")
@@ -90,7 +94,8 @@ func TestFullStore(t *testing.T) {
 	for w := range writers {
 		filling.Go(func() {
 			for n := range each {
-				if _, err := maps.Create(ctx, sized(fmt.Sprintf("m%d-%d", w, n), 1_000_000), metav1.CreateOptions{}); isFull(err) {
+				if _, err := maps.Create(ctx, sized(fmt.Sprintf("m%d-%d", w, n), 1_000_000),
+					metav1.CreateOptions{}); isFull(err) {
 					return
 				} else if err != nil {
 					t.Errorf("object %d of writer %d: %v", n, w, err)
@@ -114,13 +119,15 @@ func TestFullStore(t *testing.T) {
 	if err := maps.Delete(ctx, "held", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("deletion of an object with a finalizer: %v", err)
 	}
-	if _, err := maps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := maps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Errorf("removal of the finalizer: %v", err)
 	}
 	if err := c.CoreV1().Pods(ns).Delete(ctx, "bound", metav1.DeleteOptions{}); err != nil {
 		t.Errorf("graceful deletion of a pod: %v", err)
 	}
-	if left, err := c.CoreV1().Pods(ns).Get(ctx, "bound", metav1.GetOptions{}); err != nil || left.DeletionTimestamp == nil {
+	if left, err := c.CoreV1().Pods(ns).Get(ctx, "bound", metav1.GetOptions{}); err != nil ||
+		left.DeletionTimestamp == nil {
 		t.Errorf("the pod was to end in its time: %v", err)
 	}
 	bound.Status.Message = "ending"
@@ -129,7 +136,8 @@ func TestFullStore(t *testing.T) {
 		t.Errorf("the node says what becomes of the pod: %v", err)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-	if _, err := node.CoordinationV1().Leases("kube-node-lease").Create(ctx, lease, metav1.CreateOptions{}); err != nil {
+	if _, err := node.CoordinationV1().Leases("kube-node-lease").Create(ctx, lease,
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("the node says that it lives: %v", err)
 	}
 

@@ -49,7 +49,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) settle(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()
-	for _, done := range s.custom.server().MuxAndDiscoveryCompleteSignals() {
+	for _, done := range s.custom.Generic().MuxAndDiscoveryCompleteSignals() {
 		select {
 		case <-done:
 		case <-patience.C:
@@ -80,7 +80,7 @@ func (s *Server) free() {
 	}
 	s.stores.Close()
 	if s.custom != nil {
-		s.custom.server().Destroy()
+		s.custom.Generic().Destroy()
 	}
 	if s.kubelets != nil {
 		s.kubelets.Close()

@@ -30,6 +30,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -69,7 +70,7 @@ type Server struct {
 	listener net.Listener
 	loopback *loopback
 	generic  *genericapiserver.GenericAPIServer
-	custom   *customResources
+	custom   *customresources.Server
 	ready    chan struct{}
 
 	etcdHealth func() error // nil: etcd answers
@@ -248,17 +249,17 @@ func (s *Server) assemble(b *registry.Backend) error {
 		}
 		return nil
 	})
-	s.custom, err = newCustomResources(c, Outer{Backend: b, Stores: s.stores, Client: s.loopback.config, Log: s.log,
-		Handler: func() http.Handler { return s.generic.Handler.Director }})
+	s.custom, err = customresources.New(c, customresources.Outer{Backend: b, Stores: s.stores,
+		Client: s.loopback.config, Log: s.log, Handler: func() http.Handler { return s.generic.Handler.Director }})
 	if err != nil {
 		return err
 	}
-	s.generic, err = c.Complete(nil).New("wherry", s.custom.server())
+	s.generic, err = c.Complete(nil).New("wherry", s.custom.Generic())
 	if err != nil {
 		return err
 	}
 	s.generic.ShutdownTimeout = drainTime
-	return s.custom.merge(s.generic)
+	return s.custom.Merge(s.generic)
 }
 
 // openRecorder opens the audit log. It comes early: a policy that makes no sense refuses the start before anything is

@@ -148,7 +148,8 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.BuildHandlerChainFunc = filters.Chain(filters.Options{
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
 		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs,
-		Await: func(next http.Handler) http.Handler { return s.custom.await(next) }, Door: s.cfg.Door, Short: s.cfg.Short,
+		Await: func(next http.Handler) http.Handler { return s.custom.Await(next) }, Door: s.cfg.Door,
+		Short: s.cfg.Short,
 	})
 	if o.PriorityAndFairness {
 		s.flow, err = filters.NewFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes,

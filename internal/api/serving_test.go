@@ -23,12 +23,14 @@ func hardServer(t *testing.T, prefix string, change func(*api.Serving)) (*api.Se
 	t.Helper()
 	serving := api.DefaultServing()
 	change(&serving)
-	s, _ := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Serving: &serving})
+	s, _ := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: prefix, Serving: &serving})
 	return s, configOf(t, s)
 }
 
 // ask makes a request and returns the answer with its body.
-func ask(t *testing.T, config *rest.Config, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
+func ask(t *testing.T, config *rest.Config, method, path string, body io.Reader,
+	headers ...string) (*http.Response, string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -65,10 +67,11 @@ func TestTLSVersions(t *testing.T) {
 		client *tls.Config
 		want   uint16
 	}{
-		"1.3":                   {shared.srv, &tls.Config{}, tls.VersionTLS13},
-		"1.2 is refused":        {shared.srv, &tls.Config{MaxVersion: tls.VersionTLS12}, 0},
-		"1.2 where allowed":     {lenient, &tls.Config{MaxVersion: tls.VersionTLS12}, tls.VersionTLS12},
-		"another suite":         {lenient, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}}, 0},
+		"1.3":               {shared.srv, &tls.Config{}, tls.VersionTLS13},
+		"1.2 is refused":    {shared.srv, &tls.Config{MaxVersion: tls.VersionTLS12}, 0},
+		"1.2 where allowed": {lenient, &tls.Config{MaxVersion: tls.VersionTLS12}, tls.VersionTLS12},
+		"another suite": {lenient, &tls.Config{MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}}, 0},
 		"1.1 is always refused": {lenient, &tls.Config{MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +87,8 @@ func TestTLSVersions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			if got := conn.ConnectionState(); got.Version != tc.want || tc.want == tls.VersionTLS12 && got.CipherSuite != suite {
+			if got := conn.ConnectionState(); got.Version != tc.want ||
+				tc.want == tls.VersionTLS12 && got.CipherSuite != suite {
 				t.Errorf("%s with %s", tls.VersionName(got.Version), tls.CipherSuiteName(got.CipherSuite))
 			}
 		})
@@ -98,7 +102,8 @@ func TestBodies(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	path := "/api/v1/namespaces/" + ns + "/configmaps"
-	big := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"a":"` + strings.Repeat("x", 3<<20) + `"}}`
+	big := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"a":"` +
+		strings.Repeat("x", 3<<20) + `"}}`
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
 	for range 64 {
@@ -109,10 +114,13 @@ func TestBodies(t *testing.T) {
 	zip.Close()
 	laughs := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: l}\na: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'l'; c++ {
-		laughs += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
+		laughs += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10),
+			","))
 	}
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
-	manyOps := "[" + strings.TrimSuffix(strings.Repeat(`{"op":"test","path":"/metadata/name","value":"kube-root-ca.crt"},`, 10_001), ",") + "]"
+	manyOps := "[" +
+		strings.TrimSuffix(strings.Repeat(`{"op":"test","path":"/metadata/name","value":"kube-root-ca.crt"},`, 10_001),
+			",") + "]"
 	for name, tc := range map[string]struct {
 		method, path, body, kind string
 		code                     int
@@ -123,7 +131,8 @@ func TestBodies(t *testing.T) {
 		"a million laughs":           {"POST", path, laughs, "application/yaml", 400},
 		"very deep":                  {"POST", path, deep, "application/json", 400},
 		"a patch, very deep":         {"PATCH", "/api/v1/namespaces/" + ns, deep, "application/merge-patch+json", 400},
-		"a patch of many steps":      {"PATCH", "/api/v1/namespaces/" + ns, manyOps, "application/json-patch+json", 413},
+		"a patch of many steps": {"PATCH", "/api/v1/namespaces/" + ns, manyOps, "application/json-patch+json",
+			413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, said := ask(t, config, tc.method, tc.path, strings.NewReader(tc.body), "Content-Type", tc.kind)
@@ -133,7 +142,8 @@ func TestBodies(t *testing.T) {
 		})
 	}
 	t.Run("a compressed body is not decompressed", func(t *testing.T) {
-		resp, said := ask(t, config, "POST", path, bytes.NewReader(bomb.Bytes()), "Content-Type", "application/json", "Content-Encoding", "gzip")
+		resp, said := ask(t, config, "POST", path, bytes.NewReader(bomb.Bytes()), "Content-Type", "application/json",
+			"Content-Encoding", "gzip")
 		if resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("%d %.300s", resp.StatusCode, said)
 		}
@@ -152,12 +162,14 @@ func TestSlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+	fmt.Fprint(conn,
+		"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 504 ") && !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 504 ") &&
+		!strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
 		t.Errorf("%q %v", text, err)
 	}
 }
@@ -189,7 +201,9 @@ func TestWhatIsShown(t *testing.T) {
 			}
 		})
 	}
-	if resp, _ := ask(t, profiled, "GET", "/version", nil); resp.Header.Get("Strict-Transport-Security") != "max-age=60; includeSubDomains" {
+	if resp,
+		_ := ask(t, profiled, "GET", "/version",
+		nil); resp.Header.Get("Strict-Transport-Security") != "max-age=60; includeSubDomains" {
 		t.Errorf("%v", resp.Header)
 	}
 }

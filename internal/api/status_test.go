@@ -30,7 +30,8 @@ func bearer(t *testing.T, token string) *rest.Config {
 
 func accountToken(t *testing.T, c kubernetes.Interface, ns, name string) string {
 	t.Helper()
-	req, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	req, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +69,9 @@ func TestRefusals(t *testing.T) {
 		words  []string
 		field  string
 	}{
-		{"missing object", func(ctx context.Context) error { _, err := pods.Get(ctx, "nope", metav1.GetOptions{}); return err },
-			404, metav1.StatusReasonNotFound, []string{`pods "nope" not found`}, ""},
+		{"missing object",
+			func(ctx context.Context) error { _, err := pods.Get(ctx, "nope", metav1.GetOptions{}); return err }, 404,
+			metav1.StatusReasonNotFound, []string{`pods "nope" not found`}, ""},
 		{"object that exists", func(ctx context.Context) error {
 			_, err := pods.Create(ctx, pod("there"), metav1.CreateOptions{})
 			return err
@@ -87,26 +89,31 @@ func TestRefusals(t *testing.T) {
 			p.Labels = map[string]string{"n": "2"}
 			_, err = pods.Update(ctx, p, metav1.UpdateOptions{})
 			return err
-		}, 409, metav1.StatusReasonConflict, []string{"the object has been modified; please apply your changes to the latest version"}, ""},
+		}, 409, metav1.StatusReasonConflict,
+			[]string{"the object has been modified; please apply your changes to the latest version"}, ""},
 		{"no containers", func(ctx context.Context) error {
 			return create(ctx, func(p *corev1.Pod) { p.Spec.Containers = nil })
 		}, 422, metav1.StatusReasonInvalid, []string{`Pod "new" is invalid`}, "spec.containers"},
 		{"EC-02 ephemeral containers on create", func(ctx context.Context) error {
 			return create(ctx, func(p *corev1.Pod) {
 				p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-					Name: "debug", Image: "x", ImagePullPolicy: corev1.PullAlways, TerminationMessagePolicy: corev1.TerminationMessageReadFile}}}
+					Name: "debug", Image: "x", ImagePullPolicy: corev1.PullAlways,
+					TerminationMessagePolicy: corev1.TerminationMessageReadFile}}}
 			})
 		}, 422, metav1.StatusReasonInvalid, nil, "spec.ephemeralContainers"},
 		{"changed image of a missing container", func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "there", types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/containers/7/image","value":"x"}]`), metav1.PatchOptions{})
+			_, err := pods.Patch(ctx, "there", types.JSONPatchType,
+				[]byte(`[{"op":"replace","path":"/spec/containers/7/image","value":"x"}]`), metav1.PatchOptions{})
 			return err
 		}, 422, metav1.StatusReasonInvalid, nil, ""},
 		{"immutable field", func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "there", types.MergePatchType, []byte(`{"spec":{"restartPolicy":"Never"}}`), metav1.PatchOptions{})
+			_, err := pods.Patch(ctx, "there", types.MergePatchType, []byte(`{"spec":{"restartPolicy":"Never"}}`),
+				metav1.PatchOptions{})
 			return err
 		}, 422, metav1.StatusReasonInvalid, []string{"pod updates may not change fields other than"}, "spec"},
 		{"EC-03 ordinary update with ephemeral containers", func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "there", types.MergePatchType, []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"x"}]}}`), metav1.PatchOptions{})
+			_, err := pods.Patch(ctx, "there", types.MergePatchType,
+				[]byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"x"}]}}`), metav1.PatchOptions{})
 			return err
 		}, 422, metav1.StatusReasonInvalid, nil, ""},
 		{"missing namespace", func(ctx context.Context) error {
@@ -115,7 +122,8 @@ func TestRefusals(t *testing.T) {
 		}, 404, metav1.StatusReasonNotFound, []string{`namespaces "no-such-ns" not found`}, ""},
 		{"missing service account", func(ctx context.Context) error {
 			return create(ctx, func(p *corev1.Pod) { p.Spec.ServiceAccountName = "ghost" })
-		}, 403, metav1.StatusReasonForbidden, []string{"error looking up service account " + ns + "/ghost", `serviceaccounts "ghost" not found`}, ""},
+		}, 403, metav1.StatusReasonForbidden, []string{"error looking up service account " + ns + "/ghost",
+			`serviceaccounts "ghost" not found`}, ""},
 		{"missing priority class", func(ctx context.Context) error {
 			return create(ctx, func(p *corev1.Pod) { p.Spec.PriorityClassName = "vip" })
 		}, 403, metav1.StatusReasonForbidden, []string{"no PriorityClass with name vip was found"}, ""},
@@ -125,15 +133,18 @@ func TestRefusals(t *testing.T) {
 				Body([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"contaners":[]}}`)).Do(ctx).Error()
 		}, 400, metav1.StatusReasonBadRequest, []string{`unknown field "spec.contaners"`}, ""},
 		{"malformed JSON", func(ctx context.Context) error {
-			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type", "application/json").
+			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type",
+				"application/json").
 				Body([]byte(`{"apiVersion":"v1",`)).Do(ctx).Error()
 		}, 400, metav1.StatusReasonBadRequest, nil, ""},
 		{"wrong type", func(ctx context.Context) error {
-			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type", "application/json").
+			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type",
+				"application/json").
 				Body([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":"all"}}`)).Do(ctx).Error()
 		}, 400, metav1.StatusReasonBadRequest, nil, ""},
 		{"unsupported media type", func(ctx context.Context) error {
-			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type", "text/plain").Body([]byte("hi")).Do(ctx).Error()
+			return c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").SetHeader("Content-Type",
+				"text/plain").Body([]byte("hi")).Do(ctx).Error()
 		}, 415, metav1.StatusReasonUnsupportedMediaType, nil, ""},
 		{"unknown kind", func(ctx context.Context) error {
 			return c.CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/" + ns + "/gadgets").Do(ctx).Error()
@@ -148,7 +159,8 @@ func TestRefusals(t *testing.T) {
 		{"service account", func(ctx context.Context) error {
 			_, err := stranger.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 			return err
-		}, 403, metav1.StatusReasonForbidden, []string{`User "system:serviceaccount:` + ns + `:default" cannot list resource "pods"`, `namespace "` + ns + `"`}, ""},
+		}, 403, metav1.StatusReasonForbidden, []string{`User "system:serviceaccount:` + ns +
+			`:default" cannot list resource "pods"`, `namespace "` + ns + `"`}, ""},
 		{"known user without rights", func(ctx context.Context) error {
 			return jane.CoreV1().Secrets(ns).Delete(ctx, "x", metav1.DeleteOptions{})
 		}, 403, metav1.StatusReasonForbidden, []string{`User "jane" cannot delete resource "secrets"`}, ""},
@@ -161,15 +173,18 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, 401, metav1.StatusReasonUnauthorized, nil, ""},
 		{"event without its controller", func(ctx context.Context) error {
-			_, err := c.EventsV1().Events(ns).Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, EventTime: metav1.NowMicro(),
-				Regarding: corev1.ObjectReference{Namespace: ns}, Reason: "R", Action: "A", Type: "Normal"}, metav1.CreateOptions{})
+			_, err := c.EventsV1().Events(ns).Create(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"},
+				EventTime: metav1.NowMicro(), Regarding: corev1.ObjectReference{Namespace: ns}, Reason: "R",
+				Action: "A", Type: "Normal"}, metav1.CreateOptions{})
 			return err
 		}, 422, metav1.StatusReasonInvalid, nil, "reportingController"},
 		{"changed type of a secret", func(ctx context.Context) error {
-			if _, err := c.CoreV1().Secrets(ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+			if _, err := c.CoreV1().Secrets(ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}},
+				metav1.CreateOptions{}); err != nil {
 				return err
 			}
-			_, err := c.CoreV1().Secrets(ns).Patch(ctx, "s", types.MergePatchType, []byte(`{"type":"other"}`), metav1.PatchOptions{})
+			_, err := c.CoreV1().Secrets(ns).Patch(ctx, "s", types.MergePatchType, []byte(`{"type":"other"}`),
+				metav1.PatchOptions{})
 			return err
 		}, 422, metav1.StatusReasonInvalid, []string{"field is immutable"}, "type"},
 		{"exec in a pod whose node is gone", func(ctx context.Context) error {
@@ -197,14 +212,16 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%q does not say %q", s.Message, w)
 				}
 			}
-			if test.field != "" && (s.Details == nil || !slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == test.field })) {
+			if test.field != "" && (s.Details == nil || !slices.ContainsFunc(s.Details.Causes,
+				func(c metav1.StatusCause) bool { return c.Field == test.field })) {
 				t.Errorf("no cause names %s: %+v", test.field, s.Details)
 			}
 		})
 	}
 }
 
-// A pod of more than 1.5 MiB is refused in words that say so, whether on create or by growing; nothing is half done (PL-15).
+// A pod of more than 1.5 MiB is refused in words that say so, whether on create or by growing; nothing is half done
+// (PL-15).
 func TestTooLarge(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -231,7 +248,8 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("a pod of 1.2 MiB: %v", err)
 	}
 	grow := []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"activeDeadlineSeconds":1}}`)
-	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "big", types.MergePatchType, grow, metav1.PatchOptions{}); err != nil {
+	if _, err := c.CoreV1().Pods(ns).Patch(t.Context(), "big", types.MergePatchType, grow,
+		metav1.PatchOptions{}); err != nil {
 		t.Errorf("a large pod cannot be patched: %v", err)
 	}
 }
@@ -248,14 +266,16 @@ func TestWarningsAndDryRun(t *testing.T) {
 	if result.Error() != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `unknown field "dota"`) {
 		t.Errorf("got %v, warnings %q", result.Error(), warnings)
 	}
-	p, err := c.CoreV1().Pods(ns).Create(t.Context(), pod("dry"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	p, err := c.CoreV1().Pods(ns).Create(t.Context(), pod("dry"),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || p.UID == "" || p.Spec.ServiceAccountName != "default" {
 		t.Errorf("dry run gave %v, %v", p, err)
 	}
 	if _, err := c.CoreV1().Pods(ns).Get(t.Context(), "dry", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after a dry run: %v", err)
 	}
-	svc, err := c.CoreV1().Services(ns).Create(t.Context(), service("dry"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	svc, err := c.CoreV1().Services(ns).Create(t.Context(), service("dry"),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +289,8 @@ func TestWarningsAndDryRun(t *testing.T) {
 	if err := c.CoreV1().Pods(ns).Delete(t.Context(), "stays", del); err != nil {
 		t.Error(err)
 	}
-	if p, err := c.CoreV1().Pods(ns).Get(t.Context(), "stays", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
+	if p, err := c.CoreV1().Pods(ns).Get(t.Context(), "stays", metav1.GetOptions{}); err != nil ||
+		p.DeletionTimestamp != nil {
 		t.Errorf("after a dry delete: %v, %v", p, err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 // A server stops within seconds although clients watch, and the watches end.
 func TestStopEndsWatches(t *testing.T) {
-	s, stop := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/stop"})
+	s, stop := serve(t, api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1",
+		EtcdServers: []string{shared.etcd.Endpoint()}, EtcdPrefix: "/stop"})
 	ended := make(chan struct{}, 2)
 	for _, c := range []*kubernetes.Clientset{clientOf(t, configOf(t, s)), clientOf(t, s.Loopback())} {
 		w, err := c.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})

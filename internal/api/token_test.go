@@ -35,9 +35,11 @@ func who(t *testing.T, config *rest.Config) string {
 	return name
 }
 
-func request(t *testing.T, c kubernetes.Interface, ns string, spec authenticationv1.TokenRequestSpec) (*authenticationv1.TokenRequest, error) {
+func request(t *testing.T, c kubernetes.Interface, ns string,
+	spec authenticationv1.TokenRequestSpec) (*authenticationv1.TokenRequest, error) {
 	t.Helper()
-	return c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
+	return c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "default",
+		&authenticationv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
 }
 
 // PL-05 A service account's token, bound to a pod, is what a projected volume holds; the server knows its bearer by it.
@@ -46,7 +48,8 @@ func TestServiceAccountTokens(t *testing.T) {
 	ns := namespace(t, c)
 	p := createPod(t, c, ns, pod("p"))
 	bound := &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: p.UID}
-	req, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: bound, ExpirationSeconds: ptr.To[int64](3607)})
+	req, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: bound,
+		ExpirationSeconds: ptr.To[int64](3607)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,26 +68,32 @@ func TestServiceAccountTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientOf(t, bearer(t, req.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
+		if _,
+			err := clientOf(t,
+			bearer(t, req.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("a changed token is refused", func(t *testing.T) {
 		parts := strings.Split(req.Status.Token, ".")
 		parts[2] = strings.Repeat("A", len(parts[2]))
-		if _, err := clientOf(t, bearer(t, strings.Join(parts, "."))).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
+		if _, err := clientOf(t, bearer(t, strings.Join(parts,
+			"."))).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("it dies with its pod", func(t *testing.T) {
-		fresh, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: bound}) // not yet in the token cache
+		// not yet in the token cache
+		fresh, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: bound})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := c.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientOf(t, bearer(t, fresh.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
+		if _,
+			err := clientOf(t,
+			bearer(t, fresh.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -96,16 +105,21 @@ func TestServiceAccountTokens(t *testing.T) {
 		if err := c.CoreV1().ServiceAccounts(ns).Delete(t.Context(), "default", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+		if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(),
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientOf(t, bearer(t, fresh.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
+		if _,
+			err := clientOf(t,
+			bearer(t, fresh.Status.Token)).Discovery().ServerVersion(); !apierrors.IsUnauthorized(err) {
 			t.Errorf("the token of an account of the same name before: %v", err)
 		}
 	})
 }
 
-// Identity: tokens that are bound to a Secret or a Node are refused once that is gone, or is another one of the same name.
+// Identity: tokens that are bound to a Secret or a Node are refused once that is gone, or is another one of the same
+// name.
 func TestTokensBoundToSecretsAndNodes(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -120,7 +134,10 @@ func TestTokensBoundToSecretsAndNodes(t *testing.T) {
 	t.Cleanup(func() { c.CoreV1().Nodes().Delete(context.Background(), ns, metav1.DeleteOptions{}) })
 	token := func(kind, name string) *rest.Config {
 		t.Helper()
-		req, err := request(t, c, ns, authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: name}})
+		req,
+			err := request(t, c, ns,
+			authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1",
+				Kind: kind, Name: name}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +159,8 @@ func TestTokensBoundToSecretsAndNodes(t *testing.T) {
 			}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			good, gone, replaced := token(kind, object.name), token(kind, object.name), token(kind, object.name) // each not in the token cache
+			// each not in the token cache
+			good, gone, replaced := token(kind, object.name), token(kind, object.name), token(kind, object.name)
 			if _, err := whoami(t, good); err != nil {
 				t.Error(err)
 			}
@@ -167,7 +185,8 @@ func TestTokenRequestRefusals(t *testing.T) {
 	ns := namespace(t, c)
 	other := pod("other")
 	other.Spec.ServiceAccountName = "second"
-	if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "second"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "second"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	createPod(t, c, ns, other)
@@ -175,8 +194,10 @@ func TestTokenRequestRefusals(t *testing.T) {
 		spec authenticationv1.TokenRequestSpec
 		is   func(error) bool
 	}{
-		"too short":            {authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](10)}, apierrors.IsInvalid},
-		"too long":             {authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](1 << 33)}, apierrors.IsInvalid},
+		"too short": {authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](10)},
+			apierrors.IsInvalid},
+		"too long": {authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](1 << 33)},
+			apierrors.IsInvalid},
 		"missing pod":          {authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "ghost"}}, apierrors.IsNotFound},
 		"pod of other account": {authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: "other"}}, apierrors.IsBadRequest},
 		"kind nobody binds to": {authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Service", Name: "x"}}, apierrors.IsBadRequest},
@@ -185,7 +206,9 @@ func TestTokenRequestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "ghost", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `serviceaccounts "ghost"`) {
+	if _, err := c.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "ghost", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{}); !apierrors.IsNotFound(err) ||
+		!strings.Contains(err.Error(), `serviceaccounts "ghost"`) {
 		t.Errorf("missing account: %v", err)
 	}
 }
@@ -207,8 +230,8 @@ func TestIdentities(t *testing.T) {
 	node := rest.AnonymousClientConfig(adminConfig(t))
 	node.CertData, node.KeyData = nodeCert, nodeKey
 	for name, config := range map[string]*rest.Config{
-		"kubeconfig": adminConfig(t), "admin token": bearer(t, strings.TrimSpace(string(token))), "token file": bearer(t, "root-token"),
-		"loopback": shared.srv.Loopback(),
+		"kubeconfig": adminConfig(t), "admin token": bearer(t, strings.TrimSpace(string(token))),
+		"token file": bearer(t, "root-token"), "loopback": shared.srv.Loopback(),
 	} {
 		if got := who(t, config); got != "somebody who may" {
 			t.Errorf("%s: %s", name, got)
@@ -221,10 +244,13 @@ func TestIdentities(t *testing.T) {
 		t.Errorf("the node is %q, %v", got.Username, err)
 	}
 	n := clientOf(t, node)
-	if _, err := n.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "by-node"}}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := n.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "by-node"}},
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a node may create namespaces: %v", err)
 	}
-	if _, err := n.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=n1"}); err != nil {
+	if _, err := n.CoreV1().Pods("default").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "spec.nodeName=n1"}); err != nil {
 		t.Errorf("a node may not list its pods: %v", err)
 	}
 	data, err := shared.srv.AdminKubeconfig()

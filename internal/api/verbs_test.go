@@ -20,7 +20,8 @@ func TestDryRunOfEveryVerb(t *testing.T) {
 	ns := namespace(t, c)
 	pods, cms := c.CoreV1().Pods(ns), c.CoreV1().ConfigMaps(ns)
 	createPod(t, c, ns, pod("p"))
-	if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	before := func() string {
@@ -68,15 +69,19 @@ func TestDryRunOfEveryVerb(t *testing.T) {
 			return err
 		},
 		"patch": func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "p", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{DryRun: dry})
+			_, err := pods.Patch(ctx, "p", types.StrategicMergePatchType, []byte(patch),
+				metav1.PatchOptions{DryRun: dry})
 			return err
 		},
 		"apply": func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "p", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Pod",`+patch[1:]), metav1.PatchOptions{DryRun: dry, FieldManager: "m"})
+			_, err := pods.Patch(ctx, "p", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Pod",`+patch[1:]),
+				metav1.PatchOptions{DryRun: dry, FieldManager: "m"})
 			return err
 		},
 		"apply something new": func(ctx context.Context) error {
-			_, err := cms.Patch(ctx, "new", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new"}}`), metav1.PatchOptions{DryRun: dry, FieldManager: "m"})
+			_, err := cms.Patch(ctx, "new", types.ApplyPatchType,
+				[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new"}}`),
+				metav1.PatchOptions{DryRun: dry, FieldManager: "m"})
 			return err
 		},
 		"delete": func(ctx context.Context) error { return cms.Delete(ctx, "c", metav1.DeleteOptions{DryRun: dry}) },
@@ -84,11 +89,13 @@ func TestDryRunOfEveryVerb(t *testing.T) {
 			return pods.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: dry}, metav1.ListOptions{})
 		},
 		"bind": func(ctx context.Context) error {
-			b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+			b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+				Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
 			return pods.Bind(ctx, b, metav1.CreateOptions{DryRun: dry})
 		},
 		"evict": func(ctx context.Context) error {
-			return pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p"}, DeleteOptions: &metav1.DeleteOptions{DryRun: dry}})
+			return pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+				DeleteOptions: &metav1.DeleteOptions{DryRun: dry}})
 		},
 		"create a service": func(ctx context.Context) error {
 			_, err := c.CoreV1().Services(ns).Create(ctx, service("dry"), metav1.CreateOptions{DryRun: dry})
@@ -104,35 +111,45 @@ func TestDryRunOfEveryVerb(t *testing.T) {
 			}
 		})
 	}
-	if _, err := pods.Create(t.Context(), pod("x"), metav1.CreateOptions{DryRun: []string{"Some"}}); !apierrors.IsInvalid(err) {
+	if _,
+		err := pods.Create(t.Context(), pod("x"),
+		metav1.CreateOptions{DryRun: []string{"Some"}}); !apierrors.IsInvalid(err) {
 		t.Errorf("an unknown kind of dry run: %v", err)
 	}
 }
 
-// fieldValidation says what becomes of fields nobody knows and of fields given twice: refused, warned of, or dropped silently; on
-// every way to write.
+// fieldValidation says what becomes of fields nobody knows and of fields given twice: refused, warned of, or dropped
+// silently; on every way to write.
 func TestFieldValidation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"dota":{},"data":{"a":"1"},"data":{"a":"2"}}`
 	const one = "/api/v1/namespaces/%s/configmaps/c"
 	for verb, do := range map[string]func(mode string, said *[]string) error{
 		"create": func(mode string, said *[]string) error {
-			return c.CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/"+ns+"/configmaps").Param("dryRun", "All").Param("fieldValidation", mode).
-				SetHeader("Content-Type", "application/json").WarningHandler(warningFunc(func(s string) { *said = append(*said, s) })).
+			return c.CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/"+ns+"/configmaps").Param("dryRun",
+				"All").Param("fieldValidation", mode).
+				SetHeader("Content-Type",
+					"application/json").WarningHandler(warningFunc(func(s string) { *said = append(*said, s) })).
 				Body([]byte(strings.Replace(body, `"c"`, `"new"`, 1))).Do(t.Context()).Error()
 		},
 		"update": func(mode string, said *[]string) error {
-			return c.CoreV1().RESTClient().Put().AbsPath(strings.Replace(one, "%s", ns, 1)).Param("fieldValidation", mode).
-				SetHeader("Content-Type", "application/json").WarningHandler(warningFunc(func(s string) { *said = append(*said, s) })).
+			return c.CoreV1().RESTClient().Put().AbsPath(strings.Replace(one, "%s", ns, 1)).Param("fieldValidation",
+				mode).
+				SetHeader("Content-Type",
+					"application/json").WarningHandler(warningFunc(func(s string) { *said = append(*said, s) })).
 				Body([]byte(body)).Do(t.Context()).Error()
 		},
 		"merge patch": func(mode string, said *[]string) error {
-			return c.CoreV1().RESTClient().Patch(types.MergePatchType).AbsPath(strings.Replace(one, "%s", ns, 1)).Param("fieldValidation", mode).
-				WarningHandler(warningFunc(func(s string) { *said = append(*said, s) })).Body([]byte(body)).Do(t.Context()).Error()
+			return c.CoreV1().RESTClient().Patch(types.MergePatchType).AbsPath(strings.Replace(one, "%s", ns,
+				1)).Param("fieldValidation", mode).
+				WarningHandler(warningFunc(func(s string) {
+					*said = append(*said, s)
+				})).Body([]byte(body)).Do(t.Context()).Error()
 		},
 	} {
 		for mode, want := range map[string]struct {
@@ -142,16 +159,22 @@ func TestFieldValidation(t *testing.T) {
 			t.Run(verb+" "+mode, func(t *testing.T) {
 				var said []string
 				err := do(mode, &said)
-				if want.refused != (err != nil) || want.refused && (!apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `unknown field "dota"`) || !strings.Contains(err.Error(), `duplicate field "data"`)) {
+				if want.refused != (err != nil) || want.refused &&
+					(!apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) ||
+						!strings.Contains(err.Error(), `unknown field "dota"`) ||
+						!strings.Contains(err.Error(), `duplicate field "data"`)) {
 					t.Errorf("error %v", err)
 				}
-				if text := strings.Join(said, "; "); want.warnings != (len(said) > 0) || want.warnings && (!strings.Contains(text, `unknown field "dota"`) || !strings.Contains(text, `duplicate field "data"`)) {
+				if text := strings.Join(said, "; "); want.warnings != (len(said) > 0) ||
+					want.warnings && (!strings.Contains(text, `unknown field "dota"`) ||
+						!strings.Contains(text, `duplicate field "data"`)) {
 					t.Errorf("warnings %q", said)
 				}
 			})
 		}
 	}
-	_, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{FieldValidation: "Perhaps"})
+	_, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
+		metav1.CreateOptions{FieldValidation: "Perhaps"})
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		t.Errorf("an unknown mode: %v", err)
 	}
@@ -162,8 +185,10 @@ func TestDeleteCollectionBySelectors(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	secrets := c.CoreV1().Secrets(ns)
-	for name, kind := range map[string]corev1.SecretType{"a": "example.com/one", "b": "example.com/one", "c": "example.com/two"} {
-		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"n": name}}, Type: kind}, metav1.CreateOptions{}); err != nil {
+	for name, kind := range map[string]corev1.SecretType{"a": "example.com/one", "b": "example.com/one",
+		"c": "example.com/two"} {
+		if _, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"n": name}}, Type: kind}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

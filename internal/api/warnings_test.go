@@ -58,18 +58,24 @@ func TestWarnings(t *testing.T) {
 			must(c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}))
 		}, []string{"LoadBalancer services get no address here"}},
 		"service account": {func() {
-			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}}}
+			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a",
+				Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}}}
 			must(c.CoreV1().ServiceAccounts(ns).Create(t.Context(), a, metav1.CreateOptions{}))
 		}, []string{"deprecated in v1.32+"}},
 		"quota": {do: func() {
-			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(), countQuota("plain", "count/pods", "count/roles.rbac.authorization.k8s.io", "pods"), metav1.CreateOptions{}))
+			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
+				countQuota("plain", "count/pods", "count/roles.rbac.authorization.k8s.io", "pods"),
+				metav1.CreateOptions{}))
 		}},
 		"quota of what is not counted": {func() {
-			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(), countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
+			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
+				countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
 		}, []string{"spec.hard[count/boats.harbour.example.com]: has no effect"}},
-		"endpoints read": {func() { must(c.CoreV1().Endpoints(ns).List(t.Context(), metav1.ListOptions{})) }, []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}},
+		"endpoints read": {func() { must(c.CoreV1().Endpoints(ns).List(t.Context(), metav1.ListOptions{})) },
+			[]string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}},
 		"endpoints written": {func() {
-			must(c.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, metav1.CreateOptions{}))
+			must(c.CoreV1().Endpoints(ns).Create(t.Context(),
+				&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, metav1.CreateOptions{}))
 		}, []string{"v1 Endpoints is deprecated"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +95,8 @@ func TestWarnings(t *testing.T) {
 }
 
 func countQuota(name string, entries ...corev1.ResourceName) *corev1.ResourceQuota {
-	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
 	for _, e := range entries {
 		q.Spec.Hard[e] = resource.MustParse("100")
 	}

@@ -31,16 +31,16 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 	}
 }
 
-// A watch that asks for it begins with what is there and a bookmark that says so, then follows; selectors turn changes into
-// additions and deletions.
+// A watch that asks for it begins with what is there and a bookmark that says so, then follows; selectors turn changes
+// into additions and deletions.
 func TestWatchListAndFollow(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	pods := c.CoreV1().Pods(ns)
 	createPod(t, c, ns, pod("old"))
 	w, err := pods.Watch(t.Context(), metav1.ListOptions{
-		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-		FieldSelector: "spec.nodeName=",
+		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, FieldSelector: "spec.nodeName=",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,8 @@ func TestWatchListAndFollow(t *testing.T) {
 		t.Fatalf("first %s %v", ev.Type, ev.Object)
 	}
 	ev := next(t, w)
-	if m, ok := ev.Object.(*corev1.Pod); ev.Type != watch.Bookmark || !ok || m.Annotations[metav1.InitialEventsAnnotationKey] != "true" || m.ResourceVersion == "" {
+	if m, ok := ev.Object.(*corev1.Pod); ev.Type != watch.Bookmark || !ok ||
+		m.Annotations[metav1.InitialEventsAnnotationKey] != "true" || m.ResourceVersion == "" {
 		t.Fatalf("then %s %v", ev.Type, ev.Object)
 	}
 	p := createPod(t, c, ns, pod("new"))
@@ -82,7 +83,8 @@ func TestWatchResumes(t *testing.T) {
 	cms := c.CoreV1().ConfigMaps(ns)
 	var versions []string
 	for _, name := range []string{"a", "b", "c"} {
-		cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +100,9 @@ func TestWatchResumes(t *testing.T) {
 			t.Fatalf("got %s %v, want %s", ev.Type, ev.Object, want)
 		}
 	}
-	if _, err := cms.List(t.Context(), metav1.ListOptions{ResourceVersion: "999999999", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}); !apierrors.IsTimeout(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+	if _, err := cms.List(t.Context(), metav1.ListOptions{ResourceVersion: "999999999",
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}); !apierrors.IsTimeout(err) &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		t.Errorf("a version of the future: %v", err)
 	}
 }
@@ -116,7 +120,8 @@ func TestWatchLatency(t *testing.T) {
 	for i := range 20 {
 		name := string(rune('a' + i))
 		began := time.Now()
-		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		answered := time.Since(began)

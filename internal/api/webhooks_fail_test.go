@@ -42,7 +42,8 @@ func answering(h http.HandlerFunc) func(*testing.T, kubernetes.Interface, string
 	}
 }
 
-func reviewing(answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview) func(*testing.T, kubernetes.Interface, string) admissionv1.MutatingWebhook {
+func reviewing(answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview) func(*testing.T, kubernetes.Interface,
+	string) admissionv1.MutatingWebhook {
 	return answering(func(w http.ResponseWriter, req *http.Request) {
 		var review reviewv1.AdmissionReview
 		if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
@@ -54,7 +55,8 @@ func reviewing(answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview
 }
 
 func withReview(kind string, response *reviewv1.AdmissionResponse) *reviewv1.AdmissionReview {
-	return &reviewv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: kind}, Response: response}
+	return &reviewv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: kind},
+		Response: response}
 }
 
 // brokenLinks are broken for webhooks of both sorts.
@@ -99,7 +101,8 @@ func brokenLinks() []broken {
 			http.Error(w, "out of order", http.StatusInternalServerError)
 		}), "out of order", false},
 		{"404", answering(http.NotFound), "the server could not find the requested resource", false},
-		{"no JSON", answering(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }), "couldn't get version/kind", false},
+		{"no JSON", answering(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }),
+			"couldn't get version/kind", false},
 		{"nothing", answering(func(http.ResponseWriter, *http.Request) {}), "0-length response", false},
 		{"another UID", reviewing(func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview {
 			return withReview("AdmissionReview", &reviewv1.AdmissionResponse{Allowed: true, UID: types.UID("other")})
@@ -110,17 +113,25 @@ func brokenLinks() []broken {
 		{"another kind", reviewing(func(r *reviewv1.AdmissionRequest) *reviewv1.AdmissionReview {
 			return withReview("Other", &reviewv1.AdmissionResponse{Allowed: true, UID: r.UID})
 		}), "Other", false},
-		{"no response", reviewing(func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview { return withReview("AdmissionReview", nil) }), "webhook response was absent", false},
+		{"no response",
+			reviewing(func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionReview {
+				return withReview("AdmissionReview", nil)
+			}), "webhook response was absent", false},
 		{"no service", func(_ *testing.T, _ kubernetes.Interface, ns string) admissionv1.MutatingWebhook {
-			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns, Name: "nobody"}})
+			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns,
+				Name: "nobody"}})
 		}, `"nobody" not found`, false},
-		{"a service without endpoints", func(t *testing.T, c kubernetes.Interface, ns string) admissionv1.MutatingWebhook {
+		{"a service without endpoints", func(t *testing.T, c kubernetes.Interface,
+			ns string) admissionv1.MutatingWebhook {
 			hookService(t, c, ns, "lonely")
-			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns, Name: "lonely"}})
+			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns,
+				Name: "lonely"}})
 		}, "no endpoints available", false},
-		{"a port that the service has not", func(t *testing.T, c kubernetes.Interface, ns string) admissionv1.MutatingWebhook {
+		{"a port that the service has not", func(t *testing.T, c kubernetes.Interface,
+			ns string) admissionv1.MutatingWebhook {
 			hookService(t, c, ns, "ported")
-			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns, Name: "ported", Port: ptr.To[int32](8443)}})
+			return at(admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns,
+				Name: "ported", Port: ptr.To[int32](8443)}})
 		}, "no port 8443", false},
 		{"a condition that fails", func(t *testing.T, _ kubernetes.Interface, _ string) admissionv1.MutatingWebhook {
 			h := at(newWebhook(t, nil).client())
@@ -128,41 +139,53 @@ func brokenLinks() []broken {
 			return h
 		}, "no such key: spec", false},
 		{"a refusal", func(t *testing.T, _ kubernetes.Interface, _ string) admissionv1.MutatingWebhook {
-			return at(newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("not today") }).client())
+			return at(newWebhook(t,
+				func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("not today") }).client())
 		}, `admission webhook "broken.example.com" denied the request: not today`, true},
 	}
 }
 
 // brokenPatches are broken for webhooks that change objects.
 func brokenPatches() []broken {
-	patching := func(r *reviewv1.AdmissionResponse) func(*testing.T, kubernetes.Interface, string) admissionv1.MutatingWebhook {
+	patching := func(r *reviewv1.AdmissionResponse) func(*testing.T, kubernetes.Interface,
+		string) admissionv1.MutatingWebhook {
 		return func(t *testing.T, _ kubernetes.Interface, _ string) admissionv1.MutatingWebhook {
-			return at(newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return r.DeepCopy() }).client())
+			return at(newWebhook(t,
+				func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return r.DeepCopy() }).client())
 		}
 	}
 	return []broken{
-		{"a patch without a type", patching(&reviewv1.AdmissionResponse{Allowed: true, Patch: []byte(`[]`)}), "webhook returned response.patch but not response.patchType", false},
-		{"a patch of another type", patching(&reviewv1.AdmissionResponse{Allowed: true, Patch: []byte(`[{"op":"add","path":"/data","value":{}}]`), PatchType: ptr.To(reviewv1.PatchType("Merge"))}), `unsupported patch type "Merge"`, false},
-		{"a type without a patch", patching(&reviewv1.AdmissionResponse{Allowed: true, PatchType: ptr.To(reviewv1.PatchTypeJSONPatch)}), "webhook returned response.patchType but not response.patch", false},
+		{"a patch without a type", patching(&reviewv1.AdmissionResponse{Allowed: true, Patch: []byte(`[]`)}),
+			"webhook returned response.patch but not response.patchType", false},
+		{"a patch of another type", patching(&reviewv1.AdmissionResponse{Allowed: true,
+			Patch: []byte(`[{"op":"add","path":"/data","value":{}}]`), PatchType: ptr.To(reviewv1.PatchType("Merge"))}),
+			`unsupported patch type "Merge"`, false},
+		{"a type without a patch", patching(&reviewv1.AdmissionResponse{Allowed: true,
+			PatchType: ptr.To(reviewv1.PatchTypeJSONPatch)}),
+			"webhook returned response.patchType but not response.patch", false},
 		{"a patch that is none", patching(patched(`{"a"}`)), "undecodable patch", false},
-		{"a patch that does not fit", patching(patched(`[{"op":"replace","path":"/nothing/here","value":1}]`)), "nothing", true},
-		{"a test that fails", patching(patched(`[{"op":"test","path":"/metadata/namespace","value":"x"}]`)), "testing value /metadata/namespace failed", true},
-		{"a patch that breaks the object", patching(patched(`[{"op":"replace","path":"/metadata","value":7}]`)), "cannot unmarshal", true},
+		{"a patch that does not fit", patching(patched(`[{"op":"replace","path":"/nothing/here","value":1}]`)),
+			"nothing", true},
+		{"a test that fails", patching(patched(`[{"op":"test","path":"/metadata/namespace","value":"x"}]`)),
+			"testing value /metadata/namespace failed", true},
+		{"a patch that breaks the object", patching(patched(`[{"op":"replace","path":"/metadata","value":7}]`)),
+			"cannot unmarshal", true},
 	}
 }
 
 func hookService(t *testing.T, c kubernetes.Interface, ns, name string) *corev1.Service {
 	t.Helper()
 	svc, err := c.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}}}}, metav1.CreateOptions{})
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return svc
 }
 
-// EC-21: each link between the server and a webhook is broken; requests are refused then if failurePolicy is Fail, as it is where
-// none is given, and pass if it is Ignore. What the webhook itself refused is refused either way.
+// EC-21: each link between the server and a webhook is broken; requests are refused then if failurePolicy is Fail, as
+// it is where none is given, and pass if it is Ignore. What the webhook itself refused is refused either way.
 func TestWebhooksFailClosed(t *testing.T) {
 	type sort struct {
 		name    string
@@ -170,7 +193,8 @@ func TestWebhooksFailClosed(t *testing.T) {
 		links   []broken
 	}
 	c := client(t)
-	for _, s := range []sort{{"validating", validate, brokenLinks()}, {"mutating", mutate, append(brokenLinks(), brokenPatches()...)}} {
+	for _, s := range []sort{{"validating", validate, brokenLinks()},
+		{"mutating", mutate, append(brokenLinks(), brokenPatches()...)}} {
 		t.Run(s.name, func(t *testing.T) {
 			for _, tc := range s.links {
 				t.Run(tc.what, func(t *testing.T) {
@@ -199,7 +223,8 @@ func TestWebhooksFailClosed(t *testing.T) {
 	}
 }
 
-// EC-21: fields that a manifest leaves out never make a webhook look away: without selectors it sees every namespace and object.
+// EC-21: fields that a manifest leaves out never make a webhook look away: without selectors it sees every namespace
+// and object.
 func TestWebhookWithLeastFieldsSeesEverything(t *testing.T) {
 	c, dyn := client(t), dynamicClient(t)
 	ns := namespace(t, c)
@@ -219,7 +244,8 @@ func TestWebhookWithLeastFieldsSeesEverything(t *testing.T) {
 				"webhooks": []any{map[string]any{
 					"name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
 					"clientConfig": map[string]any{"url": w.url, "caBundle": w.ca},
-					"rules":        []any{map[string]any{"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"serviceaccounts"}}},
+					"rules": []any{map[string]any{"operations": []any{"CREATE"}, "apiGroups": []any{""},
+						"apiVersions": []any{"v1"}, "resources": []any{"serviceaccounts"}}},
 				}},
 			}}, metav1.CreateOptions{FieldValidation: "Strict"})
 			if err != nil {
@@ -229,7 +255,8 @@ func TestWebhookWithLeastFieldsSeesEverything(t *testing.T) {
 			if err := ri.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
-			untilMarked(t, c, ns, validatingMarker, false) // it is about everybody's accounts, and its server is about to go
+			// it is about everybody's accounts, and its server is about to go
+			untilMarked(t, c, ns, validatingMarker, false)
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// RS-05: a webhook that hangs holds up only what it is asked about: while as many requests wait for it as a user may have, others write what
-// it does not cover.
+// RS-05: a webhook that hangs holds up only what it is asked about: while as many requests wait for it as a user may
+// have, others write what it does not cover.
 func TestHangingWebhook(t *testing.T) {
 	c := client(t)
 	ns, other := namespace(t, c), namespace(t, c)
@@ -41,7 +41,8 @@ func TestHangingWebhook(t *testing.T) {
 	somebody.QPS = -1
 	busy := clientOf(t, somebody)
 	create := func(i int, ns string) error {
-		_, err := busy.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("c", i)}}, metav1.CreateOptions{})
+		_, err := busy.CoreV1().ConfigMaps(ns).Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("c", i)}}, metav1.CreateOptions{})
 		return err
 	}
 	const waiting = 15 // one less than a user may have in progress
@@ -56,7 +57,9 @@ func TestHangingWebhook(t *testing.T) {
 		t.Error(err)
 	}
 	pods := pod("beside")
-	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), pods, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil { // of another kind
+	// of another kind
+	if _, err := c.CoreV1().Pods(ns).Create(t.Context(), pods,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Error(err)
 	}
 	select {

@@ -48,9 +48,11 @@ func newIdentity(t testing.TB, names ...string) identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "webhook"}, IsCA: true,
-		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject: pkix.Name{CommonName: "webhook"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -62,7 +64,8 @@ func newIdentity(t testing.TB, names ...string) identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return identity{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+	return identity{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
 // webhook is a real HTTPS server that answers reviews. It remembers what it was asked.
@@ -76,12 +79,14 @@ type webhook struct {
 }
 
 // newWebhook serves on 127.0.0.1 with a certificate for names. A nil answer allows everything.
-func newWebhook(t testing.TB, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse, names ...string) *webhook {
+func newWebhook(t testing.TB, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse,
+	names ...string) *webhook {
 	t.Helper()
 	return newWebhookOn(t, "127.0.0.1", answer, append(names, "127.0.0.1")...)
 }
 
-func newWebhookOn(t testing.TB, address string, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse, names ...string) *webhook {
+func newWebhookOn(t testing.TB, address string, answer func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse,
+	names ...string) *webhook {
 	t.Helper()
 	w := &webhook{answer: answer}
 	w.identity, w.url = serveHookOn(t, address, http.HandlerFunc(w.serve), names...)
@@ -166,17 +171,20 @@ func denied(why string) *reviewv1.AdmissionResponse {
 
 // patched allows with a JSON patch.
 func patched(patch string) *reviewv1.AdmissionResponse {
-	return &reviewv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: ptr.To(reviewv1.PatchTypeJSONPatch)}
+	return &reviewv1.AdmissionResponse{Allowed: true, Patch: []byte(patch),
+		PatchType: ptr.To(reviewv1.PatchTypeJSONPatch)}
 }
 
 func rule(resource string, ops ...admissionv1.OperationType) admissionv1.RuleWithOperations {
-	return admissionv1.RuleWithOperations{Operations: ops, Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{resource}}}
+	return admissionv1.RuleWithOperations{Operations: ops, Rule: admissionv1.Rule{APIGroups: []string{"*"},
+		APIVersions: []string{"*"}, Resources: []string{resource}}}
 }
 
 // sampleRule is about nothing that is served.
 func sampleRule() admissionv1.RuleWithOperations {
 	return admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{"*"},
-		Rule: admissionv1.Rule{APIGroups: []string{"none.example.com"}, APIVersions: []string{"v1"}, Resources: []string{"things"}}}
+		Rule: admissionv1.Rule{APIGroups: []string{"none.example.com"}, APIVersions: []string{"v1"},
+			Resources: []string{"things"}}}
 }
 
 func sampleHook(url string) admissionv1.MutatingWebhook {
@@ -184,7 +192,8 @@ func sampleHook(url string) admissionv1.MutatingWebhook {
 }
 
 // hook is a mutating webhook with just what it must have.
-func hook(name string, client admissionv1.WebhookClientConfig, rules ...admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
+func hook(name string, client admissionv1.WebhookClientConfig,
+	rules ...admissionv1.RuleWithOperations) admissionv1.MutatingWebhook {
 	return admissionv1.MutatingWebhook{Name: name, ClientConfig: client, Rules: rules,
 		SideEffects: ptr.To(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}}
 }
@@ -197,9 +206,11 @@ func mutatingConfig(name string, hooks ...admissionv1.MutatingWebhook) *admissio
 func validatingConfig(name string, hooks ...admissionv1.MutatingWebhook) *admissionv1.ValidatingWebhookConfiguration {
 	c := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, w := range hooks {
-		c.Webhooks = append(c.Webhooks, admissionv1.ValidatingWebhook{Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
-			MatchPolicy: w.MatchPolicy, NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
-			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions})
+		c.Webhooks = append(c.Webhooks, admissionv1.ValidatingWebhook{Name: w.Name, ClientConfig: w.ClientConfig,
+			Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions,
+			MatchConditions: w.MatchConditions})
 	}
 	return c
 }
@@ -263,8 +274,8 @@ const (
 	policyMarker     = "policy-marker"
 )
 
-// inEffect waits until markers are refused: a rule takes effect when the server's informer has heard of it, of which clients hear
-// nothing.
+// inEffect waits until markers are refused: a rule takes effect when the server's informer has heard of it, of which
+// clients hear nothing.
 func inEffect(t *testing.T, c kubernetes.Interface, ns, label string) {
 	t.Helper()
 	untilMarked(t, c, ns, label, true)
@@ -273,14 +284,17 @@ func inEffect(t *testing.T, c kubernetes.Interface, ns, label string) {
 // untilMarked waits until markers are refused, or are no longer.
 func untilMarked(t *testing.T, c kubernetes.Interface, ns, label string, want bool) {
 	t.Helper()
-	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker", Labels: map[string]string{label: ns}}}
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, marker, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil && !strings.Contains(err.Error(), "marked") {
-			return false, err
-		}
-		return (err != nil) == want, nil
-	})
+	marker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "marker",
+		Labels: map[string]string{label: ns}}}
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			_, err := c.CoreV1().ServiceAccounts(ns).Create(ctx, marker,
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil && !strings.Contains(err.Error(), "marked") {
+				return false, err
+			}
+			return (err != nil) == want, nil
+		})
 	if err != nil {
 		t.Fatalf("in effect is still %v: %v", !want, err)
 	}
@@ -298,19 +312,24 @@ func policyMatch(ns string, rules ...admissionv1.RuleWithOperations) *admissionv
 	return m
 }
 
-func validatingPolicy(name string, about admissionv1.RuleWithOperations, expression string) *admissionv1.ValidatingAdmissionPolicy {
-	return &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: policyMatch("", about), Validations: []admissionv1.Validation{{Expression: expression}}}}
+func validatingPolicy(name string, about admissionv1.RuleWithOperations,
+	expression string) *admissionv1.ValidatingAdmissionPolicy {
+	return &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: policyMatch("", about), Validations: []admissionv1.Validation{{Expression: expression}}}}
 }
 
 func bindValidating(name, policy string) *admissionv1.ValidatingAdmissionPolicyBinding {
-	return &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: policy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	return &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
 }
 
-func mutatingPolicy(name string, about admissionv1.RuleWithOperations, mutations ...admissionv1.Mutation) *admissionv1.MutatingAdmissionPolicy {
-	return &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicySpec{
-		MatchConstraints: policyMatch("", about), Mutations: mutations}}
+func mutatingPolicy(name string, about admissionv1.RuleWithOperations,
+	mutations ...admissionv1.Mutation) *admissionv1.MutatingAdmissionPolicy {
+	return &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: policyMatch("", about), Mutations: mutations}}
 }
 
 func bindMutating(name, policy string) *admissionv1.MutatingAdmissionPolicyBinding {
@@ -319,11 +338,13 @@ func bindMutating(name, policy string) *admissionv1.MutatingAdmissionPolicyBindi
 }
 
 func applied(expression string) admissionv1.Mutation {
-	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: expression}}
+	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: expression}}
 }
 
 func jsonPatched(expression string) admissionv1.Mutation {
-	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
+	return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch,
+		JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
 }
 
 func addLabel(key, value string) admissionv1.Mutation {
@@ -337,7 +358,8 @@ func configMap(name string) *corev1.ConfigMap {
 // try creates a config map of a new name.
 func try(t *testing.T, c kubernetes.Interface, ns string) (*corev1.ConfigMap, error) {
 	t.Helper()
-	return c.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
+	return c.CoreV1().ConfigMaps(ns).Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
 }
 
 func isRefusal(err error) bool {

@@ -30,12 +30,13 @@ func sidecarFirst(r *reviewv1.AdmissionRequest) string {
 	return `[{"op":"add","path":"/spec/initContainers","value":[` + sidecar + `]}]`
 }
 
-// SC-22 EC-21: a mutating webhook puts a sidecar first into any pod, whichever way the pod is created. What it leaves out gets its
-// defaults, and what it puts in is validated.
+// SC-22 EC-21: a mutating webhook puts a sidecar first into any pod, whichever way the pod is created. What it leaves
+// out gets its defaults, and what it puts in is validated.
 func TestWebhookInjectsSidecarFirst(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	w := newWebhook(t, func(r *reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return patched(sidecarFirst(r)) })
+	w := newWebhook(t,
+		func(r *reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return patched(sidecarFirst(r)) })
 	mutate(t, c, ns, hook("sidecar.example.com", w.client(), rule("pods", admissionv1.Create)))
 	withInit := pod("with-init")
 	withInit.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "registry.example/init:1"}}
@@ -47,7 +48,8 @@ func TestWebhookInjectsSidecarFirst(t *testing.T) {
 			return c.CoreV1().Pods(ns).Create(t.Context(), withInit, metav1.CreateOptions{})
 		},
 		"dry run": func() (*corev1.Pod, error) {
-			return c.CoreV1().Pods(ns).Create(t.Context(), pod("dry"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return c.CoreV1().Pods(ns).Create(t.Context(), pod("dry"),
+				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		},
 		"server-side apply": func() (*corev1.Pod, error) {
 			return c.CoreV1().Pods(ns).Patch(t.Context(), "applied", types.ApplyPatchType,
@@ -64,7 +66,8 @@ func TestWebhookInjectsSidecarFirst(t *testing.T) {
 			if len(inits) == 0 || inits[0].Name != "proxy" || len(inits) > 1 && inits[1].Name != "init" {
 				t.Fatalf("init containers %v", inits)
 			}
-			if s := inits[0]; s.ImagePullPolicy != corev1.PullIfNotPresent || s.TerminationMessagePath == "" || len(s.VolumeMounts) == 0 {
+			if s := inits[0]; s.ImagePullPolicy != corev1.PullIfNotPresent || s.TerminationMessagePath == "" ||
+				len(s.VolumeMounts) == 0 {
 				t.Errorf("the sidecar lacks defaults or the service account's volume: %+v", s)
 			}
 		})
@@ -72,7 +75,8 @@ func TestWebhookInjectsSidecarFirst(t *testing.T) {
 	t.Run("the object is validated after it", func(t *testing.T) {
 		taken := pod("taken")
 		taken.Spec.Containers[0].Name = "proxy"
-		if _, err := c.CoreV1().Pods(ns).Create(t.Context(), taken, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "Duplicate value") {
+		if _, err := c.CoreV1().Pods(ns).Create(t.Context(), taken,
+			metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "Duplicate value") {
 			t.Errorf("a pod with a container of the sidecar's name: %v", err)
 		}
 	})
@@ -93,7 +97,8 @@ func TestWebhookReinvocation(t *testing.T) {
 	}
 	again, once, last := label("again"), label("once"), label("last")
 	about := rule("configmaps", admissionv1.Create)
-	a, b, z := hook("again.example.com", again.client(), about), hook("once.example.com", once.client(), about), hook("last.example.com", last.client(), about)
+	a, b, z := hook("again.example.com", again.client(), about), hook("once.example.com", once.client(), about),
+		hook("last.example.com", last.client(), about)
 	a.ReinvocationPolicy = ptr.To(admissionv1.IfNeededReinvocationPolicy)
 	mutate(t, c, ns, a, b, z)
 	cm, err := try(t, c, ns)
@@ -125,21 +130,23 @@ func TestWebhookDryRun(t *testing.T) {
 	h := hook("dry.example.com", w.client(), rule("configmaps", admissionv1.Create))
 	h.SideEffects = ptr.To(admissionv1.SideEffectClassNoneOnDryRun)
 	validate(t, c, ns, h)
-	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("dry"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("dry"),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatal(err)
 	}
 	if asked := w.requests(); len(asked) != 1 || !ptr.Deref(asked[0].DryRun, false) {
 		t.Errorf("a dry run was shown as %+v", asked)
 	}
 	h.SideEffects = ptr.To(admissionv1.SideEffectClassSome)
-	_, err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), validatingConfig(ns+"-some", h), metav1.CreateOptions{})
+	_, err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		validatingConfig(ns+"-some", h), metav1.CreateOptions{})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "sideEffects") {
 		t.Errorf("a webhook with side effects: %v", err)
 	}
 }
 
-// EC-21: a rule about one of two APIs of the same objects is one about the other too, unless matchPolicy is Exact. The webhook is
-// shown the object in the version that it asked for.
+// EC-21: a rule about one of two APIs of the same objects is one about the other too, unless matchPolicy is Exact. The
+// webhook is shown the object in the version that it asked for.
 func TestWebhookMatchPolicy(t *testing.T) {
 	c := client(t)
 	for _, match := range []admissionv1.MatchPolicyType{"", admissionv1.Equivalent, admissionv1.Exact} {
@@ -152,8 +159,10 @@ func TestWebhookMatchPolicy(t *testing.T) {
 				h.MatchPolicy = &match
 			}
 			validate(t, c, ns, h)
-			_, err := c.CoreV1().Events(ns).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: ns}, Reason: "R", Message: "hello",
-				InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}}, metav1.CreateOptions{})
+			_, err := c.CoreV1().Events(ns).Create(t.Context(),
+				&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: ns}, Reason: "R", Message: "hello",
+					InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: "x", Kind: "Pod"}},
+				metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,15 +177,16 @@ func TestWebhookMatchPolicy(t *testing.T) {
 				t.Fatalf("asked %d times", len(asked))
 			}
 			r := asked[0]
-			if r.Kind.Group != eventsv1.GroupName || r.RequestKind.Group != "" || object[eventsv1.Event](t, r.Object.Raw).Note != "hello" {
+			if r.Kind.Group != eventsv1.GroupName || r.RequestKind.Group != "" ||
+				object[eventsv1.Event](t, r.Object.Raw).Note != "hello" {
 				t.Errorf("kind %v, requested %v, object %s", r.Kind, r.RequestKind, r.Object.Raw)
 			}
 		})
 	}
 }
 
-// EC-21: a webhook named by its service is called at a ready endpoint of it, under the service's name. Its warnings reach the client,
-// and its refusal has its code.
+// EC-21: a webhook named by its service is called at a ready endpoint of it, under the service's name. Its warnings
+// reach the client, and its refusal has its code.
 func TestWebhookByService(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -198,15 +208,18 @@ func TestWebhookByService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
-		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To(int32(port))}},
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "hook",
+		Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: ptr.To(""),
+			Port: ptr.To(int32(port))}},
 		Endpoints: []discoveryv1.Endpoint{
 			{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 			{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}}}
 	if _, err := c.DiscoveryV1().EndpointSlices(ns).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	h := hook("service.example.com", admissionv1.WebhookClientConfig{CABundle: w.ca, Service: &admissionv1.ServiceReference{Namespace: ns, Name: "hook"}}, rule("configmaps", "*"))
+	h := hook("service.example.com", admissionv1.WebhookClientConfig{CABundle: w.ca,
+		Service: &admissionv1.ServiceReference{Namespace: ns, Name: "hook"}}, rule("configmaps", "*"))
 	validate(t, c, ns, h)
 
 	config, warned := adminConfig(t), &hookWarnings{}
@@ -218,17 +231,19 @@ func TestWebhookByService(t *testing.T) {
 	if got := warned.texts(); len(got) != 1 || got[0] != "mind the gap" {
 		t.Errorf("warnings %q", got)
 	}
-	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("no"), metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("no"),
+		metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("want the webhook's own status, got %v", err)
 	}
 }
 
-// EC-21 SC-16: a webhook may itself create objects in the namespace of the request that it is asked about, also where a quota has
-// creates take turns.
+// EC-21 SC-16: a webhook may itself create objects in the namespace of the request that it is asked about, also where a
+// quota has creates take turns.
 func TestWebhookCreatesInNamespaceWithQuota(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")}}}
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")}}}
 	if _, err := c.CoreV1().ResourceQuotas(ns).Create(t.Context(), q, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +251,8 @@ func TestWebhookCreatesInNamespaceWithQuota(t *testing.T) {
 		if strings.HasPrefix(r.Name, "note-") {
 			return &reviewv1.AdmissionResponse{Allowed: true}
 		}
-		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("note-"+r.Name), metav1.CreateOptions{}); err != nil {
+		if _, err := c.CoreV1().ConfigMaps(ns).Create(t.Context(), configMap("note-"+r.Name),
+			metav1.CreateOptions{}); err != nil {
 			return denied(fmt.Sprintf("cannot take a note: %v", err))
 		}
 		return &reviewv1.AdmissionResponse{Allowed: true}

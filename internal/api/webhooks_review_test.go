@@ -25,7 +25,8 @@ func seen(r reviewv1.AdmissionRequest) string {
 	if r.SubResource != "" {
 		resource += "/" + r.SubResource
 	}
-	return fmt.Sprintf("%s %s %s, object %s, old %s, options %s", r.Operation, resource, gvkText(r.Kind), kindIn(r.Object.Raw), kindIn(r.OldObject.Raw), kindIn(r.Options.Raw))
+	return fmt.Sprintf("%s %s %s, object %s, old %s, options %s", r.Operation, resource, gvkText(r.Kind),
+		kindIn(r.Object.Raw), kindIn(r.OldObject.Raw), kindIn(r.Options.Raw))
 }
 
 func gvkText(k metav1.GroupVersionKind) string {
@@ -43,8 +44,8 @@ func kindIn(raw []byte) string {
 	return m.APIVersion + "." + m.Kind
 }
 
-// EC-21 DC-03 IX-07: what webhooks are shown of every way to change a pod is what Kubernetes shows: operation, resource and
-// subresource, kind, the objects in that kind's version, and the options of the request.
+// EC-21 DC-03 IX-07: what webhooks are shown of every way to change a pod is what Kubernetes shows: operation, resource
+// and subresource, kind, the objects in that kind's version, and the options of the request.
 func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -73,7 +74,8 @@ func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 				return bindPod(t, c, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: p("a")}}, n.name)
 			}, "CREATE pods/binding v1.Binding, object v1.Binding, old none, options meta.k8s.io/v1.CreateOptions"},
 			{"patch", func(t *testing.T) error {
-				_, err := pods.Patch(t.Context(), p("a"), types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+				_, err := pods.Patch(t.Context(), p("a"), types.MergePatchType,
+					[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 				return err
 			}, "UPDATE pods v1.Pod, object v1.Pod, old v1.Pod, options meta.k8s.io/v1.UpdateOptions"},
 			{"server-side apply", func(t *testing.T) error {
@@ -85,7 +87,8 @@ func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 			{"status", func(t *testing.T) error {
 				n.status(t, podNow(t, c, ns, p("a")), func(s *corev1.PodStatus) {
 					s.Phase = corev1.PodRunning
-					s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+					s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+						State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 				})
 				return nil
 			}, "UPDATE pods/status v1.Pod, object v1.Pod, old v1.Pod, options meta.k8s.io/v1.UpdateOptions"},
@@ -95,30 +98,38 @@ func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 					EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "d", Image: "tools:1"}})
 				_, err := pods.UpdateEphemeralContainers(t.Context(), p("a"), now, metav1.UpdateOptions{})
 				return err
-			}, "UPDATE pods/ephemeralcontainers v1.Pod, object v1.Pod, old v1.Pod, options meta.k8s.io/v1.UpdateOptions"},
+			},
+				"UPDATE pods/ephemeralcontainers v1.Pod, object v1.Pod, old v1.Pod, options meta.k8s.io/v1.UpdateOptions"},
 			{"exec", func(t *testing.T) error {
 				_, err := execInto(t, adminConfig(t), "websocket", ns, p("a"), "stdout=true&container=main&command=a")
 				return err
 			}, "CONNECT pods/exec v1.PodExecOptions, object v1.PodExecOptions, old none, options none"},
 			{"attach", func(t *testing.T) error {
-				_, _ = c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("attach").Param("container", "main").DoRaw(t.Context())
+				_,
+					_ = c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("attach").Param("container", "main").DoRaw(t.Context())
 				return nil // no upgrade, no stream: the review comes before
 			}, "CONNECT pods/attach v1.PodAttachOptions, object v1.PodAttachOptions, old none, options none"},
 			{"port-forward", func(t *testing.T) error {
-				_, _ = c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(p("a")).SubResource("portforward").DoRaw(t.Context())
+				_,
+					_ = c.CoreV1().RESTClient().Post().Namespace(ns).Resource("pods").Name(p("a")).SubResource("portforward").DoRaw(t.Context())
 				return nil
-			}, "CONNECT pods/portforward v1.PodPortForwardOptions, object v1.PodPortForwardOptions, old none, options none"},
+			},
+				"CONNECT pods/portforward v1.PodPortForwardOptions, object v1.PodPortForwardOptions, old none, options none"},
 			{"proxy", func(t *testing.T) error {
-				_, _ = c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("proxy").DoRaw(t.Context())
+				_,
+					_ = c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("proxy").DoRaw(t.Context())
 				return nil
 			}, "CONNECT pods/proxy v1.PodProxyOptions, object v1.PodProxyOptions, old none, options none"},
 			{"history", func(t *testing.T) error {
-				_, err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("debug").DoRaw(t.Context())
+				_,
+					err := c.CoreV1().RESTClient().Get().Namespace(ns).Resource("pods").Name(p("a")).SubResource("debug").DoRaw(t.Context())
 				return err
 			}, "CONNECT pods/debug v1.PodProxyOptions, object v1.PodProxyOptions, old none, options none"},
 			{"evict", func(t *testing.T) error {
-				return pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p("applied")}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}})
-			}, "CREATE pods/eviction policy/v1.Eviction, object policy/v1.Eviction, old none, options meta.k8s.io/v1.CreateOptions"},
+				return pods.EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p("applied")},
+					DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}})
+			},
+				"CREATE pods/eviction policy/v1.Eviction, object policy/v1.Eviction, old none, options meta.k8s.io/v1.CreateOptions"},
 			{"delete", func(t *testing.T) error {
 				return pods.Delete(t.Context(), p("a"), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			}, "DELETE pods v1.Pod, object none, old v1.Pod, options meta.k8s.io/v1.DeleteOptions"},
@@ -137,15 +148,18 @@ func TestWebhookSeesEveryWayToChangeAPod(t *testing.T) {
 					t.Fatalf("it was not shown %s", tc.want)
 				}
 				r := asked[i]
-				if r.Namespace != ns || r.UserInfo.Username == "" || ptr.Deref(r.DryRun, true) || r.RequestKind == nil || *r.RequestKind != r.Kind {
-					t.Errorf("namespace %q, user %+v, dry run %v, request kind %v", r.Namespace, r.UserInfo, r.DryRun, r.RequestKind)
+				if r.Namespace != ns || r.UserInfo.Username == "" || ptr.Deref(r.DryRun, true) ||
+					r.RequestKind == nil || *r.RequestKind != r.Kind {
+					t.Errorf("namespace %q, user %+v, dry run %v, request kind %v", r.Namespace, r.UserInfo, r.DryRun,
+						r.RequestKind)
 				}
 			})
 		}
 	}
 }
 
-// EC-21 DC-03 IX-07: a debug session and an image exec are shown as the update of pods/ephemeralcontainers that brings the image in.
+// EC-21 DC-03 IX-07: a debug session and an image exec are shown as the update of pods/ephemeralcontainers that brings
+// the image in.
 func TestWebhookSeesDebugging(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -167,7 +181,8 @@ func TestWebhookSeesDebugging(t *testing.T) {
 		}
 		now, was := object[corev1.Pod](t, asked[0].Object.Raw), object[corev1.Pod](t, asked[0].OldObject.Raw)
 		if len(now.Spec.EphemeralContainers) != len(was.Spec.EphemeralContainers)+1 {
-			t.Fatalf("%s: %d containers after %d", what, len(now.Spec.EphemeralContainers), len(was.Spec.EphemeralContainers))
+			t.Fatalf("%s: %d containers after %d", what, len(now.Spec.EphemeralContainers),
+				len(was.Spec.EphemeralContainers))
 		}
 		if e := now.Spec.EphemeralContainers[len(now.Spec.EphemeralContainers)-1]; e.Image != "tools:1" {
 			t.Errorf("%s: image %q", what, e.Image)
@@ -183,7 +198,10 @@ func TestWebhooksLeaveAWayOut(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
 	groups := []string{"admissionregistration.k8s.io", "authorization.k8s.io", "authentication.k8s.io"}
-	h := hook("everything.example.com", newWebhook(t, func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("everything") }).client(), rule("*/*", "*"))
+	h := hook("everything.example.com",
+		newWebhook(t,
+			func(*reviewv1.AdmissionRequest) *reviewv1.AdmissionResponse { return denied("everything") }).client(),
+		rule("*/*", "*"))
 	h.Rules[0].APIGroups = groups
 	webhooks := c.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	if _, err := webhooks.Create(t.Context(), validatingConfig(ns+"-all", h), metav1.CreateOptions{}); err != nil {
@@ -195,11 +213,13 @@ func TestWebhooksLeaveAWayOut(t *testing.T) {
 		}
 	}()
 	validate(t, c, ns) // which also waits until both are in effect
-	if _, err := webhooks.Patch(t.Context(), ns+"-x", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := webhooks.Patch(t.Context(), ns+"-x", types.MergePatchType, []byte(`{}`),
+		metav1.PatchOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("patch of another configuration: %v", err)
 	}
 	policies := c.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	if _, err := policies.Create(t.Context(), validatingPolicy(ns, sampleRule(), "true"), metav1.CreateOptions{}); err != nil {
+	if _, err := policies.Create(t.Context(), validatingPolicy(ns, sampleRule(), "true"),
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("a policy: %v", err)
 	}
 	if err := policies.Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package customresources
 
 import (
 	"fmt"
@@ -31,8 +31,8 @@ import (
 // a custom resource has the name of one of ours, clients that do not say the group get ours.
 const groupPriority = 17000
 
-// customResources serves CustomResourceDefinitions and custom resources.
-type customResources struct {
+// Server serves CustomResourceDefinitions and custom resources.
+type Server struct {
 	crds *apiextensions.CustomResourceDefinitions
 	late *lateCustom
 }
@@ -42,18 +42,20 @@ type Outer struct {
 	Backend *registry.Backend
 	Stores  registry.Stores
 	Client  *rest.Config // of the server, for webhooks that convert
-	// Handler answers for every document of the server. It is asked for when a request is there: the server is complete then.
+	// Handler answers for every document of the server. It is asked for when a request is there: the server is complete
+	// then.
 	Handler func() http.Handler
 	Log     *slog.Logger
 }
 
-// newCustomResources makes the server of CustomResourceDefinitions and custom resources, to which the outer one hands
+// New makes the server of CustomResourceDefinitions and custom resources, to which the outer one hands
 // every request it has no path for. It takes part in it: the same authentication, authorisation and admission, one
 // store, one port, one discovery. c is the outer one's.
-func newCustomResources(c *genericapiserver.Config, o Outer) (*customResources, error) {
+func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 	c.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
 	b := o.Backend
-	late := &lateCustom{log: o.Log, storage: b.OpenStorage, documents: customDocuments{handler: o.Handler, own: ownGroups()}}
+	late := &lateCustom{log: o.Log, storage: b.OpenStorage, documents: customDocuments{handler: o.Handler,
+		own: ownGroups()}}
 	own := *c
 	own.Serializer = apiextensions.Codecs
 	own.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
@@ -83,18 +85,18 @@ func newCustomResources(c *genericapiserver.Config, o Outer) (*customResources, 
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
 	}
-	return &customResources{crds, late}, nil
+	return &Server{crds, late}, nil
 }
 
-// server is the inner server.
-func (r *customResources) server() *genericapiserver.GenericAPIServer { return r.crds.GenericAPIServer }
+// Generic is the inner server.
+func (r *Server) Generic() *genericapiserver.GenericAPIServer { return r.crds.GenericAPIServer }
 
-// await has requests for documents wait for what these do not show yet.
-func (r *customResources) await(next http.Handler) http.Handler { return r.late.await(next) }
+// Await has requests for documents wait for what these do not show yet.
+func (r *Server) Await(next http.Handler) http.Handler { return r.late.await(next) }
 
-// merge makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the
+// Merge makes the custom resources part of the outer server's documents: discovery and OpenAPI. The group of the
 // definitions themselves is served by the outer server, with the inner one's handlers.
-func (r *customResources) merge(outer *genericapiserver.GenericAPIServer) error {
+func (r *Server) Merge(outer *genericapiserver.GenericAPIServer) error {
 	for _, ws := range r.crds.GenericAPIServer.Handler.GoRestfulContainer.RegisteredWebServices() {
 		if strings.HasPrefix(ws.RootPath(), "/apis/"+apiextensionsv1.GroupName) {
 			outer.Handler.GoRestfulContainer.Add(ws)
