@@ -219,6 +219,7 @@ func (p *onDemand) get() (admission.Interface, error) {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
 	p.plugin = plugin
+	p.log.Debug("made an admission plug-in, as there is a rule for it", "plugin", p.name)
 	return plugin, nil
 }
 

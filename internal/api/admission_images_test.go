@@ -115,26 +115,3 @@ func TestImageIDs(t *testing.T) {
 		}
 	}
 }
-
-// TestImagePoliciesOfAnotherServer proves EC-21: the first policy that another server on the same etcd has stored holds
-// here too.
-func TestImagePoliciesOfAnotherServer(t *testing.T) {
-	here, there, stop := twoServers(t)
-	defer stop()
-	policy := `{"apiVersion":"` + imagepolicy.GroupVersion().String() +
-		`","kind":"ImagePolicy","metadata":{"name":"none"},"spec":{"deny":["**"]}}`
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "a"}}}}
-	if _, err := here.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("without a policy: %v", err)
-	}
-	if err := there.Discovery().RESTClient().Post().AbsPath("/apis/"+imagepolicy.GroupVersion().String()+"/"+
-		imagepolicy.Resource).
-		SetHeader("Content-Type", "application/json").Body([]byte(policy)).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
-	comesToHold(t, func(ctx context.Context) bool {
-		_, err := here.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
-		return apierrors.IsForbidden(err)
-	})
-}
