@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/admission"
 )
 
 // giveRole binds a ClusterRole in a namespace.
@@ -87,7 +88,7 @@ func TestClusterBindingsWarn(t *testing.T) {
 // kube-system. ATTACK A1.
 func TestDefaultPodSecurity(t *testing.T) {
 	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
-		EtcdPrefix: "/default-level", Admission: api.AdmissionOptions{DefaultPodSecurity: "baseline"}}
+		EtcdPrefix: "/default-level", Admission: admission.Options{DefaultPodSecurity: "baseline"}}
 	s, stop := serve(t, config)
 	defer stop()
 	hears, heard := hearing(configOf(t, s))
@@ -131,7 +132,7 @@ plugins:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, options := range map[string]api.AdmissionOptions{
+	for want, options := range map[string]admission.Options{
 		`--default-pod-security "strict": choose one of privileged, baseline, restricted`: {DefaultPodSecurity: "strict"},
 		"leave one of them out": {DefaultPodSecurity: "baseline", ConfigFile: file},
 	} {

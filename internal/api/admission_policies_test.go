@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 )
 
@@ -160,7 +161,7 @@ plugins:
   path: images.yaml
 `)
 	config := api.Config{DataDir: t.TempDir(), BindAddress: "127.0.0.1", EtcdServers: []string{shared.etcd.Endpoint()},
-		EtcdPrefix: "/admission-config", Admission: api.AdmissionOptions{ConfigFile: file,
+		EtcdPrefix: "/admission-config", Admission: admission.Options{ConfigFile: file,
 			NotReady: new(7 * time.Second), Unreachable: new(time.Duration(0))}}
 	s, stop := serve(t, config)
 	defer stop()
@@ -224,7 +225,7 @@ plugins:
 		} {
 			bad := config
 			bad.DataDir, bad.EtcdPrefix = t.TempDir(), "/admission-config-bad"
-			bad.Admission = api.AdmissionOptions{ConfigFile: write("bad.yaml", text)}
+			bad.Admission = admission.Options{ConfigFile: write("bad.yaml", text)}
 			if _, err := api.New(t.Context(), bad); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", text, err)
 			}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/validation"
@@ -65,7 +66,7 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 	if err := s.ensureNamespace(ctx, metav1.NamespaceDefault); err != nil {
 		return err
 	}
-	meta := metav1.ObjectMeta{Name: defaultAccount, Namespace: metav1.NamespaceDefault}
+	meta := metav1.ObjectMeta{Name: admission.DefaultAccount, Namespace: metav1.NamespaceDefault}
 	if err := s.stores.Ensure(ctx, s.schemes, "serviceaccounts", metav1.NamespaceDefault,
 		&corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
@@ -50,7 +51,7 @@ type Config struct {
 	// of the certificates the server makes for itself and renews; default: pki.ServingLifetime
 	CertLifetime time.Duration
 
-	Admission AdmissionOptions
+	Admission admission.Options
 
 	Features *features.Gates   // default: all at their defaults
 	Flags    map[string]string // of the command, for /configz
@@ -72,7 +73,7 @@ type settled struct {
 	Authentication authn.Settled
 	services       netip.Prefix
 	pki            string
-	admission      settledAdmission
+	admission      admission.Settled
 }
 
 func (c Config) settle() (*settled, error) {
@@ -112,7 +113,7 @@ func (c Config) settle() (*settled, error) {
 	if s.CertLifetime == 0 {
 		s.CertLifetime = pki.ServingLifetime
 	}
-	if s.admission, err = c.Admission.settle(); err != nil {
+	if s.admission, err = c.Admission.Settle(); err != nil {
 		refuse("admission configuration: %w", err)
 	}
 	if s.EtcdPrefix == "" {

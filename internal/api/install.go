@@ -24,7 +24,7 @@ import (
 // install serves every kind, and what stands beside them.
 func (s *Server) install() error {
 	s.debugger = session.New(session.Host{
-		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.chain,
+		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.Plugins,
 		Gates: s.cfg.Features, Quotas: s.quotas, Log: s.log,
 	})
 	all := registry.Served{}
@@ -33,7 +33,7 @@ func (s *Server) install() error {
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.stores, s.kubelets.Locate)
 	s.authn.Serve(all)
-	s.authorizers.ServeRBAC(all, s.admission.openNamespace)
+	s.authorizers.ServeRBAC(all, s.admission.OpenNamespace)
 	s.authorizers.ServeReviews(all)
 	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
 	if err := s.tokens.ServeKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {

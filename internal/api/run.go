@@ -25,9 +25,9 @@ func (s *Server) Run(ctx context.Context) error {
 		counting.Go(func() { s.flow.Run(watch) })
 	}
 	counting.Go(func() { s.authorizers.Run(watch) })
-	counting.Go(func() { s.admission.run(watch) })
+	counting.Go(func() { s.admission.Run(watch) })
 	counting.Go(func() { s.kubeletCert.Run(watch) })
-	defer context.AfterFunc(ctx, s.admission.stop)() // its watches are ended, not drained
+	defer context.AfterFunc(ctx, s.admission.Stop)() // its watches are ended, not drained
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	defer context.AfterFunc(ctx, func() {
@@ -70,7 +70,7 @@ func (s *Server) free() {
 		s.debugger.Close()
 	}
 	if s.admission != nil {
-		s.admission.close()
+		s.admission.Close()
 	}
 	if s.quotas != nil {
 		s.quotas.Close()

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -80,7 +81,7 @@ type Server struct {
 
 	recorder  *audit.Recorder
 	flow      *filters.FlowControl // nil: off
-	admission *control
+	admission *admission.Control
 	quotas    *resourcequota.Quotas
 	debugger  *session.Debugger
 }
@@ -129,7 +130,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.tokens.Lookup = s.stores
 	s.quotas = resourcequota.New(s.stores, s.schemes, s.log)
 	s.authorizers = authz.New(s.stores)
-	s.admission, err = newControl(settled.admission, Host{
+	s.admission, err = admission.New(settled.admission, admission.Host{
 		Stores: s.stores, Schemes: s.schemes, Audiences: settled.Authentication.APIAudiences,
 		Quotas: s.quotas.Admission(), Locate: s.kubelets.Locate, Log: s.log, Authorizer: s.authorizing,
 		Connection: s.connection,
@@ -210,7 +211,7 @@ func (s *Server) assemble(b *registry.Backend) error {
 	c.Authentication.Authenticator = filters.AtDoor(s.cfg.Door, s.insiders.Before(s.authn.Request))
 	c.Authorization.Authorizer = authorizer.AuthorizerFunc(s.authorizers.Authorize)
 	c.RequestInfoResolver = authz.WithStreamVerbs(genericapiserver.NewRequestInfoResolver(c))
-	c.AdmissionControl = s.admission.chain
+	c.AdmissionControl = s.admission.Plugins
 	s.putOnRecord(c)
 
 	names := apiopenapi.NewDefinitionNamer(s.schemes.External)
@@ -242,9 +243,9 @@ func (s *Server) assemble(b *registry.Backend) error {
 		return nil
 	})
 
-	c.EquivalentResourceRegistry = newEquivalents()
+	c.EquivalentResourceRegistry = admission.NewEquivalents()
 	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
-		if err := s.admission.start(ctx); ctx.Err() == nil {
+		if err := s.admission.Start(ctx); ctx.Err() == nil {
 			return err
 		}
 		return nil
@@ -281,11 +282,11 @@ func (s *Server) putOnRecord(c *genericapiserver.Config) {
 }
 
 // connection is how admission reaches this server, once it is assembled.
-func (s *Server) connection() (Connection, error) {
+func (s *Server) connection() (admission.Connection, error) {
 	if s.generic == nil {
-		return Connection{}, errors.New("the server is still starting")
+		return admission.Connection{}, errors.New("the server is still starting")
 	}
-	return Connection{Client: s.loopback.config, Stores: s.stores, Authorizer: s.generic.Authorizer,
+	return admission.Connection{Client: s.loopback.config, Stores: s.stores, Authorizer: s.generic.Authorizer,
 		Version: s.generic.EffectiveVersion}, nil
 }
 

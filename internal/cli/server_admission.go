@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/admission"
 )
 
 // admissionFlags are those of the server's admission, as kube-apiserver has them.
-func admissionFlags(cmd *cobra.Command, o *api.AdmissionOptions) {
+func admissionFlags(cmd *cobra.Command, o *admission.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.ConfigFile, "admission-control-config-file", "",
 		"AdmissionConfiguration: defaults and exemptions of PodSecurity, policies of ImagePolicy, clients of webhooks")

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/admission"
 )
 
 // TestAdmissionFlags proves EC-21: seconds are seconds, nothing is the default, and what is no number is refused.
 func TestAdmissionFlags(t *testing.T) {
-	parse := func(args ...string) (o api.AdmissionOptions, err error) {
+	parse := func(args ...string) (o admission.Options, err error) {
 		cmd := &cobra.Command{}
 		admissionFlags(cmd, &o)
 		err = cmd.ParseFlags(args)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/wherryproject/wherry/internal/api"
+	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
@@ -51,7 +52,7 @@ type Options struct {
 	FeatureGates    map[string]bool // those of package features
 	Audit           audit.Options
 	Serving         api.Serving // of the API; its TLS also of the node's API
-	Admission       api.AdmissionOptions
+	Admission       admission.Options
 
 	NodeName       string
 	NodeIPs        []string // first one is the node's InternalIP

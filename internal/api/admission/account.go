@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package admission
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	defaultAccount = "default"
+	DefaultAccount = "default"
 	// accountWait is how long a pod waits for its namespace's default account, which a controller makes after the
 	// namespace.
 	accountWait = 3 * time.Second
@@ -40,7 +40,7 @@ func (p *admit) addAccount(ctx context.Context, a admission.Attributes, pod *cor
 		return nil // the node owns it, and no token either
 	}
 	if pod.Spec.ServiceAccountName == "" {
-		pod.Spec.ServiceAccountName = defaultAccount
+		pod.Spec.ServiceAccountName = DefaultAccount
 	}
 	pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
 	sa, err := p.waitForAccount(ctx, a.GetNamespace(), pod.Spec.ServiceAccountName)
@@ -84,7 +84,7 @@ func checkMirror(pod *corev1.Pod) error {
 
 func (p *admit) waitForAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	sa, err := p.account(ctx, namespace, name)
-	if name != defaultAccount || !apierrors.IsNotFound(err) {
+	if name != DefaultAccount || !apierrors.IsNotFound(err) {
 		return sa, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountWait)

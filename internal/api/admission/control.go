@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package admission
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// control is the server's admission: every plug-in, in the order in which they are asked.
-type control struct {
-	// chain asks the plug-ins. It is not embedded: what asks it looks for its further methods.
-	chain    admission.Interface
+// Control is the server's admission: every plug-in, in the order in which they are asked.
+type Control struct {
+	// Plugins asks the plug-ins. It is not embedded: what asks it looks for its further methods.
+	Plugins  admission.Interface
 	dynamic  *dynamic
 	policies *policies
 }
@@ -35,8 +35,8 @@ type Host struct {
 	Connection func() (Connection, error)
 }
 
-// newControl makes the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
-func newControl(o settledAdmission, h Host) (*control, error) {
+// New makes the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
+func New(o Settled, h Host) (*Control, error) {
 	d, err := newDynamic(h.Stores, h.Schemes, o.config, h.Log, h.Connection)
 	if err != nil {
 		return nil, err
@@ -45,13 +45,13 @@ func newControl(o settledAdmission, h Host) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &control{dynamic: d, policies: p}
-	c.chain, err = chain(c.plugins(o, h))
+	c := &Control{dynamic: d, policies: p}
+	c.Plugins, err = chain(c.plugins(o, h))
 	return c, err
 }
 
 // plugins are in order: what sets fields comes before what judges them, and quotas, which charge, come last.
-func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
+func (c *Control) plugins(o Settled, h Host) []admission.Interface {
 	return []admission.Interface{
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
 			unreachable: *o.Unreachable},
@@ -74,19 +74,19 @@ func (c *control) plugins(o settledAdmission, h Host) []admission.Interface {
 	}
 }
 
-// start makes the plug-ins that have rules already, and waits until they are ready. The server is not ready before.
-func (c *control) start(ctx context.Context) error { return c.dynamic.start(ctx) }
+// Start makes the plug-ins that have rules already, and waits until they are ready. The server is not ready before.
+func (c *Control) Start(ctx context.Context) error { return c.dynamic.start(ctx) }
 
-// run follows what other servers on the same etcd store, until ctx is done.
-func (c *control) run(ctx context.Context) { c.policies.images.stored.Watch(ctx) }
+// Run follows what other servers on the same etcd store, until ctx is done.
+func (c *Control) Run(ctx context.Context) { c.policies.images.stored.Watch(ctx) }
 
-// stop ends the watches of plug-ins, which are not drained.
-func (c *control) stop() { c.dynamic.cancel() }
+// Stop ends the watches of plug-ins, which are not drained.
+func (c *Control) Stop() { c.dynamic.cancel() }
 
-// close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
-func (c *control) close() { c.dynamic.close() }
+// Close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
+func (c *Control) Close() { c.dynamic.close() }
 
-// openNamespace tells whether a namespace lets every pod in because nobody has decided otherwise.
-func (c *control) openNamespace(ctx context.Context, namespace string) (bool, error) {
+// OpenNamespace tells whether a namespace lets every pod in because nobody has decided otherwise.
+func (c *Control) OpenNamespace(ctx context.Context, namespace string) (bool, error) {
 	return c.policies.podSecurity.open(ctx, namespace)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package admission
 
 import (
 	"context"
@@ -132,9 +132,9 @@ type noPluginConfig struct{}
 // ConfigFor implements admission.ConfigProvider.
 func (noPluginConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// newEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless
+// NewEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless
 // its matchPolicy is Exact. Both event APIs show one kind.
-func newEquivalents() runtime.EquivalentResourceRegistry {
+func NewEquivalents() runtime.EquivalentResourceRegistry {
 	return runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string {
 		if r.Group == eventsv1.GroupName {
 			r.Group = corev1.GroupName

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api
+package admission
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 // otherwise.
 const defaultNotReadyTime = 300 * time.Second
 
-// AdmissionOptions configure admission.
-type AdmissionOptions struct {
+// Options configure admission.
+type Options struct {
 	ConfigFile string // an AdmissionConfiguration; default: every plug-in as it is by itself
 	// NotReady and Unreachable are how long pods that say nothing about it stay bound to a node that is not ready or
 	// cannot be reached, in whole seconds; default: 300 s.
@@ -27,15 +27,15 @@ type AdmissionOptions struct {
 	DefaultPodSecurity string
 }
 
-// settledAdmission are AdmissionOptions that were completed and read.
-type settledAdmission struct {
-	AdmissionOptions
+// Settled are AdmissionOptions that were completed and read.
+type Settled struct {
+	Options
 	config admissionConfig
 }
 
-// settle completes the options and reads the file.
-func (o AdmissionOptions) settle() (s settledAdmission, err error) {
-	s.AdmissionOptions = o
+// Settle completes the options and reads the file.
+func (o Options) Settle() (s Settled, err error) {
+	s.Options = o
 	for _, d := range []**time.Duration{&s.NotReady, &s.Unreachable} {
 		if *d == nil {
 			*d = new(defaultNotReadyTime)
@@ -46,7 +46,7 @@ func (o AdmissionOptions) settle() (s settledAdmission, err error) {
 }
 
 // Validate checks the options and the file they name. Its errors name the flags.
-func (o AdmissionOptions) Validate() error {
+func (o Options) Validate() error {
 	config, err := readAdmissionConfig(o.ConfigFile)
 	if err != nil {
 		return fmt.Errorf("--admission-control-config-file: %w", err)
