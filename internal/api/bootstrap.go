@@ -35,13 +35,14 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	}
 	work := []func() error{
 		func() error { return s.ensureNamespaceDefault(ctx) },
-		func() error { return s.authorizers.EnsureDefaults(ctx, s.stores, authn.ServerUser) },
+		func() error { return s.judges.rights.EnsureDefaults(ctx, s.data.stores, authn.ServerUser) },
 	}
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
 	}
 	for _, class := range validation.SystemPriorityClasses() {
-		work = append(work, func() error { return s.stores.Ensure(ctx, s.schemes, "priorityclasses", "", &class) })
+		work = append(work,
+			func() error { return s.data.stores.Ensure(ctx, s.data.schemes, "priorityclasses", "", &class) })
 	}
 	errs := make([]error, len(work))
 	var wg sync.WaitGroup
@@ -53,12 +54,12 @@ func (s *Server) bootstrap(ctx context.Context) error {
 }
 
 func (s *Server) loadAddresses(ctx context.Context) error {
-	services := s.stores["services"]
+	services := s.data.stores["services"]
 	list, err := services.List(services.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
-	s.addresses.Load(list.(*corev1.ServiceList).Items)
+	s.data.addresses.Load(list.(*corev1.ServiceList).Items)
 	return nil
 }
 
@@ -67,7 +68,7 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 		return err
 	}
 	meta := metav1.ObjectMeta{Name: admission.DefaultAccount, Namespace: metav1.NamespaceDefault}
-	if err := s.stores.Ensure(ctx, s.schemes, "serviceaccounts", metav1.NamespaceDefault,
+	if err := s.data.stores.Ensure(ctx, s.data.schemes, "serviceaccounts", metav1.NamespaceDefault,
 		&corev1.ServiceAccount{ObjectMeta: meta}); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 }
 
 func (s *Server) ensureNamespace(ctx context.Context, name string) error {
-	return s.stores.Ensure(ctx, s.schemes, "namespaces", "",
+	return s.data.stores.Ensure(ctx, s.data.schemes, "namespaces", "",
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
@@ -84,11 +85,11 @@ const serviceName = "kubernetes"
 // ensureService keeps service kubernetes and its endpoint slice as this start has them.
 func (s *Server) ensureService(ctx context.Context) error {
 	labels := map[string]string{"component": "apiserver", "provider": "kubernetes"}
-	err := s.stores.Ensure(ctx, s.schemes, "services", metav1.NamespaceDefault, &corev1.Service{
+	err := s.data.stores.Ensure(ctx, s.data.schemes, "services", metav1.NamespaceDefault, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: serviceName, Namespace: metav1.NamespaceDefault, Labels: labels},
 		Spec: corev1.ServiceSpec{
 			Type:      corev1.ServiceTypeClusterIP,
-			ClusterIP: s.addresses.First().String(),
+			ClusterIP: s.data.addresses.First().String(),
 			Ports: []corev1.ServicePort{{
 				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt(s.Port()),
 			}},
@@ -100,7 +101,7 @@ func (s *Server) ensureService(ctx context.Context) error {
 	if err := s.keepServicePort(ctx); err != nil {
 		return err
 	}
-	address := s.cfg.advertised(s.addresses.First().Is6())
+	address := s.cfg.advertised(s.data.addresses.First().Is6())
 	if address == "" {
 		s.log.Info("the API server listens only on this machine: its service has no endpoints, and this machine's pods reach it by its service address", "service", serviceName)
 		return nil
@@ -123,7 +124,7 @@ func (s *Server) ensureService(ctx context.Context) error {
 
 // keepServicePort follows the server to another port.
 func (s *Server) keepServicePort(ctx context.Context) error {
-	store := s.stores["services"]
+	store := s.data.stores["services"]
 	ctx = store.Within(ctx, metav1.NamespaceDefault)
 	svc, err := registry.Get[corev1.Service](ctx, store, metav1.NamespaceDefault, serviceName)
 	if err != nil {
@@ -140,11 +141,11 @@ func (s *Server) keepServicePort(ctx context.Context) error {
 }
 
 func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSlice) error {
-	store := s.stores["endpointslices"]
+	store := s.data.stores["endpointslices"]
 	ctx = store.Within(ctx, slice.Namespace)
 	have, err := store.Get(ctx, slice.Name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return s.stores.Ensure(ctx, s.schemes, "endpointslices", slice.Namespace, slice)
+		return s.data.stores.Ensure(ctx, s.data.schemes, "endpointslices", slice.Namespace, slice)
 	}
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (s *Server) ensureSlice(ctx context.Context, slice *discoveryv1.EndpointSli
 		if _, _, err := store.Delete(ctx, slice.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 			return err
 		}
-		return s.stores.Ensure(ctx, s.schemes, "endpointslices", slice.Namespace, slice)
+		return s.data.stores.Ensure(ctx, s.data.schemes, "endpointslices", slice.Namespace, slice)
 	}
 	if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) &&
 		equality.Semantic.DeepEqual(old.Ports, slice.Ports) {

@@ -39,8 +39,8 @@ func (c servingCert) Run(ctx context.Context, _ int) { c.Renewing.Run(ctx) }
 func (s *Server) newServingCert() (servingCert, error) {
 	r, err := pki.NewRenewing("API server", s.log, func() ([]byte, []byte, error) {
 		s.warnOfCA()
-		names, ips := s.cfg.certNames(s.addresses.First()) // the machine's addresses may have changed
-		return s.ca.ServingFor(names, ips, s.cfg.CertLifetime)
+		names, ips := s.cfg.certNames(s.data.addresses.First()) // the machine's addresses may have changed
+		return s.who.ca.ServingFor(names, ips, s.cfg.CertLifetime)
 	})
 	return servingCert{r}, err
 }
@@ -50,7 +50,7 @@ func (s *Server) newServingCert() (servingCert, error) {
 const caWarning = 180 * 24 * time.Hour
 
 func (s *Server) warnOfCA() {
-	end := s.ca.NotAfter()
+	end := s.who.ca.NotAfter()
 	switch left := time.Until(end); {
 	case left <= 0:
 		s.log.Error("the CA has expired and nobody can connect: stop the server, run wherry certs rotate, and start it again", "ended", end)
@@ -60,16 +60,16 @@ func (s *Server) warnOfCA() {
 	}
 }
 
-// newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.kubeletCert, which is renewed while the
+// newKubeletTLS is how the server shows itself to the nodes' HTTPS APIs: s.who.kubeletCert, which is renewed while the
 // server runs.
 func (s *Server) newKubeletTLS() (_ *tls.Config, err error) {
-	s.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
+	s.who.kubeletCert, err = pki.NewRenewing("client of nodes", s.log, func() ([]byte, []byte, error) {
 		// its rights are those of role system:kubelet-api-admin
-		return s.ca.Client(authn.ServerUser, nil, s.cfg.CertLifetime)
+		return s.who.ca.Client(authn.ServerUser, nil, s.cfg.CertLifetime)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.ca.Pool(),
-		GetClientCertificate: s.kubeletCert.ClientSide}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.who.ca.Pool(),
+		GetClientCertificate: s.who.kubeletCert.ClientSide}, nil
 }

@@ -17,29 +17,25 @@ import (
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/debug/session"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // install serves every kind, and what stands beside them.
 func (s *Server) install() error {
-	s.debugger = session.New(session.Host{
-		Stores: s.stores, Schemes: s.schemes, Authorizer: s.generic.Authorizer, Admission: s.admission.Plugins,
-		Gates: s.cfg.Features, Quotas: s.quotas, Log: s.log,
-	})
 	all := registry.Served{}
-	kinds.Serve(all, kinds.Host{Stores: s.stores, Schemes: s.schemes, Addresses: s.addresses, Etcd: s.etcdHealth})
-	s.debugger.Serve(all[corev1.SchemeGroupVersion])
+	kinds.Serve(all, kinds.Host{Stores: s.data.stores, Schemes: s.data.schemes, Addresses: s.data.addresses,
+		Etcd: s.data.health})
+	s.served.debugger.Serve(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
-	metrics.Serve(all, s.stores, s.kubelets.Locate)
-	s.authn.Serve(all)
-	s.authorizers.ServeRBAC(all, s.admission.OpenNamespace)
-	s.authorizers.ServeReviews(all)
-	s.addConfigz(s.generic.Handler.NonGoRestfulMux)
-	if err := s.tokens.ServeKeys(s.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
+	metrics.Serve(all, s.data.stores, s.ways.kubelets.Locate)
+	s.who.requests.Serve(all)
+	s.judges.rights.ServeRBAC(all, s.judges.admission.OpenNamespace)
+	s.judges.rights.ServeReviews(all)
+	s.addConfigz(s.served.generic.Handler.NonGoRestfulMux)
+	if err := s.who.tokens.ServeKeys(s.served.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
-	if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix,
+	if err := s.served.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix,
 		s.group(corev1.SchemeGroupVersion, all)); err != nil {
 		return err
 	}
@@ -49,30 +45,30 @@ func (s *Server) install() error {
 			infos = append(infos, s.group(g.GV, all))
 		}
 	}
-	return s.generic.InstallAPIGroups(infos...)
+	return s.served.generic.InstallAPIGroups(infos...)
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
 	pods := func(ctx context.Context, name string) (*corev1.Pod, error) {
-		return s.stores.Pod(ctx, request.NamespaceValue(ctx), name)
+		return s.data.stores.Pod(ctx, request.NamespaceValue(ctx), name)
 	}
 	services := func(ctx context.Context, name string) (*corev1.Service, error) {
-		return registry.Get[corev1.Service](ctx, s.stores["services"], request.NamespaceValue(ctx), name)
+		return registry.Get[corev1.Service](ctx, s.data.stores["services"], request.NamespaceValue(ctx), name)
 	}
-	nodes, plain := s.kubelets.Locate, s.proxies
+	nodes, plain := s.ways.kubelets.Locate, s.ways.proxies
 	core["pods/log"] = connect.NewLog(pods, nodes)
-	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.stores.Namespace, nodes, s.nodeNames)
-	core["pods/exec"] = connect.NewExec(pods, nodes, s.debugger)
+	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.data.stores.Namespace, nodes, s.nodeNames)
+	core["pods/exec"] = connect.NewExec(pods, nodes, s.served.debugger)
 	core["pods/attach"] = connect.NewAttach(pods, nodes)
 	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
 	core["pods/proxy"] = connect.NewPodProxy(pods, plain)
-	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.kubelets.Published, plain)
-	core["services/proxy"] = connect.NewServiceProxy(services, s.stores.Slices, plain)
+	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.ways.kubelets.Published, plain)
+	core["services/proxy"] = connect.NewServiceProxy(services, s.data.stores.Slices, plain)
 }
 
 // nodeNames lists the names of all nodes.
 func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
-	obj, err := s.stores["nodes"].List(ctx, &metainternal.ListOptions{})
+	obj, err := s.data.stores["nodes"].List(ctx, &metainternal.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +84,8 @@ func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
 }
 
 func (s *Server) group(gv schema.GroupVersion, all registry.Served) *genericapiserver.APIGroupInfo {
-	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.schemes.Scheme, s.schemes.Params, s.schemes.Codecs)
+	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.data.schemes.Scheme, s.data.schemes.Params,
+		s.data.schemes.Codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{gv}
 	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
 	if registry.IsOwn(gv) {

@@ -12,7 +12,7 @@ import (
 
 // AdminKubeconfig makes a kubeconfig for a cluster admin: a new client certificate, everything in the one file.
 func (s *Server) AdminKubeconfig() ([]byte, error) {
-	return s.ca.Kubeconfig(s.URL(), authn.AdminUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
+	return s.who.ca.Kubeconfig(s.URL(), authn.AdminUser, []string{user.SystemPrivilegedGroup}, s.cfg.CertLifetime)
 }
 
 // KubeletUser is who this server is towards the kubelet of this process, which need not ask it what it may do. To
@@ -24,13 +24,13 @@ func (s *Server) KubeletUser() user.Info {
 // ServeKubelet has this server reach the kubelet of a node, which runs in this process, by dial, where KubeletUser is
 // taken to be at the other end. forget undoes it.
 func (s *Server) ServeKubelet(nodeName string, dial connect.Dialer) (forget func()) {
-	return s.kubelets.Serve(nodeName, dial)
+	return s.ways.kubelets.Serve(nodeName, dial)
 }
 
 // As is a client configuration for a part of this process: in memory, as the user with the groups, which has the rights
 // that roles or the node authorizer give it, and no more. The caller may change its copy.
 func (s *Server) As(name string, groups ...string) (*rest.Config, error) {
-	token, err := s.insiders.Add(name, groups)
+	token, err := s.who.insiders.Add(name, groups)
 	if err != nil {
 		return nil, err
 	}

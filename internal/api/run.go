@@ -15,19 +15,19 @@ import (
 // Run serves until ctx is done, then drains: running requests get a few seconds, watches are ended. It returns nil
 // after a clean stop. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
-	prepared := s.generic.PrepareRun()
-	s.loopback.serve(s.generic.Handler)
+	prepared := s.served.generic.PrepareRun()
+	s.ways.loopback.serve(s.served.generic.Handler)
 	watch, cancel := context.WithCancel(ctx)
 	go s.watchReady(watch)
 	var counting sync.WaitGroup
-	counting.Go(func() { s.quotas.Run(watch) })
-	if s.flow != nil {
-		counting.Go(func() { s.flow.Run(watch) })
+	counting.Go(func() { s.judges.quotas.Run(watch) })
+	if s.served.flow != nil {
+		counting.Go(func() { s.served.flow.Run(watch) })
 	}
-	counting.Go(func() { s.authorizers.Run(watch) })
-	counting.Go(func() { s.admission.Run(watch) })
-	counting.Go(func() { s.kubeletCert.Run(watch) })
-	defer context.AfterFunc(ctx, s.admission.Stop)() // its watches are ended, not drained
+	counting.Go(func() { s.judges.rights.Run(watch) })
+	counting.Go(func() { s.judges.admission.Run(watch) })
+	counting.Go(func() { s.who.kubeletCert.Run(watch) })
+	defer context.AfterFunc(ctx, s.judges.admission.Stop)() // its watches are ended, not drained
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	defer context.AfterFunc(ctx, func() {
@@ -39,7 +39,7 @@ func (s *Server) Run(ctx context.Context) error {
 	counting.Wait()
 	stop, done := context.WithTimeout(context.Background(), time.Second)
 	defer done()
-	err = errors.Join(err, s.loopback.close(stop))
+	err = errors.Join(err, s.ways.loopback.close(stop))
 	s.free()
 	return err
 }
@@ -49,7 +49,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) settle(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()
-	for _, done := range s.custom.Generic().MuxAndDiscoveryCompleteSignals() {
+	for _, done := range s.served.custom.Generic().MuxAndDiscoveryCompleteSignals() {
 		select {
 		case <-done:
 		case <-patience.C:
@@ -58,40 +58,9 @@ func (s *Server) settle(longest time.Duration) {
 	}
 }
 
-// free lets go of what New took.
-func (s *Server) free() {
-	if s.listener != nil {
-		s.listener.Close()
-	}
-	if s.authn != nil {
-		s.authn.Close()
-	}
-	if s.debugger != nil {
-		s.debugger.Close()
-	}
-	if s.admission != nil {
-		s.admission.Close()
-	}
-	if s.quotas != nil {
-		s.quotas.Close()
-	}
-	if err := s.recorder.Close(); err != nil {
-		s.log.Error("cannot close the audit log", "err", err)
-	}
-	s.stores.Close()
-	if s.custom != nil {
-		s.custom.Generic().Destroy()
-	}
-	if s.kubelets != nil {
-		s.kubelets.Close()
-		s.proxies.CloseIdleConnections()
-		s.nodePorts.CloseIdleConnections()
-	}
-}
-
 // watchReady asks /readyz until it says yes.
 func (s *Server) watchReady(ctx context.Context) {
-	client, err := rest.HTTPClientFor(s.loopback.config)
+	client, err := rest.HTTPClientFor(s.ways.loopback.config)
 	if err != nil {
 		s.log.Error("cannot watch readiness", "err", err)
 		return
@@ -100,7 +69,7 @@ func (s *Server) watchReady(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.loopback.config.Host+"/readyz", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.ways.loopback.config.Host+"/readyz", nil)
 		if err != nil {
 			return
 		}

@@ -147,13 +147,13 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.EnableProfiling = o.Profiling
 	c.BuildHandlerChainFunc = filters.Chain(filters.Options{
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
-		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.schemes.Codecs,
-		Await: func(next http.Handler) http.Handler { return s.custom.Await(next) }, Door: s.cfg.Door,
+		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.data.schemes.Codecs,
+		Await: func(next http.Handler) http.Handler { return s.served.custom.Await(next) }, Door: s.cfg.Door,
 		Short: s.cfg.Short,
 	})
 	if o.PriorityAndFairness {
-		s.flow, err = filters.NewFlowControl(c, s.loopback.config, o.MaxRequestsInFlightPerUser, s.stores, s.schemes,
-			s.log)
+		s.served.flow, err = filters.NewFlowControl(c, s.ways.loopback.config, o.MaxRequestsInFlightPerUser,
+			s.data.stores, s.data.schemes, s.log)
 	}
 	return err
 }

@@ -41,13 +41,15 @@ func New(o Settled, h Host) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPolicies(h.Stores, o.config, o.DefaultPodSecurity, h.Locate, h.Authorizer)
+	c := &Control{dynamic: d}
+	if c.policies, err = newPolicies(h.Stores, o.config, o.DefaultPodSecurity, h.Locate, h.Authorizer); err == nil {
+		c.Plugins, err = chain(c.plugins(o, h))
+	}
 	if err != nil {
+		d.close()
 		return nil, err
 	}
-	c := &Control{dynamic: d, policies: p}
-	c.Plugins, err = chain(c.plugins(o, h))
-	return c, err
+	return c, nil
 }
 
 // plugins are in order: what sets fields comes before what judges them, and quotas, which charge, come last.
