@@ -269,7 +269,7 @@ func forward(to target, transport http.RoundTripper, r rest.Responder, whom stri
 		location.Scheme = "http"
 	}
 	failed := proxyErrors{r, whom}
-	return &upgrades{location: location, transport: transport, errors: failed,
+	return &upgrades{location: location, client: true, transport: transport, errors: failed,
 		plain: utilproxy.NewUpgradeAwareHandler(location, transport, true, false, failed)}
 }
 

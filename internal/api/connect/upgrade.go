@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
@@ -18,6 +19,7 @@ import (
 // it waits for an answer although the client has left.
 type upgrades struct {
 	location  *url.URL
+	client    bool // the client's query goes on, and the slash at the end of its path
 	transport http.RoundTripper
 	errors    utilproxy.ErrorResponder
 	plain     http.Handler // serves requests that do not ask for it
@@ -31,7 +33,14 @@ func (u *upgrades) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	out := utilnet.CloneRequest(req)
 	utilnet.AppendForwardedForHeader(out)
-	out.URL = u.location
+	to := *u.location
+	if u.client {
+		to.RawQuery = req.URL.RawQuery
+		if strings.HasSuffix(req.URL.Path, "/") && !strings.HasSuffix(to.Path, "/") {
+			to.Path += "/"
+		}
+	}
+	out.URL = &to
 	asked, err := dialAndAsk(u.transport, out)
 	if err != nil {
 		u.errors.Error(w, req, err)

@@ -91,6 +91,40 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestUpgradeKeepsTheQuery proves that what is proxied to a pod, a service or a node goes with the client's whole
+// question, a WebSocket's too.
+func TestUpgradeKeepsTheQuery(t *testing.T) {
+	asked := make(chan string, 1)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.RequestURI()
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer node.Close()
+	to := target{host: node.Listener.Addr().String(), path: "/socket"}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		forward(to, http.DefaultTransport, nil, "pod p").ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	for _, upgrade := range []string{"", "websocket"} {
+		req, err := http.NewRequest(http.MethodGet, front.URL+"/?room=a%2Fb&x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if upgrade != "" {
+			req.Header.Set("Connection", "Upgrade")
+			req.Header.Set("Upgrade", upgrade)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := <-asked; got != "/socket/?room=a%2Fb&x" {
+			t.Errorf("with upgrade %q the pod was asked for %s", upgrade, got)
+		}
+	}
+}
+
 // TestUpgradeToTheEnd proves that a client that still speaks hears the end of what a node says (PL-22).
 func TestUpgradeToTheEnd(t *testing.T) {
 	const much = 1 << 20
