@@ -7,19 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/runtime/tap"
-	"github.com/wherryproject/wherry/internal/streams"
-)
-
-// How long streams may be idle, and how long a client may take to open them, as the kubelet has it.
-const (
-	streamIdle     = 4 * time.Hour
-	streamCreation = 30 * time.Second
 )
 
 // Attacher is a runtime that keeps what containers print for those who attach (EC-16).
@@ -33,28 +24,13 @@ type Attacher interface {
 
 // serveKept joins a client with a container whose output is kept.
 func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, id string, o streamOptions) {
-	// The request does not end with its connection once that is taken over.
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	r = r.WithContext(ctx)
-	watched := streams.Watch(w, func() { cancel(errLost) })
-	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
-	to := attachTo{s.config.Attach, o}
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveWebSocket(watched, r, options, "error attaching to container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
-				sizes <-chan remotecommand.TerminalSize) error {
-				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
-			})
-		return
-	}
-	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation,
-		remotecommand.SupportedStreamingProtocols)
+	join(w, r, joint{options: o.forLibrary(), by: byAttach, run: attachTo{s.config.Attach, id, o}.process})
 }
 
-// attachTo gives an Attacher the shape that the streaming library asks for.
+// attachTo gives an Attacher the shape of a process.
 type attachTo struct {
 	to Attacher
+	id string
 	o  streamOptions // what the client asked for: the library makes up the rest of a WebSocket's
 }
 
@@ -64,11 +40,11 @@ var (
 	errStopped = errors.New("the node's agent is stopping; the container keeps running: attach again")
 )
 
-// AttachContainer implements remotecommand.Attacher. A client that is gone is no error: nobody is there to read it. One
-// that is there when this server stops must not take that for the container's end.
-func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser,
-	tty bool, resize <-chan remotecommand.TerminalSize) error {
-	o := tap.Options{TTY: tty, Resize: resize}
+// process attaches. A client that is gone is no error: nobody is there to read it. One that is there when this server
+// stops must not take that for the container's end.
+func (a attachTo) process(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+	sizes <-chan remotecommand.TerminalSize) error {
+	o := tap.Options{TTY: a.o.TTY, Resize: sizes}
 	if a.o.Stdin {
 		o.Stdin = in
 	}
@@ -78,7 +54,7 @@ func (a attachTo) AttachContainer(ctx context.Context, _, _, id string, in io.Re
 	if a.o.Stderr {
 		o.Stderr = errOut
 	}
-	err := a.to.Attach(ctx, id, o)
+	err := a.to.Attach(ctx, a.id, o)
 	switch {
 	case errors.Is(context.Cause(ctx), errLost):
 		return nil

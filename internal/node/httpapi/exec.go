@@ -8,15 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	utilexec "k8s.io/utils/exec"
-
-	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // Execer is a runtime that runs commands in containers without the CRI's streams, and lets go of a client that is gone
@@ -41,27 +38,12 @@ type Command struct {
 // there or not.
 func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, id string, words []string, o streamOptions,
 	ended func()) {
-	// The request does not end with its connection once that is taken over.
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	r = r.WithContext(ctx)
-	watched := streams.Watch(w, func() { cancel(errLost) })
-	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
 	run := &execIn{to: s.config.Exec, id: id, words: words, o: o, ended: ended}
 	defer run.neverBegun()
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveWebSocket(watched, r, options, "error executing command in container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
-				sizes <-chan remotecommand.TerminalSize) error {
-				return run.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, o.TTY, sizes, 0)
-			})
-		return
-	}
-	remotecommand.ServeExec(watched, r, run, "", "", "", nil, options, streamIdle, streamCreation,
-		remotecommand.SupportedStreamingProtocols)
+	join(w, r, joint{options: o.forLibrary(), by: byExec, run: run.process})
 }
 
-// execIn gives an Execer the shape that the streaming library asks for.
+// execIn gives an Execer the shape of a process.
 type execIn struct {
 	to    Execer
 	id    string
@@ -77,17 +59,17 @@ func (e *execIn) neverBegun() {
 	}
 }
 
-// ExecInContainer implements remotecommand.Executor.
-func (e *execIn) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out,
-	errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
-	c := Command{Words: e.words, TTY: tty, Resize: resize, Ended: e.ended}
+// process runs the command.
+func (e *execIn) process(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+	sizes <-chan remotecommand.TerminalSize) error {
+	c := Command{Words: e.words, TTY: e.o.TTY, Resize: sizes, Ended: e.ended}
 	if e.o.Stdin {
 		c.Stdin = in
 	}
 	if e.o.Stdout {
 		c.Stdout = out
 	}
-	if e.o.Stderr && !tty {
+	if e.o.Stderr && !e.o.TTY {
 		c.Stderr = errOut
 	}
 	e.begun = true

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
-	"github.com/wherryproject/wherry/internal/streams"
 )
 
 // ImageExec runs commands of other images in pods; *imageexec.Execs.
@@ -57,7 +55,7 @@ func (s *Server) imageExec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer session.Close()
-	serveSession(w, r, pod, session, req)
+	serveSession(w, r, session, req)
 }
 
 // session is an image exec that was prepared; *imageexec.Session.
@@ -68,40 +66,26 @@ type session interface {
 }
 
 // serveSession joins a client with an image exec, which it closes when the client is gone.
-func serveSession(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, session session, req imageexec.Request) {
+func serveSession(w http.ResponseWriter, r *http.Request, session session, req imageexec.Request) {
 	for _, n := range session.Notes() {
 		w.Header().Add(wire.HeaderNote, n)
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	// The streams' server does not look for its client until it has all streams, and then only if something is to be
-	// written.
-	defer context.AfterFunc(ctx, session.Close)()
-	w, r = streams.Watch(w, cancel), r.WithContext(ctx)
-	options := &remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY}
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveWebSocket(w, r, options, "error executing command in container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
-				sizes <-chan remotecommand.TerminalSize) error {
-				return sessionExecutor{session}.ExecInContainer(ctx, "", "", "", nil, in, out, errOut, req.TTY, sizes,
-					0)
-			})
-		return
-	}
-	remotecommand.ServeExec(w, r, sessionExecutor{session}, pod.Name, string(pod.UID), req.Container, req.Command,
-		options, 0, streamsTime, remotecommand.SupportedStreamingProtocols)
+	join(w, r, joint{
+		options: remotecommand.Options{Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr, TTY: req.TTY},
+		by:      byExec, run: sessionIn{session, req.TTY}.process, gone: session.Close,
+	})
 }
 
-// streamsTime is how long a client may take to open the streams it asked for.
-const streamsTime = 30 * time.Second
+// sessionIn gives an image exec the shape of a process.
+type sessionIn struct {
+	session session
+	tty     bool
+}
 
-// sessionExecutor is an image exec as the streams' server wants it.
-type sessionExecutor struct{ session session }
-
-// ExecInContainer is part of remotecommand.Executor.
-func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ []string, in io.Reader, out,
-	errs io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
-	to := imageexec.Streams{TTY: tty, Resize: resize}
+// process runs the command.
+func (s sessionIn) process(ctx context.Context, in io.Reader, out, errs io.WriteCloser,
+	sizes <-chan remotecommand.TerminalSize) error {
+	to := imageexec.Streams{TTY: s.tty, Resize: sizes}
 	// An interface that holds nothing is not nil to who looks.
 	if in != nil {
 		to.Stdin = in
@@ -112,7 +96,7 @@ func (e sessionExecutor) ExecInContainer(ctx context.Context, _, _, _ string, _ 
 	if errs != nil {
 		to.Stderr = errs
 	}
-	code, err := e.session.Run(ctx, to)
+	code, err := s.session.Run(ctx, to)
 	if err == nil && code != 0 {
 		err = utilexec.CodeExitError{Err: fmt.Errorf("command terminated with exit code %d", code), Code: code}
 	}

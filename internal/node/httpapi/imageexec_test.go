@@ -101,7 +101,7 @@ func TestImageExecClientGoesAway(t *testing.T) {
 			over := make(chan struct{})
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(over)
-				serveSession(w, r, &corev1.Pod{}, s, imageexec.Request{Stdout: true})
+				serveSession(w, r, s, imageexec.Request{Stdout: true})
 			}))
 			defer srv.Close()
 			d := websocket.Dialer{}
@@ -131,7 +131,7 @@ func TestImageExecNotes(t *testing.T) {
 	over := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(over)
-		serveSession(w, r, &corev1.Pod{}, s, imageexec.Request{Stdout: true})
+		serveSession(w, r, s, imageexec.Request{Stdout: true})
 	}))
 	defer srv.Close()
 	d := websocket.Dialer{Subprotocols: []string{streams.V5}}

@@ -20,11 +20,9 @@ import (
 	client "k8s.io/client-go/tools/remotecommand"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/node/logs"
-	"github.com/wherryproject/wherry/internal/streams"
 )
 
 const (
@@ -81,39 +79,27 @@ func (l *readLogs) known(reader, path string, now time.Time) int64 {
 // is all there is.
 func (s *Server) serveReplayed(w http.ResponseWriter, r *http.Request, id, path string, location *url.URL,
 	o streamOptions) {
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	r = r.WithContext(ctx)
-	watched := streams.Watch(w, func() { cancel(errLost) })
-	options := &remotecommand.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
-	to := &replayed{s: s, o: o, path: path, location: location,
+	to := &replayed{s: s, o: o, id: id, path: path, location: location,
 		from: s.read.known(r.URL.Query().Get(wire.ParamReader), path, time.Now())}
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveWebSocket(watched, r, options, "error attaching to container",
-			func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
-				sizes <-chan remotecommand.TerminalSize) error {
-				return to.AttachContainer(ctx, "", "", id, in, out, errOut, o.TTY, sizes)
-			})
-		return
-	}
-	remotecommand.ServeAttach(watched, r, to, "", "", id, options, streamIdle, streamCreation,
-		remotecommand.SupportedStreamingProtocols)
+	join(w, r, joint{options: o.forLibrary(), by: byAttach, run: to.process})
 }
 
 // replayed attaches one client through the runtime.
 type replayed struct {
 	s        *Server
 	o        streamOptions
+	id       string
 	path     string
 	location *url.URL // nil: the container has ended
 	from     int64    // of the log
 }
 
-// AttachContainer implements remotecommand.Attacher. The log is read before the runtime is asked for its stream, so
+// process attaches. The log is read before the runtime is asked for its stream, so
 // nothing comes twice. What the container prints in between is lost, unless it prints nothing after that: then the rest
 // of the log is what was missed.
-func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.Reader, out, errOut io.WriteCloser,
-	tty bool, resize <-chan remotecommand.TerminalSize) error {
+func (a *replayed) process(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
+	sizes <-chan remotecommand.TerminalSize) error {
+	tty := a.o.TTY
 	var stdout, stderr io.Writer
 	if a.o.Stdout {
 		stdout = out
@@ -144,7 +130,7 @@ func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.R
 		o.Stderr = counted{stderr, live}
 	}
 	if tty {
-		o.TerminalSizeQueue = sizeQueue{ctx, resize}
+		o.TerminalSizeQueue = sizeQueue{ctx, sizes}
 	}
 	executor, err := client.NewSPDYExecutor(&rest.Config{}, http.MethodPost, a.location)
 	if err != nil {
@@ -157,7 +143,7 @@ func (a *replayed) AttachContainer(ctx context.Context, _, _, id string, in io.R
 	case ctx.Err() != nil:
 		return errStopped
 	}
-	if live.Load() == 0 && a.ended(ctx, id) {
+	if live.Load() == 0 && a.ended(ctx, a.id) {
 		_, rerr := logs.Replay(a.path, at, replayMost, said, stderr)
 		if rerr == nil {
 			return nil // it had ended before it could be joined, which is no failure

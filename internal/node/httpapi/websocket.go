@@ -3,7 +3,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,11 +16,6 @@ import (
 
 	"github.com/wherryproject/wherry/internal/streams"
 )
-
-// process is what a client's streams are joined with. Streams that the client did not ask for are nil. It returns when
-// the process has ended and all its output was written, with utilexec.ExitError for an exit code other than 0.
-type process func(ctx context.Context, in io.Reader, out, errOut io.WriteCloser,
-	sizes <-chan remotecommand.TerminalSize) error
 
 // serveWebSocket joins a WebSocket client with a process. doing says what failed, if it fails: "error attaching to
 // container". The writer must tell when its connection is lost by ending the request's context. A client that does not

@@ -298,12 +298,12 @@ func TestAttachKeptServerStops(t *testing.T) {
 	a := attachTo{to: &keeper{attach: func(ctx context.Context, _ tap.Options) error { <-ctx.Done(); return ctx.Err() }}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := a.AttachContainer(ctx, "", "", "", nil, nil, nil, false, nil); !errors.Is(err, errStopped) {
+	if err := a.process(ctx, nil, nil, nil, nil); !errors.Is(err, errStopped) {
 		t.Errorf("the client reads %v", err)
 	}
 	lost, lose := context.WithCancelCause(t.Context())
 	lose(errLost)
-	if err := a.AttachContainer(lost, "", "", "", nil, nil, nil, false, nil); err != nil {
+	if err := a.process(lost, nil, nil, nil, nil); err != nil {
 		t.Errorf("nobody reads %v", err)
 	}
 }
