@@ -221,7 +221,7 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		if end := f.toldByLog(ctx, t, c, pod, name); end != nil {
 			return exitWith(int(end.ExitCode), nil)
 		}
-		if advice := poddebug.SecurityAdvice(err.Error(), f.Profile, pod); advice != "" {
+		if advice := poddebug.SecurityAdvice(err.Error(), f.Profile, pod, name); advice != "" {
 			err = fmt.Errorf("%w\n%s", err, advice)
 		}
 		return exitWith(code, err)

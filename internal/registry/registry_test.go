@@ -174,4 +174,8 @@ func TestPlainHTTP(t *testing.T) {
 			t.Errorf("%v lacks %s", err, want)
 		}
 	}
+	err = unreached("/d/registries", "reg.example:22", fmt.Errorf(`Get "https://x": tls: first record does not look like a TLS handshake`))
+	if want := "registry reg.example:22 does not speak TLS: check its port"; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v does not begin with %s", err, want)
+	}
 }

@@ -85,6 +85,9 @@ func unreached(hostsDir, host string, err error) error {
 	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return fmt.Errorf("registry %s %s", host, PlainHTTP(hostsDir, host))
 	}
+	if strings.Contains(err.Error(), "first record does not look like a TLS handshake") {
+		return fmt.Errorf("registry %s does not speak TLS: check its port (%w)", host, err)
+	}
 	return fmt.Errorf("registry %s cannot be reached: %w", host, err)
 }
 

@@ -216,9 +216,10 @@ func TestImageExecGone(t *testing.T) {
 		k := &kit{k.With(t), t}
 		pod := k.up(`{metadata: {name: goes}, spec: {containers: [{name: main, command: [sh, -c, IDLE], volumeMounts: [{name: v, mountPath: /data}]}], volumes: [{name: v, emptyDir: {medium: Memory}}]}}`)
 		out := &notice{text: "begun", then: func() { k.Delete("goes") }}
-		code, err := k.start("goes", imageExec{image: images.BusyboxRef, command: []string{"sh", "-c", "echo begun; exec sleep 1000"}, stdout: out, ctx: k.ctx(), writable: true})
-		if err == nil && code != 137 {
-			t.Errorf("code %d", code)
+		var errs bytes.Buffer
+		code, err := k.start("goes", imageExec{image: images.BusyboxRef, command: []string{"sh", "-c", "echo begun; exec sleep 1000"}, stdout: out, stderr: &errs, ctx: k.ctx(), writable: true})
+		if err == nil && (code != 137 || !strings.Contains(errs.String(), "the pod is being deleted")) {
+			t.Errorf("code %d, said %q", code, errs.String())
 		}
 		k.WaitGone(pod)
 		k.AwaitNoTrace(pod)

@@ -85,8 +85,12 @@ func explain(ref imagename.Reference, withLogin bool, err error) *Error {
 		e.Message = fmt.Sprintf("%s speaks plain HTTP, not HTTPS: give it a certificate, or write server = \"http://%s\" into %s/hosts.toml in the registry hosts folder (<data-dir>/registries)",
 			from, ref.Registry, ref.Registry)
 		e.Plain = true
+	case has("first record does not look like a tls handshake"):
+		e.Message = fmt.Sprintf("%s does not speak TLS: check its port; if it is a registry without TLS, write server = \"http://%s\" into %s/hosts.toml in the registry hosts folder (<data-dir>/registries)",
+			from, ref.Registry, ref.Registry)
 	case has("x509:", "tls:", "certificate"):
-		e.Message = fmt.Sprintf("%s shows a certificate this node does not trust: %s (put its CA into the registry hosts folder)", from, tail(text, "x509:", "tls:"))
+		e.Message = fmt.Sprintf("%s shows a certificate this node does not trust: %s (if it is signed by a CA of your own, write server = \"https://%s\" and ca = \"ca.crt\" into %s/hosts.toml in the registry hosts folder, <data-dir>/registries, and put the CA's certificate next to it)",
+			from, tail(text, "x509:", "tls:"), ref.Registry, ref.Registry)
 	case has("connection refused", "no such host", "i/o timeout", "no route to host", "network is unreachable",
 		"connection reset", "tls handshake timeout", "temporary failure in name resolution", "server misbehaving",
 		"connection timed out"):

@@ -32,6 +32,8 @@ func TestExplain(t *testing.T) {
 		"refused":         {codes.Unknown, pre + `failed to do request: Head "https://r.example/v2/": dial tcp 192.0.2.1:443: connect: connection refused`, false, ErrImagePull, "registry r.example cannot be reached: dial tcp 192.0.2.1:443: connect: connection refused"},
 		"no such host":    {codes.Unknown, pre + `Head "https://r.example/v2/": dial tcp: lookup r.example on 127.0.0.53:53: no such host`, false, ErrImagePull, "registry r.example cannot be reached: dial tcp: lookup r.example on 127.0.0.53:53: no such host"},
 		"x509":            {codes.Unknown, pre + `tls: failed to verify certificate: x509: certificate signed by unknown authority`, false, ErrImagePull, "registry r.example shows a certificate this node does not trust: x509: certificate signed by unknown authority"},
+		"whose CA":        {codes.Unknown, pre + `x509: certificate signed by unknown authority`, false, ErrImagePull, `ca = "ca.crt" into r.example/hosts.toml`},
+		"no TLS":          {codes.Unknown, pre + `tls: first record does not look like a TLS handshake`, false, ErrImagePull, "registry r.example does not speak TLS: check its port"},
 		"plain http":      {codes.Unknown, pre + `http: server gave HTTP response to HTTPS client`, false, ErrImagePull, "registry r.example speaks plain HTTP"},
 		"disk full":       {codes.Unknown, `failed to extract layer: write /var/x: no space left on device`, false, ErrImagePull, "no space left on the node for image r.example/x:v1"},
 		"platform":        {codes.NotFound, `no match for platform in manifest: not found`, false, ErrImagePull, "image r.example/x:v1 has no variant for this node's platform linux/"},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,10 +124,11 @@ type Session struct {
 	changing sync.Mutex // held while the container is started, and while it is removed
 	closed   bool       // guarded by changing
 
-	limit    time.Duration // how long the command may run; 0: as long as it likes
-	visiting bool          // the pod has ended: the command has a sandbox of its own
-	shares   int           // how many containers were there from the start
-	logged   int64         // bytes of logs that are shown
+	cut      atomic.Pointer[string] // why the session ends before its command
+	limit    time.Duration          // how long the command may run; 0: as long as it likes
+	visiting bool                   // the pod has ended: the command has a sandbox of its own
+	shares   int                    // how many containers were there from the start
+	logged   int64                  // bytes of logs that are shown
 
 	following // of what starts later
 }

@@ -74,7 +74,7 @@ func (s *Session) follow() {
 			changed := s.e.Changed()
 			pod := s.e.Pod(s.uid)
 			if s.visiting && (pod == nil || pod.DeletionTimestamp != nil) {
-				go s.Close() // it waits for this
+				go s.end(podGoes) // it waits for this
 				return
 			}
 			if pod == nil {

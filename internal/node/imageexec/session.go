@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -140,7 +141,7 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	s.tell(streams)
 	s.follow()
 	if limit := s.limit; limit > 0 {
-		defer time.AfterFunc(limit, s.Close).Stop()
+		defer time.AfterFunc(limit, func() { s.end("the pod's activeDeadlineSeconds are over") }).Stop()
 	}
 	if err := s.start(ctx); err != nil {
 		text := cri.Message(err)
@@ -160,15 +161,45 @@ func (s *Session) Run(ctx context.Context, streams Streams) (code int, err error
 	}
 	// The process has ended; this waits until the runtime has noted how.
 	st, err := awaitEnd(ctx, s.e.Ops.CRI, s.container, cleanTime)
+	code, why := int(st.GetExitCode()), ""
 	switch {
 	case cri.NotFound(err):
-		say(streams, "the command was terminated together with the pod's sandbox")
-		return 137, nil
+		code, why = 137, "the pod's sandbox was stopped"
 	case err != nil:
 		return 0, fmt.Errorf("the command's exit code: %s", cri.Message(err))
 	}
-	return int(st.GetExitCode()), nil
+	if cut := s.cutShort(code); cut != "" {
+		why = cut
+	}
+	if why != "" {
+		sayLast(streams, "the command was terminated: "+why)
+	}
+	return code, nil
 }
+
+// end takes the session away though its command has not ended. The client is told why.
+func (s *Session) end(why string) {
+	s.cut.CompareAndSwap(nil, &why)
+	s.Close()
+}
+
+// cutShort is why a command has ended that would have gone on; "" if it ended by itself, as far as is known. A pod's
+// end kills what runs in its sandbox, and nobody but the pod knows why.
+func (s *Session) cutShort(code int) string {
+	if why := s.cut.Load(); why != nil {
+		return *why
+	}
+	if code != 137 && code != 143 {
+		return ""
+	}
+	if pod := s.e.Pod(s.uid); pod == nil || pod.DeletionTimestamp != nil {
+		return podGoes
+	}
+	return ""
+}
+
+// podGoes is what is said of a pod that is deleted.
+const podGoes = "the pod is being deleted"
 
 // start starts the command. It is waited for though the client may have gone: while it is being started, a container
 // cannot be removed.
@@ -204,6 +235,14 @@ func say(streams Streams, line string) {
 	case streams.TTY && streams.Stdout != nil:
 		_, _ = fmt.Fprintf(streams.Stdout, "wherry: %s\r\n", line)
 	}
+}
+
+// sayLast writes a line to the client after the output of the command, which need not have ended its own.
+func sayLast(streams Streams, line string) {
+	if streams.TTY && streams.Stdout != nil {
+		_, _ = io.WriteString(streams.Stdout, "\r\n")
+	}
+	say(streams, line)
 }
 
 // startCode is the exit code of a command that could not be started: 127 when it is not there, 126 when it cannot be

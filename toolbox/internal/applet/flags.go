@@ -138,7 +138,7 @@ func (c *Call) Parse(least, most int) error {
 	case len(rest) < least:
 		return Usage("%d arguments are wanted, there are %d", least, len(rest))
 	case most >= 0 && len(rest) > most:
-		return Usage("argument %q is one too many", rest[most])
+		return Usage("unexpected argument %q", rest[most])
 	}
 	return nil
 }

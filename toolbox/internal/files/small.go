@@ -34,7 +34,7 @@ func basename(c *applet.Call) error {
 	}
 	if *suffix == "" && !*many {
 		if len(c.Args) > 2 {
-			return applet.Usage("argument %q is one too many (for many names: -a)", c.Args[2])
+			return applet.Usage("unexpected argument %q (for several names use -a)", c.Args[2])
 		}
 		if len(c.Args) == 2 {
 			*suffix, c.Args = c.Args[1], c.Args[:1]

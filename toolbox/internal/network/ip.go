@@ -52,10 +52,10 @@ func ip(c *applet.Call) error {
 		case strings.HasPrefix("address", what) || strings.HasPrefix("link", what):
 			dev = w
 			if w == "add" || w == "del" || w == "set" || w == "flush" {
-				return applet.Usage("only showing is known here, not %q", w)
+				return applet.Usage("%q is not supported: only show is", w)
 			}
 		default:
-			return applet.Usage("only showing is known here, not %q", w)
+			return applet.Usage("%q is not supported: only show is", w)
 		}
 	}
 	switch {

@@ -81,7 +81,7 @@ func (d *descriptors) set(ctx context.Context, args []string) int {
 func (d *descriptors) opened(ctx context.Context, number, op, word string) (int, *os.File, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n > 255 {
-		return 0, nil, fmt.Errorf("descriptor %s: at most 255 is known here", number)
+		return 0, nil, fmt.Errorf("descriptor %s: the highest is 255", number)
 	}
 	file, err := d.file(ctx, op, word)
 	return n, file, err
