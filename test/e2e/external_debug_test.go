@@ -71,11 +71,19 @@ func (d *Containerd) awaitNoExecs(k *kit) {
 // ctr runs containerd's own tool.
 func (d *Containerd) ctr(t *testing.T, args ...string) string {
 	t.Helper()
+	out, err := d.tryCtr(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (d *Containerd) tryCtr(args ...string) (string, error) {
 	out, err := exec.Command(filepath.Join(d.bin, "ctr"), append([]string{"--address", d.socket, "-n", "k8s.io"}, args...)...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("ctr %s: %v: %s", strings.Join(args, " "), err, out)
+		return "", fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
 // TestExternalDebugShell: wherry debug on a containerd that somebody else runs (1.6): the toolbox without a registry (DC-01), its image

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -48,6 +49,9 @@ func runAll(m *testing.M) (code int, err error) {
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if signal.Ignored(syscall.SIGHUP) { // by nohup; what is tested must hear of it all the same
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	if run.world, err = NewWorld(ctx); err != nil {
 		return 1, err
 	}
