@@ -63,3 +63,33 @@ func TestRuntimeClass(t *testing.T) {
 	b.HandlerOf = nil
 	refused(b, `runtime class "boxed": this node cannot look runtime classes up`)
 }
+
+// PL-15: why a sandbox cannot be made is said without the runtime's ids, which are others at each try: the same fault is one event that is
+// counted, and one line of wherry run.
+func TestSandboxFaultIsTheSameEachTime(t *testing.T) {
+	for said, want := range map[string]string{
+		`failed to start sandbox "ID": failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: failed to write sysctl x: invalid argument: unknown`: "failed to write sysctl x: invalid argument",
+		`failed to start sandbox "ID": failed to start sandbox container task "ID": out of memory`: "out of memory",
+		`failed to create sandbox "ID": no space left on device`:                                   "no space left on device",
+		`failed to setup network for sandbox "ID": plugin type="wherry" failed (add): no address`:  `failed to set up the network: plugin type="wherry" failed (add): no address`,
+		`failed to reserve sandbox name "web_default_1": name is reserved`:                         `failed to reserve sandbox name "web_default_1": name is reserved`,
+	} {
+		b := newBench(t, func(*corev1.Pod) {})
+		for _, id := range []string{"2ac13a5d", "5e6a589a"} {
+			b.fake.Fault(func(c critest.Call) error {
+				if c.Method == "RunPodSandbox" {
+					return errors.New(strings.ReplaceAll(said, "ID", id))
+				}
+				return nil
+			})
+			want := strings.ReplaceAll(want, "ID", id)
+			err := b.Do(context.Background(), b.task(plan.Op{Verb: plan.RunSandbox}))
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if all := strings.Join(b.events, "\n"); !strings.Contains(all, "Failed to create pod sandbox: "+want) {
+				t.Errorf("events %v lack %q", b.events, want)
+			}
+		}
+	}
+}
