@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -115,7 +116,7 @@ func opNotes(spans []span, kinds ...What) (out []string) {
 		}
 		out = append(out, text)
 		if failed != "" {
-			out = append(out, opName(w)+" failed: "+oneline.Of(failed))
+			out = append(out, opName(w)+" failed: "+oneline.Of(plainFailure(failed)))
 		}
 	}
 	return out
@@ -322,4 +323,13 @@ func exits(t *track) string {
 		codes = append([]string{"…"}, codes[n-most:]...)
 	}
 	return "earlier exits " + strings.Join(codes, ", ")
+}
+
+// plainFailure is why an operation failed, "Reason: words", without the programs that the runtime's words came through.
+func plainFailure(text string) string {
+	reason, words, ok := strings.Cut(text, ": ")
+	if !ok {
+		return text
+	}
+	return reason + ": " + exitcode.Plain(words)
 }

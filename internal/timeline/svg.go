@@ -94,7 +94,7 @@ func (s *sheet) row(r *Row, y int) {
 			title += fmt.Sprintf(", attempt %d", b.Attempt)
 		}
 		if b.Failed {
-			title += ", failed: " + oneline.Of(b.Text)
+			title += ", failed: " + oneline.Of(plainFailure(b.Text))
 		}
 		s.add(`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s</title></rect>`,
 			svgLeft+from, y, max(to-from, 1.5), svgBar, i.fill, html.EscapeString(title))

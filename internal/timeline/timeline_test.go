@@ -330,3 +330,16 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
+
+// Why an operation failed is told without the programs that the runtime's words came through.
+func TestFailuresAreToldPlainly(t *testing.T) {
+	h := script(t, "0 seen\n0.1 start web begin\n0.2 start web end failed: RunContainerError: failed to create containerd task: failed to create shim task: "+
+		`OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "x": not found: unknown`+"\nnow 1")
+	const want = `failed: RunContainerError: exec: "x": not found`
+	if got := Text(h, Options{}); !strings.Contains(got, "start "+want+"\n") {
+		t.Errorf("lacks %q:\n%s", want, got)
+	}
+	if got := SVG(h, nil); !strings.Contains(got, strings.ReplaceAll(want, `"`, "&#34;")+"</title>") {
+		t.Errorf("lacks %q:\n%s", want, got)
+	}
+}

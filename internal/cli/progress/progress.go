@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -116,6 +117,9 @@ var quiet = map[string]bool{"": true, "ContainerCreating": true, "PodInitializin
 func ended(t *corev1.ContainerStateTerminated) string {
 	var b strings.Builder
 	switch {
+	case t.Reason == "StartError":
+		return strings.TrimSuffix(fmt.Sprintf("could not be started (exit code %d): %s", t.ExitCode,
+			strings.TrimSpace(exitcode.Plain(t.Message))), ": ")
 	case t.Reason == "OOMKilled":
 		fmt.Fprintf(&b, "killed because it used more memory than its limit (OOMKilled, exit code %d)", t.ExitCode)
 	case t.ExitCode == 0:
@@ -140,6 +144,9 @@ func ended(t *corev1.ContainerStateTerminated) string {
 func reasoned(reason, message string) string {
 	if message == "" {
 		return reason
+	}
+	if reason == "RunContainerError" || reason == "CreateContainerError" { // the runtime's words, not a program's
+		message = exitcode.Plain(message)
 	}
 	return reason + ": " + strings.TrimSpace(message)
 }

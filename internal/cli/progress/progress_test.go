@@ -67,6 +67,9 @@ func TestDiff(t *testing.T) {
 	gone := func(p *corev1.Pod) { now := at(9); p.DeletionTimestamp = &now }
 	oom := exited(137, 1, 3)
 	oom.Terminated.Reason = "OOMKilled"
+	const runc = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: "
+	wrong := exited(128, 0, 0)
+	wrong.Terminated.Reason, wrong.Terminated.Message = "StartError", runc+`error during container init: exec: "x": not found: unknown`
 	crashed := func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", State: running(9), LastTerminationState: exited(3, 1, 2), RestartCount: 1}}
 	}
@@ -89,6 +92,8 @@ func TestDiff(t *testing.T) {
 		"init then main":     {pod(), pod(main_("a", running(3), 0), init_("fetch", exited(0, 2, 2))), "fetch: completed|a: started"},
 		"failed":             {pod(main_("a", running(0), 0)), pod(main_("a", exited(3, 0, 5), 0)), "a: failed with exit code 3 after 5s"},
 		"out of memory":      {pod(main_("a", running(0), 0)), pod(main_("a", oom, 0)), "a: killed because it used more memory than its limit (OOMKilled, exit code 137) after 2s"},
+		"not startable":      {pod(), pod(main_("a", wrong, 0)), `a: could not be started (exit code 128): exec: "x": not found`},
+		"not startable yet":  {pod(), pod(main_("a", waiting("RunContainerError", runc+"no room"), 0)), "a: RunContainerError: no room"},
 		"restart unseen end": {pod(main_("a", running(1), 0)), pod(crashed), "a: failed with exit code 3|a: restarted (restart 1)"},
 		"restart":            {pod(main_("a", exited(1, 0, 1), 0)), pod(main_("a", running(2), 1)), "a: restarted (restart 1)"},
 		"ready":              {pod(), pod(cond("Ready", "True", "", ""), ip), "ready, address 10.0.0.5"},
