@@ -4,7 +4,6 @@ package connect
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,33 +229,6 @@ func TestThroughEnds(t *testing.T) {
 	c = dialFront(t, front)
 	c.WriteMessage(websocket.BinaryMessage, []byte("\x00wait"))
 	c.NetConn().Close()
-	<-gone
-	if end := <-ended; end.ExitCode != nil {
-		t.Errorf("on record: %+v", end)
-	}
-}
-
-// A client that leaves before the node has answered is not waited for, and the node hears of it.
-func TestThroughClientLeavesEarly(t *testing.T) {
-	asked, gone := make(chan struct{}), make(chan struct{})
-	front, ended := frontOf(t, func(_ http.ResponseWriter, r *http.Request) {
-		close(asked)
-		<-r.Context().Done()
-		close(gone)
-	})
-	conn, err := net.Dial("tcp", front.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := front.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	known.ServerName = "example.com"
-	_, err = fmt.Fprintf(tls.Client(conn, known), "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", v5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-asked
-	conn.Close()
 	<-gone
 	if end := <-ended; end.ExitCode != nil {
 		t.Errorf("on record: %+v", end)

@@ -73,6 +73,31 @@ func (r metricsREST) NamespaceScoped() bool { return r.of.Kind.Namespaced }
 // GetSingularName implements rest.SingularNameProvider.
 func (r metricsREST) GetSingularName() string { return r.of.Kind.Singular }
 
+// about returns an object, and what is measured on its node, whose name nodeOf gives: "" for an object that is on none.
+// Errors are the client's: NotFound, also of an object that is on no node, and ServiceUnavailable where a node does not
+// answer.
+func about[T any](ctx context.Context, r metricsREST, name string, nodeOf func(*T) string) (*T, usage.Rates, error) {
+	obj, err := registry.Get[T](ctx, r.of, request.NamespaceValue(ctx), name)
+	if apierrors.IsNotFound(err) {
+		return nil, usage.Rates{}, r.notFound(name)
+	} else if err != nil {
+		return nil, usage.Rates{}, err
+	}
+	node := nodeOf(obj)
+	if node == "" {
+		return nil, usage.Rates{}, r.notFound(name)
+	}
+	rates, errs := r.use.of(ctx, []string{node})
+	if err := errs[node]; err != nil {
+		return nil, usage.Rates{}, apierrors.NewServiceUnavailable(err.Error())
+	}
+	return obj, rates[node], nil
+}
+
+func (r metricsREST) notFound(name string) error {
+	return apierrors.NewNotFound(metricsv1beta1.Resource(r.of.Kind.Plural), name)
+}
+
 // podMetricsREST is pods of metrics.k8s.io: what the containers of running pods use.
 type podMetricsREST struct{ metricsREST }
 
@@ -91,24 +116,14 @@ func (podMetricsREST) NewList() runtime.Object { return &metricsv1beta1.PodMetri
 
 // Get implements rest.Getter.
 func (r podMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("pods"), name)
-	pod, err := registry.Get[corev1.Pod](ctx, r.of, request.NamespaceValue(ctx), name)
-	if apierrors.IsNotFound(err) {
-		return nil, notFound
-	} else if err != nil {
+	pod, rates, err := about(ctx, r.metricsREST, name, func(p *corev1.Pod) string { return p.Spec.NodeName })
+	if err != nil {
 		return nil, err
 	}
-	if pod.Spec.NodeName == "" {
-		return nil, notFound
-	}
-	rates, errs := r.use.of(ctx, []string{pod.Spec.NodeName})
-	if err := errs[pod.Spec.NodeName]; err != nil {
-		return nil, apierrors.NewServiceUnavailable(err.Error())
-	}
-	if m, ok := podMetrics(pod, rates[pod.Spec.NodeName]); ok {
+	if m, ok := podMetrics(pod, rates); ok {
 		return m, nil
 	}
-	return nil, notFound
+	return nil, r.notFound(name)
 }
 
 // List implements rest.Lister. Pods that do not run, or whose node does not answer, are left out.
@@ -171,21 +186,14 @@ func (nodeMetricsREST) NewList() runtime.Object { return &metricsv1beta1.NodeMet
 
 // Get implements rest.Getter.
 func (r nodeMetricsREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	notFound := apierrors.NewNotFound(metricsv1beta1.Resource("nodes"), name)
-	node, err := registry.Get[corev1.Node](ctx, r.of, "", name)
-	if apierrors.IsNotFound(err) {
-		return nil, notFound
-	} else if err != nil {
+	node, rates, err := about(ctx, r.metricsREST, name, func(n *corev1.Node) string { return n.Name })
+	if err != nil {
 		return nil, err
 	}
-	rates, errs := r.use.of(ctx, []string{name})
-	if err := errs[name]; err != nil {
-		return nil, apierrors.NewServiceUnavailable(err.Error())
-	}
-	if m, ok := nodeMetrics(node, rates[name]); ok {
+	if m, ok := nodeMetrics(node, rates); ok {
 		return m, nil
 	}
-	return nil, notFound
+	return nil, r.notFound(name)
 }
 
 // List implements rest.Lister. Nodes that do not answer are left out.

@@ -104,10 +104,15 @@ func parseClause(text string, umask uint32) (func(uint32, bool) uint32, error) {
 	}, nil
 }
 
+// specialBits are the bits that Go numbers otherwise than the kernel.
+func specialBits() map[fs.FileMode]uint32 {
+	return map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
+}
+
 // bits are the permission bits of a mode as the kernel numbers them.
 func bits(m fs.FileMode) uint32 {
 	n := uint32(m.Perm())
-	for bit, v := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+	for bit, v := range specialBits() {
 		if m&bit != 0 {
 			n |= v
 		}
@@ -118,7 +123,7 @@ func bits(m fs.FileMode) uint32 {
 // mode is the opposite of bits.
 func mode(n uint32) fs.FileMode {
 	m := fs.FileMode(n & 0o777)
-	for bit, v := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+	for bit, v := range specialBits() {
 		if n&v != 0 {
 			m |= bit
 		}
