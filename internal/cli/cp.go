@@ -25,9 +25,9 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 	"github.com/wherryproject/wherry/internal/cli/plain"
-	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -219,7 +219,7 @@ func podRuns(pod *corev1.Pod, container string) bool {
 // chosenContainer is the container that is named, else the one that kubectl takes.
 func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 	if name == "" {
-		name, _ = poddebug.Default(pod)
+		name, _ = ways.Default(pod)
 		return name, nil
 	}
 	if _, ok := podspec.FindContainer(&pod.Spec, name); !ok {

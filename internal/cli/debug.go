@@ -16,9 +16,9 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/plain"
-	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/ways"
 )
 
 // debugFlags are what `wherry debug` is told.
@@ -123,20 +123,20 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 		if err != nil {
 			return err
 		}
-		choice, err := poddebug.Choose(pod, poddebug.Wish{Name: f.Container, Image: f.Image, Target: f.Target,
+		choice, err := ways.Choose(pod, ways.Wish{Name: f.Container, Image: f.Image, Target: f.Target,
 			Command: len(command) > 0, Made: f.Makes()})
 		if err != nil {
 			return err
 		}
 		switch choice.Way {
-		case poddebug.Await:
+		case ways.Await:
 			if err := f.awaitStart(ctx, t, c, pod, choice.Name); err != nil {
 				return err
 			}
 			continue
-		case poddebug.Attach:
+		case ways.Attach:
 			return f.attach(ctx, t, c, pod, choice.Name)
-		case poddebug.Visit:
+		case ways.Visit:
 			return f.visit(ctx, t, c, pod, command)
 		}
 		code, err := f.request(ctx, t, c, choice.Name, f.Add(name, choice.Name, command))
@@ -189,7 +189,7 @@ func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *core
 	f.say(t,
 		"nothing is running in pod %s that a debug container could join: files are under /c/NAME, evidence is under /c/.wherry/NAME", pod.Name)
 	if f.Talks(t.Err) {
-		for _, line := range poddebug.Evidence(pod, time.Now(), lastWords(ctx, c, pod)) {
+		for _, line := range ways.Evidence(pod, time.Now(), lastWords(ctx, c, pod)) {
 			f.say(t, "  %s", line)
 		}
 	}
@@ -204,7 +204,7 @@ func lastWords(ctx context.Context, c *client, pod *corev1.Pod) map[string]strin
 	ctx, cancel := context.WithTimeout(ctx, wordsTime)
 	defer cancel()
 	said := map[string]string{}
-	for _, name := range poddebug.Dead(pod) {
+	for _, name := range ways.Dead(pod) {
 		text, err := c.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
 			&corev1.PodLogOptions{Container: name, TailLines: new(int64(3))}).DoRaw(ctx)
 		if err == nil { // else there is nothing to say
@@ -221,7 +221,7 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		if end := f.toldByLog(ctx, t, c, pod, name); end != nil {
 			return exitWith(int(end.ExitCode), nil)
 		}
-		if advice := poddebug.SecurityAdvice(err.Error(), f.Profile, pod, name); advice != "" {
+		if advice := ways.SecurityAdvice(err.Error(), f.Profile, pod, name); advice != "" {
 			err = fmt.Errorf("%w\n%s", err, advice)
 		}
 		return exitWith(code, err)
@@ -264,7 +264,7 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod,
 	if err != nil {
 		return nil
 	}
-	end := poddebug.EndOf(p, name, f.Request)
+	end := ways.EndOf(p, name, f.Request)
 	if end == nil || end.StartedAt.IsZero() {
 		return nil // it is not this command's, or it never ran
 	}

@@ -19,8 +19,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/ways"
 )
 
 // nodeMeant is the name of the node that is meant, as kubectl debug takes it; "" if it is a pod that is meant.
@@ -47,7 +47,7 @@ func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command 
 	case f.Container != "" || f.Target != "" || f.User != "":
 		return &Exit{exitUsage, errors.New("-c, --target and --user only apply to pods: leave them out for a node")}
 	}
-	pod, err := poddebug.NodePod(node, f.Profile, f.TTL)
+	pod, err := ways.NodePod(node, f.Profile, f.TTL)
 	if err != nil {
 		return &Exit{exitUsage, err}
 	}
@@ -84,7 +84,7 @@ func nodeSession(pod string, command []string, tty bool) ask.Session {
 	if len(command) == 0 {
 		command = []string{"sh"}
 	}
-	q := url.Values{"container": {poddebug.NodeContainer}, "command": command, "stdin": {"true"}, "stdout": {"true"}}
+	q := url.Values{"container": {ways.NodeContainer}, "command": command, "stdin": {"true"}, "stdout": {"true"}}
 	if tty {
 		q.Set("tty", "true")
 	} else {
@@ -105,7 +105,7 @@ func (c *client) awaitNodePod(ctx context.Context, pod *corev1.Pod) error {
 			if e.Type == watch.Deleted {
 				return false, fmt.Errorf("pod %s was deleted", now.Name)
 			}
-			return poddebug.NodePodUp(now)
+			return ways.NodePodUp(now)
 		})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("pod %s with image %s did not start on node %s within %s: see wherry kubectl describe pod %s",

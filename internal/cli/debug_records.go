@@ -19,8 +19,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/cli/poddebug"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -46,13 +46,13 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name,
 		switch {
 		case gone || p.UID != uid:
 			return true, fmt.Errorf("the session has ended: pod %s was deleted", pod)
-		case poddebug.Replaced(p, name, request):
+		case ways.Replaced(p, name, request):
 			return true, replaced(pod, name)
 		}
 		return !mayEnd(podspec.DebugStateOf(p, name).Phase), nil
 	}
 	if done, err := look(); done {
-		return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), err
+		return podspec.DebugStateOf(p, name).Terminated, ways.WhyEnded(p, name), err
 	}
 	_, err = watchtools.Until(ctx, p.ResourceVersion, watchOf(c, namespace, pod), func(e watch.Event) (bool, error) {
 		if now, ok := e.Object.(*corev1.Pod); ok {
@@ -63,7 +63,7 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name,
 	if err != nil && ctx.Err() == nil {
 		return nil, "", err
 	}
-	return podspec.DebugStateOf(p, name).Terminated, poddebug.WhyEnded(p, name), nil
+	return podspec.DebugStateOf(p, name).Terminated, ways.WhyEnded(p, name), nil
 }
 
 // awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for
@@ -80,11 +80,11 @@ func (f *debugFlags) awaitStart(ctx context.Context, t Terminal, c *client, p *c
 			if e.Type == watch.Deleted || now.UID != p.UID {
 				return false, fmt.Errorf("debug container %s has not started: pod %s was deleted", name, p.Name)
 			}
-			if why := podspec.DebugStateOf(now, name).Reason; why != said && poddebug.Starting(now, name) {
+			if why := podspec.DebugStateOf(now, name).Reason; why != said && ways.Starting(now, name) {
 				said = why
 				f.say(t, "  %s", why)
 			}
-			return !poddebug.Starting(now, name), nil
+			return !ways.Starting(now, name), nil
 		})
 	return err
 }

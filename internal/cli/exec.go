@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
-	"github.com/wherryproject/wherry/internal/cli/poddebug"
+	"github.com/wherryproject/wherry/internal/debug/ways"
 )
 
 // execFlags are what `wherry exec` is told.
@@ -65,14 +65,14 @@ func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []s
 		return err
 	}
 	code, err := c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
-	if err != nil && f.Image == "" && f.Container == "" && poddebug.WantsContainer(err.Error()) {
+	if err != nil && f.Image == "" && f.Container == "" && ways.WantsContainer(err.Error()) {
 		if s, err = f.defaulted(ctx, t, c, s.Pod, command); err != nil {
 			return err
 		}
 		code, err = c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
 	}
 	if err != nil && f.Image == "" {
-		if advice := poddebug.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {
+		if advice := ways.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {
 			err = fmt.Errorf("%w\n%s", err, advice)
 		}
 	}
@@ -88,7 +88,7 @@ func (f *execFlags) defaulted(ctx context.Context, t Terminal, c *client, name s
 		return ask.Session{}, err
 	}
 	var note string
-	if f.Container, note = poddebug.Default(pod); note != "" && !f.Quiet {
+	if f.Container, note = ways.Default(pod); note != "" && !f.Quiet {
 		fmt.Fprintln(t.Err, note)
 	}
 	return f.Session(name, command, t.In)

@@ -26,7 +26,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
-	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -34,6 +33,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
+	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/store"
 )
@@ -128,7 +128,7 @@ func run(t *testing.T, ctx context.Context) (wait func()) {
 		rootca.New(client(rbac.RootCAPublisher), factory, log, []byte(ca)),
 		podgc.New(client(rbac.PodGarbageCollector), factory, log, podgc.DefaultThreshold),
 		nodelifecycle.New(client(rbac.NodeController), factory, log),
-		debugruns.New(client(rbac.DebugRunController), records, factory, log, mostRecords),
+		bookkeeping.New(client(rbac.DebugRunController), records, factory, log, mostRecords),
 		roleaggregation.New(client(rbac.RoleAggregation), factory, log),
 		certificates.New(client(rbac.CertificateController), factory, log, server.CA(), certificates.Longest),
 		bootstraptokens.New(client(rbac.TokenCleaner), log),

@@ -12,7 +12,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
-	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -20,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
+	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
@@ -46,7 +46,7 @@ func (s *Server) startControllers(context.Context) error {
 		namespace.New(users.client(rbac.NamespaceController), objects, factory, log).Run,
 		nodelifecycle.New(users.client(rbac.NodeController), factory, log).Run,
 		podgc.New(users.client(rbac.PodGarbageCollector), factory, log, endedPodsKept).Run,
-		debugruns.New(users.client(rbac.DebugRunController), records, factory, log, debugruns.Most).Run,
+		bookkeeping.New(users.client(rbac.DebugRunController), records, factory, log, bookkeeping.Most).Run,
 		certificates.New(users.client(rbac.CertificateController), factory, log, s.parts.api.CA(),
 			s.opts.SigningDuration).Run,
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,

@@ -23,7 +23,6 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/controllers/debugruns"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -32,6 +31,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/cri/critest"
+	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/ops"
@@ -160,7 +160,7 @@ func (w *world) startControllers(ctx context.Context, s *server) error {
 		namespace.New(client, objects, factory, w.log).Run,
 		nodelifecycle.New(client, factory, w.log).Run,
 		podgc.New(client, factory, w.log, 100).Run,
-		debugruns.New(client, records, factory, w.log, debugruns.Most).Run,
+		bookkeeping.New(client, records, factory, w.log, bookkeeping.Most).Run,
 	}
 	factory.Start(ctx.Done())
 	for _, run := range runs {

@@ -21,7 +21,7 @@ import (
 // comes back too, as long as the pod has the container: who has entered a pod cannot be made to be forgotten before the
 // pod is.
 
-// mostRecords is the number of records in a namespace from which on old ones are deleted, see package debugruns: one
+// mostRecords is the number of records in a namespace from which on old ones are deleted, see package bookkeeping: one
 // that is missing there may have been, and is not written anew.
 const mostRecords = 1000
 
