@@ -76,7 +76,7 @@ func (s *Server) assemble() (err error) {
 
 	started := time.Now()
 	c.AddPostStartHookOrDie("late-records", func(ctx genericapiserver.PostStartHookContext) error {
-		s.served.debugger.RecordLate(ctx, started)
+		s.served.debugging.record.Late(ctx, started)
 		return nil
 	})
 

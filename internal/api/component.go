@@ -57,8 +57,8 @@ func (s *Server) components(ctx context.Context) []component {
 			}
 			return s.assemble()
 		}, func() { s.served.custom.Generic().Destroy() }},
-		{"debugging", []string{"storage", "quotas", "admission", "handlers"}, s.startDebugging,
-			func() { s.served.debugger.Close() }},
+		{"debugging", []string{"storage", "nodes", "quotas", "admission", "handlers"}, s.startDebugging,
+			func() { s.served.debugging.record.Close() }},
 		{"routes", []string{"nodes", "authentication", "authorization", "handlers", "debugging"}, s.install, nil},
 	}
 }

@@ -25,7 +25,7 @@ func (s *Server) install() error {
 	all := registry.Served{}
 	kinds.Serve(all, kinds.Host{Stores: s.data.stores, Schemes: s.data.schemes, Addresses: s.data.addresses,
 		Etcd: s.data.health})
-	s.served.debugger.Serve(all[corev1.SchemeGroupVersion])
+	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.data.stores, s.ways.kubelets.Locate)
 	s.who.requests.Serve(all)
@@ -49,21 +49,21 @@ func (s *Server) install() error {
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {
-	pods := func(ctx context.Context, name string) (*corev1.Pod, error) {
-		return s.data.stores.Pod(ctx, request.NamespaceValue(ctx), name)
-	}
 	services := func(ctx context.Context, name string) (*corev1.Service, error) {
 		return registry.Get[corev1.Service](ctx, s.data.stores["services"], request.NamespaceValue(ctx), name)
 	}
 	nodes, plain := s.ways.kubelets.Locate, s.ways.proxies
-	core["pods/log"] = connect.NewLog(pods, nodes)
-	core["pods/"+timeline.Subresource] = connect.NewTimeline(pods, s.data.stores.Namespace, nodes, s.nodeNames)
-	core["pods/exec"] = connect.NewExec(pods, nodes, s.served.debugger)
-	core["pods/attach"] = connect.NewAttach(pods, nodes)
-	core["pods/portforward"] = connect.NewPortForward(pods, nodes)
-	core["pods/proxy"] = connect.NewPodProxy(pods, plain)
+	core["pods/log"] = connect.NewLog(s.pod, nodes)
+	core["pods/"+timeline.Subresource] = connect.NewTimeline(s.pod, s.data.stores.Namespace, nodes, s.nodeNames)
+	core["pods/portforward"] = connect.NewPortForward(s.pod, nodes)
+	core["pods/proxy"] = connect.NewPodProxy(s.pod, plain)
 	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.ways.kubelets.Published, plain)
 	core["services/proxy"] = connect.NewServiceProxy(services, s.data.stores.Slices, plain)
+}
+
+// pod reads a pod of the request's namespace.
+func (s *Server) pod(ctx context.Context, name string) (*corev1.Pod, error) {
+	return s.data.stores.Pod(ctx, request.NamespaceValue(ctx), name)
 }
 
 // nodeNames lists the names of all nodes.

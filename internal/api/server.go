@@ -23,7 +23,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/audit"
-	"github.com/wherryproject/wherry/internal/debug/session"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -87,11 +86,11 @@ type ways struct {
 
 // served is what answers.
 type served struct {
-	generic  *genericapiserver.GenericAPIServer
-	custom   *customresources.Server
-	debugger *session.Debugger
-	flow     *filters.FlowControl // nil: off
-	recorder *audit.Recorder
+	generic   *genericapiserver.GenericAPIServer
+	custom    *customresources.Server
+	debugging debugging
+	flow      *filters.FlowControl // nil: off
+	recorder  *audit.Recorder
 }
 
 // New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails

@@ -15,7 +15,6 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/debug/session"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -102,13 +101,4 @@ func (s *Server) startAdmission() (err error) {
 		Authorizer: s.authorizing, Connection: s.connection,
 	})
 	return err
-}
-
-// startDebugging makes what debugs pods.
-func (s *Server) startDebugging() error {
-	s.served.debugger = session.New(session.Host{
-		Stores: s.data.stores, Schemes: s.data.schemes, Authorizer: s.served.generic.Authorizer,
-		Admission: s.judges.admission.Plugins, Gates: s.cfg.Features, Quotas: s.judges.quotas, Log: s.log,
-	})
-	return nil
 }

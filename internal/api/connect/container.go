@@ -17,7 +17,7 @@ import (
 // only one there is.
 func chooseContainer(pod *corev1.Pod, name string) (string, error) {
 	if name != "" {
-		if !slices.Contains(containerNames(pod), name) {
+		if !slices.Contains(ContainerNames(pod), name) {
 			return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
 		}
 		return name, nil
@@ -36,7 +36,8 @@ func chooseContainer(pod *corev1.Pod, name string) (string, error) {
 	return "", apierrors.NewBadRequest(message)
 }
 
-func containerNames(pod *corev1.Pod) []string {
+// ContainerNames are the names of all containers of a pod.
+func ContainerNames(pod *corev1.Pod) []string {
 	return append(append(namesOf(pod, podspec.Main), namesOf(pod, podspec.Init, podspec.Sidecar)...),
 		namesOf(pod, podspec.Ephemeral)...)
 }

@@ -19,12 +19,6 @@ func TestConversions(t *testing.T) {
 		into  runtime.Object
 		want  runtime.Object
 	}{
-		{"container=a&stdin=true&stdout=1&stderr=false&tty=&command=sh&command=-c", &ExecOptions{},
-			&ExecOptions{Container: "a", Stdin: true, Stdout: true, TTY: true, Command: []string{"sh", "-c"}}},
-		{"stdout=1&ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTarget=t&ephemeralContainerProfile=p&ephemeralContainerTTL=1m&ephemeralContainerPullPolicy=Never&ephemeralContainerUnlessDead=true&ephemeralContainerUser=7&ephemeralContainerRequest=r",
-			&ExecOptions{}, &ExecOptions{Stdout: true, DebugName: "d", DebugImage: "i", DebugTarget: "t", DebugProfile: "p", DebugTTL: "1m", DebugPullPolicy: "Never", UnlessDead: true, DebugUser: "7", DebugRequest: "r",
-				Given: debugParams()}},
-		{"image=i&writable=true&pullPolicy=Always&user=7:8&userOf=app", &ExecOptions{}, &ExecOptions{Image: "i", Writable: true, PullPolicy: "Always", User: "7:8", UserOf: "app", Given: imageParams()}},
 		{"stdin=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Stdin: true, TTY: true}},
 		{"ports=80,81", &corev1.PodPortForwardOptions{}, &corev1.PodPortForwardOptions{Ports: []int32{80, 81}}},
 		{"path=/a/b", &corev1.PodProxyOptions{}, &corev1.PodProxyOptions{Path: "/a/b"}},
@@ -57,7 +51,7 @@ func FuzzQuery(f *testing.F) {
 			ValidateLogOptions(log)
 			logQuery(log)
 		}
-		for _, into := range []runtime.Object{&ExecOptions{}, &corev1.PodAttachOptions{}, &corev1.PodPortForwardOptions{}} {
+		for _, into := range []runtime.Object{&corev1.PodAttachOptions{}, &corev1.PodPortForwardOptions{}} {
 			_ = codec.DecodeParameters(q, corev1.SchemeGroupVersion, into)
 		}
 	})

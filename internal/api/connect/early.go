@@ -24,8 +24,8 @@ const (
 // mended is the first minor version of kubectl that makes its streams before it reads.
 const mended = 34
 
-// earlyReader is how long a client may have to be spared; 0 if it is known to take everything.
-func earlyReader(req *http.Request) time.Duration {
+// EarlyReader is how long a client may have to be spared; 0 if it is known to take everything.
+func EarlyReader(req *http.Request) time.Duration {
 	agent := req.UserAgent()
 	if strings.HasPrefix(agent, "wherry") { // kubectl as a part of it, too
 		return 0

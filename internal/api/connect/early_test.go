@@ -26,7 +26,7 @@ func TestEarlyReader(t *testing.T) {
 	} {
 		req := httptest.NewRequest(http.MethodGet, "/?"+c.query, nil)
 		req.Header.Set("User-Agent", c.agent)
-		if got := earlyReader(req); got != c.want {
+		if got := EarlyReader(req); got != c.want {
 			t.Errorf("%q, %q: %v, want %v", c.agent, c.query, got, c.want)
 		}
 	}

@@ -142,8 +142,8 @@ func kubeletHost(node *corev1.Node) string {
 	return ""
 }
 
-// unreachable is the error of a kubelet that could not be talked to.
-func unreachable(nodeName string, err error) error {
+// Unreachable is the error of a kubelet that could not be talked to.
+func Unreachable(nodeName string, err error) error {
 	if _, ok := err.(apierrors.APIStatus); ok {
 		return err
 	}

@@ -120,7 +120,7 @@ func (s *logStream) InputStream(ctx context.Context, version, accept string) (io
 	stream, flush, mime, err := s.LocationStreamer.InputStream(ctx, version, accept)
 	var cannot *url.Error
 	if errors.As(err, &cannot) {
-		err = unreachable(s.node, cannot.Err)
+		err = Unreachable(s.node, cannot.Err)
 	}
 	if stream != nil {
 		stream = &endApart{ReadCloser: stream}

@@ -34,7 +34,7 @@ func fetch(t *testing.T, url string) (int, string) {
 // TestLog proves the API server's part of PL-09.
 func TestLog(t *testing.T) {
 	c := newCluster(t)
-	c.kubelet.logs = func(w http.ResponseWriter, r *http.Request) {
+	c.Kubelet.Logs = func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("previous") == "true" {
 			http.Error(w, `previous terminated container "main" in pod "plain" not found`, http.StatusBadRequest)
 			return
@@ -75,7 +75,7 @@ func TestLog(t *testing.T) {
 	}
 	t.Run("PL-09 following ends when the client leaves", func(t *testing.T) {
 		left := make(chan struct{})
-		c.kubelet.logs = func(w http.ResponseWriter, r *http.Request) {
+		c.Kubelet.Logs = func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(w, "first")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()

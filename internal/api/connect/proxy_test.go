@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/connect/kubelettest"
 )
 
 func TestNodeProxy(t *testing.T) {
@@ -30,7 +32,7 @@ func TestNodeProxy(t *testing.T) {
 		want       string
 	}{
 		{"the kubelet", "one/proxy/healthz", 200, "ok"},
-		{"the kubelet by its port", fmt.Sprintf("one:%d/proxy/healthz", c.nodes["one"].Status.DaemonEndpoints.KubeletEndpoint.Port), 200, "ok"},
+		{"the kubelet by its port", fmt.Sprintf("one:%d/proxy/healthz", c.Nodes["one"].Status.DaemonEndpoints.KubeletEndpoint.Port), 200, "ok"},
 		{"another port", "http:one:" + port + "/proxy/a/b", 200, "other /a/b"},
 		{"no such node", "nobody/proxy/healthz", 503, "is not registered"},
 		{"dead node", "dead/proxy/healthz", 503, "error trying to reach service: dial tcp"},
@@ -46,7 +48,7 @@ func TestNodeProxy(t *testing.T) {
 }
 
 func TestPodHost(t *testing.T) {
-	pod := newPod("p", "one", nil, "a", "b")
+	pod := kubelettest.NewPod("p", "one", nil, "a", "b")
 	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.2.3"}}
 	bare := pod.DeepCopy()
 	pod.Spec.Containers[1].Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}, {Name: "admin", ContainerPort: 9000}}
@@ -68,7 +70,7 @@ func TestPodHost(t *testing.T) {
 		{"IPv6 without port", six, "", "[fd00::1]"},
 		{"no such port", pod, "db", `pod p has no port named "db"`},
 		{"loopback", loop, "80", "proxying to address 127.0.0.1 is not allowed"},
-		{"no address", newPod("p", "", nil, "a"), "", "pod p has no IP address yet"},
+		{"no address", kubelettest.NewPod("p", "", nil, "a"), "", "pod p has no IP address yet"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := podHost(tc.pod, tc.port)
@@ -85,7 +87,7 @@ func TestPodHost(t *testing.T) {
 // TestPodProxyRedirect: relative links of a page need the slash.
 func TestPodProxyRedirect(t *testing.T) {
 	c := newCluster(t)
-	c.pods["plain"].Status.PodIPs = []corev1.PodIP{{IP: "192.0.2.1"}}
+	c.Pods["plain"].Status.PodIPs = []corev1.PodIP{{IP: "192.0.2.1"}}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(c.URL + "/api/v1/namespaces/default/pods/plain/proxy")
@@ -123,7 +125,7 @@ func TestServiceProxy(t *testing.T) {
 		return nil, apierrors.NewNotFound(corev1.Resource("services"), name)
 	}, func(_ context.Context, name string) ([]*discoveryv1.EndpointSlice, error) { return slices[name], nil }, transport)
 	mux := http.NewServeMux()
-	mux.Handle("/services/{name}/proxy/{path...}", connectHandler(newScheme(t), storage))
+	mux.Handle("/services/{name}/proxy/{path...}", kubelettest.Handler(newScheme(t), storage))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for _, tc := range []struct {
@@ -159,7 +161,7 @@ func TestProxyStaysOutside(t *testing.T) {
 		for _, upgrade := range []bool{false, true} {
 			transport := NewProxyTransport()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				forward(target{scheme: "http", host: address + ":" + number, path: "/"}, transport, responder{w}, "service web").ServeHTTP(w, r)
+				forward(target{scheme: "http", host: address + ":" + number, path: "/"}, transport, kubelettest.Responder{W: w}, "service web").ServeHTTP(w, r)
 			}))
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 			if err != nil {

@@ -15,29 +15,32 @@ import (
 	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-var (
-	_ rest.Connecter = &Exec{}
-	_ rest.Connecter = &Attach{}
-	_ rest.Connecter = &PortForward{}
-)
+var _ rest.Connecter = &PortForward{}
 
-// podStream is what exec, attach and port-forward share.
-type podStream struct {
+// Pods are pods as streams reach them: what exec, attach and port-forward share.
+type Pods struct {
 	pods  PodGetter
 	nodes NodeLocator
 }
 
+// NewPods reaches pods by the kubelets of their nodes.
+func NewPods(pods PodGetter, nodes NodeLocator) *Pods { return &Pods{pods, nodes} }
+
+// Get reads a pod of the request's namespace.
+func (s *Pods) Get(ctx context.Context, name string) (*corev1.Pod, error) { return s.pods(ctx, name) }
+
 // Destroy implements rest.Storage.
-func (*podStream) Destroy() {}
+func (*Pods) Destroy() {}
 
 // ConnectMethods implements rest.Connecter: SPDY clients POST, WebSocket clients GET.
-func (*podStream) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
+func (*Pods) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
-// kubelet returns where a stream of the pod is served.
-func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string,
+// Kubelet returns where a stream of the pod is served.
+func (s *Pods) Kubelet(ctx context.Context, pod *corev1.Pod, path string,
 	query url.Values) (*url.URL, http.RoundTripper, error) {
 	if err := scheduled(pod); err != nil {
 		return nil, nil, err
@@ -51,120 +54,54 @@ func (s *podStream) kubelet(ctx context.Context, pod *corev1.Pod, path string,
 	return &u, transport, nil
 }
 
-// Exec serves pods/exec, also what it has beyond Kubernetes: exec++ (DC-03) and image exec (IX-01).
-type Exec struct {
-	podStream
-	debugging Debugging
+// Command is a request for the streams of a process in a container.
+type Command struct {
+	Verb, Pod, Container string // exec or attach; no container: the pod's only one
+	Argv                 []string
+	Streams              proxy.Options
+	// Chosen is told the container when it is known; may be nil.
+	Chosen func(container string)
+	// Before is called before the connection is handed over; may be nil.
+	Before func(pod *corev1.Pod, container string) error
 }
 
-// NewExec makes the storage of pods/exec.
-func NewExec(pods PodGetter, nodes NodeLocator, debugging Debugging) *Exec {
-	return &Exec{podStream{pods, nodes}, debugging}
-}
-
-// New implements rest.Storage: what admission is shown.
-func (*Exec) New() runtime.Object { return &corev1.PodExecOptions{} }
-
-// NewConnectOptions implements rest.Connecter.
-func (*Exec) NewConnectOptions() (runtime.Object, bool, string) {
-	return &ExecOptions{}, false, ""
-}
-
-// Connect implements rest.Connecter.
-func (e *Exec) Connect(ctx context.Context, name string, options runtime.Object,
-	r rest.Responder) (http.Handler, error) {
-	opts, ok := options.(*ExecOptions)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("invalid options object: %T", options)
-	case opts.wants(debugParams()):
-		return upgradeFirst(r,
-			func(req *http.Request) (http.Handler, error) { return e.debugSession(ctx, name, opts, r, req) }), nil
-	case opts.wants(imageParams()):
-		return upgradeFirst(r, func(*http.Request) (http.Handler, error) { return e.imageExec(ctx, name, opts, r) }),
-			nil
-	case len(opts.Command) == 0:
-		return nil, apierrors.NewBadRequest("you must specify at least one command for the container")
-	}
-	h, err := e.command(ctx, command{verb: "exec", pod: name, container: opts.Container, argv: opts.Command,
-		streams: opts.Streams(), before: func(pod *corev1.Pod, container string) error {
-			return e.debugging.Entered(ctx, pod, container, opts.Command)
-		}}, r)
-	if err != nil {
-		return nil, err
-	}
-	return &recorded{next: h, finish: func(end End) { noteEnd(ctx, end) }}, nil
-}
-
-// Attach serves pods/attach.
-type Attach struct{ podStream }
-
-// NewAttach makes the storage of pods/attach.
-func NewAttach(pods PodGetter, nodes NodeLocator) *Attach { return &Attach{podStream{pods, nodes}} }
-
-// New implements rest.Storage: what admission is shown.
-func (*Attach) New() runtime.Object { return &corev1.PodAttachOptions{} }
-
-// NewConnectOptions implements rest.Connecter.
-func (*Attach) NewConnectOptions() (runtime.Object, bool, string) {
-	return &corev1.PodAttachOptions{}, false, ""
-}
-
-// Connect implements rest.Connecter.
-func (a *Attach) Connect(ctx context.Context, name string, options runtime.Object,
-	r rest.Responder) (http.Handler, error) {
-	opts, ok := options.(*corev1.PodAttachOptions)
-	if !ok {
-		return nil, fmt.Errorf("invalid options object: %T", options)
-	}
-	streams := proxy.Options{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, Tty: opts.TTY}
-	return a.command(ctx, command{verb: "attach", pod: name, container: opts.Container, streams: streams}, r)
-}
-
-// command is a request for the streams of a process in a container.
-type command struct {
-	verb, pod, container string
-	argv                 []string
-	streams              proxy.Options
-	session              bool // a debug container's own, just made
-	// called before the connection is handed over; may be nil
-	before func(pod *corev1.Pod, container string) error
-}
-
-func (s *podStream) command(ctx context.Context, c command, r rest.Responder) (http.Handler, error) {
-	if !c.streams.Stdin && !c.streams.Stdout && !c.streams.Stderr {
+// Command finds the pod, and hands the connection to its node.
+func (s *Pods) Command(ctx context.Context, c Command, r rest.Responder) (http.Handler, error) {
+	if !c.Streams.Stdin && !c.Streams.Stdout && !c.Streams.Stderr {
 		return nil, apierrors.NewBadRequest("you must specify at least 1 of stdin, stdout, stderr")
 	}
-	pod, err := s.pods(ctx, c.pod)
+	pod, err := s.pods(ctx, c.Pod)
 	if err != nil {
 		return nil, err
 	}
-	return s.hand(ctx, pod, c, r)
+	return s.Hand(ctx, pod, c, r)
 }
 
-// hand hands the connection to the node of a pod.
-func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest.Responder) (http.Handler, error) {
-	container, err := chooseContainer(pod, c.container)
+// Hand hands the connection to the node of a pod.
+func (s *Pods) Hand(ctx context.Context, pod *corev1.Pod, c Command, r rest.Responder) (http.Handler, error) {
+	container, err := chooseContainer(pod, c.Container)
 	if err != nil {
 		return nil, err
 	}
-	noteEntry(ctx, c, container)
-	path := fmt.Sprintf("/%s/%s/%s/%s", c.verb, pod.Namespace, pod.Name, container)
-	query := c.query()
-	if c.verb == "attach" {
+	if c.Chosen != nil {
+		c.Chosen(container)
+	}
+	path := fmt.Sprintf("/%s/%s/%s/%s", c.Verb, pod.Namespace, pod.Name, container)
+	query := c.Query()
+	if c.Verb == "attach" {
 		query = withReader(ctx, query)
 	}
-	location, transport, err := s.kubelet(ctx, pod, path, query)
+	location, transport, err := s.Kubelet(ctx, pod, path, query)
 	if err != nil {
 		return nil, err
 	}
-	over := handOver(pod, location, transport, c.streams, r)
-	if c.before == nil {
+	over := HandOver(pod, location, transport, c.Streams, r)
+	if c.Before == nil {
 		return over, nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if asksForStreams(req) { // else nothing will happen in the container
-			if err := c.before(pod, container); err != nil {
+		if AsksForStreams(req) { // else nothing will happen in the container
+			if err := c.Before(pod, container); err != nil {
 				r.Error(err)
 				return
 			}
@@ -173,22 +110,23 @@ func (s *podStream) hand(ctx context.Context, pod *corev1.Pod, c command, r rest
 	}), nil
 }
 
-// handOver proxies the streams of a process, in whichever protocol the client speaks.
-func handOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options,
+// HandOver proxies the streams of a process, in whichever protocol the client speaks.
+func HandOver(pod *corev1.Pod, location *url.URL, transport http.RoundTripper, streams proxy.Options,
 	r rest.Responder) http.Handler {
 	through := passThrough(location, transport, r, pod.Spec.NodeName)
 	sockets := &webSockets{location: location, transport: transport, streams: streams, to: r, node: pod.Spec.NodeName}
 	return proxy.NewTranslatingHandler(through, sockets, wsstream.IsWebSocketRequestWithStreamCloseProtocol)
 }
 
-func (c command) query() url.Values {
+// Query is how a kubelet is asked for it.
+func (c Command) Query() url.Values {
 	q := url.Values{}
-	if len(c.argv) > 0 {
-		q[corev1.ExecCommandParam] = c.argv
+	if len(c.Argv) > 0 {
+		q[corev1.ExecCommandParam] = c.Argv
 	}
 	for name, set := range map[string]bool{
-		corev1.ExecStdinParam: c.streams.Stdin, corev1.ExecStdoutParam: c.streams.Stdout,
-		corev1.ExecStderrParam: c.streams.Stderr, corev1.ExecTTYParam: c.streams.Tty,
+		corev1.ExecStdinParam: c.Streams.Stdin, corev1.ExecStdoutParam: c.Streams.Stdout,
+		corev1.ExecStderrParam: c.Streams.Stderr, corev1.ExecTTYParam: c.Streams.Tty,
 	} {
 		if set {
 			q.Set(name, "1")
@@ -198,11 +136,11 @@ func (c command) query() url.Values {
 }
 
 // PortForward serves pods/portforward.
-type PortForward struct{ podStream }
+type PortForward struct{ Pods }
 
 // NewPortForward makes the storage of pods/portforward.
 func NewPortForward(pods PodGetter, nodes NodeLocator) *PortForward {
-	return &PortForward{podStream{pods, nodes}}
+	return &PortForward{Pods{pods, nodes}}
 }
 
 // New implements rest.Storage: what admission is shown.
@@ -229,7 +167,7 @@ func (p *PortForward) Connect(ctx context.Context, name string, options runtime.
 		query.Add(corev1.PortHeader, strconv.Itoa(int(port)))
 	}
 	path := fmt.Sprintf("/portForward/%s/%s", pod.Namespace, pod.Name)
-	location, transport, err := p.kubelet(ctx, pod, path, query)
+	location, transport, err := p.Kubelet(ctx, pod, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -253,5 +191,27 @@ type nodeErrors struct {
 
 // Error implements utilproxy.ErrorResponder.
 func (n nodeErrors) Error(_ http.ResponseWriter, _ *http.Request, err error) {
-	n.to.Error(unreachable(n.node, err))
+	n.to.Error(Unreachable(n.node, err))
+}
+
+// UpgradeFirst opens a stream for a client that asks for one. Whoever does not could not be given it, so nothing is
+// made.
+func UpgradeFirst(r rest.Responder, open func(*http.Request) (http.Handler, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !AsksForStreams(req) {
+			r.Error(apierrors.NewBadRequest("Upgrade request required"))
+			return
+		}
+		h, err := open(req)
+		if err != nil {
+			r.Error(err)
+			return
+		}
+		h.ServeHTTP(w, req)
+	})
+}
+
+// AsksForStreams tells whether a request asks for another protocol.
+func AsksForStreams(req *http.Request) bool {
+	return httpstream.IsUpgradeRequest(req) || wsstream.IsWebSocketRequest(req)
 }

@@ -34,7 +34,7 @@ type webSockets struct {
 
 // ServeHTTP implements http.Handler.
 func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	asked, err := askForStreams(req.Context(), h.location, h.transport, req)
+	asked, err := AskForStreams(req.Context(), h.location, h.transport, req)
 	switch {
 	case req.Context().Err() != nil: // the client is gone; but something has to be on record
 		nodeErrors{h.to, h.node}.Error(w, req, req.Context().Err())
@@ -43,7 +43,7 @@ func (h *webSockets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case !asked.Granted():
 		h.refused(asked).ServeHTTP(w, req)
 	default:
-		if err := asked.Join(w, earlyReader(req)); err != nil {
+		if err := asked.Join(w, EarlyReader(req)); err != nil {
 			nodeErrors{h.to, h.node}.Error(w, req, err)
 		}
 		return
@@ -74,9 +74,9 @@ func (h *webSockets) refused(asked *streams.Answer) http.Handler {
 var upgradeHeaders = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
 	"Sec-Websocket-Protocol", httpstream.HeaderProtocolVersion}
 
-// askForStreams asks a node to switch to the protocol that a client asks for, and returns its answer. The end of ctx
+// AskForStreams asks a node to switch to the protocol that a client asks for, and returns its answer. The end of ctx
 // ends the wait for it, which is long where an image is pulled first; it means nothing once streams were granted.
-func askForStreams(ctx context.Context, location *url.URL, transport http.RoundTripper,
+func AskForStreams(ctx context.Context, location *url.URL, transport http.RoundTripper,
 	client *http.Request) (*streams.Answer, error) {
 	req := (&http.Request{Method: client.Method, URL: location, Host: location.Host,
 		Header: http.Header{}}).WithContext(ctx)

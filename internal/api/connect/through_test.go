@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package connect_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -13,62 +12,19 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/util/proxy"
-	"k8s.io/client-go/tools/remotecommand"
-	serverremote "k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
-	utilexec "k8s.io/utils/exec"
+
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/connect/kubelettest"
+	"github.com/wherryproject/wherry/internal/debug/record"
 )
 
-const v5 = "v5.channel.k8s.io"
-
-// serveV5 is what a node does that speaks the protocol itself.
-func serveV5(w http.ResponseWriter, r *http.Request, o *serverremote.Options,
-	run func(in io.Reader, out, stderr io.WriteCloser, resize <-chan serverremote.TerminalSize) error) {
-	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{v5: {Binary: true, Channels: []wsstream.ChannelType{
-		wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel,
-	}}})
-	_, channels, err := conn.Open(w, r)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	channels[1].Write(nil)
-	sizes := make(chan serverremote.TerminalSize, 1)
-	if o.TTY {
-		var size serverremote.TerminalSize
-		if json.NewDecoder(channels[4]).Decode(&size) == nil {
-			sizes <- size
-		}
-	}
-	status := `{"metadata":{},"status":"Success"}`
-	var in io.Reader
-	if o.Stdin {
-		in = channels[0]
-	}
-	if err := run(in, channels[1], channels[2], sizes); err != nil {
-		status = fmt.Sprintf(`{"status":"Failure","reason":"InternalError","message":%q}`, err)
-		if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
-			status = fmt.Sprintf(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"%d"}]}}`, exit.Code)
-		}
-	}
-	channels[3].Write([]byte(status))
-}
-
-func (k *kubelet) execV5(w http.ResponseWriter, r *http.Request, o *serverremote.Options) {
-	serveV5(w, r, o, func(in io.Reader, out, stderr io.WriteCloser, resize <-chan serverremote.TerminalSize) error {
-		return k.ExecInContainer(r.Context(), "", "", r.PathValue("container"), r.URL.Query()["command"], in, out, stderr, o.TTY, resize, 0)
-	})
-}
-
 // frontOf is an API server of nothing but a hand over to one node; ended is told how each stream ended.
-func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended <-chan End) {
+func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended <-chan record.End) {
 	t.Helper()
 	back := httptest.NewServer(node)
 	t.Cleanup(back.Close)
@@ -77,11 +33,11 @@ func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	ends := make(chan End, 1)
+	ends := make(chan record.End, 1)
 	front = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pod := newPod("plain", "one", nil, "main")
-		over := handOver(pod, location, transport, proxy.Options{Stdin: true, Stdout: true}, responder{w})
-		(&recorded{next: over, finish: func(end End) { ends <- end }}).ServeHTTP(w, r)
+		pod := kubelettest.NewPod("plain", "one", nil, "main")
+		over := connect.HandOver(pod, location, transport, proxy.Options{Stdin: true, Stdout: true}, kubelettest.Responder{W: w})
+		record.Stream(over, func(end record.End) { ends <- end }).ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	return front, ends
@@ -89,7 +45,7 @@ func frontOf(t *testing.T, node http.HandlerFunc) (front *httptest.Server, ended
 
 func dialFront(t *testing.T, front *httptest.Server) *websocket.Conn {
 	t.Helper()
-	d := websocket.Dialer{Subprotocols: []string{v5}, TLSClientConfig: front.Client().Transport.(*http.Transport).TLSClientConfig, WriteBufferSize: 128 << 10}
+	d := websocket.Dialer{Subprotocols: []string{kubelettest.V5}, TLSClientConfig: front.Client().Transport.(*http.Transport).TLSClientConfig, WriteBufferSize: 128 << 10}
 	c, _, err := d.DialContext(t.Context(), "wss"+strings.TrimPrefix(front.URL, "https"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +104,7 @@ func TestThroughCutIsNoSuccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			front, ended := frontOf(t, func(w http.ResponseWriter, r *http.Request) {
-				up := websocket.Upgrader{Subprotocols: []string{v5}}
+				up := websocket.Upgrader{Subprotocols: []string{kubelettest.V5}}
 				c, err := up.Upgrade(w, r, nil)
 				if err != nil {
 					t.Error(err)
@@ -176,7 +132,7 @@ func TestThroughEnds(t *testing.T) {
 	const size = 8 << 20
 	gone := make(chan struct{})
 	front, ended := frontOf(t, func(w http.ResponseWriter, r *http.Request) {
-		up := websocket.Upgrader{Subprotocols: []string{v5}}
+		up := websocket.Upgrader{Subprotocols: []string{kubelettest.V5}}
 		c, err := up.Upgrade(w, r, nil)
 		if err != nil {
 			t.Error(err)
@@ -235,21 +191,37 @@ func TestThroughEnds(t *testing.T) {
 	}
 }
 
-// A few hundred commands that print one word and end at once: none is lost.
-func TestThroughLosesNothing(t *testing.T) {
-	c := newCluster(t)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 50 {
-				var out, errOut bytes.Buffer
-				err := executor(t, c, throughout, "many", "exec", &corev1.PodExecOptions{Stdout: true, Stderr: true, Container: "b", Command: []string{"both"}}).
-					StreamWithContext(testContext(t), remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut})
-				if err != nil || out.String() != "out of b" || errOut.String() != "err" {
-					t.Errorf("%q %q %v", &out, &errOut, err)
-				}
+// A client that leaves before the node has answered is not waited for, and the node hears of it, whatever protocol was
+// asked for (EC-14).
+func TestUpgradeClientLeavesEarly(t *testing.T) {
+	for how, request := range map[string]string{
+		"SPDY": "POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" +
+			"X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n",
+		"WebSocket": "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + kubelettest.V5 + "\r\n\r\n",
+	} {
+		t.Run(how, func(t *testing.T) {
+			asked, gone := make(chan struct{}), make(chan struct{})
+			front, ended := frontOf(t, func(_ http.ResponseWriter, r *http.Request) {
+				close(asked)
+				<-r.Context().Done()
+				close(gone)
+			})
+			conn, err := net.Dial("tcp", front.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			known := front.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			known.ServerName = "example.com"
+			if _, err = fmt.Fprint(tls.Client(conn, known), request); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			conn.Close()
+			<-gone
+			if end := <-ended; end.ExitCode != nil {
+				t.Errorf("on record: %+v", end)
 			}
 		})
 	}
-	all.Wait()
 }

@@ -107,7 +107,7 @@ func (t *Timeline) find(ctx context.Context, namespace, name string, q url.Value
 	q.Set("uid", string(pod.UID)) // until the node has heard of this one, the newest it knows is another
 	answer, err := t.ask(ctx, node, namespace, name, q)
 	if err != nil {
-		return nil, unreachable(node, err)
+		return nil, Unreachable(node, err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer, nil

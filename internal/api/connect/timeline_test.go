@@ -17,8 +17,8 @@ import (
 // ATTACK A38).
 func TestTimeline(t *testing.T) {
 	c := newCluster(t)
-	c.pods["plain"].UID = "u"
-	c.pods["homeless"].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes: too little cpu"}}
+	c.Pods["plain"].UID = "u"
+	c.Pods["homeless"].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes: too little cpu"}}
 	for _, tc := range []struct {
 		name, path string
 		code       int

@@ -4,7 +4,6 @@ package connect
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -171,39 +170,4 @@ func TestUpgradeToTheEnd(t *testing.T) {
 	}
 	conn.Close()
 	<-said
-}
-
-// A client that leaves before the node has answered is not waited for, and the node hears of it, whatever protocol was
-// asked for (EC-14).
-func TestUpgradeClientLeavesEarly(t *testing.T) {
-	for how, request := range map[string]string{
-		"SPDY": "POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n" +
-			"X-Stream-Protocol-Version: v4.channel.k8s.io\r\nContent-Length: 0\r\n\r\n",
-		"WebSocket": "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
-			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: " + v5 + "\r\n\r\n",
-	} {
-		t.Run(how, func(t *testing.T) {
-			asked, gone := make(chan struct{}), make(chan struct{})
-			front, ended := frontOf(t, func(_ http.ResponseWriter, r *http.Request) {
-				close(asked)
-				<-r.Context().Done()
-				close(gone)
-			})
-			conn, err := net.Dial("tcp", front.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			known := front.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-			known.ServerName = "example.com"
-			if _, err = fmt.Fprint(tls.Client(conn, known), request); err != nil {
-				t.Fatal(err)
-			}
-			<-asked
-			conn.Close()
-			<-gone
-			if end := <-ended; end.ExitCode != nil {
-				t.Errorf("on record: %+v", end)
-			}
-		})
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/debug/options"
 )
 
 // addCopies registers the conversion of every type into itself. Admission converts what it is given, the hub's form, to
@@ -46,9 +46,9 @@ func copyInto(in, out any, _ conversion.Scope) error {
 
 // addExecCopies: pods/exec has options of its own, of which admission is shown, and may change, what Kubernetes has.
 func addExecCopies(scheme *runtime.Scheme) error {
-	err := scheme.AddConversionFunc(&connect.ExecOptions{}, &corev1.PodExecOptions{},
+	err := scheme.AddConversionFunc(&options.Exec{}, &corev1.PodExecOptions{},
 		func(in, out any, _ conversion.Scope) error {
-			o := in.(*connect.ExecOptions)
+			o := in.(*options.Exec)
 			*out.(*corev1.PodExecOptions) = corev1.PodExecOptions{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
 				TTY: o.TTY, Container: o.Container, Command: slices.Clone(o.Command)}
 			return nil
@@ -56,9 +56,9 @@ func addExecCopies(scheme *runtime.Scheme) error {
 	if err != nil {
 		return err
 	}
-	return scheme.AddConversionFunc(&corev1.PodExecOptions{}, &connect.ExecOptions{},
+	return scheme.AddConversionFunc(&corev1.PodExecOptions{}, &options.Exec{},
 		func(in, out any, _ conversion.Scope) error {
-			from, o := in.(*corev1.PodExecOptions), out.(*connect.ExecOptions)
+			from, o := in.(*corev1.PodExecOptions), out.(*options.Exec)
 			o.Stdin, o.Stdout, o.Stderr, o.TTY = from.Stdin, from.Stdout, from.Stderr, from.TTY
 			o.Container, o.Command = from.Container, slices.Clone(from.Command)
 			return nil

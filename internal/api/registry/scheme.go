@@ -26,6 +26,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/options"
 )
 
 // Schemes are the type registries of one server.
@@ -49,7 +50,8 @@ func NewSchemes() (*Schemes, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*runtime.Scheme) error{addHub, addEventConversions, connect.RegisterConversions, addFieldLabels, addCopies} {
+	for _, add := range []func(*runtime.Scheme) error{addHub, addEventConversions, connect.RegisterConversions, options.Register,
+		addFieldLabels, addCopies} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

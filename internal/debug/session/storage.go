@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -26,6 +23,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
+	"github.com/wherryproject/wherry/internal/debug/permit"
+	"github.com/wherryproject/wherry/internal/debug/record"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -47,9 +46,9 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 		prepare(obj, old)
 		pod := obj.(*corev1.Pod)
 		added = podspec.AddedEphemeral(pod, old.(*corev1.Pod))
-		noteAdding(ctx, added)
+		record.NoteAdding(ctx, added)
 		for i := range added {
-			if err := addedDebug(pod, userName(ctx), added[i].Name, now); err != nil {
+			if err := record.MarkAdded(pod, record.UserName(ctx), added[i].Name, now); err != nil {
 				r.debugger.log.Error("debugging could not be put on record", "pod", pod.Namespace+"/"+pod.Name, "err",
 					err)
 			}
@@ -60,7 +59,7 @@ func (r ephemeralREST) Update(ctx context.Context, name string, obj rest.Updated
 	if err != nil || len(added) == 0 || dryrun.IsDryRun(options.DryRun) {
 		return out, created, err
 	}
-	<-r.debugger.added(ctx, out.(*corev1.Pod), added, nil)
+	<-r.debugger.recorder.Added(ctx, out.(*corev1.Pod), added, nil)
 	return out, created, nil
 }
 
@@ -110,35 +109,12 @@ func (r debugREST) Connect(ctx context.Context, name string, options runtime.Obj
 func (r debugREST) answer(ctx context.Context, method, pod, container string) (runtime.Object, error) {
 	switch {
 	case method == http.MethodGet && container == "":
-		return r.debugger.runsOf(ctx, pod)
+		return r.debugger.recorder.RunsOf(ctx, pod)
 	case method == http.MethodDelete && container != "" && !strings.Contains(container, "/"):
 		return r.debugger.stop(ctx, pod, container)
 	}
 	return nil, apierrors.NewMethodNotSupported(corev1.Resource("pods/debug"), strings.ToLower(method)+
 		": read pods/NAME/debug, or delete pods/NAME/debug/CONTAINER")
-}
-
-// runsOf lists the records of a pod's name, oldest first. They outlive the pod.
-func (d *Debugger) runsOf(ctx context.Context, name string) (*debugrun.DebugRunList, error) {
-	namespace := request.NamespaceValue(ctx)
-	obj, err := d.records.List(d.records.Within(ctx, namespace), &metainternal.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("spec.pod.name", name),
-	})
-	if err != nil {
-		return nil, err
-	}
-	list, ok := obj.(*debugrun.DebugRunList)
-	if !ok {
-		return nil, fmt.Errorf("the store returned a %T for the debug runs of pod %s", obj, name)
-	}
-	if len(list.Items) == 0 {
-		if _, err := registry.Get[corev1.Pod](ctx, d.pods, namespace, name); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortStableFunc(list.Items,
-		func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return list, nil
 }
 
 // answerEarly is how long before the end of a request's time its wait is given up, so that the answer says what is the
@@ -154,13 +130,13 @@ func (d *Debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 	state := podspec.DebugStateOf(pod, name)
 	switch state.Phase {
 	case podspec.DebugAbsent:
-		return nil, refusal(http.StatusNotFound, metav1.StatusReasonNotFound, podName,
+		return nil, permit.Refusal(http.StatusNotFound, metav1.StatusReasonNotFound, podName,
 			"pod %s has no debug container %q", podName, name)
 	case podspec.DebugEnded:
-		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, podName,
+		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, podName,
 			"debug container %q of pod %s has ended already: %s", name, podName, endWords(state))
 	}
-	if pod, err = d.setStop(ctx, pod, name, state.Run, time.Now(), userName(ctx)); err != nil {
+	if pod, err = d.setStop(ctx, pod, name, state.Run, time.Now(), record.UserName(ctx)); err != nil {
 		return nil, err
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -174,7 +150,7 @@ func (d *Debugger) stop(ctx context.Context, podName, name string) (runtime.Obje
 	})
 	switch {
 	case errors.Is(err, errUntold) || errors.Is(err, context.DeadlineExceeded):
-		return nil, refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, podName,
+		return nil, permit.Refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, podName,
 			"debug container %q of pod %s was asked to stop but has not exited yet: check that node %s is ready", name,
 			podName, pod.Spec.NodeName)
 	case err != nil:

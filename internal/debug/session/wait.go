@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/permit"
+	"github.com/wherryproject/wherry/internal/debug/record"
 	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -68,7 +69,7 @@ func (d *Debugger) follow(ctx context.Context, pod *corev1.Pod,
 			case !isPod || e.Type == watch.Bookmark:
 				continue
 			case e.Type == watch.Deleted || now.UID != pod.UID:
-				return pod, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+				return pod, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 					"pod %s was deleted in the meantime", pod.Name)
 			}
 			pod = now
@@ -87,7 +88,7 @@ func (d *Debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run 
 		return done, s.Begun, err
 	})
 	if errors.Is(err, errUntold) {
-		err = refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, pod.Name,
+		err = permit.Refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, pod.Name,
 			"node %s has reported nothing about debug container %q of pod %s for %s: check that the node is ready",
 			pod.Spec.NodeName, name, pod.Name, nodePatience)
 	}
@@ -98,7 +99,7 @@ func (d *Debugger) begun(ctx context.Context, pod *corev1.Pod, name string, run 
 func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun bool, err error) {
 	switch {
 	case s.Phase == podspec.DebugAbsent || s.Run != run:
-		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 			"debug container %q of pod %s was replaced by another with the same name", name, pod.Name)
 	case s.Phase == podspec.DebugRunning:
 		return true, nil
@@ -110,10 +111,10 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	case s.Phase == podspec.DebugFailing:
 		return false, cannotStart(pod, name, s)
 	case pod.DeletionTimestamp != nil:
-		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted",
+		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted",
 			pod.Name)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		return false, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 			"pod %s has ended (%s) before debug container %q could start", pod.Name, pod.Status.Phase, name)
 	}
 	return false, nil
@@ -125,10 +126,10 @@ const endPatience = 5 * time.Second
 
 // ended is how a run of a debug container has ended, when its streams are over: for the record, which is made whether
 // the client is still there or not.
-func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) connect.End {
+func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run int) record.End {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
-	var end connect.End
+	var end record.End
 	obj, err := d.pods.Get(d.pods.Within(ctx, pod.Namespace), pod.Name, &metav1.GetOptions{})
 	if now, ok := obj.(*corev1.Pod); err == nil && ok && now.UID == pod.UID {
 		_, err = d.follow(ctx, now, func(p *corev1.Pod) (done, heard bool, _ error) {
@@ -139,22 +140,22 @@ func (d *Debugger) ended(ctx context.Context, pod *corev1.Pod, name string, run 
 		err = errUntold
 	}
 	if err != nil && ctx.Err() == nil {
-		end = connect.End{Reason: "unknown: the pod is gone, or the server stopped"}
+		end = record.End{Reason: "unknown: the pod is gone, or the server stopped"}
 	}
 	return end
 }
 
 // endOfRun tells how a run of a debug container has ended, if it has; until then, what is to be said of one that goes
 // on. (Pure.)
-func endOfRun(pod *corev1.Pod, name string, run int) (end connect.End, done bool) {
+func endOfRun(pod *corev1.Pod, name string, run int) (end record.End, done bool) {
 	s := podspec.DebugStateOf(pod, name)
 	switch {
 	case s.Phase == podspec.DebugAbsent || s.Run != run:
-		return connect.End{Reason: "unknown: another container has its name"}, true
+		return record.End{Reason: "unknown: another container has its name"}, true
 	case s.Phase == podspec.DebugEnded:
-		return connect.End{ExitCode: &s.Terminated.ExitCode, Reason: s.Reason}, true
+		return record.End{ExitCode: &s.Terminated.ExitCode, Reason: s.Reason}, true
 	}
-	return connect.End{Reason: "left: the container is still running"}, false
+	return record.End{Reason: "left: the container is still running"}, false
 }
 
 // isStartError: the runtime made the container, and its command could not be run.
@@ -169,7 +170,7 @@ func cannotStart(pod *corev1.Pod, name string, s podspec.DebugState) error {
 	if s.Message != "" {
 		words = fmt.Sprintf("%s: %s", s.Reason, exitcode.Plain(s.Message))
 	}
-	err := refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name,
+	err := permit.Refusal(http.StatusBadRequest, metav1.StatusReason(s.Reason), pod.Name,
 		"debug container %q of pod %s cannot start: %s", name, pod.Name, words)
 	if code := commandCode(s); code != 0 {
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseExitCode, Message: strconv.Itoa(code)}}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package session
 
 import (
 	"context"
@@ -9,27 +9,45 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/proxy"
 
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/debug/options"
+	"github.com/wherryproject/wherry/internal/debug/record"
 	"github.com/wherryproject/wherry/internal/debug/wire"
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// debugSession makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
-func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r rest.Responder,
-	req *http.Request) (http.Handler, error) {
-	session, err := o.session()
+// Joiner makes debug containers and joins clients with them.
+type Joiner struct {
+	pods *connect.Pods
+	make func(ctx context.Context, pod string, session options.Session) (*Made, error)
+}
+
+// Made is a debug container that was added to its pod.
+type Made struct {
+	Pod *corev1.Pod
+	Run int // of its name (podspec.DebugRun)
+	// Note tells the user what is not to be seen in it; "" for nothing.
+	Note string
+	// Recorded is closed when it is on record: nobody is let in before.
+	Recorded <-chan struct{}
+	// Begun returns when it runs or has ended, with the pod as it is stored then, or says why it cannot start; then it
+	// does not start later either. It is called once. When ctx is done, nobody wants to know any more.
+	Begun func(ctx context.Context) (*corev1.Pod, error)
+	// Ended says how it has ended, or that it goes on, once the client's streams are over.
+	Ended func(ctx context.Context) record.End
+}
+
+// Serve makes a debug container and attaches to it: the node has kept what it said meanwhile (DC-03, EC-16).
+func (j *Joiner) Serve(ctx context.Context, name string, session options.Session, in proxy.Options,
+	r rest.Responder, req *http.Request) (http.Handler, error) {
+	made, err := j.make(ctx, name, session)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.someStream(); err != nil {
-		return nil, err
-	}
-	made, err := e.debugging.Debug(ctx, name, session)
-	if err != nil {
-		return nil, err
-	}
-	c := command{verb: "attach", pod: name, container: session.Name, streams: o.Streams(), session: true}
-	joined, pod, err := e.enter(ctx, made, c, req)
+	c := connect.Command{Verb: "attach", Pod: name, Container: session.Name, Streams: in}
+	joined, pod, err := j.enter(ctx, made, c, req)
 	select {
 	case <-made.Recorded: // nobody is let in before it is on record
 	case <-ctx.Done():
@@ -43,27 +61,26 @@ func (e *Exec) debugSession(ctx context.Context, name string, o *ExecOptions, r 
 	}
 	var h http.Handler
 	if joined == nil {
-		if h, err = e.hand(ctx, pod, c, r); err != nil {
+		if h, err = j.pods.Hand(ctx, pod, c, r); err != nil {
 			return nil, err
 		}
 	} else {
-		noteEntry(ctx, c, c.container)
 		if made.Note != "" {
 			joined.Header.Set(wire.HeaderNote, made.Note)
 		}
 		h = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if err := joined.Join(w, earlyReader(req)); err != nil {
-				nodeErrors{r, pod.Spec.NodeName}.Error(w, req, err)
+			if err := joined.Join(w, connect.EarlyReader(req)); err != nil {
+				r.Error(connect.Unreachable(pod.Spec.NodeName, err))
 			}
 		})
 	}
-	return &recorded{next: h, finish: func(end End) {
+	return record.Stream(h, func(end record.End) {
 		// attach says that the container has ended, and not how; a client that leaves hears nothing
-		if end.ExitCode != nil || end == (End{}) {
+		if end.ExitCode != nil || end == (record.End{}) {
 			end = made.Ended(ctx)
 		}
-		noteEnd(ctx, end)
-	}}, nil
+		record.NoteEnd(ctx, end)
+	}), nil
 }
 
 // begun is a pod whose debug container runs or has ended, or why it cannot start.
@@ -79,12 +96,12 @@ type begun struct {
 //
 // A node that does not grant them (an agent that is older does not know the request, which names the run, and says 404)
 // is asked in the ordinary way when the container has begun by its status: then enter returns no streams, and the pod.
-func (e *Exec) enter(ctx context.Context, made *Made, c command,
+func (j *Joiner) enter(ctx context.Context, made *Made, c connect.Command,
 	client *http.Request) (*streams.Answer, *corev1.Pod, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	asked, status := make(chan *streams.Answer, 1), make(chan begun, 1)
-	go func() { asked <- e.askStarted(ctx, made, c, client) }()
+	go func() { asked <- j.askStarted(ctx, made, c, client) }()
 	go func() {
 		pod, err := made.Begun(ctx)
 		status <- begun{pod, err}
@@ -119,14 +136,14 @@ func (e *Exec) enter(ctx context.Context, made *Made, c command,
 
 // askStarted asks the node of a debug container for its streams as soon as this run of it has started. It returns nil
 // if they were not granted, for whatever reason.
-func (e *Exec) askStarted(ctx context.Context, made *Made, c command, client *http.Request) *streams.Answer {
-	path := wire.RouteAttachRun.Path(made.Pod.Namespace, made.Pod.Name, string(made.Pod.UID), c.container,
+func (j *Joiner) askStarted(ctx context.Context, made *Made, c connect.Command, client *http.Request) *streams.Answer {
+	path := wire.RouteAttachRun.Path(made.Pod.Namespace, made.Pod.Name, string(made.Pod.UID), c.Container,
 		strconv.Itoa(int(made.Run)))
-	location, transport, err := e.kubelet(ctx, made.Pod, path, c.query())
+	location, transport, err := j.pods.Kubelet(ctx, made.Pod, path, c.Query())
 	if err != nil {
 		return nil
 	}
-	node, err := askForStreams(ctx, location, transport, client)
+	node, err := connect.AskForStreams(ctx, location, transport, client)
 	if err != nil {
 		return nil
 	}

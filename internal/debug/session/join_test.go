@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package session
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,20 +16,72 @@ import (
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
-	serverremote "k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
 
+	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/connect/kubelettest"
+	"github.com/wherryproject/wherry/internal/debug/options"
+	"github.com/wherryproject/wherry/internal/debug/record"
 	"github.com/wherryproject/wherry/internal/debug/wire"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
+
+func TestMain(m *testing.M) { kubelettest.Main(m) }
+
+// cluster has pods in which a debug container is made at once.
+type cluster struct {
+	*kubelettest.Cluster
+	made func(*Made) // changes what is made; may be nil
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{Cluster: kubelettest.NewCluster(t)}
+	kubelets := connect.NewKubelets(c.Node, c.TLS())
+	t.Cleanup(kubelets.Close)
+	j := &Joiner{pods: connect.NewPods(c.Pod, kubelets.Locate), make: c.add}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/namespaces/default/pods/{name}/exec", func(w http.ResponseWriter, req *http.Request) {
+		to := kubelettest.Responder{W: w}
+		connect.UpgradeFirst(to, func(req *http.Request) (http.Handler, error) {
+			session := options.Session{DebugContainer: podspec.DebugContainer{Name: "debug", Image: "tools"}}
+			return j.Serve(req.Context(), req.PathValue("name"), session, proxy.Options{Stdin: true, Stdout: true}, to,
+				req)
+		}).ServeHTTP(w, req)
+	})
+	c.Cluster.Serve(t, nil, mux, nil)
+	return c
+}
+
+// add is a debug container that was made.
+func (c *cluster) add(ctx context.Context, name string, s options.Session) (*Made, error) {
+	pod, err := c.Pod(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	pod = pod.DeepCopy()
+	pod.UID = "uid-1"
+	pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, corev1.EphemeralContainer{
+		EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: s.Name},
+	})
+	recorded := make(chan struct{})
+	close(recorded)
+	made := &Made{Pod: pod, Recorded: recorded, Begun: func(context.Context) (*corev1.Pod, error) { return pod, nil },
+		Ended: func(context.Context) record.End { return record.End{Reason: "left"} }}
+	if c.made != nil {
+		c.made(made)
+	}
+	return made, nil
+}
 
 const debugQuery = "/api/v1/namespaces/default/pods/plain/exec?stdin=true&stdout=true&ephemeralContainerName=debug&ephemeralContainerImage=tools"
 
 // enterAs starts a debug session and returns what it printed.
 func enterAs(t *testing.T, c *cluster, way string) (string, error) {
 	t.Helper()
-	c.kubelet.v5.Store(way == throughout)
+	c.Kubelet.V5.Store(way == kubelettest.Throughout)
 	e, err := remotecommand.NewWebSocketExecutor(&rest.Config{Host: c.URL}, http.MethodGet, c.URL+debugQuery)
 	if u, perr := url.Parse(c.URL + debugQuery); way == "spdy" && perr == nil {
 		e, err = remotecommand.NewSPDYExecutor(&rest.Config{Host: c.URL}, http.MethodPost, u)
@@ -39,44 +90,19 @@ func enterAs(t *testing.T, c *cluster, way string) (string, error) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err = e.StreamWithContext(testContext(t), remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
+	err = e.StreamWithContext(kubelettest.Context(t), remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
 	return out.String(), err
-}
-
-// serve is what a node does once the run has started.
-func (k *kubelet) serve(w http.ResponseWriter, r *http.Request) {
-	opts := &serverremote.Options{Stdin: true, Stdout: true}
-	run := func(in io.Reader, out io.Writer) error {
-		fmt.Fprintf(out, "run %s of %s/%s: ", r.PathValue("run"), r.PathValue("uid"), r.PathValue("container"))
-		_, err := io.Copy(out, in)
-		return err
-	}
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-		serveV5(w, r, opts, func(in io.Reader, out, _ io.WriteCloser, _ <-chan serverremote.TerminalSize) error {
-			return run(in, out)
-		})
-		return
-	}
-	serverremote.ServeAttach(w, r, attaches(run), "", "", "", opts, time.Minute, time.Minute, serverremote.SupportedStreamingProtocols)
-}
-
-// attaches is a container of a node.
-type attaches func(in io.Reader, out io.Writer) error
-
-// AttachContainer is part of serverremote.Attacher.
-func (a attaches) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan serverremote.TerminalSize) error {
-	return a(in, out)
 }
 
 // DC-03: a client is let in as soon as the node has started the container, though its status is stored only later, or never; the wait
 // for it is over then.
 func TestDebugEntersWhenStarted(t *testing.T) {
-	for _, way := range ways {
+	for _, way := range kubelettest.Ways() {
 		t.Run(way, func(t *testing.T) {
 			c := newCluster(t)
-			c.kubelet.started = c.kubelet.serve
+			c.Kubelet.Started = c.Kubelet.ServeRun
 			over := make(chan struct{})
-			c.debugging.made = func(m *Made) {
+			c.made = func(m *Made) {
 				m.Run = 3
 				m.Begun = func(ctx context.Context) (*corev1.Pod, error) {
 					<-ctx.Done()
@@ -96,10 +122,10 @@ func TestDebugEntersWhenStarted(t *testing.T) {
 // DC-15: what is not to be seen in a debug container is told with the streams.
 func TestDebugNote(t *testing.T) {
 	c := newCluster(t)
-	c.kubelet.started = c.kubelet.serve
-	c.debugging.made = func(m *Made) { m.Note = "to see the processes of one" }
+	c.Kubelet.Started = c.Kubelet.ServeRun
+	c.made = func(m *Made) { m.Note = "to see the processes of one" }
 	u := "ws" + strings.TrimPrefix(c.URL, "http") + debugQuery
-	conn, resp, err := (&websocket.Dialer{Subprotocols: []string{v5}}).DialContext(testContext(t), u, nil)
+	conn, resp, err := (&websocket.Dialer{Subprotocols: []string{kubelettest.V5}}).DialContext(kubelettest.Context(t), u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +142,10 @@ func TestDebugEntersOldNode(t *testing.T) {
 		"refuses":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusConflict) },
 		"breaks off":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
-		for _, way := range ways {
+		for _, way := range kubelettest.Ways() {
 			t.Run(name+" "+way, func(t *testing.T) {
 				c := newCluster(t)
-				c.kubelet.started = node
+				c.Kubelet.Started = node
 				out, err := enterAs(t, c, way)
 				if err != nil || out != "attached to debug: hello" {
 					t.Errorf("%q, %v", out, err)
@@ -136,12 +162,12 @@ func TestDebugEnterFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
 			asked, ended := make(chan struct{}), make(chan struct{})
-			c.kubelet.started = func(_ http.ResponseWriter, r *http.Request) {
+			c.Kubelet.Started = func(_ http.ResponseWriter, r *http.Request) {
 				close(asked)
 				<-r.Context().Done()
 				close(ended)
 			}
-			c.debugging.made = func(m *Made) {
+			c.made = func(m *Made) {
 				m.Begun = func(ctx context.Context) (*corev1.Pod, error) {
 					<-asked
 					if leaves {
@@ -151,7 +177,7 @@ func TestDebugEnterFails(t *testing.T) {
 					return nil, apierrors.NewBadRequest("it cannot start")
 				}
 			}
-			d := websocket.Dialer{Subprotocols: []string{v5}, NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			d := websocket.Dialer{Subprotocols: []string{kubelettest.V5}, NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 				if err == nil && leaves {
 					go func() { <-asked; conn.Close() }()
@@ -177,12 +203,12 @@ func TestDebugEnterFails(t *testing.T) {
 func TestDebugEntersRecorded(t *testing.T) {
 	c := newCluster(t)
 	granted := make(chan struct{})
-	c.kubelet.started = func(w http.ResponseWriter, r *http.Request) {
-		defer c.kubelet.serve(w, r)
+	c.Kubelet.Started = func(w http.ResponseWriter, r *http.Request) {
+		defer c.Kubelet.ServeRun(w, r)
 		close(granted)
 	}
 	var recorded atomic.Bool
-	c.debugging.made = func(m *Made) {
+	c.made = func(m *Made) {
 		stored := make(chan struct{})
 		m.Recorded = stored
 		m.Begun = func(ctx context.Context) (*corev1.Pod, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -193,7 +219,7 @@ func TestDebugEntersRecorded(t *testing.T) {
 			close(stored)
 		}()
 	}
-	d := websocket.Dialer{Subprotocols: []string{v5}}
+	d := websocket.Dialer{Subprotocols: []string{kubelettest.V5}}
 	conn, _, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(c.URL, "http")+debugQuery, nil)
 	if err != nil {
 		t.Fatal(err)

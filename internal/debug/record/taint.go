@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package record
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func imageTaint(user, container string) taint {
 	return t
 }
 
-// addedDebug writes down in a pod that somebody has added a debug container.
-func addedDebug(pod *corev1.Pod, user, container string, now time.Time) error {
+// MarkAdded writes down in a pod that somebody has added a debug container.
+func MarkAdded(pod *corev1.Pod, user, container string, now time.Time) error {
 	t := taint{debugrun.TaintedByDebugContainer, fmt.Sprintf("debug container %s by %s", container, user)}
 	t.put(&pod.Status, pod.Generation, now)
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
@@ -67,7 +67,7 @@ func (t taint) fresh(c *corev1.PodCondition, now time.Time) bool {
 
 // taint marks a pod before somebody enters it. The first time it is stored before this returns; later ones are stored
 // beside the request, since the pod is known to be tainted already.
-func (d *Debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
+func (r *Recorder) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	now := time.Now()
 	had := kinds.TaintOf(pod)
 	if had != nil && t.fresh(had, now) {
@@ -75,20 +75,20 @@ func (d *Debugger) taint(ctx context.Context, pod *corev1.Pod, t taint) error {
 	}
 	write := func(ctx context.Context) error {
 		uid := pod.UID
-		return kinds.UpdatePod(d.pods.Within(ctx, pod.Namespace), d.pods.Store, pod.Name,
+		return kinds.UpdatePod(r.pods.Within(ctx, pod.Namespace), r.pods.Store, pod.Name,
 			&storage.Preconditions{UID: &uid}, false, func(p *corev1.Pod) error {
 				t.put(&p.Status, p.Generation, now)
 				return nil
 			})
 	}
 	if had != nil {
-		d.beside(ctx, "condition of pod "+pod.Namespace+"/"+pod.Name, write)
+		r.Beside(ctx, "condition of pod "+pod.Namespace+"/"+pod.Name, write)
 		return nil
 	}
 	return write(ctx)
 }
 
-// Entered implements connect.Debugging.
-func (d *Debugger) Entered(ctx context.Context, pod *corev1.Pod, container string, _ []string) error {
-	return d.taint(ctx, pod, execTaint(userName(ctx), container))
+// Entered puts on record that somebody is about to enter a container by exec (IX-08).
+func (r *Recorder) Entered(ctx context.Context, pod *corev1.Pod, container string) error {
+	return r.taint(ctx, pod, execTaint(UserName(ctx), container))
 }

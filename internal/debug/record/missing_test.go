@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package record
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ func TestMissingRecords(t *testing.T) {
 	add := func(p *corev1.Pod, name, user string, at time.Time) {
 		p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers,
 			corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name}})
-		if err := addedDebug(p, user, name, at); err != nil {
+		if err := MarkAdded(p, user, name, at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package options
 
 import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/util/proxy"
 )
 
-// ExecOptions are the query parameters of pods/exec: those of Kubernetes, and those of a debug session (package
-// debugrun has their names). The fields are flat since the API's documentation of parameters is made of them.
-type ExecOptions struct {
+// Exec are the query parameters of pods/exec: those of Kubernetes, and those of a debug session (package
+// debugask has their names). The fields are flat since the API's documentation of parameters is made of them.
+type Exec struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Stdin     bool     `json:"stdin,omitempty"`
@@ -44,14 +45,14 @@ type ExecOptions struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (o *ExecOptions) DeepCopyObject() runtime.Object {
+func (o *Exec) DeepCopyObject() runtime.Object {
 	out := *o
 	out.Command, out.Given = slices.Clone(o.Command), slices.Clone(o.Given)
 	return &out
 }
 
 // SwaggerDoc describes the parameters.
-func (*ExecOptions) SwaggerDoc() map[string]string {
+func (*Exec) SwaggerDoc() map[string]string {
 	doc := map[string]string{
 		"ephemeralContainerName":       "Name of the ephemeral container to create and enter. Requires ephemeralContainerImage.",
 		"ephemeralContainerImage":      "Image of the ephemeral container to create and enter. Requires ephemeralContainerName.",
@@ -75,6 +76,14 @@ func (*ExecOptions) SwaggerDoc() map[string]string {
 }
 
 // Streams are those the client asks for.
-func (o *ExecOptions) Streams() proxy.Options {
+func (o *Exec) Streams() proxy.Options {
 	return proxy.Options{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY}
+}
+
+// SomeStream refuses a request that could neither say nor hear anything.
+func (o *Exec) SomeStream() error {
+	if !o.Stdin && !o.Stdout && !o.Stderr {
+		return apierrors.NewBadRequest("you must specify at least 1 of stdin, stdout, stderr")
+	}
+	return nil
 }

@@ -16,35 +16,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/debug/options"
+	"github.com/wherryproject/wherry/internal/debug/permit"
+	"github.com/wherryproject/wherry/internal/debug/record"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// Debug implements connect.Debugging: the update that a client of pods/ephemeralcontainers would make, with its rights,
+// Make makes a debug container: the update that a client of pods/ephemeralcontainers would make, with its rights,
 // rules, admission and record, and the wait that the client would do (DC-03).
-func (d *Debugger) Debug(ctx context.Context, name string, session connect.Session) (*connect.Made, error) {
-	if err := d.debugOn(name); err != nil {
+func (d *Debugger) Make(ctx context.Context, name string, session options.Session) (*Made, error) {
+	if err := d.permit.Session(ctx, name); err != nil {
 		return nil, err
 	}
-	if err := d.allowed(ctx, name, rightTo("create", "exec"), rightTo("update", "ephemeralcontainers")); err != nil {
-		return nil, err
-	}
-	noteAdding(ctx, asked(session))
-	noteSession(ctx)
+	record.NoteAdding(ctx, asked(session))
+	record.NoteSession(ctx)
 	pod, run, err := d.add(ctx, name, session)
 	if err != nil {
 		return nil, err
 	}
-	noteRun(ctx, run)
-	recorded := d.added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
+	record.NoteRun(ctx, run)
+	recorded := d.recorder.Added(ctx, pod, addedNamed(pod, session.Name), map[string]int{session.Name: run})
 	begun := func(ctx context.Context) (*corev1.Pod, error) {
 		now, err := d.begun(ctx, pod, session.Name, run)
 		// not when it is this server that stops
@@ -53,9 +51,16 @@ func (d *Debugger) Debug(ctx context.Context, name string, session connect.Sessi
 		}
 		return now, err
 	}
-	ended := func(ctx context.Context) connect.End { return d.ended(ctx, pod, session.Name, run) }
-	return &connect.Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded,
+	ended := func(ctx context.Context) record.End { return d.ended(ctx, pod, session.Name, run) }
+	return &Made{Pod: pod, Run: run, Note: podspec.DebugNote(pod, session.Name), Recorded: recorded,
 		Begun: begun, Ended: ended}, nil
+}
+
+// asked is the container that a debug session asks for.
+func asked(s options.Session) []corev1.EphemeralContainer {
+	c := corev1.EphemeralContainer{TargetContainerName: s.Target}
+	c.Name, c.Image, c.Command = s.Name, s.Image, s.Command
+	return []corev1.EphemeralContainer{c}
 }
 
 func addedNamed(pod *corev1.Pod, name string) []corev1.EphemeralContainer {
@@ -92,7 +97,7 @@ func podDebugRules(name string) registry.Rules {
 type addition struct {
 	*Debugger
 	pod     string
-	session connect.Session
+	session options.Session
 	run     int // written: which run of the name this is
 }
 
@@ -127,60 +132,40 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	var refused *podspec.DebugRefusal
 	switch {
 	case errors.As(err, &refused) && refused.Taken:
-		return nil, refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, pod.Name, "%s", refused.Message)
+		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, pod.Name, "%s", refused.Message)
 	case errors.As(err, &refused):
-		return nil, refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "%s", refused.Message)
+		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "%s", refused.Message)
 	case err != nil:
 		return nil, err
 	}
-	if err := addedDebug(pod, userName(ctx), container.Name, now); err != nil {
+	if err := record.MarkAdded(pod, record.UserName(ctx), container.Name, now); err != nil {
 		return nil, err
 	}
-	if m, ok := a.admission.(admission.MutationInterface); ok && m.Handles(admission.Update) {
-		if err := m.Admit(ctx, a.attributes(ctx, pod, withoutEphemeral(old, a.session.Name)), a.objects()); err != nil {
-			return nil, err
-		}
+	if err := a.permit.Admit(ctx, pod, withoutEphemeral(old, a.session.Name)); err != nil {
+		return nil, err
 	}
 	return pod, nil
 }
 
 // deadRefusal tells a client that would rather look at what is left than join what has ended.
 func deadRefusal(pod *corev1.Pod) error {
-	err := refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+	err := permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 		"nothing is running in pod %s any more: a debug container would find nothing to inspect", pod.Name)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: debugask.CauseDead}}
 	return err
 }
 
-// attributes show admission the update as one of pods/ephemeralcontainers (EC-21).
-func (d *Debugger) attributes(ctx context.Context, pod, old runtime.Object) admission.Attributes {
-	user, _ := request.UserFrom(ctx)
-	name := ""
-	if p, ok := old.(*corev1.Pod); ok && p != nil {
-		name = p.Name
-	}
-	v1 := corev1.SchemeGroupVersion
-	return admission.NewAttributesRecord(pod, old, v1.WithKind("Pod"), request.NamespaceValue(ctx), name,
-		v1.WithResource("pods"), "ephemeralcontainers", admission.Update, kinds.UpdateOptions(), false, user)
-}
-
 // add makes the debug container in the stored pod, and says which run of its name that is.
-func (d *Debugger) add(ctx context.Context, name string, session connect.Session) (*corev1.Pod, int, error) {
+func (d *Debugger) add(ctx context.Context, name string, session options.Session) (*corev1.Pod, int, error) {
 	change := &addition{Debugger: d, pod: name, session: session}
-	validate := rest.ValidateAllObjectUpdateFunc
-	if v, ok := d.admission.(admission.ValidationInterface); ok && v.Handles(admission.Update) {
-		validate = func(ctx context.Context, obj, old runtime.Object) error {
-			return v.Validate(ctx, d.attributes(ctx, obj, withoutEphemeral(old, session.Name)), d.objects())
-		}
-	}
 	store, namespace := d.pods.With(d.schemes, podDebugRules(session.Name)), request.NamespaceValue(ctx)
 	var obj runtime.Object
 	err := d.pods.Growing(ctx, namespace, func(charge registry.Charge) (err error) {
 		fits := func(ctx context.Context, now, old runtime.Object) error {
-			if err := validate(ctx, now, old); err != nil {
+			if err := d.permit.Validate(ctx, now, withoutEphemeral(old, session.Name)); err != nil {
 				return err
 			}
-			return charge(ctx, d.attributes(ctx, now, old))
+			return charge(ctx, d.permit.Attributes(ctx, now, old))
 		}
 		obj, _, err = store.Update(d.pods.Within(ctx, namespace), name, change, rest.ValidateAllObjectFunc, fits, false,
 			&metav1.UpdateOptions{})
@@ -202,7 +187,7 @@ func (d *Debugger) giveUp(ctx context.Context, pod *corev1.Pod, name string, run
 	if pod == nil {
 		return
 	}
-	d.beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name,
+	d.recorder.Beside(ctx, "stop of debug container "+name+" in pod "+pod.Namespace+"/"+pod.Name,
 		func(ctx context.Context) error {
 			_, err := d.setStop(ctx, pod, name, run, time.Now(), "")
 			return err
@@ -231,4 +216,17 @@ func (d *Debugger) setStop(ctx context.Context, pod *corev1.Pod, name string, ru
 			return podspec.SetDebugRuns(p, runs)
 		})
 	return stored, err
+}
+
+// withoutEphemeral is what admission is told was there before a debug container is made: one whose name is used again
+// is a new container to it, whatever it has in common with the old one.
+func withoutEphemeral(old runtime.Object, name string) runtime.Object {
+	pod, ok := old.(*corev1.Pod)
+	if !ok || pod == nil || len(addedNamed(pod, name)) == 0 {
+		return old
+	}
+	was := pod.DeepCopy()
+	was.Spec.EphemeralContainers = slices.DeleteFunc(was.Spec.EphemeralContainers,
+		func(c corev1.EphemeralContainer) bool { return c.Name == name })
+	return was
 }

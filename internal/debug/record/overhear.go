@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package record
 
 import (
 	"bufio"
@@ -18,6 +18,15 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/streams"
 )
+
+// Stream serves the streams of a command; finish is called when they are over, with what was heard of its end.
+func Stream(next http.Handler, finish func(End)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w, heard := overhear(w)
+		next.ServeHTTP(w, req)
+		finish(heard.end())
+	})
+}
 
 // overheard is a response that listens for the last word on a WebSocket's error channel: how the command ended. On a
 // connection that is passed through as SPDY it hears nothing but a refusal.

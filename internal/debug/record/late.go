@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package session
+package record
 
 import (
 	"context"
@@ -75,12 +75,12 @@ func missingRecords(pods []corev1.Pod, kept []debugrun.DebugRun, started time.Ti
 }
 
 // late writes the records that a former server was killed before it could write.
-func (d *Debugger) late(ctx context.Context, started time.Time) error {
-	pods, err := d.pods.List(d.pods.Within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
+func (r *Recorder) late(ctx context.Context, started time.Time) error {
+	pods, err := r.pods.List(r.pods.Within(ctx, ""), &metainternal.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}
-	kept, err := d.records.List(d.records.Within(ctx, ""), &metainternal.ListOptions{})
+	kept, err := r.records.List(r.records.Within(ctx, ""), &metainternal.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -89,16 +89,16 @@ func (d *Debugger) late(ctx context.Context, started time.Time) error {
 	if !ok1 || !ok2 {
 		return nil
 	}
-	for _, r := range missingRecords(podList.Items, keptList.Items, started) {
-		ctx := request.WithUser(ctx, &user.DefaultInfo{Name: r.user})
-		if _, err := d.record(ctx, r.pod, debugrun.DebugRunSpec{
-			Kind: debugrun.EphemeralContainer, Container: r.container.Name, Run: int32(r.run), Image: r.container.Image,
-			Command: r.container.Command, Args: r.container.Args, Target: r.container.TargetContainerName,
+	for _, m := range missingRecords(podList.Items, keptList.Items, started) {
+		ctx := request.WithUser(ctx, &user.DefaultInfo{Name: m.user})
+		if _, err := r.record(ctx, m.pod, debugrun.DebugRunSpec{
+			Kind: debugrun.EphemeralContainer, Container: m.container.Name, Run: int32(m.run), Image: m.container.Image,
+			Command: m.container.Command, Args: m.container.Args, Target: m.container.TargetContainerName,
 		}, nil); err != nil {
 			return err
 		}
-		d.log.Warn("recorded a debug container that was missing because a server was killed", "pod",
-			r.pod.Namespace+"/"+r.pod.Name, "container", r.container.Name, "user", r.user)
+		r.log.Warn("recorded a debug container that was missing because a server was killed", "pod",
+			m.pod.Namespace+"/"+m.pod.Name, "container", m.container.Name, "user", m.user)
 	}
 	return nil
 }

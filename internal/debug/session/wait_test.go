@@ -3,104 +3,14 @@
 package session
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
-
-// EC-20 IX-07: exec++ needs both the right to exec and the right to add ephemeral containers; image exec the right to exec and its
-// own. Neither stands for another.
-func TestDebugRights(t *testing.T) {
-	ctx := request.WithNamespace(request.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}), "ns")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
-	image := func(d *Debugger) error {
-		_, err := d.ImageAllowed(ctx, pod, connect.ImageRun{Image: "tools:1"})
-		return err
-	}
-	debug := func(d *Debugger) error {
-		_, err := d.Debug(ctx, "p", connect.Session{})
-		return err
-	}
-	const exec, ephemeral, own = "create pods/exec", "update pods/ephemeralcontainers", "create imageexecs.debug.wherry.dev"
-	for _, test := range []struct {
-		may  []string
-		ask  func(*Debugger) error
-		want string // what the refusal says
-	}{
-		{nil, image, `cannot create resource "pods/exec" in API group "" in the namespace "ns"`},
-		{[]string{exec, ephemeral}, image, `cannot create resource "imageexecs" in API group "debug.wherry.dev" in the namespace "ns"`},
-		{[]string{own, ephemeral}, image, `cannot create resource "pods/exec"`},
-		{[]string{exec, own}, image, ""},
-		{nil, debug, `cannot create resource "pods/exec"`},
-		{[]string{exec, own}, debug, `cannot update resource "pods/ephemeralcontainers" in API group "" in the namespace "ns"`},
-		{[]string{ephemeral, own}, debug, `cannot create resource "pods/exec"`},
-	} {
-		d := &Debugger{authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			if a.GetUser().GetName() != "jane" || a.GetNamespace() != "ns" || a.GetName() != "p" || !a.IsResourceRequest() {
-				t.Errorf("asked about %+v", a)
-			}
-			asked := a.GetVerb() + " " + a.GetResource()
-			if a.GetSubresource() != "" {
-				asked += "/" + a.GetSubresource()
-			}
-			if a.GetAPIGroup() != "" {
-				asked += "." + a.GetAPIGroup()
-			}
-			if slices.Contains(test.may, asked) {
-				return authorizer.DecisionAllow, "", nil
-			}
-			return authorizer.DecisionNoOpinion, "", nil
-		})}
-		err := test.ask(d)
-		if test.want == "" && err != nil || test.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "jane" `+test.want)) {
-			t.Errorf("with %v: %v", test.may, err)
-		}
-	}
-}
-
-// IX-08: the same thing done again within a minute is not written again; anything else is.
-func TestTaintIsFresh(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	var s corev1.PodStatus
-	is := execTaint("jane", "main")
-	is.put(&s, 3, now)
-	c := &s.Conditions[0]
-	if c.Message != "exec by jane into main at 2026-11-20T12:00:00Z" || c.ObservedGeneration != 3 {
-		t.Errorf("%+v", c)
-	}
-	for name, test := range map[string]struct {
-		t    taint
-		at   time.Time
-		want bool
-	}{
-		"again":              {is, now.Add(30 * time.Second), true},
-		"a minute later":     {is, now.Add(time.Minute), false},
-		"another container":  {execTaint("jane", "side"), now, false},
-		"another user":       {execTaint("joe", "main"), now, false},
-		"another way":        {imageTaint("jane", "main"), now, false},
-		"a trick in the end": {execTaint("jane", "main at 2026-11-20T12:00:00Z"), now, false},
-	} {
-		if got := test.t.fresh(c, test.at); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-	long := shown([]string{strings.Repeat("ä", 1000)})
-	if len(long) > maxCommand+len("…") || !strings.HasSuffix(long, "…") || strings.ContainsRune(long, '�') {
-		t.Errorf("a long command is shown as %q", long)
-	}
-}
 
 // DC-03 EC-10: what a wait makes of each state: it goes on, it is over, or it fails in the node's words.
 func TestJudge(t *testing.T) {
