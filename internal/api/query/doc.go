@@ -6,4 +6,6 @@
 // [Reads] makes a conversion for a scheme of a function that fills the options from a [Reader].
 //
 // Its law: a parameter that is not there changes nothing, and the first one that cannot be read is the error.
+//
+// Pure.
 package query

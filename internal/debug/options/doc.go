@@ -8,4 +8,6 @@
 //
 // Its law: it decides from the request alone. What it lets pass makes sense in itself; whether it may be done to a pod
 // is decided elsewhere.
+//
+// Pure.
 package options

@@ -45,8 +45,8 @@ func (p *Permit) Session(ctx context.Context, pod string) error {
 	return p.allowed(ctx, pod, rightTo("create", "exec"), rightTo("update", "ephemeralcontainers"))
 }
 
-// ImageExec lets a client run a command from an image in a pod: by the feature gate, and by the right to exec in the pod
-// and that of image exec itself (IX-07, docs/decisions/013-who-may-debug.md).
+// ImageExec lets a client run a command from an image in a pod: by the feature gate, and by the right to exec in the
+// pod and that of image exec itself (IX-07, docs/decisions/013-who-may-debug.md).
 func (p *Permit) ImageExec(ctx context.Context, pod string) error {
 	if err := p.imageExecOn(pod); err != nil {
 		return err

@@ -132,7 +132,8 @@ func (a *addition) UpdatedObject(ctx context.Context, oldObj runtime.Object) (ru
 	var refused *podspec.DebugRefusal
 	switch {
 	case errors.As(err, &refused) && refused.Taken:
-		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, pod.Name, "%s", refused.Message)
+		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, pod.Name, "%s",
+			refused.Message)
 	case errors.As(err, &refused):
 		return nil, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "%s", refused.Message)
 	case err != nil:

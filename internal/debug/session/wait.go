@@ -111,8 +111,8 @@ func judge(pod *corev1.Pod, name string, run int, s podspec.DebugState) (begun b
 	case s.Phase == podspec.DebugFailing:
 		return false, cannotStart(pod, name, s)
 	case pod.DeletionTimestamp != nil:
-		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name, "pod %s is being deleted",
-			pod.Name)
+		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
+			"pod %s is being deleted", pod.Name)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		return false, permit.Refusal(http.StatusConflict, metav1.StatusReasonConflict, pod.Name,
 			"pod %s has ended (%s) before debug container %q could start", pod.Name, pod.Status.Phase, name)

@@ -89,15 +89,15 @@ func (c *Cluster) Serve(t *testing.T, scheme *runtime.Scheme, mux *http.ServeMux
 
 // NewPod has containers by their names.
 func NewPod(name, node string, inits []string, mains ...string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	p.Spec.NodeName = node
-	for _, c := range inits {
-		p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: c})
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: corev1.PodSpec{NodeName: node, InitContainers: named(inits), Containers: named(mains)}}
+}
+
+func named(names []string) (out []corev1.Container) {
+	for _, name := range names {
+		out = append(out, corev1.Container{Name: name})
 	}
-	for _, c := range mains {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c})
-	}
-	return p
+	return out
 }
 
 // Handler does what the API server's installer does with a connecter.
@@ -112,7 +112,8 @@ func Handler(scheme *runtime.Scheme, s rest.Connecter) http.Handler {
 				query.Set(key, "")
 			}
 		}
-		if err := runtime.NewParameterCodec(scheme).DecodeParameters(query, corev1.SchemeGroupVersion, opts); err != nil {
+		if err := runtime.NewParameterCodec(scheme).DecodeParameters(query, corev1.SchemeGroupVersion,
+			opts); err != nil {
 			Responder{W: w}.Error(apierrors.NewBadRequest(err.Error()))
 			return
 		}

@@ -52,7 +52,8 @@ func NewKubelet(t *testing.T) *Kubelet {
 			k.execV5(w, r, opts)
 			return
 		}
-		remotecommand.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"], opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+		remotecommand.ServeExec(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"],
+			opts, idle, creation, remotecommand.SupportedStreamingProtocols)
 	})
 	mux.HandleFunc("/attach/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		opts, err := remotecommand.NewOptions(r)
@@ -61,12 +62,15 @@ func NewKubelet(t *testing.T) *Kubelet {
 			return
 		}
 		if k.V5.Load() && wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
-			ServeV5(w, r, opts, func(in io.Reader, out, stderr io.WriteCloser, resize <-chan remotecommand.TerminalSize) error {
-				return k.AttachContainer(r.Context(), "", "", r.PathValue("container"), in, out, stderr, opts.TTY, resize)
+			ServeV5(w, r, opts, func(in io.Reader, out, stderr io.WriteCloser,
+				resize <-chan remotecommand.TerminalSize) error {
+				return k.AttachContainer(r.Context(), "", "", r.PathValue("container"), in, out, stderr, opts.TTY,
+					resize)
 			})
 			return
 		}
-		remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation, remotecommand.SupportedStreamingProtocols)
+		remotecommand.ServeAttach(w, r, k, r.PathValue("pod"), "", r.PathValue("container"), opts, idle, creation,
+			remotecommand.SupportedStreamingProtocols)
 	})
 	mux.HandleFunc("/attach/default/{pod}/{uid}/{container}/{run}", func(w http.ResponseWriter, r *http.Request) {
 		if k.Started == nil {
@@ -81,13 +85,16 @@ func NewKubelet(t *testing.T) *Kubelet {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		portforward.ServePortForward(w, r, k, r.PathValue("pod"), "", opts, idle, creation, portforward.SupportedProtocols)
+		portforward.ServePortForward(w, r, k, r.PathValue("pod"), "", opts, idle, creation,
+			portforward.SupportedProtocols)
 	})
-	mux.HandleFunc("/containerLogs/default/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) { k.Logs(w, r) })
+	mux.HandleFunc("/containerLogs/default/{pod}/{container}",
+		func(w http.ResponseWriter, r *http.Request) { k.Logs(w, r) })
 	mux.HandleFunc("/timeline/default/{pod}", func(w http.ResponseWriter, r *http.Request) {
 		switch r.PathValue("pod") {
 		case "plain", "former":
-			fmt.Fprintf(w, `{"name":%q,"created":"2026-01-02T03:04:06Z","asked":%q}`+"\n", r.PathValue("pod"), r.URL.RawQuery)
+			fmt.Fprintf(w, `{"name":%q,"created":"2026-01-02T03:04:06Z","asked":%q}`+"\n", r.PathValue("pod"),
+				r.URL.RawQuery)
 			fmt.Fprintln(w, "and more")
 		case "foreign":
 			fmt.Fprint(w, `{"name":"foreign","created":"2026-01-02T03:04:04Z"}`)
@@ -108,7 +115,8 @@ func NewKubelet(t *testing.T) *Kubelet {
 }
 
 // ExecInContainer runs the few commands that the tests need.
-func (*Kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd []string, in io.Reader, out, stderr io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (*Kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd []string, in io.Reader, out,
+	stderr io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	switch cmd[0] {
 	case "cat":
 		_, err := io.Copy(out, in)
@@ -131,7 +139,8 @@ func (*Kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd [
 }
 
 // AttachContainer is a container that says what it hears.
-func (*Kubelet) AttachContainer(_ context.Context, _, _, container string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (*Kubelet) AttachContainer(_ context.Context, _, _, container string, in io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan remotecommand.TerminalSize) error {
 	fmt.Fprintf(out, "attached to %s: ", container)
 	if in == nil {
 		return nil
@@ -156,7 +165,8 @@ func (k *Kubelet) Node(name string) *corev1.Node {
 	u, _ := url.Parse(k.Server.URL)
 	port, _ := strconv.Atoi(u.Port())
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "nowhere.invalid"}, {Type: corev1.NodeInternalIP, Address: u.Hostname()}}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "nowhere.invalid"},
+		{Type: corev1.NodeInternalIP, Address: u.Hostname()}}
 	n.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(port)
 	return n
 }

@@ -22,9 +22,11 @@ const V5 = "v5.channel.k8s.io"
 // ServeV5 is what a node does that speaks the protocol itself.
 func ServeV5(w http.ResponseWriter, r *http.Request, o *serverremote.Options,
 	run func(in io.Reader, out, stderr io.WriteCloser, resize <-chan serverremote.TerminalSize) error) {
-	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{V5: {Binary: true, Channels: []wsstream.ChannelType{
-		wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel,
-	}}})
+	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{V5: {Binary: true,
+		Channels: []wsstream.ChannelType{
+			wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel,
+			wsstream.ReadChannel,
+		}}})
 	_, channels, err := conn.Open(w, r)
 	if err != nil {
 		return
@@ -54,7 +56,8 @@ func ServeV5(w http.ResponseWriter, r *http.Request, o *serverremote.Options,
 
 func (k *Kubelet) execV5(w http.ResponseWriter, r *http.Request, o *serverremote.Options) {
 	ServeV5(w, r, o, func(in io.Reader, out, stderr io.WriteCloser, resize <-chan serverremote.TerminalSize) error {
-		return k.ExecInContainer(r.Context(), "", "", r.PathValue("container"), r.URL.Query()["command"], in, out, stderr, o.TTY, resize, 0)
+		return k.ExecInContainer(r.Context(), "", "", r.PathValue("container"), r.URL.Query()["command"], in, out,
+			stderr, o.TTY, resize, 0)
 	})
 }
 
@@ -72,13 +75,15 @@ func (k *Kubelet) ServeRun(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	serverremote.ServeAttach(w, r, attaches(run), "", "", "", opts, time.Minute, time.Minute, serverremote.SupportedStreamingProtocols)
+	serverremote.ServeAttach(w, r, attaches(run), "", "", "", opts, time.Minute, time.Minute,
+		serverremote.SupportedStreamingProtocols)
 }
 
 // attaches is a container of a node.
 type attaches func(in io.Reader, out io.Writer) error
 
 // AttachContainer is part of serverremote.Attacher.
-func (a attaches) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan serverremote.TerminalSize) error {
+func (a attaches) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan serverremote.TerminalSize) error {
 	return a(in, out)
 }
