@@ -19,9 +19,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/filters"
-	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/pki"
 )
@@ -54,7 +54,7 @@ type data struct {
 	backend   *registry.Backend
 	schemes   *registry.Schemes
 	stores    registry.Stores
-	addresses *kinds.Addresses
+	addresses *serviceips.Addresses
 	health    func() error // nil: etcd answers
 }
 

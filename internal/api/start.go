@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -62,7 +63,7 @@ func (s *Server) openStorage() (err error) {
 	if d.schemes, err = registry.NewSchemes(); err != nil {
 		return err
 	}
-	if d.addresses, err = kinds.NewAddresses(s.cfg.services); err != nil {
+	if d.addresses, err = serviceips.New(s.cfg.services); err != nil {
 		return err
 	}
 	d.backend = newBackend(d.schemes, s.cfg.Config)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/api/validation"
+	"github.com/wherryproject/wherry/internal/api/validation/admissionregistration"
 )
 
 // admissionKinds are the rules of admission that are objects: webhooks and policies (EC-21).
@@ -22,8 +22,8 @@ func admissionKinds() []*registry.Kind {
 			Singular: "mutatingwebhookconfiguration", Categories: policies,
 			Object: registry.New[admissionv1.MutatingWebhookConfiguration],
 			List:   registry.New[admissionv1.MutatingWebhookConfigurationList],
-			Rules: generationRules(validation.ValidateMutatingWebhookConfiguration,
-				validation.ValidateMutatingWebhookConfigurationUpdate,
+			Rules: generationRules(admissionregistration.ValidateMutatingWebhookConfiguration,
+				admissionregistration.ValidateMutatingWebhookConfigurationUpdate,
 				func(c *admissionv1.MutatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
@@ -31,8 +31,8 @@ func admissionKinds() []*registry.Kind {
 			Singular: "validatingwebhookconfiguration", Categories: policies,
 			Object: registry.New[admissionv1.ValidatingWebhookConfiguration],
 			List:   registry.New[admissionv1.ValidatingWebhookConfigurationList],
-			Rules: generationRules(validation.ValidateValidatingWebhookConfiguration,
-				validation.ValidateValidatingWebhookConfigurationUpdate,
+			Rules: generationRules(admissionregistration.ValidateValidatingWebhookConfiguration,
+				admissionregistration.ValidateValidatingWebhookConfigurationUpdate,
 				func(c *admissionv1.ValidatingWebhookConfiguration) (*metav1.ObjectMeta, any) {
 					return &c.ObjectMeta, c.Webhooks
 				})},
@@ -44,8 +44,8 @@ func admissionKinds() []*registry.Kind {
 			Singular: "validatingadmissionpolicybinding", Categories: policies,
 			Object: registry.New[admissionv1.ValidatingAdmissionPolicyBinding],
 			List:   registry.New[admissionv1.ValidatingAdmissionPolicyBindingList],
-			Rules: generationRules(validation.ValidateValidatingAdmissionPolicyBinding,
-				validation.ValidateValidatingAdmissionPolicyBindingUpdate,
+			Rules: generationRules(admissionregistration.ValidateValidatingAdmissionPolicyBinding,
+				admissionregistration.ValidateValidatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.ValidatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec
 				})},
@@ -53,8 +53,8 @@ func admissionKinds() []*registry.Kind {
 			Singular: "mutatingadmissionpolicy", Categories: policies,
 			Object: registry.New[admissionv1.MutatingAdmissionPolicy],
 			List:   registry.New[admissionv1.MutatingAdmissionPolicyList],
-			Rules: generationRules(validation.ValidateMutatingAdmissionPolicy,
-				validation.ValidateMutatingAdmissionPolicyUpdate,
+			Rules: generationRules(admissionregistration.ValidateMutatingAdmissionPolicy,
+				admissionregistration.ValidateMutatingAdmissionPolicyUpdate,
 				func(p *admissionv1.MutatingAdmissionPolicy) (*metav1.ObjectMeta, any) {
 					return &p.ObjectMeta, p.Spec
 				})},
@@ -62,8 +62,8 @@ func admissionKinds() []*registry.Kind {
 			Singular: "mutatingadmissionpolicybinding", Categories: policies,
 			Object: registry.New[admissionv1.MutatingAdmissionPolicyBinding],
 			List:   registry.New[admissionv1.MutatingAdmissionPolicyBindingList],
-			Rules: generationRules(validation.ValidateMutatingAdmissionPolicyBinding,
-				validation.ValidateMutatingAdmissionPolicyBindingUpdate,
+			Rules: generationRules(admissionregistration.ValidateMutatingAdmissionPolicyBinding,
+				admissionregistration.ValidateMutatingAdmissionPolicyBindingUpdate,
 				func(b *admissionv1.MutatingAdmissionPolicyBinding) (*metav1.ObjectMeta, any) {
 					return &b.ObjectMeta, b.Spec
 				})},
@@ -98,14 +98,14 @@ func validatingPolicyRules() registry.Rules {
 		PrepareCreate: func(p *admissionv1.ValidatingAdmissionPolicy) {
 			p.Generation, p.Status = 1, admissionv1.ValidatingAdmissionPolicyStatus{}
 		},
-		Validate: validation.ValidateValidatingAdmissionPolicy,
+		Validate: admissionregistration.ValidateValidatingAdmissionPolicy,
 		PrepareUpdate: func(p, old *admissionv1.ValidatingAdmissionPolicy) {
 			p.Status = old.Status
 			if !equality.Semantic.DeepEqual(p.Spec, old.Spec) {
 				p.Generation++
 			}
 		},
-		ValidateUpdate: validation.ValidateValidatingAdmissionPolicyUpdate,
+		ValidateUpdate: admissionregistration.ValidateValidatingAdmissionPolicyUpdate,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
 	}.Rules()
 }
@@ -118,7 +118,7 @@ func validatingPolicyStatusRules() registry.Rules {
 			p.ManagedFields = managed
 			p.Spec = old.Spec
 		},
-		ValidateUpdate: validation.ValidateValidatingAdmissionPolicyStatusUpdate,
+		ValidateUpdate: admissionregistration.ValidateValidatingAdmissionPolicyStatusUpdate,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
 	}.Rules()
 }

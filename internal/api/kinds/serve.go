@@ -6,7 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
+	"github.com/wherryproject/wherry/internal/api/componentstatus"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
@@ -14,8 +16,8 @@ import (
 type Host struct {
 	Stores    registry.Stores
 	Schemes   *registry.Schemes
-	Addresses *Addresses   // of services
-	Etcd      func() error // nil: etcd answers
+	Addresses *serviceips.Addresses // of services
+	Etcd      func() error          // nil: etcd answers
 }
 
 // Serve serves every kind and its subresources. A kind of the table is served as it is, with its status; what is
@@ -29,11 +31,11 @@ func Serve(all registry.Served, h Host) {
 			all.Add(r.Kind.GV, name+"/status", r.Sub(h.Schemes, *r.Kind.Status))
 		}
 	}
-	h.Addresses.attach(st["services"].OnWrite)
+	h.Addresses.Attach(st["services"].OnWrite)
 	all.Add(core, "namespaces", newNamespaceREST(st["namespaces"]))
 	all.Add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(h.Schemes, namespaceFinalizeRules())})
 	all.Add(core, "endpoints", endpointsREST{st["endpoints"]})
-	all.Add(core, "componentstatuses", newComponentREST(h.Etcd))
+	all.Add(core, "componentstatuses", componentstatus.New(h.Etcd))
 	all.Add(core, "pods/binding", bindingREST{st["pods"]})
 	all.Add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	events := st["events"]

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -42,19 +43,16 @@ func serviceStatusRules() registry.Rules {
 	}.Rules()
 }
 
-// hasAddress says whether a service is of a type that lives behind an address of the service range.
-func hasAddress(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
-
 // keepServiceAddress fills in what the server allocated and the client left out, as a PUT of a hand-written manifest
 // does.
 func keepServiceAddress(s, old *corev1.Service) {
-	if !hasAddress(s) {
-		if hasAddress(old) {
+	if !serviceips.HasAddress(s) {
+		if serviceips.HasAddress(old) {
 			dropAddress(&s.Spec, &old.Spec)
 		}
 		return
 	}
-	if !hasAddress(old) {
+	if !serviceips.HasAddress(old) {
 		return
 	}
 	if s.Spec.ClusterIP == "" && (len(s.Spec.ClusterIPs) == 0 || s.Spec.ClusterIPs[0] == old.Spec.ClusterIP) {

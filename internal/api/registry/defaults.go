@@ -8,6 +8,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/api/validation"
+	"github.com/wherryproject/wherry/internal/api/validation/admissionregistration"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -30,12 +31,12 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, validation.SetDefaultsEndpointSlice)
 	defaulter(scheme, validation.SetDefaultsRoleBinding)
 	defaulter(scheme, validation.SetDefaultsClusterRoleBinding)
-	defaulter(scheme, validation.SetDefaultsMutatingWebhookConfiguration)
-	defaulter(scheme, validation.SetDefaultsValidatingWebhookConfiguration)
-	defaulter(scheme, validation.SetDefaultsValidatingAdmissionPolicy)
-	defaulter(scheme, validation.SetDefaultsValidatingAdmissionPolicyBinding)
-	defaulter(scheme, validation.SetDefaultsMutatingAdmissionPolicy)
-	defaulter(scheme, validation.SetDefaultsMutatingAdmissionPolicyBinding)
+	defaulter(scheme, admissionregistration.SetDefaultsMutatingWebhookConfiguration)
+	defaulter(scheme, admissionregistration.SetDefaultsValidatingWebhookConfiguration)
+	defaulter(scheme, admissionregistration.SetDefaultsValidatingAdmissionPolicy)
+	defaulter(scheme, admissionregistration.SetDefaultsValidatingAdmissionPolicyBinding)
+	defaulter(scheme, admissionregistration.SetDefaultsMutatingAdmissionPolicy)
+	defaulter(scheme, admissionregistration.SetDefaultsMutatingAdmissionPolicyBinding)
 	defaulter(scheme, validation.SetDefaultsFlowSchema)
 	defaulter(scheme, validation.SetDefaultsPriorityLevelConfiguration)
 	defaulter(scheme, validation.SetDefaultsPriorityClass)

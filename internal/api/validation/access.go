@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // ValidateSubjectAccessReview checks that it asks about somebody and one thing.
@@ -74,12 +76,13 @@ func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes,
 	return all
 }
 
-func oneSelector(path *field.Path, raw string, requirements int) errs {
+func oneSelector(path *field.Path, raw string, requirements int) rules.Errs {
 	switch {
 	case raw != "" && requirements > 0:
-		return errs{field.Invalid(path.Child("rawSelector"), raw, "may not specified at the same time as requirements")}
+		return rules.Errs{field.Invalid(path.Child("rawSelector"), raw,
+			"may not specified at the same time as requirements")}
 	case raw == "" && requirements == 0:
-		return errs{field.Required(path.Child("requirements"),
+		return rules.Errs{field.Required(path.Child("requirements"),
 			"when "+path.String()+" is specified, requirements or rawSelector is required")}
 	}
 	return nil

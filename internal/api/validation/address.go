@@ -6,13 +6,15 @@ import (
 	"net"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // notLocalAddress: what others are sent to must not be this machine, this link, or nobody.
-func notLocalAddress(path *field.Path, address string) (all errs) {
+func notLocalAddress(path *field.Path, address string) (all rules.Errs) {
 	ip := net.ParseIP(address)
 	if ip == nil {
-		return errs{field.Invalid(path, address, "must be a valid IP address")}
+		return rules.Errs{field.Invalid(path, address, "must be a valid IP address")}
 	}
 	for _, wrong := range []struct {
 		is    bool

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -50,8 +52,8 @@ func ParseRequest(data []byte) (*x509.CertificateRequest, error) {
 }
 
 // ValidateCertificateSigningRequest checks a new one.
-func ValidateCertificateSigningRequest(r *certificatesv1.CertificateSigningRequest) (all errs) {
-	all = clusterMeta(&r.ObjectMeta, anyName)
+func ValidateCertificateSigningRequest(r *certificatesv1.CertificateSigningRequest) (all rules.Errs) {
+	all = rules.ClusterMeta(&r.ObjectMeta, rules.AnyName)
 	spec := field.NewPath("spec")
 	if len(r.Spec.Request) == 0 {
 		all = append(all, field.Required(spec.Child("request"), ""))
@@ -67,9 +69,9 @@ func ValidateCertificateSigningRequest(r *certificatesv1.CertificateSigningReque
 	return append(all, conditions(field.NewPath("status", "conditions"), r.Status.Conditions)...)
 }
 
-func usages(path *field.Path, list []certificatesv1.KeyUsage) (all errs) {
+func usages(path *field.Path, list []certificatesv1.KeyUsage) (all rules.Errs) {
 	if len(list) == 0 {
-		return errs{field.Required(path, "usages is required")}
+		return rules.Errs{field.Required(path, "usages is required")}
 	}
 	for i, u := range list {
 		if !slices.Contains(knownUsages(), u) {
@@ -95,18 +97,18 @@ func knownUsages() []certificatesv1.KeyUsage {
 }
 
 // signerName: a domain of at least two labels, a slash, and a path of labels with dots between.
-func signerName(path *field.Path, name string) (all errs) {
+func signerName(path *field.Path, name string) (all rules.Errs) {
 	domain, rest, slash := strings.Cut(name, "/")
 	switch {
 	case name == "":
-		return errs{field.Required(path, "")}
+		return rules.Errs{field.Required(path, "")}
 	case len(name) > maxSignerName:
-		return errs{field.TooLong(path, name, maxSignerName)}
+		return rules.Errs{field.TooLong(path, name, maxSignerName)}
 	case !slash || strings.Contains(rest, "/"):
-		return errs{field.Invalid(path, name,
+		return rules.Errs{field.Invalid(path, name,
 			"must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	case name == "kubernetes.io/legacy-unknown":
-		return errs{field.Invalid(path, name, "the legacy signerName is not allowed via this API version")}
+		return rules.Errs{field.Invalid(path, name, "the legacy signerName is not allowed via this API version")}
 	}
 	all = append(all, utilvalidation.IsFullyQualifiedDomainName(path, domain)...)
 	for _, words := range utilvalidation.IsDNS1123Subdomain(rest) {
@@ -116,7 +118,7 @@ func signerName(path *field.Path, name string) (all errs) {
 }
 
 // conditions: each kind of them once; a verdict is True; nobody both approves and denies.
-func conditions(path *field.Path, list []certificatesv1.CertificateSigningRequestCondition) (all errs) {
+func conditions(path *field.Path, list []certificatesv1.CertificateSigningRequestCondition) (all rules.Errs) {
 	seen := map[certificatesv1.RequestConditionType]bool{}
 	for i, c := range list {
 		at := path.Index(i)
@@ -153,12 +155,12 @@ func verdict(t certificatesv1.RequestConditionType) bool {
 }
 
 // ValidateCertificateSigningRequestUpdate allows changes of metadata; the rules have kept everything else as it was.
-func ValidateCertificateSigningRequestUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
-	return metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+func ValidateCertificateSigningRequestUpdate(now, was *certificatesv1.CertificateSigningRequest) rules.Errs {
+	return rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 }
 
 // ValidateCertificateSigningRequestStatusUpdate is for the signer, who gives the certificate or says why not, once.
-func ValidateCertificateSigningRequestStatusUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
+func ValidateCertificateSigningRequestStatusUpdate(now, was *certificatesv1.CertificateSigningRequest) rules.Errs {
 	all := certificateUpdate(now, was)
 	path := field.NewPath("status", "certificate")
 	switch {
@@ -173,7 +175,7 @@ func ValidateCertificateSigningRequestStatusUpdate(now, was *certificatesv1.Cert
 }
 
 // ValidateCertificateSigningRequestApprovalUpdate is for who approves or denies, once.
-func ValidateCertificateSigningRequestApprovalUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
+func ValidateCertificateSigningRequestApprovalUpdate(now, was *certificatesv1.CertificateSigningRequest) rules.Errs {
 	all := certificateUpdate(now, was)
 	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved,
 		certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
@@ -182,13 +184,13 @@ func ValidateCertificateSigningRequestApprovalUpdate(now, was *certificatesv1.Ce
 	return all
 }
 
-func certificateUpdate(now, was *certificatesv1.CertificateSigningRequest) errs {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta),
+func certificateUpdate(now, was *certificatesv1.CertificateSigningRequest) rules.Errs {
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta),
 		conditions(field.NewPath("status", "conditions"), now.Status.Conditions)...)
 }
 
 // sameVerdict: only the approval subresource changes Approved and Denied.
-func sameVerdict(now, was *certificatesv1.CertificateSigningRequest) (all errs) {
+func sameVerdict(now, was *certificatesv1.CertificateSigningRequest) (all rules.Errs) {
 	path := field.NewPath("status", "conditions")
 	for _, t := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved,
 		certificatesv1.CertificateDenied} {
@@ -205,11 +207,11 @@ func sameVerdict(now, was *certificatesv1.CertificateSigningRequest) (all errs) 
 }
 
 // kept: a condition that was there stays. What it says may change, by who may write it.
-func kept(t certificatesv1.RequestConditionType, now, was *certificatesv1.CertificateSigningRequest) errs {
+func kept(t certificatesv1.RequestConditionType, now, was *certificatesv1.CertificateSigningRequest) rules.Errs {
 	if condition(was, t) == nil || condition(now, t) != nil {
 		return nil
 	}
-	return errs{field.Forbidden(field.NewPath("status", "conditions"),
+	return rules.Errs{field.Forbidden(field.NewPath("status", "conditions"),
 		fmt.Sprintf("updates may not remove a condition of type %q", t))}
 }
 

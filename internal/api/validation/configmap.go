@@ -11,6 +11,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // maxData is what the values of a ConfigMap or Secret may take together: 1 MiB.
@@ -25,7 +27,7 @@ func SetDefaultsConfigMap(c *corev1.ConfigMap) {
 
 // ValidateConfigMap checks keys and total size.
 func ValidateConfigMap(c *corev1.ConfigMap) field.ErrorList {
-	all := meta(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.Meta(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
 		all = append(all, dataKey(field.NewPath("data").Key(key), key)...)
@@ -46,13 +48,13 @@ func ValidateConfigMap(c *corev1.ConfigMap) field.ErrorList {
 	return all
 }
 
-func dataKey(path *field.Path, key string) errs {
-	return valid(path, key, validation.IsConfigMapKey(key))
+func dataKey(path *field.Path, key string) rules.Errs {
+	return rules.Valid(path, key, validation.IsConfigMapKey(key))
 }
 
 // ValidateConfigMapUpdate also keeps an immutable ConfigMap as it is.
 func ValidateConfigMapUpdate(now, was *corev1.ConfigMap) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if isTrue(was.Immutable) {
 		all = append(all, stillImmutable(now.Immutable)...)
 		if !equality.Semantic.DeepEqual(now.Data, was.Data) {
@@ -66,11 +68,11 @@ func ValidateConfigMapUpdate(now, was *corev1.ConfigMap) field.ErrorList {
 	return append(all, ValidateConfigMap(now)...)
 }
 
-func stillImmutable(now *bool) errs {
+func stillImmutable(now *bool) rules.Errs {
 	if isTrue(now) {
 		return nil
 	}
-	return errs{field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set")}
+	return rules.Errs{field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set")}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

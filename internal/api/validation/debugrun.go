@@ -6,14 +6,15 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // ValidateDebugRun checks a record: it says what was run, in which pod, by whom.
 func ValidateDebugRun(r *debugrun.DebugRun) field.ErrorList {
-	all := meta(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.Meta(&r.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
-	all = append(all, oneOf(spec.Child("kind"), r.Spec.Kind, debugrun.EphemeralContainer, debugrun.ImageExec)...)
+	all = append(all, rules.OneOf(spec.Child("kind"), r.Spec.Kind, debugrun.EphemeralContainer, debugrun.ImageExec)...)
 	for _, f := range []struct {
 		path  *field.Path
 		value string

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // TestValidateEndpoints: what is wrong is named by its field; what was stored so is left alone while it does not change.
@@ -37,7 +39,7 @@ func TestValidateEndpoints(t *testing.T) {
 	} {
 		bad := good()
 		spoil(&bad.Subsets[0])
-		for name, all := range map[string]errs{"create": ValidateEndpoints(bad), "update": ValidateEndpointsUpdate(bad, good())} {
+		for name, all := range map[string]rules.Errs{"create": ValidateEndpoints(bad), "update": ValidateEndpointsUpdate(bad, good())} {
 			if len(all) != 1 || all[0].Field != field {
 				t.Errorf("%s: want one error at %s, got %v", name, field, all)
 			}

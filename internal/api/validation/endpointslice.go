@@ -11,6 +11,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -23,15 +25,15 @@ const (
 // SetDefaultsEndpointSlice names ports "" and makes them TCP.
 func SetDefaultsEndpointSlice(s *discoveryv1.EndpointSlice) {
 	for i := range s.Ports {
-		orPointTo(&s.Ports[i].Name, "")
-		orPointTo(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+		rules.OrPointTo(&s.Ports[i].Name, "")
+		rules.OrPointTo(&s.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 }
 
 // ValidateEndpointSlice checks addresses by type, ports and hints.
 func ValidateEndpointSlice(s *discoveryv1.EndpointSlice) field.ErrorList {
-	all := meta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	all = append(all, oneOf(field.NewPath("addressType"), s.AddressType,
+	all := rules.Meta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all = append(all, rules.OneOf(field.NewPath("addressType"), s.AddressType,
 		discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)...)
 	endpoints := field.NewPath("endpoints")
 	if len(s.Endpoints) > maxEndpoints {
@@ -45,12 +47,12 @@ func ValidateEndpointSlice(s *discoveryv1.EndpointSlice) field.ErrorList {
 
 // ValidateEndpointSliceUpdate also keeps the address type.
 func ValidateEndpointSliceUpdate(now, was *discoveryv1.EndpointSlice) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
-	all = append(all, immutable(field.NewPath("addressType"), now.AddressType, was.AddressType)...)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all = append(all, rules.Immutable(field.NewPath("addressType"), now.AddressType, was.AddressType)...)
 	return append(all, ValidateEndpointSlice(now)...)
 }
 
-func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field.Path) (all errs) {
+func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field.Path) (all rules.Errs) {
 	at := path.Child("addresses")
 	switch {
 	case len(e.Addresses) == 0:
@@ -62,24 +64,24 @@ func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field
 		all = append(all, endpointAddress(address, kind, at.Index(i))...)
 	}
 	if e.Hostname != nil {
-		all = append(all, valid(path.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+		all = append(all, rules.Valid(path.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
 	}
 	if e.NodeName != nil {
-		all = append(all, valid(path.Child("nodeName"), *e.NodeName,
+		all = append(all, rules.Valid(path.Child("nodeName"), *e.NodeName,
 			apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
 	}
 	if e.Hints == nil {
 		return all
 	}
 	for i, zone := range e.Hints.ForZones {
-		all = append(all, valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name,
+		all = append(all, rules.Valid(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name,
 			validation.IsValidLabelValue(zone.Name))...)
 		if slices.Contains(e.Hints.ForZones[:i], zone) {
 			all = append(all, field.Duplicate(path.Child("hints", "forZones").Index(i).Child("name"), zone.Name))
 		}
 	}
 	for i, node := range e.Hints.ForNodes {
-		all = append(all, valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name,
+		all = append(all, rules.Valid(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name,
 			apivalidation.NameIsDNSSubdomain(node.Name, false))...)
 		if slices.Contains(e.Hints.ForNodes[:i], node) {
 			all = append(all, field.Duplicate(path.Child("hints", "forNodes").Index(i).Child("name"), node.Name))
@@ -94,7 +96,7 @@ func endpoint(e *discoveryv1.Endpoint, kind discoveryv1.AddressType, path *field
 	return all
 }
 
-func endpointAddress(address string, kind discoveryv1.AddressType, path *field.Path) errs {
+func endpointAddress(address string, kind discoveryv1.AddressType, path *field.Path) rules.Errs {
 	switch kind {
 	case discoveryv1.AddressTypeFQDN:
 		return validation.IsFullyQualifiedDomainName(path, address)
@@ -107,14 +109,14 @@ func endpointAddress(address string, kind discoveryv1.AddressType, path *field.P
 		return all
 	}
 	if isIPv6(address) != (kind == discoveryv1.AddressTypeIPv6) {
-		return errs{field.Invalid(path, address, fmt.Sprintf("must be an %s address", kind))}
+		return rules.Errs{field.Invalid(path, address, fmt.Sprintf("must be an %s address", kind))}
 	}
 	return notLocalAddress(path, address)
 }
 
-func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
+func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all rules.Errs) {
 	if len(ports) > maxSlicePorts {
-		return errs{field.TooMany(path, len(ports), maxSlicePorts)}
+		return rules.Errs{field.TooMany(path, len(ports), maxSlicePorts)}
 	}
 	names := map[string]bool{}
 	for i, p := range ports {
@@ -124,7 +126,7 @@ func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
 			name = *p.Name
 		}
 		if name != "" {
-			all = append(all, valid(at.Child("name"), name, validation.IsDNS1123Label(name))...)
+			all = append(all, rules.Valid(at.Child("name"), name, validation.IsDNS1123Label(name))...)
 		}
 		if names[name] {
 			all = append(all, field.Duplicate(at.Child("name"), name))
@@ -133,10 +135,10 @@ func slicePorts(ports []discoveryv1.EndpointPort, path *field.Path) (all errs) {
 		if p.Protocol == nil {
 			all = append(all, field.Required(at.Child("protocol"), ""))
 		}
-		all = append(all, oneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+		all = append(all, rules.OneOfIfSet(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
 			corev1.ProtocolUDP)...)
 		if p.AppProtocol != nil {
-			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol,
+			all = append(all, rules.Valid(at.Child("appProtocol"), *p.AppProtocol,
 				validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 	}

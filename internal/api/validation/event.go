@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -60,7 +62,7 @@ func ValidateEventV1(e *eventsv1.Event) field.ErrorList {
 
 // ValidateEventV1Update lets only the series go on.
 func ValidateEventV1Update(now, was *eventsv1.Event) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	n, w := now.DeepCopy(), was.DeepCopy()
 	n.ObjectMeta, w.ObjectMeta, n.TypeMeta, w.TypeMeta = metav1.ObjectMeta{}, metav1.ObjectMeta{}, metav1.TypeMeta{},
 		metav1.TypeMeta{}
@@ -76,7 +78,7 @@ func ValidateEventV1Update(now, was *eventsv1.Event) field.ErrorList {
 }
 
 // eventPlace: an Event is in the namespace of its object, or in default when that has none.
-func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string) (all errs) {
+func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string) (all rules.Errs) {
 	path := field.NewPath(name, "namespace")
 	switch {
 	case about.Namespace == "" && m.Namespace != metav1.NamespaceDefault && m.Namespace != metav1.NamespaceSystem:
@@ -84,7 +86,7 @@ func eventPlace(m *metav1.ObjectMeta, about corev1.ObjectReference, name string)
 	case about.Namespace != "" && about.Namespace != m.Namespace:
 		all = append(all, field.Invalid(path, about.Namespace, "does not match event.namespace"))
 	}
-	return append(all, meta(m, anyName)...)
+	return append(all, rules.Meta(m, rules.AnyName)...)
 }
 
 // newForm are the fields that both APIs have under different names.
@@ -94,12 +96,12 @@ type newForm struct {
 	anyType bool
 }
 
-func newEvent(e newForm) (all errs) {
+func newEvent(e newForm) (all rules.Errs) {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	if e.controller == "" {
 		all = append(all, field.Required(at(e.controllerField), ""))
 	}
-	all = append(all, valid(at(e.controllerField), e.controller, validation.IsQualifiedName(e.controller))...)
+	all = append(all, rules.Valid(at(e.controllerField), e.controller, validation.IsQualifiedName(e.controller))...)
 	for _, f := range []struct {
 		name, value string
 		most        int
@@ -118,5 +120,5 @@ func newEvent(e newForm) (all errs) {
 	if e.anyType {
 		return all
 	}
-	return append(all, oneOf(at("type"), e.kind, corev1.EventTypeNormal, corev1.EventTypeWarning)...)
+	return append(all, rules.OneOf(at("type"), e.kind, corev1.EventTypeNormal, corev1.EventTypeWarning)...)
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/apiserver/pkg/util/shufflesharding"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // What absent fields mean, and bounds: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/ and the
@@ -32,7 +34,7 @@ const (
 
 // SetDefaultsFlowSchema fills in the precedence.
 func SetDefaultsFlowSchema(s *flowcontrolv1.FlowSchema) {
-	orElse(&s.Spec.MatchingPrecedence, defaultPrecedence)
+	rules.OrElse(&s.Spec.MatchingPrecedence, defaultPrecedence)
 }
 
 // SetDefaultsPriorityLevelConfiguration fills in shares and queues.
@@ -48,9 +50,9 @@ func SetDefaultsPriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigu
 	orElsePtr(&l.NominalConcurrencyShares, defaultShares)
 	orElsePtr(&l.LendablePercent, 0)
 	if q := l.LimitResponse.Queuing; q != nil {
-		orElse(&q.Queues, defaultQueues)
-		orElse(&q.HandSize, defaultHand)
-		orElse(&q.QueueLengthLimit, defaultQueueLength)
+		rules.OrElse(&q.Queues, defaultQueues)
+		rules.OrElse(&q.HandSize, defaultHand)
+		rules.OrElse(&q.QueueLengthLimit, defaultQueueLength)
 	}
 }
 
@@ -62,7 +64,7 @@ func orElsePtr(p **int32, value int32) {
 
 // ValidateFlowSchema checks a flow schema.
 func ValidateFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
-	all := clusterMeta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
 	exempt := s.Name == flowcontrolv1.FlowSchemaNameExempt
 	switch p := s.Spec.MatchingPrecedence; {
@@ -103,19 +105,19 @@ func ValidateFlowSchema(s *flowcontrolv1.FlowSchema) field.ErrorList {
 	return field.ErrorList(all)
 }
 
-func conditionType(kind string, i int) errs {
+func conditionType(kind string, i int) rules.Errs {
 	if kind == "" {
-		return errs{field.Required(field.NewPath("status", "conditions").Index(i).Child("type"), "")}
+		return rules.Errs{field.Required(field.NewPath("status", "conditions").Index(i).Child("type"), "")}
 	}
 	return nil
 }
 
 // ValidateFlowSchemaUpdate checks metadata and the schema.
 func ValidateFlowSchemaUpdate(now, was *flowcontrolv1.FlowSchema) field.ErrorList {
-	return append(field.ErrorList(metaUpdate(&now.ObjectMeta, &was.ObjectMeta)), ValidateFlowSchema(now)...)
+	return append(field.ErrorList(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)), ValidateFlowSchema(now)...)
 }
 
-func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all errs) {
+func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all rules.Errs) {
 	if len(r.Subjects) == 0 {
 		all = append(all, field.Required(at.Child("subjects"), "subjects must contain at least one value"))
 	}
@@ -155,7 +157,7 @@ func flowRule(r *flowcontrolv1.PolicyRulesWithSubjects, at *field.Path) (all err
 	return all
 }
 
-func flowNamespaces(names []string, at *field.Path) (all errs) {
+func flowNamespaces(names []string, at *field.Path) (all rules.Errs) {
 	for i, name := range names {
 		if name == flowcontrolv1.NamespaceEvery {
 			continue
@@ -168,7 +170,7 @@ func flowNamespaces(names []string, at *field.Path) (all errs) {
 	return all
 }
 
-func flowVerbs(verbs []string, at *field.Path) (all errs) {
+func flowVerbs(verbs []string, at *field.Path) (all rules.Errs) {
 	all = starAlone(verbs, at)
 	known := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy",
 		"bind", "impersonate", "escalate", "approve", "sign", "use", "head", "options", "post", "put", "*"}
@@ -181,9 +183,9 @@ func flowVerbs(verbs []string, at *field.Path) (all errs) {
 }
 
 // starAlone: something must be there, and if it is '*', nothing else.
-func starAlone(values []string, at *field.Path) (all errs) {
+func starAlone(values []string, at *field.Path) (all rules.Errs) {
 	if len(values) == 0 {
-		return errs{field.Required(at, "must contain at least one value")}
+		return rules.Errs{field.Required(at, "must contain at least one value")}
 	}
 	if slices.Contains(values, "*") && len(values) > 1 {
 		all = append(all, field.Invalid(at, values, "if '*' is present, must not specify other values"))
@@ -192,7 +194,7 @@ func starAlone(values []string, at *field.Path) (all errs) {
 }
 
 // flowSubject checks that the one field is there which the kind names.
-func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all errs) {
+func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all rules.Errs) {
 	type part struct {
 		kind  flowcontrolv1.SubjectKind
 		field string
@@ -204,7 +206,7 @@ func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all errs) {
 		{flowcontrolv1.SubjectKindServiceAccount, "serviceAccount", s.ServiceAccount != nil},
 	}
 	if !slices.ContainsFunc(parts, func(p part) bool { return p.kind == s.Kind }) {
-		return errs{field.NotSupported(at.Child("kind"), s.Kind, []string{"User", "Group", "ServiceAccount"})}
+		return rules.Errs{field.NotSupported(at.Child("kind"), s.Kind, []string{"User", "Group", "ServiceAccount"})}
 	}
 	for _, p := range parts {
 		switch {
@@ -227,7 +229,7 @@ func flowSubject(s *flowcontrolv1.Subject, at *field.Path) (all errs) {
 	return all
 }
 
-func flowAccount(a *flowcontrolv1.ServiceAccountSubject, at *field.Path) (all errs) {
+func flowAccount(a *flowcontrolv1.ServiceAccountSubject, at *field.Path) (all rules.Errs) {
 	if a.Name == "" {
 		all = append(all, field.Required(at.Child("name"), ""))
 	} else if a.Name != flowcontrolv1.NameAll {
@@ -246,7 +248,7 @@ func flowAccount(a *flowcontrolv1.ServiceAccountSubject, at *field.Path) (all er
 
 // ValidatePriorityLevelConfiguration checks a priority level.
 func ValidatePriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
-	all := clusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
 	exempt := p.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt
 	switch p.Spec.Type {
@@ -286,11 +288,11 @@ func ValidatePriorityLevelConfiguration(p *flowcontrolv1.PriorityLevelConfigurat
 
 // ValidatePriorityLevelConfigurationUpdate checks metadata and the level.
 func ValidatePriorityLevelConfigurationUpdate(now, was *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
-	return append(field.ErrorList(metaUpdate(&now.ObjectMeta, &was.ObjectMeta)),
+	return append(field.ErrorList(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)),
 		ValidatePriorityLevelConfiguration(now)...)
 }
 
-func sharesOf(shares, lendable *int32, at *field.Path) (all errs) {
+func sharesOf(shares, lendable *int32, at *field.Path) (all rules.Errs) {
 	if s := ptr.Deref(shares, 0); s < 0 {
 		all = append(all, field.Invalid(at.Child("nominalConcurrencyShares"), s, "must be a non-negative integer"))
 	}
@@ -300,7 +302,7 @@ func sharesOf(shares, lendable *int32, at *field.Path) (all errs) {
 	return all
 }
 
-func limitedLevel(l *flowcontrolv1.LimitedPriorityLevelConfiguration, at *field.Path) errs {
+func limitedLevel(l *flowcontrolv1.LimitedPriorityLevelConfiguration, at *field.Path) rules.Errs {
 	all := sharesOf(l.NominalConcurrencyShares, l.LendablePercent, at)
 	if b := ptr.Deref(l.BorrowingLimitPercent, 0); b < 0 {
 		all = append(all, field.Invalid(at.Child("borrowingLimitPercent"), b,
@@ -325,7 +327,7 @@ func limitedLevel(l *flowcontrolv1.LimitedPriorityLevelConfiguration, at *field.
 	return all
 }
 
-func queues(q *flowcontrolv1.QueuingConfiguration, at *field.Path) (all errs) {
+func queues(q *flowcontrolv1.QueuingConfiguration, at *field.Path) (all rules.Errs) {
 	if q.QueueLengthLimit <= 0 {
 		all = append(all, field.Invalid(at.Child("queueLengthLimit"), q.QueueLengthLimit, "must be positive"))
 	}

@@ -9,22 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/imagename"
 )
 
 // ValidateImagePolicy checks that a policy says something, and that what it says can be understood.
 func ValidateImagePolicy(p *imagepolicy.ImagePolicy) field.ErrorList {
-	all := clusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	return append(all, imagePolicySpec(&p.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateImagePolicyUpdate is ValidateImagePolicy for a changed one.
 func ValidateImagePolicyUpdate(now, was *imagepolicy.ImagePolicy) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateImagePolicy(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateImagePolicy(now)...)
 }
 
-func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) errs {
-	all := oneOf(path.Child("action"), s.Action, imagepolicy.Enforce, imagepolicy.Warn, imagepolicy.Audit)
+func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) rules.Errs {
+	all := rules.OneOf(path.Child("action"), s.Action, imagepolicy.Enforce, imagepolicy.Warn, imagepolicy.Audit)
 	if len(s.Namespaces) > 0 && s.NamespaceSelector != nil {
 		all = append(all, field.Forbidden(path.Child("namespaceSelector"), "may not be given together with namespaces"))
 	}
@@ -35,7 +36,7 @@ func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) errs {
 	seen := sets.New[string]()
 	for i, name := range s.Namespaces {
 		at := path.Child("namespaces").Index(i)
-		all = append(all, valid(at, name, apivalidation.ValidateNamespaceName(name, false))...)
+		all = append(all, rules.Valid(at, name, apivalidation.ValidateNamespaceName(name, false))...)
 		if seen.Has(name) {
 			all = append(all, field.Duplicate(at, name))
 		}

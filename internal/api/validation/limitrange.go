@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -51,7 +52,7 @@ func addMissing(list, from corev1.ResourceList) {
 
 // ValidateLimitRange checks that min <= default request <= default <= max for every resource.
 func ValidateLimitRange(l *corev1.LimitRange) field.ErrorList {
-	all := meta(&l.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.Meta(&l.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	types := map[corev1.LimitType]bool{}
 	for i := range l.Spec.Limits {
 		item, at := &l.Spec.Limits[i], field.NewPath("spec", "limits").Index(i)
@@ -66,8 +67,8 @@ func ValidateLimitRange(l *corev1.LimitRange) field.ErrorList {
 }
 
 // limitType: qualified; without a domain it must be one that Kubernetes knows.
-func limitType(path *field.Path, kind corev1.LimitType) errs {
-	if all := valid(path, kind, validation.IsQualifiedName(string(kind))); len(all) > 0 ||
+func limitType(path *field.Path, kind corev1.LimitType) rules.Errs {
+	if all := rules.Valid(path, kind, validation.IsQualifiedName(string(kind))); len(all) > 0 ||
 		strings.Contains(string(kind), "/") {
 		return all
 	}
@@ -75,15 +76,15 @@ func limitType(path *field.Path, kind corev1.LimitType) errs {
 	case corev1.LimitTypePod, corev1.LimitTypeContainer, corev1.LimitTypePersistentVolumeClaim:
 		return nil
 	}
-	return errs{field.Invalid(path, kind, "must be a standard limit type or fully qualified")}
+	return rules.Errs{field.Invalid(path, kind, "must be a standard limit type or fully qualified")}
 }
 
 // ValidateLimitRangeUpdate is ValidateLimitRange for a changed one.
 func ValidateLimitRangeUpdate(now, was *corev1.LimitRange) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateLimitRange(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateLimitRange(now)...)
 }
 
-func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
+func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all rules.Errs) {
 	names := map[corev1.ResourceName]bool{}
 	for _, list := range []struct {
 		name string
@@ -120,7 +121,7 @@ func limitItem(item *corev1.LimitRangeItem, path *field.Path) (all errs) {
 }
 
 // ordered compares the bounds of one resource, lower with higher.
-func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.Path) (all errs) {
+func ordered(item *corev1.LimitRangeItem, name corev1.ResourceName, path *field.Path) (all rules.Errs) {
 	bounds := []struct {
 		field, words string
 		list         corev1.ResourceList
@@ -168,9 +169,9 @@ func limitResourceName(kind corev1.LimitType) func(*field.Path, corev1.ResourceN
 		return podspec.ContainerResourceName
 	}
 	return func(path *field.Path, name corev1.ResourceName) field.ErrorList {
-		all := valid(path, string(name), validation.IsQualifiedName(string(name)))
+		all := rules.Valid(path, string(name), validation.IsQualifiedName(string(name)))
 		if len(all) == 0 && !strings.Contains(string(name), "/") && !isStandardResource(string(name)) {
-			all = errs{field.Invalid(path, string(name), "must be a standard resource type or fully qualified")}
+			all = rules.Errs{field.Invalid(path, string(name), "must be a standard resource type or fully qualified")}
 		}
 		return all
 	}

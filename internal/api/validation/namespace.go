@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // SetDefaultsNamespace gives the namespace the label of its name (unless a name is still to be generated) and,
@@ -31,32 +33,32 @@ func PrepareNamespace(n *corev1.Namespace) {
 
 // ValidateNamespace checks name and finalizers.
 func ValidateNamespace(n *corev1.Namespace) field.ErrorList {
-	all := clusterMeta(&n.ObjectMeta, apivalidation.ValidateNamespaceName)
+	all := rules.ClusterMeta(&n.ObjectMeta, apivalidation.ValidateNamespaceName)
 	return append(all, namespaceFinalizers(n)...)
 }
 
-func namespaceFinalizers(n *corev1.Namespace) (all errs) {
+func namespaceFinalizers(n *corev1.Namespace) (all rules.Errs) {
 	for i, f := range n.Spec.Finalizers {
 		path := field.NewPath("spec", "finalizers").Index(i)
 		all = append(all, apivalidation.ValidateFinalizerName(string(f), path)...)
-		all = append(all, finalizerName(path, string(f))...)
+		all = append(all, rules.FinalizerName(path, string(f))...)
 	}
 	return all
 }
 
 // ValidateNamespaceUpdate is for ordinary updates: finalizers have their own subresource.
 func ValidateNamespaceUpdate(now, was *corev1.Namespace) field.ErrorList {
-	return metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	return rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 }
 
 // ValidateNamespaceFinalizeUpdate is for namespaces/finalize.
 func ValidateNamespaceFinalizeUpdate(now, was *corev1.Namespace) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), namespaceFinalizers(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), namespaceFinalizers(now)...)
 }
 
 // ValidateNamespaceStatusUpdate ties the phase to the deletion: Terminating if and only if it is being deleted.
 func ValidateNamespaceStatusUpdate(now, was *corev1.Namespace) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	phase := field.NewPath("status", "phase")
 	switch {
 	case now.DeletionTimestamp.IsZero() && now.Status.Phase != corev1.NamespaceActive:

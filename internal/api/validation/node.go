@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -35,7 +36,7 @@ func SetDefaultsNode(n *corev1.Node) {
 
 // ValidateNode checks taints, pod CIDRs and what the status says of addresses and amounts.
 func ValidateNode(n *corev1.Node) field.ErrorList {
-	all := clusterMeta(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&n.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	if swap := n.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity <= 0 {
 		all = append(all, field.Invalid(field.NewPath("status", "nodeInfo", "swap", "capacity"), *swap.Capacity,
 			"must be greater than zero"))
@@ -43,7 +44,7 @@ func ValidateNode(n *corev1.Node) field.ErrorList {
 	return append(all, nodeBody(n)...)
 }
 
-func nodeBody(n *corev1.Node) errs {
+func nodeBody(n *corev1.Node) rules.Errs {
 	all := taints(n.Spec.Taints, field.NewPath("spec", "taints"))
 	all = append(all, podCIDRs(&n.Spec, field.NewPath("spec"))...)
 	if p := n.Spec.PodPreemptionPolicy; p != nil {
@@ -62,7 +63,7 @@ func nodeBody(n *corev1.Node) errs {
 	return append(all, nodeAddresses(n.Status.Addresses, status.Child("addresses"))...)
 }
 
-func nodeAmounts(list corev1.ResourceList, path *field.Path) errs {
+func nodeAmounts(list corev1.ResourceList, path *field.Path) rules.Errs {
 	all := podspec.ValidateAmounts(list, nodeResourceName, path)
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if q := list[name]; isCounted(name) && !isWhole(q) {
@@ -73,7 +74,7 @@ func nodeAmounts(list corev1.ResourceList, path *field.Path) errs {
 }
 
 // declaredFeatures: words in camel case, separated by slashes, in order and each once.
-func declaredFeatures(list []string, path *field.Path) (all errs) {
+func declaredFeatures(list []string, path *field.Path) (all rules.Errs) {
 	isLetter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 	for i, name := range list {
 		wrong := len(name) > validation.DNS1123SubdomainMaxLength || name == "" || name[0] < 'A' || name[0] > 'Z'
@@ -99,7 +100,7 @@ func declaredFeatures(list []string, path *field.Path) (all errs) {
 
 // ValidateNodeUpdate also keeps pod CIDRs and provider id once they are set.
 func ValidateNodeUpdate(now, was *corev1.Node) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if len(was.Spec.PodCIDRs) > 0 && !slices.Equal(now.Spec.PodCIDRs, was.Spec.PodCIDRs) {
 		all = append(all, field.Forbidden(field.NewPath("spec", "podCIDRs"),
 			"node updates may not change podCIDR except from \"\" to valid"))
@@ -114,7 +115,7 @@ func ValidateNodeUpdate(now, was *corev1.Node) field.ErrorList {
 	return append(all, nodeBody(now)...)
 }
 
-func taints(list []corev1.Taint, path *field.Path) (all errs) {
+func taints(list []corev1.Taint, path *field.Path) (all rules.Errs) {
 	type pair struct {
 		key    string
 		effect corev1.TaintEffect
@@ -123,7 +124,7 @@ func taints(list []corev1.Taint, path *field.Path) (all errs) {
 	for i, t := range list {
 		at := path.Index(i)
 		all = append(all, unversioned.ValidateLabelName(t.Key, at.Child("key"))...)
-		all = append(all, valid(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
+		all = append(all, rules.Valid(at.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
 		all = append(all, podspec.TaintEffect(at.Child("effect"), t.Effect)...)
 		if known[pair{t.Key, t.Effect}] {
 			dup := field.Duplicate(at, t)
@@ -135,7 +136,7 @@ func taints(list []corev1.Taint, path *field.Path) (all errs) {
 	return all
 }
 
-func podCIDRs(s *corev1.NodeSpec, path *field.Path) (all errs) {
+func podCIDRs(s *corev1.NodeSpec, path *field.Path) (all rules.Errs) {
 	at := path.Child("podCIDRs")
 	if len(s.PodCIDRs) > 2 || len(s.PodCIDRs) == 2 && isIPv6(s.PodCIDRs[0]) == isIPv6(s.PodCIDRs[1]) {
 		all = append(all, field.Invalid(at, s.PodCIDRs, "may specify no more than one CIDR for each IP family"))
@@ -146,7 +147,7 @@ func podCIDRs(s *corev1.NodeSpec, path *field.Path) (all errs) {
 	return all
 }
 
-func nodeAddresses(list []corev1.NodeAddress, path *field.Path) (all errs) {
+func nodeAddresses(list []corev1.NodeAddress, path *field.Path) (all rules.Errs) {
 	for i, a := range list {
 		if slices.Contains(list[:i], a) {
 			all = append(all, field.Duplicate(path.Index(i), fmt.Sprintf("%s %s", a.Type, a.Address)))
@@ -160,5 +161,5 @@ func nodeResourceName(path *field.Path, name corev1.ResourceName) field.ErrorLis
 	if name == corev1.ResourcePods || name == corev1.ResourceStorage {
 		return nil
 	}
-	return valid(path, string(name), validation.IsQualifiedName(string(name)))
+	return rules.Valid(path, string(name), validation.IsQualifiedName(string(name)))
 }

@@ -11,6 +11,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -36,13 +38,13 @@ func SystemPriorityClasses() []schedulingv1.PriorityClass {
 
 // SetDefaultsPriorityClass lets pods of a class go before others.
 func SetDefaultsPriorityClass(p *schedulingv1.PriorityClass) {
-	orPointTo(&p.PreemptionPolicy, corev1.PreemptLowerPriority)
+	rules.OrPointTo(&p.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
 // ValidatePriorityClass keeps the system's names and values for the system. That only one class is the default for all
 // is for admission to see to.
 func ValidatePriorityClass(p *schedulingv1.PriorityClass) field.ErrorList {
-	all := clusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	switch {
 	case strings.HasPrefix(p.Name, SystemPrefix):
 		all = append(all, systemClass(p)...)
@@ -50,11 +52,11 @@ func ValidatePriorityClass(p *schedulingv1.PriorityClass) field.ErrorList {
 		all = append(all, field.Forbidden(field.NewPath("value"),
 			fmt.Sprintf("maximum allowed value of a user defined priority is %d", maxUserPriority)))
 	}
-	return append(all, oneOfIfSet(field.NewPath("preemptionPolicy"), p.PreemptionPolicy, corev1.PreemptLowerPriority,
-		corev1.PreemptNever)...)
+	return append(all, rules.OneOfIfSet(field.NewPath("preemptionPolicy"), p.PreemptionPolicy,
+		corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 }
 
-func systemClass(p *schedulingv1.PriorityClass) (all errs) {
+func systemClass(p *schedulingv1.PriorityClass) (all rules.Errs) {
 	for _, known := range SystemPriorityClasses() {
 		if known.Name != p.Name {
 			continue
@@ -69,15 +71,16 @@ func systemClass(p *schedulingv1.PriorityClass) (all errs) {
 		}
 		return all
 	}
-	return errs{field.Forbidden(field.NewPath("metadata", "name"),
+	return rules.Errs{field.Forbidden(field.NewPath("metadata", "name"),
 		fmt.Sprintf("priority class names with %q prefix are reserved for system use only", SystemPrefix))}
 }
 
 // ValidatePriorityClassUpdate also keeps what pods have got from the class already.
 func ValidatePriorityClassUpdate(now, was *schedulingv1.PriorityClass) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidatePriorityClass(now)...)
+	all := append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidatePriorityClass(now)...)
 	if now.Value != was.Value {
 		all = append(all, field.Forbidden(field.NewPath("value"), "may not be changed in an update"))
 	}
-	return append(all, immutable(field.NewPath("preemptionPolicy"), now.PreemptionPolicy, was.PreemptionPolicy)...)
+	return append(all, rules.Immutable(field.NewPath("preemptionPolicy"), now.PreemptionPolicy,
+		was.PreemptionPolicy)...)
 }

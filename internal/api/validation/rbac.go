@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // roleName: names of roles and bindings may have colons and capitals, all that a path can hold.
@@ -21,27 +23,27 @@ func SetDefaultsRoleBinding(b *rbacv1.RoleBinding) { defaultRefs(&b.RoleRef, b.S
 func SetDefaultsClusterRoleBinding(b *rbacv1.ClusterRoleBinding) { defaultRefs(&b.RoleRef, b.Subjects) }
 
 func defaultRefs(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
-	orElse(&ref.APIGroup, rbacv1.GroupName)
+	rules.OrElse(&ref.APIGroup, rbacv1.GroupName)
 	for i := range subjects {
 		if s := &subjects[i]; s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
-			orElse(&s.APIGroup, rbacv1.GroupName)
+			rules.OrElse(&s.APIGroup, rbacv1.GroupName)
 		}
 	}
 }
 
 // ValidateRole checks the rules.
 func ValidateRole(r *rbacv1.Role) field.ErrorList {
-	return append(meta(&r.ObjectMeta, roleName), policyRules(r.Rules, true)...)
+	return append(rules.Meta(&r.ObjectMeta, roleName), policyRules(r.Rules, true)...)
 }
 
 // ValidateRoleUpdate checks metadata and rules.
 func ValidateRoleUpdate(now, was *rbacv1.Role) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRole(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRole(now)...)
 }
 
 // ValidateClusterRole checks the rules and the selectors of an aggregation.
 func ValidateClusterRole(r *rbacv1.ClusterRole) field.ErrorList {
-	all := append(clusterMeta(&r.ObjectMeta, roleName), policyRules(r.Rules, false)...)
+	all := append(rules.ClusterMeta(&r.ObjectMeta, roleName), policyRules(r.Rules, false)...)
 	if r.AggregationRule == nil {
 		return all
 	}
@@ -59,17 +61,17 @@ func ValidateClusterRole(r *rbacv1.ClusterRole) field.ErrorList {
 
 // ValidateClusterRoleUpdate checks metadata and rules.
 func ValidateClusterRoleUpdate(now, was *rbacv1.ClusterRole) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateClusterRole(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateClusterRole(now)...)
 }
 
-func policyRules(rules []rbacv1.PolicyRule, namespaced bool) (all errs) {
-	for i := range rules {
-		all = append(all, policyRule(&rules[i], namespaced, field.NewPath("rules").Index(i))...)
+func policyRules(list []rbacv1.PolicyRule, namespaced bool) (all rules.Errs) {
+	for i := range list {
+		all = append(all, policyRule(&list[i], namespaced, field.NewPath("rules").Index(i))...)
 	}
 	return all
 }
 
-func policyRule(r *rbacv1.PolicyRule, namespaced bool, path *field.Path) (all errs) {
+func policyRule(r *rbacv1.PolicyRule, namespaced bool, path *field.Path) (all rules.Errs) {
 	if len(r.Verbs) == 0 {
 		all = append(all, field.Required(path.Child("verbs"), "verbs must contain at least one value"))
 	}
@@ -95,56 +97,56 @@ func policyRule(r *rbacv1.PolicyRule, namespaced bool, path *field.Path) (all er
 
 // ValidateRoleBinding checks role and subjects.
 func ValidateRoleBinding(b *rbacv1.RoleBinding) field.ErrorList {
-	all := append(meta(&b.ObjectMeta, roleName), roleRef(&b.RoleRef, "Role", "ClusterRole")...)
+	all := append(rules.Meta(&b.ObjectMeta, roleName), roleRef(&b.RoleRef, "Role", "ClusterRole")...)
 	return append(all, subjects(b.Subjects, true)...)
 }
 
 // ValidateRoleBindingUpdate also keeps the role.
 func ValidateRoleBindingUpdate(now, was *rbacv1.RoleBinding) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRoleBinding(now)...)
+	all := append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRoleBinding(now)...)
 	return append(all, sameRole(now.RoleRef, was.RoleRef)...)
 }
 
 // ValidateClusterRoleBinding checks role and subjects.
 func ValidateClusterRoleBinding(b *rbacv1.ClusterRoleBinding) field.ErrorList {
-	all := append(clusterMeta(&b.ObjectMeta, roleName), roleRef(&b.RoleRef, "ClusterRole")...)
+	all := append(rules.ClusterMeta(&b.ObjectMeta, roleName), roleRef(&b.RoleRef, "ClusterRole")...)
 	return append(all, subjects(b.Subjects, false)...)
 }
 
 // ValidateClusterRoleBindingUpdate also keeps the role.
 func ValidateClusterRoleBindingUpdate(now, was *rbacv1.ClusterRoleBinding) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateClusterRoleBinding(now)...)
+	all := append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateClusterRoleBinding(now)...)
 	return append(all, sameRole(now.RoleRef, was.RoleRef)...)
 }
 
 // sameRole: who may bind one role might not have been let to bind the other.
-func sameRole(now, was rbacv1.RoleRef) errs {
+func sameRole(now, was rbacv1.RoleRef) rules.Errs {
 	if equality.Semantic.DeepEqual(now, was) {
 		return nil
 	}
-	return errs{field.Invalid(field.NewPath("roleRef"), now, "cannot change roleRef")}
+	return rules.Errs{field.Invalid(field.NewPath("roleRef"), now, "cannot change roleRef")}
 }
 
-func roleRef(ref *rbacv1.RoleRef, kinds ...string) (all errs) {
+func roleRef(ref *rbacv1.RoleRef, kinds ...string) (all rules.Errs) {
 	path := field.NewPath("roleRef")
 	if ref.APIGroup != rbacv1.GroupName {
 		all = append(all, field.NotSupported(path.Child("apiGroup"), ref.APIGroup, []string{rbacv1.GroupName}))
 	}
-	all = append(all, oneOf(path.Child("kind"), ref.Kind, kinds...)...)
+	all = append(all, rules.OneOf(path.Child("kind"), ref.Kind, kinds...)...)
 	if ref.Name == "" {
 		return append(all, field.Required(path.Child("name"), ""))
 	}
-	return append(all, valid(path.Child("name"), ref.Name, roleName(ref.Name, false))...)
+	return append(all, rules.Valid(path.Child("name"), ref.Name, roleName(ref.Name, false))...)
 }
 
-func subjects(list []rbacv1.Subject, namespaced bool) (all errs) {
+func subjects(list []rbacv1.Subject, namespaced bool) (all rules.Errs) {
 	for i := range list {
 		all = append(all, bindingSubject(&list[i], namespaced, field.NewPath("subjects").Index(i))...)
 	}
 	return all
 }
 
-func bindingSubject(s *rbacv1.Subject, namespaced bool, path *field.Path) (all errs) {
+func bindingSubject(s *rbacv1.Subject, namespaced bool, path *field.Path) (all rules.Errs) {
 	if s.Name == "" {
 		all = append(all, field.Required(path.Child("name"), ""))
 	}
@@ -153,7 +155,7 @@ func bindingSubject(s *rbacv1.Subject, namespaced bool, path *field.Path) (all e
 	case rbacv1.ServiceAccountKind:
 		want = ""
 		if s.Name != "" {
-			all = append(all, valid(path.Child("name"), s.Name,
+			all = append(all, rules.Valid(path.Child("name"), s.Name,
 				apivalidation.ValidateServiceAccountName(s.Name, false))...)
 		}
 		if s.Namespace == "" && !namespaced {

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ValidateResourceQuota checks names, amounts and scopes.
 func ValidateResourceQuota(q *corev1.ResourceQuota) field.ErrorList {
-	all := meta(&q.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.Meta(&q.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	all = append(all, quotaAmounts(q.Spec.Hard, field.NewPath("spec", "hard"))...)
 	return append(all, quotaScopes(&q.Spec, field.NewPath("spec"))...)
 }
@@ -28,7 +29,7 @@ func ValidateResourceQuota(q *corev1.ResourceQuota) field.ErrorList {
 // ValidateResourceQuotaUpdate also keeps the scopes. What a selector selects may change, as in Kubernetes: it is
 // counted anew.
 func ValidateResourceQuotaUpdate(now, was *corev1.ResourceQuota) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	if !sets.New(now.Spec.Scopes...).Equal(sets.New(was.Spec.Scopes...)) {
 		all = append(all, field.Invalid(field.NewPath("spec", "scopes"), now.Spec.Scopes,
 			apivalidation.FieldImmutableErrorMsg))
@@ -38,15 +39,15 @@ func ValidateResourceQuotaUpdate(now, was *corev1.ResourceQuota) field.ErrorList
 
 // ValidateResourceQuotaStatusUpdate checks what a controller counted.
 func ValidateResourceQuotaStatusUpdate(now, was *corev1.ResourceQuota) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), quotaStatus(&now.Status)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), quotaStatus(&now.Status)...)
 }
 
-func quotaStatus(s *corev1.ResourceQuotaStatus) errs {
+func quotaStatus(s *corev1.ResourceQuotaStatus) rules.Errs {
 	all := quotaAmounts(s.Hard, field.NewPath("status", "hard"))
 	return append(all, quotaAmounts(s.Used, field.NewPath("status", "used"))...)
 }
 
-func quotaAmounts(list corev1.ResourceList, path *field.Path) (all errs) {
+func quotaAmounts(list corev1.ResourceList, path *field.Path) (all rules.Errs) {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		at, q := path.Key(string(name)), list[name]
 		all = append(all, quotaName(at, string(name))...)
@@ -78,8 +79,8 @@ func isCounted(name corev1.ResourceName) bool {
 }
 
 // quotaName: qualified; without a domain it must be one that Kubernetes counts.
-func quotaName(path *field.Path, name string) errs {
-	all := valid(path, name, validation.IsQualifiedName(name))
+func quotaName(path *field.Path, name string) rules.Errs {
+	all := rules.Valid(path, name, validation.IsQualifiedName(name))
 	if len(all) > 0 || strings.Contains(name, "/") || isCounted(corev1.ResourceName(name)) {
 		return all
 	}
@@ -93,10 +94,10 @@ func quotaName(path *field.Path, name string) errs {
 	if strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) {
 		return nil
 	}
-	return errs{field.Invalid(path, name, "must be a standard resource for quota")}
+	return rules.Errs{field.Invalid(path, name, "must be a standard resource for quota")}
 }
 
-func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
+func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all rules.Errs) {
 	known := []corev1.ResourceQuotaScope{
 		corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating,
 		corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort,
@@ -126,7 +127,7 @@ func quotaScopes(s *corev1.ResourceQuotaSpec, path *field.Path) (all errs) {
 }
 
 // scopesTogether: no two may exclude one another, and each must be about something of which the amounts are limited.
-func scopesTogether(scopes []corev1.ResourceQuotaScope, hard corev1.ResourceList, path *field.Path) (all errs) {
+func scopesTogether(scopes []corev1.ResourceQuotaScope, hard corev1.ResourceList, path *field.Path) (all rules.Errs) {
 	for _, pair := range [][]corev1.ResourceQuotaScope{
 		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
 		{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
@@ -176,7 +177,7 @@ func isStandard(name string) bool {
 		isCounted(corev1.ResourceName(name))
 }
 
-func scopeOperator(e *corev1.ScopedResourceSelectorRequirement, path *field.Path) (all errs) {
+func scopeOperator(e *corev1.ScopedResourceSelectorRequirement, path *field.Path) (all rules.Errs) {
 	switch e.Operator {
 	case corev1.ScopeSelectorOpIn, corev1.ScopeSelectorOpNotIn:
 		if len(e.Values) == 0 {

@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // ValidateRuntimeClass checks the handler's name, and what pods of the class are given.
 func ValidateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
-	all := clusterMeta(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.ClusterMeta(&c.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	handler := field.NewPath("handler")
 	if c.Handler == "" {
 		all = append(all, field.Required(handler, ""))
 	} else {
-		all = append(all, valid(handler, c.Handler, validation.IsDNS1123Label(c.Handler))...)
+		all = append(all, rules.Valid(handler, c.Handler, validation.IsDNS1123Label(c.Handler))...)
 	}
 	if o := c.Overhead; o != nil {
 		all = append(all, podspec.ValidateAmounts(o.PodFixed, podspec.ContainerResourceName,
@@ -44,6 +45,6 @@ func ValidateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 
 // ValidateRuntimeClassUpdate also keeps the handler: pods run with it.
 func ValidateRuntimeClassUpdate(now, was *nodev1.RuntimeClass) field.ErrorList {
-	all := append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRuntimeClass(now)...)
-	return append(all, immutable(field.NewPath("handler"), now.Handler, was.Handler)...)
+	all := append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateRuntimeClass(now)...)
+	return append(all, rules.Immutable(field.NewPath("handler"), now.Handler, was.Handler)...)
 }

@@ -11,11 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // SetDefaultsSecret makes an untyped Secret Opaque and moves stringData, which is for writing only, into data.
 func SetDefaultsSecret(s *corev1.Secret) {
-	orElse(&s.Type, corev1.SecretTypeOpaque)
+	rules.OrElse(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {
 		s.Data = map[string][]byte{}
 	}
@@ -27,7 +29,7 @@ func SetDefaultsSecret(s *corev1.Secret) {
 
 // ValidateSecret checks keys, total size, and what the known types must hold.
 func ValidateSecret(s *corev1.Secret) field.ErrorList {
-	all := meta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	all := rules.Meta(&s.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	data := field.NewPath("data")
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
@@ -70,22 +72,22 @@ func ValidateSecret(s *corev1.Secret) field.ErrorList {
 	return all
 }
 
-func jsonKey(data map[string][]byte, key string) errs {
+func jsonKey(data map[string][]byte, key string) rules.Errs {
 	path := field.NewPath("data").Key(key)
 	value, ok := data[key]
 	if !ok {
-		return errs{field.Required(path, "")}
+		return rules.Errs{field.Required(path, "")}
 	}
 	if err := json.Unmarshal(value, new(map[string]any)); err != nil {
-		return errs{field.Invalid(path, "<secret contents redacted>", err.Error())}
+		return rules.Errs{field.Invalid(path, "<secret contents redacted>", err.Error())}
 	}
 	return nil
 }
 
 // ValidateSecretUpdate also keeps the type, and an immutable Secret as it is.
 func ValidateSecretUpdate(now, was *corev1.Secret) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
-	all = append(all, immutable(field.NewPath("type"), now.Type, was.Type)...)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all = append(all, rules.Immutable(field.NewPath("type"), now.Type, was.Type)...)
 	if isTrue(was.Immutable) {
 		all = append(all, stillImmutable(now.Immutable)...)
 		if !equality.Semantic.DeepEqual(now.Data, was.Data) {

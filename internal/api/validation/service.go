@@ -13,13 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // SetDefaultsService fills type, affinity, policies and ports. Addresses are for an allocator to give.
 func SetDefaultsService(svc *corev1.Service) {
 	s := &svc.Spec
-	orElse(&s.Type, corev1.ServiceTypeClusterIP)
-	orElse(&s.SessionAffinity, corev1.ServiceAffinityNone)
+	rules.OrElse(&s.Type, corev1.ServiceTypeClusterIP)
+	rules.OrElse(&s.SessionAffinity, corev1.ServiceAffinityNone)
 	switch s.SessionAffinity {
 	case corev1.ServiceAffinityNone:
 		s.SessionAffinityConfig = nil
@@ -32,22 +34,22 @@ func SetDefaultsService(svc *corev1.Service) {
 	}
 	for i := range s.Ports {
 		p := &s.Ports[i]
-		orElse(&p.Protocol, corev1.ProtocolTCP)
+		rules.OrElse(&p.Protocol, corev1.ProtocolTCP)
 		if p.TargetPort == intstr.FromInt32(0) || p.TargetPort == intstr.FromString("") {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
 	}
 	if IsExternallyAccessible(s) {
-		orElse(&s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
+		rules.OrElse(&s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
 	if isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP {
-		orPointTo(&s.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
+		rules.OrPointTo(&s.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
 	}
 	if s.Type == corev1.ServiceTypeLoadBalancer {
-		orPointTo(&s.AllocateLoadBalancerNodePorts, true)
+		rules.OrPointTo(&s.AllocateLoadBalancerNodePorts, true)
 		for i := range svc.Status.LoadBalancer.Ingress {
 			if in := &svc.Status.LoadBalancer.Ingress[i]; in.IP != "" {
-				orPointTo(&in.IPMode, corev1.LoadBalancerIPModeVIP)
+				rules.OrPointTo(&in.IPMode, corev1.LoadBalancerIPModeVIP)
 			}
 		}
 	}
@@ -66,10 +68,10 @@ func isExternal(t corev1.ServiceType) bool {
 
 // ValidateService checks everything of the spec.
 func ValidateService(svc *corev1.Service) field.ErrorList {
-	all := meta(&svc.ObjectMeta, apivalidation.NameIsDNS1035Label)
+	all := rules.Meta(&svc.ObjectMeta, apivalidation.NameIsDNS1035Label)
 	s, path := &svc.Spec, field.NewPath("spec")
-	all = append(all, oneOf(path.Child("type"), s.Type, corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName,
-		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)...)
+	all = append(all, rules.OneOf(path.Child("type"), s.Type, corev1.ServiceTypeClusterIP,
+		corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)...)
 	all = append(all, unversioned.ValidateLabels(s.Selector, path.Child("selector"))...)
 	all = append(all, affinity(s, path)...)
 	all = append(all, servicePorts(s, path.Child("ports"))...)
@@ -80,7 +82,8 @@ func ValidateService(svc *corev1.Service) field.ErrorList {
 		if name == "" {
 			all = append(all, field.Required(path.Child("externalName"), ""))
 		} else {
-			all = append(all, valid(path.Child("externalName"), s.ExternalName, validation.IsDNS1123Subdomain(name))...)
+			all = append(all, rules.Valid(path.Child("externalName"), s.ExternalName,
+				validation.IsDNS1123Subdomain(name))...)
 		}
 	}
 	for i, ip := range s.ExternalIPs {
@@ -97,7 +100,7 @@ func ValidateService(svc *corev1.Service) field.ErrorList {
 // ValidateServiceUpdate also keeps the addresses once they are given, unless the type turns to or from
 // ExternalName, which has none.
 func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	path := field.NewPath("spec")
 	hasIP := func(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 	if hasIP(now) && hasIP(was) && was.Spec.ClusterIP != "" {
@@ -115,7 +118,7 @@ func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
 		}
 	}
 	if now.Spec.Type == was.Spec.Type && was.Spec.LoadBalancerClass != nil {
-		all = append(all, immutable(path.Child("loadBalancerClass"), now.Spec.LoadBalancerClass,
+		all = append(all, rules.Immutable(path.Child("loadBalancerClass"), now.Spec.LoadBalancerClass,
 			was.Spec.LoadBalancerClass)...)
 	}
 	return append(all, ValidateService(now)...)
@@ -123,7 +126,7 @@ func ValidateServiceUpdate(now, was *corev1.Service) field.ErrorList {
 
 // ValidateServiceStatusUpdate checks where a load balancer is said to be.
 func ValidateServiceStatusUpdate(now, was *corev1.Service) field.ErrorList {
-	all := metaUpdate(&now.ObjectMeta, &was.ObjectMeta)
+	all := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta)
 	path, list := field.NewPath("status", "loadBalancer", "ingress"), now.Status.LoadBalancer.Ingress
 	var existing []string // what was let in before
 	for _, in := range was.Status.LoadBalancer.Ingress {
@@ -142,11 +145,12 @@ func ValidateServiceStatusUpdate(now, was *corev1.Service) field.ErrorList {
 			all = append(all, field.Forbidden(at.Child("ipMode"), "may not be specified when `ip` is not set"))
 		case in.IP != "":
 			all = append(all, validation.IsValidIPForLegacyField(at.Child("ip"), in.IP, false, existing)...)
-			all = append(all, oneOfIfSet(at.Child("ipMode"), in.IPMode, corev1.LoadBalancerIPModeProxy,
+			all = append(all, rules.OneOfIfSet(at.Child("ipMode"), in.IPMode, corev1.LoadBalancerIPModeProxy,
 				corev1.LoadBalancerIPModeVIP)...)
 		}
 		if in.Hostname != "" {
-			all = append(all, valid(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
+			all = append(all, rules.Valid(at.Child("hostname"), in.Hostname,
+				validation.IsDNS1123Subdomain(in.Hostname))...)
 			if netutils.ParseIPSloppy(in.Hostname) != nil {
 				all = append(all, field.Invalid(at.Child("hostname"), in.Hostname,
 					"must be a DNS name, not an IP address"))
@@ -170,8 +174,8 @@ func needsHealthCheck(s *corev1.ServiceSpec) bool {
 		s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-func affinity(s *corev1.ServiceSpec, path *field.Path) errs {
-	all := oneOf(path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP,
+func affinity(s *corev1.ServiceSpec, path *field.Path) rules.Errs {
+	all := rules.OneOf(path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP,
 		corev1.ServiceAffinityNone)
 	at := path.Child("sessionAffinityConfig")
 	c := s.SessionAffinityConfig
@@ -190,7 +194,7 @@ func affinity(s *corev1.ServiceSpec, path *field.Path) errs {
 	return all
 }
 
-func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
+func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all rules.Errs) {
 	headless := s.ClusterIP == corev1.ClusterIPNone
 	if len(s.Ports) == 0 && !headless && s.Type != corev1.ServiceTypeExternalName {
 		all = append(all, field.Required(path, ""))
@@ -202,18 +206,18 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 		case p.Name == "" && len(s.Ports) > 1:
 			all = append(all, field.Required(at.Child("name"), ""))
 		case p.Name != "":
-			all = append(all, valid(at.Child("name"), p.Name, validation.IsDNS1123Label(p.Name))...)
+			all = append(all, rules.Valid(at.Child("name"), p.Name, validation.IsDNS1123Label(p.Name))...)
 			if names[p.Name] {
 				all = append(all, field.Duplicate(at.Child("name"), p.Name))
 			}
 			names[p.Name] = true
 		}
-		all = append(all, valid(at.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-		all = append(all, oneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+		all = append(all, rules.Valid(at.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+		all = append(all, rules.OneOf(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
 			corev1.ProtocolUDP)...)
 		all = append(all, targetPort(p.TargetPort, at.Child("targetPort"))...)
 		if p.AppProtocol != nil {
-			all = append(all, valid(at.Child("appProtocol"), *p.AppProtocol,
+			all = append(all, rules.Valid(at.Child("appProtocol"), *p.AppProtocol,
 				validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 		key := fmt.Sprint(p.Protocol, "/", p.Port)
@@ -228,7 +232,7 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 			all = append(all, field.Forbidden(at.Child("nodePort"),
 				fmt.Sprintf("may not be used when `type` is '%s'", s.Type)))
 		}
-		all = append(all, valid(at.Child("nodePort"), p.NodePort, validation.IsValidPortNum(int(p.NodePort)))...)
+		all = append(all, rules.Valid(at.Child("nodePort"), p.NodePort, validation.IsValidPortNum(int(p.NodePort)))...)
 		key = fmt.Sprint(p.Protocol, "/", p.NodePort)
 		if nodePorts[key] {
 			all = append(all, field.Duplicate(at.Child("nodePort"), p.NodePort))
@@ -238,15 +242,15 @@ func servicePorts(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	return all
 }
 
-func targetPort(port intstr.IntOrString, path *field.Path) errs {
+func targetPort(port intstr.IntOrString, path *field.Path) rules.Errs {
 	if port.Type == intstr.String {
-		return valid(path, port.StrVal, validation.IsValidPortName(port.StrVal))
+		return rules.Valid(path, port.StrVal, validation.IsValidPortName(port.StrVal))
 	}
-	return valid(path, port.IntVal, validation.IsValidPortNum(int(port.IntVal)))
+	return rules.Valid(path, port.IntVal, validation.IsValidPortNum(int(port.IntVal)))
 }
 
 // clusterIPs: none, "None", or up to one address of each family; the first is also the single one.
-func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all errs) {
+func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all rules.Errs) {
 	at := path.Child("clusterIPs")
 	if s.Type == corev1.ServiceTypeExternalName {
 		for _, f := range []struct {
@@ -294,12 +298,12 @@ func clusterIPs(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 	return append(all, families(s, path)...)
 }
 
-func families(s *corev1.ServiceSpec, path *field.Path) errs {
-	all := oneOfIfSet(path.Child("ipFamilyPolicy"), s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack,
+func families(s *corev1.ServiceSpec, path *field.Path) rules.Errs {
+	all := rules.OneOfIfSet(path.Child("ipFamilyPolicy"), s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack,
 		corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)
 	at, known := path.Child("ipFamilies"), map[corev1.IPFamily]bool{}
 	for i, f := range s.IPFamilies {
-		all = append(all, oneOf(at.Index(i), f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
+		all = append(all, rules.OneOf(at.Index(i), f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
 		if known[f] {
 			all = append(all, field.Duplicate(at.Index(i), f))
 		}
@@ -313,13 +317,13 @@ func families(s *corev1.ServiceSpec, path *field.Path) errs {
 	return all
 }
 
-func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
+func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all rules.Errs) {
 	if (isExternal(s.Type) || s.Type == corev1.ServiceTypeClusterIP) && s.InternalTrafficPolicy == nil {
 		all = append(all, field.Required(path.Child("internalTrafficPolicy"), ""))
 	}
-	all = append(all, oneOfIfSet(path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
+	all = append(all, rules.OneOfIfSet(path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
 		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
-	all = append(all, oneOfIfSet(path.Child("trafficDistribution"), s.TrafficDistribution,
+	all = append(all, rules.OneOfIfSet(path.Child("trafficDistribution"), s.TrafficDistribution,
 		corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
 		corev1.ServiceTrafficDistributionPreferSameNode)...)
 	at := path.Child("externalTrafficPolicy")
@@ -332,7 +336,7 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 		all = append(all, field.Invalid(at, s.ExternalTrafficPolicy,
 			"may only be set for externally-accessible services"))
 	default:
-		all = append(all, oneOf(at, s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster,
+		all = append(all, rules.OneOf(at, s.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster,
 			corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
 	if n := s.HealthCheckNodePort; n != 0 {
@@ -342,12 +346,12 @@ func trafficPolicies(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 				field.Invalid(at, n,
 					"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 		}
-		all = append(all, valid(at, n, validation.IsValidPortNum(int(n)))...)
+		all = append(all, rules.Valid(at, n, validation.IsValidPortNum(int(n)))...)
 	}
 	return all
 }
 
-func loadBalancer(s *corev1.ServiceSpec, path *field.Path) (all errs) {
+func loadBalancer(s *corev1.ServiceSpec, path *field.Path) (all rules.Errs) {
 	is := s.Type == corev1.ServiceTypeLoadBalancer
 	if len(s.LoadBalancerSourceRanges) > 0 && !is {
 		all = append(all, field.Forbidden(path.Child("loadBalancerSourceRanges"),
@@ -369,7 +373,7 @@ func loadBalancer(s *corev1.ServiceSpec, path *field.Path) (all errs) {
 			all = append(all, field.Forbidden(path.Child("loadBalancerClass"),
 				"may only be used when `type` is 'LoadBalancer'"))
 		}
-		all = append(all, valid(path.Child("loadBalancerClass"), *c, validation.IsQualifiedName(*c))...)
+		all = append(all, rules.Valid(path.Child("loadBalancerClass"), *c, validation.IsQualifiedName(*c))...)
 	}
 	return all
 }

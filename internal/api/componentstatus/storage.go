@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package componentstatus
 
 import (
 	"context"
@@ -17,47 +17,47 @@ import (
 	"github.com/wherryproject/wherry/internal/api/table"
 )
 
-// componentREST serves componentstatuses, which `kubectl get componentstatuses` asks: the parts of the control plane
+// Storage serves componentstatuses, which `kubectl get componentstatuses` asks: the parts of the control plane
 // and how they are. Nothing of it is stored. Scheduler and controllers are parts of this process and end with it: where
 // somebody answers, they run.
-type componentREST struct {
+type Storage struct {
 	rest.TableConvertor
 	etcd func() error
 }
 
 var (
-	_ rest.Storage              = componentREST{}
-	_ rest.Lister               = componentREST{}
-	_ rest.Getter               = componentREST{}
-	_ rest.Scoper               = componentREST{}
-	_ rest.SingularNameProvider = componentREST{}
-	_ rest.ShortNamesProvider   = componentREST{}
+	_ rest.Storage              = Storage{}
+	_ rest.Lister               = Storage{}
+	_ rest.Getter               = Storage{}
+	_ rest.Scoper               = Storage{}
+	_ rest.SingularNameProvider = Storage{}
+	_ rest.ShortNamesProvider   = Storage{}
 )
 
-func newComponentREST(etcd func() error) componentREST {
-	return componentREST{table.NewConvertor("ComponentStatus"), etcd}
+func New(etcd func() error) Storage {
+	return Storage{table.NewConvertor("ComponentStatus"), etcd}
 }
 
 // New implements rest.Storage.
-func (componentREST) New() runtime.Object { return &corev1.ComponentStatus{} }
+func (Storage) New() runtime.Object { return &corev1.ComponentStatus{} }
 
 // NewList implements rest.Lister.
-func (componentREST) NewList() runtime.Object { return &corev1.ComponentStatusList{} }
+func (Storage) NewList() runtime.Object { return &corev1.ComponentStatusList{} }
 
 // Destroy implements rest.Storage.
-func (componentREST) Destroy() {}
+func (Storage) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.
-func (componentREST) NamespaceScoped() bool { return false }
+func (Storage) NamespaceScoped() bool { return false }
 
 // GetSingularName implements rest.SingularNameProvider.
-func (componentREST) GetSingularName() string { return "componentstatus" }
+func (Storage) GetSingularName() string { return "componentstatus" }
 
 // ShortNames implements rest.ShortNamesProvider.
-func (componentREST) ShortNames() []string { return []string{"cs"} }
+func (Storage) ShortNames() []string { return []string{"cs"} }
 
 // List implements rest.Lister.
-func (r componentREST) List(_ context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
+func (r Storage) List(_ context.Context, options *metainternal.ListOptions) (runtime.Object, error) {
 	list := &corev1.ComponentStatusList{}
 	for _, c := range r.all() {
 		if options != nil && options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(c.Labels)) ||
@@ -71,7 +71,7 @@ func (r componentREST) List(_ context.Context, options *metainternal.ListOptions
 }
 
 // Get implements rest.Getter.
-func (r componentREST) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+func (r Storage) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	for _, c := range r.all() {
 		if c.Name == name {
 			return &c, nil
@@ -80,7 +80,7 @@ func (r componentREST) Get(_ context.Context, name string, _ *metav1.GetOptions)
 	return nil, apierrors.NewNotFound(corev1.Resource("componentstatuses"), name)
 }
 
-func (r componentREST) all() []corev1.ComponentStatus {
+func (r Storage) all() []corev1.ComponentStatus {
 	healthy := corev1.ComponentCondition{Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok"}
 	etcd := healthy
 	if err := r.etcd(); err != nil {

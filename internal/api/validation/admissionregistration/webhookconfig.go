@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	"slices"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -31,7 +33,7 @@ func ValidateValidatingWebhookConfigurationUpdate(now,
 			addConditions(add, w.MatchConditions)
 		}
 	})
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), validatingConfiguration(now, stored)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), validatingConfiguration(now, stored)...)
 }
 
 // ValidateMutatingWebhookConfiguration checks a new configuration of mutating webhooks.
@@ -46,7 +48,7 @@ func ValidateMutatingWebhookConfigurationUpdate(now, was *admissionv1.MutatingWe
 			addConditions(add, w.MatchConditions)
 		}
 	})
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), mutatingConfiguration(now, stored)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), mutatingConfiguration(now, stored)...)
 }
 
 // hook is what validating and mutating webhooks have in common.
@@ -64,7 +66,7 @@ type hook struct {
 	reinvocation        *admissionv1.ReinvocationPolicyType
 }
 
-func validatingConfiguration(c *admissionv1.ValidatingWebhookConfiguration, stored map[string]bool) errs {
+func validatingConfiguration(c *admissionv1.ValidatingWebhookConfiguration, stored map[string]bool) rules.Errs {
 	hooks := make([]hook, len(c.Webhooks))
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -74,7 +76,7 @@ func validatingConfiguration(c *admissionv1.ValidatingWebhookConfiguration, stor
 	return configuration(&c.ObjectMeta, hooks, stored)
 }
 
-func mutatingConfiguration(c *admissionv1.MutatingWebhookConfiguration, stored map[string]bool) errs {
+func mutatingConfiguration(c *admissionv1.MutatingWebhookConfiguration, stored map[string]bool) rules.Errs {
 	hooks := make([]hook, len(c.Webhooks))
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -85,8 +87,8 @@ func mutatingConfiguration(c *admissionv1.MutatingWebhookConfiguration, stored m
 	return configuration(&c.ObjectMeta, hooks, stored)
 }
 
-func configuration(m *metav1.ObjectMeta, hooks []hook, stored map[string]bool) errs {
-	all := clusterMeta(m, apivalidation.NameIsDNSSubdomain)
+func configuration(m *metav1.ObjectMeta, hooks []hook, stored map[string]bool) rules.Errs {
+	all := rules.ClusterMeta(m, apivalidation.NameIsDNSSubdomain)
 	compile := newExpressions(stored)
 	names := map[string]bool{}
 	for i := range hooks {
@@ -100,22 +102,22 @@ func configuration(m *metav1.ObjectMeta, hooks []hook, stored map[string]bool) e
 	return all
 }
 
-func (h *hook) validate(at *field.Path, compile *expressions) errs {
+func (h *hook) validate(at *field.Path, compile *expressions) rules.Errs {
 	all := validation.IsFullyQualifiedName(at.Child("name"), h.name)
 	all = append(all, webhookClient(at.Child("clientConfig"), h.client)...)
 	for i := range h.rules {
 		all = append(all, admissionRule(at.Child("rules").Index(i), &h.rules[i], allOperations())...)
 	}
-	all = append(all, oneOfIfSet(at.Child("failurePolicy"), h.failure, admissionv1.Ignore, admissionv1.Fail)...)
-	all = append(all, oneOfIfSet(at.Child("matchPolicy"), h.match, admissionv1.Exact, admissionv1.Equivalent)...)
-	all = append(all, oneOfIfSet(at.Child("reinvocationPolicy"), h.reinvocation,
+	all = append(all, rules.OneOfIfSet(at.Child("failurePolicy"), h.failure, admissionv1.Ignore, admissionv1.Fail)...)
+	all = append(all, rules.OneOfIfSet(at.Child("matchPolicy"), h.match, admissionv1.Exact, admissionv1.Equivalent)...)
+	all = append(all, rules.OneOfIfSet(at.Child("reinvocationPolicy"), h.reinvocation,
 		admissionv1.NeverReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy)...)
 	all = append(all, selector(at.Child("namespaceSelector"), h.namespaces)...)
 	all = append(all, selector(at.Child("objectSelector"), h.objects)...)
 	if h.sideEffects == nil {
 		all = append(all, field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
 	}
-	all = append(all, oneOfIfSet(at.Child("sideEffects"), h.sideEffects, admissionv1.SideEffectClassNone,
+	all = append(all, rules.OneOfIfSet(at.Child("sideEffects"), h.sideEffects, admissionv1.SideEffectClassNone,
 		admissionv1.SideEffectClassNoneOnDryRun)...)
 	if h.seconds != nil && (*h.seconds < minWebhookSeconds || *h.seconds > maxWebhookSeconds) {
 		all = append(all, field.Invalid(at.Child("timeoutSeconds"), *h.seconds,
@@ -125,10 +127,10 @@ func (h *hook) validate(at *field.Path, compile *expressions) errs {
 	return append(all, matchConditions(at.Child("matchConditions"), h.conditions, compile, false)...)
 }
 
-func webhookClient(at *field.Path, c *admissionv1.WebhookClientConfig) errs {
+func webhookClient(at *field.Path, c *admissionv1.WebhookClientConfig) rules.Errs {
 	switch {
 	case (c.URL == nil) == (c.Service == nil):
-		return errs{field.Required(at, "exactly one of url or service is required")}
+		return rules.Errs{field.Required(at, "exactly one of url or service is required")}
 	case c.URL != nil:
 		return webhook.ValidateWebhookURL(at.Child("url"), *c.URL, true)
 	}
@@ -141,14 +143,14 @@ func webhookClient(at *field.Path, c *admissionv1.WebhookClientConfig) errs {
 }
 
 // reviewVersions: the server speaks v1 and v1beta1 of AdmissionReview; a webhook must take one of them.
-func reviewVersions(at *field.Path, list []string) (all errs) {
+func reviewVersions(at *field.Path, list []string) (all rules.Errs) {
 	known := []string{"v1", "v1beta1"}
 	if len(list) == 0 {
-		return errs{field.Required(at, "must specify one of v1, v1beta1")}
+		return rules.Errs{field.Required(at, "must specify one of v1, v1beta1")}
 	}
 	some := false
 	for i, version := range list {
-		all = append(all, valid(at.Index(i), version, validation.IsDNS1035Label(version))...)
+		all = append(all, rules.Valid(at.Index(i), version, validation.IsDNS1035Label(version))...)
 		if slices.Contains(list[:i], version) {
 			all = append(all, field.Duplicate(at.Index(i), version))
 		}

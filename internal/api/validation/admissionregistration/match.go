@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	"fmt"
@@ -12,15 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // admissionRule checks which requests a webhook or policy is about.
-func admissionRule(at *field.Path, r *admissionv1.RuleWithOperations, operations []admissionv1.OperationType) errs {
+func admissionRule(at *field.Path, r *admissionv1.RuleWithOperations,
+	operations []admissionv1.OperationType) rules.Errs {
 	all := admissionOperations(at.Child("operations"), r.Operations, operations)
 	all = append(all, wildcardList(at.Child("apiGroups"), r.APIGroups, true)...)
 	all = append(all, wildcardList(at.Child("apiVersions"), r.APIVersions, false)...)
 	all = append(all, ruleResources(at.Child("resources"), r.Resources)...)
-	return append(all, oneOfIfSet(at.Child("scope"), r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope,
+	return append(all, rules.OneOfIfSet(at.Child("scope"), r.Scope, admissionv1.AllScopes, admissionv1.ClusterScope,
 		admissionv1.NamespacedScope)...)
 }
 
@@ -35,23 +38,23 @@ func mutatingOperations() []admissionv1.OperationType {
 		admissionv1.Connect}
 }
 
-func admissionOperations(at *field.Path, list, known []admissionv1.OperationType) (all errs) {
+func admissionOperations(at *field.Path, list, known []admissionv1.OperationType) (all rules.Errs) {
 	if len(list) == 0 {
-		return errs{field.Required(at, "")}
+		return rules.Errs{field.Required(at, "")}
 	}
 	if len(list) > 1 && slices.Contains(list, admissionv1.OperationAll) {
 		all = append(all, field.Invalid(at, list, "if '*' is present, must not specify other operations"))
 	}
 	for i, op := range list {
-		all = append(all, oneOf(at.Index(i), op, known...)...)
+		all = append(all, rules.OneOf(at.Index(i), op, known...)...)
 	}
 	return all
 }
 
 // wildcardList is a list of names, or the one name "*". The empty name is that of the core group.
-func wildcardList(at *field.Path, list []string, emptyAllowed bool) (all errs) {
+func wildcardList(at *field.Path, list []string, emptyAllowed bool) (all rules.Errs) {
 	if len(list) == 0 {
-		return errs{field.Required(at, "")}
+		return rules.Errs{field.Required(at, "")}
 	}
 	if len(list) > 1 && slices.Contains(list, "*") {
 		all = append(all, field.Invalid(at, list, "if '*' is present, must not specify other values"))
@@ -66,9 +69,9 @@ func wildcardList(at *field.Path, list []string, emptyAllowed bool) (all errs) {
 
 // ruleResources are "pods", "pods/exec", "pods/*", "*/exec", "*" (everything but subresources) and "*/*"; none may be
 // part of another.
-func ruleResources(at *field.Path, list []string) (all errs) {
+func ruleResources(at *field.Path, list []string) (all rules.Errs) {
 	if len(list) == 0 {
-		return errs{field.Required(at, "")}
+		return rules.Errs{field.Required(at, "")}
 	}
 	for i, name := range list {
 		resource, sub, _ := strings.Cut(name, "/")
@@ -112,16 +115,17 @@ func resourceCovers(a, b string) bool {
 
 // matchResources checks what a policy or binding matches. A policy must say something; a binding need not.
 func matchResources(at *field.Path, m *admissionv1.MatchResources, required bool,
-	operations []admissionv1.OperationType) errs {
+	operations []admissionv1.OperationType) rules.Errs {
 	if m == nil {
 		if required {
-			return errs{field.Required(at, "")}
+			return rules.Errs{field.Required(at, "")}
 		}
 		return nil
 	}
 	all := selector(at.Child("namespaceSelector"), m.NamespaceSelector)
 	all = append(all, selector(at.Child("objectSelector"), m.ObjectSelector)...)
-	all = append(all, oneOfIfSet(at.Child("matchPolicy"), m.MatchPolicy, admissionv1.Exact, admissionv1.Equivalent)...)
+	all = append(all, rules.OneOfIfSet(at.Child("matchPolicy"), m.MatchPolicy, admissionv1.Exact,
+		admissionv1.Equivalent)...)
 	if required && len(m.ResourceRules) == 0 {
 		all = append(all, field.Required(at.Child("resourceRules"), ""))
 	}
@@ -135,11 +139,12 @@ func matchResources(at *field.Path, m *admissionv1.MatchResources, required bool
 	return all
 }
 
-func namedRule(at *field.Path, r *admissionv1.NamedRuleWithOperations, operations []admissionv1.OperationType) errs {
+func namedRule(at *field.Path, r *admissionv1.NamedRuleWithOperations,
+	operations []admissionv1.OperationType) rules.Errs {
 	all := admissionRule(at, &r.RuleWithOperations, operations)
 	for i, name := range r.ResourceNames {
 		here := at.Child("resourceNames").Index(i)
-		all = append(all, valid(here, name, path.ValidatePathSegmentName(name, false))...)
+		all = append(all, rules.Valid(here, name, path.ValidatePathSegmentName(name, false))...)
 		if slices.Contains(r.ResourceNames[:i], name) {
 			all = append(all, field.Duplicate(here, name))
 		}
@@ -148,7 +153,7 @@ func namedRule(at *field.Path, r *admissionv1.NamedRuleWithOperations, operation
 }
 
 // selector checks a selector that may be absent.
-func selector(at *field.Path, s *metav1.LabelSelector) errs {
+func selector(at *field.Path, s *metav1.LabelSelector) rules.Errs {
 	if s == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package serviceips
 
 import (
 	"net/netip"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestAddresses(t *testing.T) {
-	a, err := NewAddresses(netip.MustParsePrefix("10.1.0.7/29"))
+	a, err := New(netip.MustParsePrefix("10.1.0.7/29"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAddresses(t *testing.T) {
 	if _, err := a.take(netip.MustParseAddr("10.1.0.9")); err == nil {
 		t.Error("an address outside the range")
 	}
-	six, err := NewAddresses(netip.MustParsePrefix("fd00:1::/112"))
+	six, err := New(netip.MustParsePrefix("fd00:1::/112"))
 	if err != nil || six.First().String() != "fd00:1::1" {
 		t.Errorf("IPv6: %v, %v", six.First(), err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	apicel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // maxMatchConditions is how many match conditions a webhook or a policy may have.
@@ -41,13 +43,13 @@ func addConditions(add func(string), conditions []admissionv1.MatchCondition) {
 }
 
 // ready makes the compiler when the first expression needs it: an environment of CEL takes megabytes.
-func (e *expressions) ready(at *field.Path) errs {
+func (e *expressions) ready(at *field.Path) rules.Errs {
 	if e.compiler != nil {
 		return nil
 	}
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
-		return errs{field.InternalError(at, fmt.Errorf("environment of CEL: %w", err))}
+		return rules.Errs{field.InternalError(at, fmt.Errorf("environment of CEL: %w", err))}
 	}
 	e.compiler = compiler
 	return nil
@@ -61,9 +63,10 @@ func (e *expressions) mode(text string) environment.Type {
 }
 
 // check compiles an expression that must be there.
-func (e *expressions) check(at *field.Path, x cel.ExpressionAccessor, declared cel.OptionalVariableDeclarations) errs {
+func (e *expressions) check(at *field.Path, x cel.ExpressionAccessor,
+	declared cel.OptionalVariableDeclarations) rules.Errs {
 	if strings.TrimSpace(x.GetExpression()) == "" {
-		return errs{field.Required(at, "")}
+		return rules.Errs{field.Required(at, "")}
 	}
 	if all := e.ready(at); all != nil {
 		return all
@@ -73,9 +76,9 @@ func (e *expressions) check(at *field.Path, x cel.ExpressionAccessor, declared c
 
 // define compiles a variable, which expressions after it may use.
 func (e *expressions) define(at *field.Path, v cel.NamedExpressionAccessor,
-	declared cel.OptionalVariableDeclarations) errs {
+	declared cel.OptionalVariableDeclarations) rules.Errs {
 	if strings.TrimSpace(v.GetExpression()) == "" {
-		return errs{field.Required(at, "")}
+		return rules.Errs{field.Required(at, "")}
 	}
 	if all := e.ready(at); all != nil {
 		return all
@@ -83,18 +86,19 @@ func (e *expressions) define(at *field.Path, v cel.NamedExpressionAccessor,
 	return complaint(at, v, e.compiler.CompileAndStoreVariable(v, declared, e.mode(v.GetExpression())))
 }
 
-func complaint(at *field.Path, x cel.ExpressionAccessor, result cel.CompilationResult) errs {
+func complaint(at *field.Path, x cel.ExpressionAccessor, result cel.CompilationResult) rules.Errs {
 	switch {
 	case result.Error == nil:
 		return nil
 	case result.Error.Type == apicel.ErrorTypeInternal:
-		return errs{field.InternalError(at, result.Error)}
+		return rules.Errs{field.InternalError(at, result.Error)}
 	}
-	return errs{field.Invalid(at, x.GetExpression(), result.Error.Detail)}
+	return rules.Errs{field.Invalid(at, x.GetExpression(), result.Error.Detail)}
 }
 
 // matchConditions checks names and expressions; params may be used in those of a policy that has them.
-func matchConditions(at *field.Path, list []admissionv1.MatchCondition, compile *expressions, params bool) (all errs) {
+func matchConditions(at *field.Path, list []admissionv1.MatchCondition, compile *expressions,
+	params bool) (all rules.Errs) {
 	if len(list) > maxMatchConditions {
 		all = append(all, field.TooMany(at, len(list), maxMatchConditions))
 	}
@@ -107,7 +111,7 @@ func matchConditions(at *field.Path, list []admissionv1.MatchCondition, compile 
 		case names[c.Name]:
 			all = append(all, field.Duplicate(here.Child("name"), c.Name))
 		default:
-			all = append(all, valid(here.Child("name"), c.Name, validation.IsQualifiedName(c.Name))...)
+			all = append(all, rules.Valid(here.Child("name"), c.Name, validation.IsQualifiedName(c.Name))...)
 		}
 		names[c.Name] = true
 		all = append(all, compile.check(here.Child("expression"), (*matchconditions.MatchCondition)(c),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // Defaults of the kinds of admissionregistration.k8s.io, as its API reference has them. None may be forgotten: what
@@ -20,11 +22,11 @@ const (
 func SetDefaultsValidatingWebhookConfiguration(c *admissionv1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		orPointTo(&w.FailurePolicy, admissionv1.Fail)
-		orPointTo(&w.MatchPolicy, admissionv1.Equivalent)
-		orPointTo(&w.NamespaceSelector, metav1.LabelSelector{})
-		orPointTo(&w.ObjectSelector, metav1.LabelSelector{})
-		orPointTo(&w.TimeoutSeconds, defaultWebhookSeconds)
+		rules.OrPointTo(&w.FailurePolicy, admissionv1.Fail)
+		rules.OrPointTo(&w.MatchPolicy, admissionv1.Equivalent)
+		rules.OrPointTo(&w.NamespaceSelector, metav1.LabelSelector{})
+		rules.OrPointTo(&w.ObjectSelector, metav1.LabelSelector{})
+		rules.OrPointTo(&w.TimeoutSeconds, defaultWebhookSeconds)
 		defaultClient(&w.ClientConfig)
 		defaultRules(w.Rules)
 	}
@@ -34,12 +36,12 @@ func SetDefaultsValidatingWebhookConfiguration(c *admissionv1.ValidatingWebhookC
 func SetDefaultsMutatingWebhookConfiguration(c *admissionv1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		orPointTo(&w.FailurePolicy, admissionv1.Fail)
-		orPointTo(&w.MatchPolicy, admissionv1.Equivalent)
-		orPointTo(&w.NamespaceSelector, metav1.LabelSelector{})
-		orPointTo(&w.ObjectSelector, metav1.LabelSelector{})
-		orPointTo(&w.TimeoutSeconds, defaultWebhookSeconds)
-		orPointTo(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		rules.OrPointTo(&w.FailurePolicy, admissionv1.Fail)
+		rules.OrPointTo(&w.MatchPolicy, admissionv1.Equivalent)
+		rules.OrPointTo(&w.NamespaceSelector, metav1.LabelSelector{})
+		rules.OrPointTo(&w.ObjectSelector, metav1.LabelSelector{})
+		rules.OrPointTo(&w.TimeoutSeconds, defaultWebhookSeconds)
+		rules.OrPointTo(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 		defaultClient(&w.ClientConfig)
 		defaultRules(w.Rules)
 	}
@@ -47,19 +49,19 @@ func SetDefaultsMutatingWebhookConfiguration(c *admissionv1.MutatingWebhookConfi
 
 func defaultClient(c *admissionv1.WebhookClientConfig) {
 	if c.Service != nil {
-		orPointTo(&c.Service.Port, defaultWebhookPort)
+		rules.OrPointTo(&c.Service.Port, defaultWebhookPort)
 	}
 }
 
-func defaultRules(rules []admissionv1.RuleWithOperations) {
-	for i := range rules {
-		orPointTo(&rules[i].Scope, admissionv1.AllScopes)
+func defaultRules(list []admissionv1.RuleWithOperations) {
+	for i := range list {
+		rules.OrPointTo(&list[i].Scope, admissionv1.AllScopes)
 	}
 }
 
 // SetDefaultsValidatingAdmissionPolicy completes a policy.
 func SetDefaultsValidatingAdmissionPolicy(p *admissionv1.ValidatingAdmissionPolicy) {
-	orPointTo(&p.Spec.FailurePolicy, admissionv1.Fail)
+	rules.OrPointTo(&p.Spec.FailurePolicy, admissionv1.Fail)
 	defaultMatch(p.Spec.MatchConstraints)
 }
 
@@ -70,8 +72,8 @@ func SetDefaultsValidatingAdmissionPolicyBinding(b *admissionv1.ValidatingAdmiss
 
 // SetDefaultsMutatingAdmissionPolicy completes a policy.
 func SetDefaultsMutatingAdmissionPolicy(p *admissionv1.MutatingAdmissionPolicy) {
-	orPointTo(&p.Spec.FailurePolicy, admissionv1.Fail)
-	orElse(&p.Spec.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+	rules.OrPointTo(&p.Spec.FailurePolicy, admissionv1.Fail)
+	rules.OrElse(&p.Spec.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 	defaultMatch(p.Spec.MatchConstraints)
 }
 
@@ -86,12 +88,12 @@ func defaultMatch(m *admissionv1.MatchResources) {
 	if m == nil {
 		return
 	}
-	orPointTo(&m.MatchPolicy, admissionv1.Equivalent)
-	orPointTo(&m.NamespaceSelector, metav1.LabelSelector{})
-	orPointTo(&m.ObjectSelector, metav1.LabelSelector{})
-	for _, rules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
-		for i := range rules {
-			orPointTo(&rules[i].Scope, admissionv1.AllScopes)
+	rules.OrPointTo(&m.MatchPolicy, admissionv1.Equivalent)
+	rules.OrPointTo(&m.NamespaceSelector, metav1.LabelSelector{})
+	rules.OrPointTo(&m.ObjectSelector, metav1.LabelSelector{})
+	for _, list := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
+		for i := range list {
+			rules.OrPointTo(&list[i].Scope, admissionv1.AllScopes)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package serviceips
 
 import (
 	"encoding/binary"
@@ -28,8 +28,8 @@ type Addresses struct {
 	used map[netip.Addr]bool
 }
 
-// NewAddresses hands out those of a network, which must have room for two.
-func NewAddresses(cidr netip.Prefix) (*Addresses, error) {
+// New hands out those of a network, which must have room for two.
+func New(cidr netip.Prefix) (*Addresses, error) {
 	cidr = cidr.Masked()
 	bits := cidr.Addr().BitLen() - cidr.Bits()
 	if bits < 2 {
@@ -98,19 +98,19 @@ func (a *Addresses) Load(services []corev1.Service) {
 	}
 }
 
-// attach makes a service store allocate and free addresses.
-func (a *Addresses) attach(services *onwrite.Hooks) {
+// Attach makes a service store allocate and free addresses.
+func (a *Addresses) Attach(services *onwrite.Hooks) {
 	services.Add(onwrite.Calls{
 		Creating: func(obj runtime.Object, dry bool) (onwrite.Finish, error) {
 			return a.assign(obj.(*corev1.Service), dry)
 		},
 		Updating: func(obj, old runtime.Object, dry bool) (onwrite.Finish, error) {
 			s, before := obj.(*corev1.Service), old.(*corev1.Service)
-			if !hasAddress(before) && hasAddress(s) {
+			if !HasAddress(before) && HasAddress(s) {
 				return a.assign(s, dry)
 			}
 			return func(ok bool) {
-				if ok && !dry && hasAddress(before) && !hasAddress(s) {
+				if ok && !dry && HasAddress(before) && !HasAddress(s) {
 					a.free(before)
 				}
 			}, nil
@@ -128,7 +128,7 @@ func (a *Addresses) free(s *corev1.Service) {
 // assign sets the service's address fields. The returned function, if any, gives the address back when the write did
 // not happen.
 func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) {
-	if !hasAddress(s) {
+	if !HasAddress(s) {
 		return nil, nil
 	}
 	if s.Spec.ClusterIP == "" && len(s.Spec.ClusterIPs) > 0 {
@@ -171,3 +171,6 @@ func (a *Addresses) assign(s *corev1.Service, dry bool) (onwrite.Finish, error) 
 		}
 	}, nil
 }
+
+// HasAddress says whether a service is of a type that lives behind an address of the service range.
+func HasAddress(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }

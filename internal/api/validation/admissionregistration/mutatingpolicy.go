@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	"slices"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 // ValidateMutatingAdmissionPolicy checks a new policy, and that all of its expressions compile.
@@ -34,14 +36,14 @@ func ValidateMutatingAdmissionPolicyUpdate(now, was *admissionv1.MutatingAdmissi
 			}
 		}
 	})
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), mutatingPolicy(now, stored)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), mutatingPolicy(now, stored)...)
 }
 
-func mutatingPolicy(p *admissionv1.MutatingAdmissionPolicy, stored map[string]bool) errs {
-	all, at := clusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
+func mutatingPolicy(p *admissionv1.MutatingAdmissionPolicy, stored map[string]bool) rules.Errs {
+	all, at := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
 	spec, compile := &p.Spec, newExpressions(stored)
 	all = append(all, policyHead(at, spec.ParamKind, spec.FailurePolicy)...)
-	all = append(all, oneOf(at.Child("reinvocationPolicy"), spec.ReinvocationPolicy,
+	all = append(all, rules.OneOf(at.Child("reinvocationPolicy"), spec.ReinvocationPolicy,
 		admissionv1.NeverReinvocationPolicy, admissionv1.IfNeededReinvocationPolicy)...)
 	all = append(all, matchResources(at.Child("matchConstraints"), spec.MatchConstraints, true,
 		mutatingOperations())...)
@@ -59,8 +61,8 @@ func mutatingPolicy(p *admissionv1.MutatingAdmissionPolicy, stored map[string]bo
 }
 
 // mutation has the member that its patch type names, and no other.
-func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, params bool) errs {
-	all := oneOf(at.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration,
+func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, params bool) rules.Errs {
+	all := rules.OneOf(at.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration,
 		admissionv1.PatchTypeJSONPatch)
 	declared := cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true, HasPatchTypes: true}
 	apply, json := at.Child("applyConfiguration"), at.Child("jsonPatch")
@@ -89,7 +91,7 @@ func mutation(at *field.Path, m *admissionv1.Mutation, compile *expressions, par
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding.
 func ValidateValidatingAdmissionPolicyBinding(b *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	all, at := clusterMeta(&b.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
+	all, at := rules.ClusterMeta(&b.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
 	all = append(all, binding(at, b.Spec.PolicyName, b.Spec.ParamRef)...)
 	all = append(all, matchResources(at.Child("matchResources"), b.Spec.MatchResources, false, allOperations())...)
 	return append(all, validationActions(at.Child("validationActions"), b.Spec.ValidationActions)...)
@@ -98,12 +100,12 @@ func ValidateValidatingAdmissionPolicyBinding(b *admissionv1.ValidatingAdmission
 // ValidateValidatingAdmissionPolicyBindingUpdate checks a changed binding.
 func ValidateValidatingAdmissionPolicyBindingUpdate(now,
 	was *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateValidatingAdmissionPolicyBinding(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateValidatingAdmissionPolicyBinding(now)...)
 }
 
 // ValidateMutatingAdmissionPolicyBinding checks a new binding.
 func ValidateMutatingAdmissionPolicyBinding(b *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	all, at := clusterMeta(&b.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
+	all, at := rules.ClusterMeta(&b.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
 	all = append(all, binding(at, b.Spec.PolicyName, b.Spec.ParamRef)...)
 	return append(all, matchResources(at.Child("matchResources"), b.Spec.MatchResources, false,
 		mutatingOperations())...)
@@ -112,14 +114,15 @@ func ValidateMutatingAdmissionPolicyBinding(b *admissionv1.MutatingAdmissionPoli
 // ValidateMutatingAdmissionPolicyBindingUpdate checks a changed binding.
 func ValidateMutatingAdmissionPolicyBindingUpdate(now,
 	was *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateMutatingAdmissionPolicyBinding(now)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateMutatingAdmissionPolicyBinding(now)...)
 }
 
-func binding(at *field.Path, policy string, ref *admissionv1.ParamRef) (all errs) {
+func binding(at *field.Path, policy string, ref *admissionv1.ParamRef) (all rules.Errs) {
 	if policy == "" {
 		all = append(all, field.Required(at.Child("policyName"), ""))
 	} else {
-		all = append(all, valid(at.Child("policyName"), policy, apivalidation.NameIsDNSSubdomain(policy, false))...)
+		all = append(all, rules.Valid(at.Child("policyName"), policy,
+			apivalidation.NameIsDNSSubdomain(policy, false))...)
 	}
 	if ref == nil {
 		return all
@@ -134,26 +137,26 @@ func binding(at *field.Path, policy string, ref *admissionv1.ParamRef) (all errs
 		all = append(all, field.Required(at, "one of name or selector must be specified"))
 	}
 	if ref.Name != "" { // of any kind: roles, for one, are called system:node
-		all = append(all, valid(at.Child("name"), ref.Name, path.ValidatePathSegmentName(ref.Name, false))...)
+		all = append(all, rules.Valid(at.Child("name"), ref.Name, path.ValidatePathSegmentName(ref.Name, false))...)
 	}
 	all = append(all, selector(at.Child("selector"), ref.Selector)...)
 	if ref.Namespace != "" {
-		all = append(all, valid(at.Child("namespace"), ref.Namespace,
+		all = append(all, rules.Valid(at.Child("namespace"), ref.Namespace,
 			apivalidation.ValidateNamespaceName(ref.Namespace, false))...)
 	}
 	if ref.ParameterNotFoundAction == nil {
 		return append(all, field.Required(at.Child("parameterNotFoundAction"), ""))
 	}
-	return append(all, oneOf(at.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction, admissionv1.AllowAction,
-		admissionv1.DenyAction)...)
+	return append(all, rules.OneOf(at.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction,
+		admissionv1.AllowAction, admissionv1.DenyAction)...)
 }
 
-func validationActions(at *field.Path, list []admissionv1.ValidationAction) (all errs) {
+func validationActions(at *field.Path, list []admissionv1.ValidationAction) (all rules.Errs) {
 	if len(list) == 0 {
-		return errs{field.Required(at, "at least one validation action is required")}
+		return rules.Errs{field.Required(at, "at least one validation action is required")}
 	}
 	for i, action := range list {
-		all = append(all, oneOf(at.Index(i), action, admissionv1.Deny, admissionv1.Warn, admissionv1.Audit)...)
+		all = append(all, rules.OneOf(at.Index(i), action, admissionv1.Deny, admissionv1.Warn, admissionv1.Audit)...)
 		if slices.Contains(list[:i], action) {
 			all = append(all, field.Duplicate(at.Index(i), action))
 		}

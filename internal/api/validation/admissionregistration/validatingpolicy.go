@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package admissionregistration
 
 import (
 	"regexp"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+
+	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
 const (
@@ -42,12 +44,12 @@ func ValidateValidatingAdmissionPolicyUpdate(now, was *admissionv1.ValidatingAdm
 			add(a.ValueExpression)
 		}
 	})
-	return append(metaUpdate(&now.ObjectMeta, &was.ObjectMeta), validatingPolicy(now, stored)...)
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), validatingPolicy(now, stored)...)
 }
 
 // ValidateValidatingAdmissionPolicyStatusUpdate checks what the type checker wrote.
 func ValidateValidatingAdmissionPolicyStatusUpdate(now, was *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
-	all, at := metaUpdate(&now.ObjectMeta, &was.ObjectMeta), field.NewPath("status")
+	all, at := rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), field.NewPath("status")
 	if t := now.Status.TypeChecking; t != nil {
 		for i, w := range t.ExpressionWarnings {
 			here := at.Child("typeChecking", "expressionWarnings").Index(i)
@@ -62,8 +64,8 @@ func ValidateValidatingAdmissionPolicyStatusUpdate(now, was *admissionv1.Validat
 	return append(all, metavalidation.ValidateConditions(now.Status.Conditions, at.Child("conditions"))...)
 }
 
-func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[string]bool) errs {
-	all, at := clusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
+func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[string]bool) rules.Errs {
+	all, at := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain), field.NewPath("spec")
 	spec, compile := &p.Spec, newExpressions(stored)
 	all = append(all, policyHead(at, spec.ParamKind, spec.FailurePolicy)...)
 	all = append(all, matchResources(at.Child("matchConstraints"), spec.MatchConstraints, true, allOperations())...)
@@ -82,8 +84,8 @@ func validatingPolicy(p *admissionv1.ValidatingAdmissionPolicy, stored map[strin
 	return append(all, auditAnnotations(at.Child("auditAnnotations"), p, compile)...)
 }
 
-func policyHead(at *field.Path, kind *admissionv1.ParamKind, failure *admissionv1.FailurePolicyType) errs {
-	all := oneOfIfSet(at.Child("failurePolicy"), failure, admissionv1.Ignore, admissionv1.Fail)
+func policyHead(at *field.Path, kind *admissionv1.ParamKind, failure *admissionv1.FailurePolicyType) rules.Errs {
+	all := rules.OneOfIfSet(at.Child("failurePolicy"), failure, admissionv1.Ignore, admissionv1.Fail)
 	if kind == nil {
 		return all
 	}
@@ -95,19 +97,21 @@ func policyHead(at *field.Path, kind *admissionv1.ParamKind, failure *admissionv
 		all = append(all, field.Invalid(at.Child("apiVersion"), kind.APIVersion, err.Error()))
 	default:
 		if gv.Group != "" {
-			all = append(all, valid(at.Child("apiVersion"), kind.APIVersion,
+			all = append(all, rules.Valid(at.Child("apiVersion"), kind.APIVersion,
 				validation.IsDNS1123Subdomain(gv.Group))...)
 		}
-		all = append(all, valid(at.Child("apiVersion"), kind.APIVersion, validation.IsDNS1035Label(gv.Version))...)
+		all = append(all, rules.Valid(at.Child("apiVersion"), kind.APIVersion,
+			validation.IsDNS1035Label(gv.Version))...)
 	}
 	if kind.Kind == "" {
 		return append(all, field.Required(at.Child("kind"), ""))
 	}
-	return append(all, valid(at.Child("kind"), kind.Kind, validation.IsDNS1035Label(strings.ToLower(kind.Kind)))...)
+	return append(all, rules.Valid(at.Child("kind"), kind.Kind,
+		validation.IsDNS1035Label(strings.ToLower(kind.Kind)))...)
 }
 
 // variables are compiled in their order: each may use those before it.
-func variables(at *field.Path, list []admissionv1.Variable, compile *expressions, params bool) (all errs) {
+func variables(at *field.Path, list []admissionv1.Variable, compile *expressions, params bool) (all rules.Errs) {
 	names := map[string]bool{}
 	for i, v := range list {
 		here := at.Index(i)
@@ -139,7 +143,7 @@ func isIdentifier(name string) bool {
 	return regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`).MatchString(name)
 }
 
-func validationRule(at *field.Path, v *admissionv1.Validation, compile *expressions, params bool) errs {
+func validationRule(at *field.Path, v *admissionv1.Validation, compile *expressions, params bool) rules.Errs {
 	all := compile.check(at.Child("expression"), &validating.ValidationCondition{Expression: v.Expression},
 		cel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true})
 	message := at.Child("message")
@@ -156,13 +160,13 @@ func validationRule(at *field.Path, v *admissionv1.Validation, compile *expressi
 			&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression},
 			cel.OptionalVariableDeclarations{HasParams: params})...)
 	}
-	return append(all, oneOfIfSet(at.Child("reason"), v.Reason, metav1.StatusReasonUnauthorized,
+	return append(all, rules.OneOfIfSet(at.Child("reason"), v.Reason, metav1.StatusReasonUnauthorized,
 		metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge)...)
 }
 
 func hasLineBreak(s string) bool { return strings.ContainsAny(s, "\r\n") }
 
-func auditAnnotations(at *field.Path, p *admissionv1.ValidatingAdmissionPolicy, compile *expressions) (all errs) {
+func auditAnnotations(at *field.Path, p *admissionv1.ValidatingAdmissionPolicy, compile *expressions) (all rules.Errs) {
 	if n := len(p.Spec.AuditAnnotations); n > maxAuditAnnotations {
 		all = append(all, field.TooMany(at, n, maxAuditAnnotations))
 	}
@@ -178,7 +182,7 @@ func auditAnnotations(at *field.Path, p *admissionv1.ValidatingAdmissionPolicy, 
 			all = append(all, field.Invalid(here.Child("key"), a.Key,
 				"must not contain a '/': the policy's name is put before it"))
 		default:
-			all = append(all, valid(here.Child("key"), a.Key, validation.IsQualifiedName(a.Key))...)
+			all = append(all, rules.Valid(here.Child("key"), a.Key, validation.IsQualifiedName(a.Key))...)
 		}
 		keys[a.Key] = true
 		if n := len(a.ValueExpression); n > maxAuditExpression {
