@@ -65,9 +65,9 @@ func resourceMatches(list []string, resource, subresource string) bool {
 	return false
 }
 
-// urlMatches: a star stands for any rest, and only at the end.
+// urlMatches: a star stands for any rest, and only at the end; more of them are as one.
 func urlMatches(url, path string) bool {
-	if prefix, open := strings.CutSuffix(url, "*"); open {
+	if prefix := strings.TrimRight(url, "*"); prefix != url {
 		return strings.HasPrefix(path, prefix)
 	}
 	return url == path
