@@ -65,8 +65,7 @@ func parts() []part {
 				"pkg/apis/coordination/validation.ValidateLeaseUpdate",
 				"pkg/apis/scheduling/validation.ValidatePriorityClassUpdate",
 				"pkg/apis/node/validation.ValidateRuntimeClassUpdate"}},
-		{"validation-admission", validates("admissiondefaults", "admissionpolicy", "admissionrules", "expressions",
-			"mutatingpolicy", "webhookconfig"),
+		{"validation-admission", []string{"internal/api/validation/admissionregistration"},
 			[]string{"pkg/apis/admissionregistration/validation.ValidateValidatingAdmissionPolicyUpdate",
 				"pkg/apis/admissionregistration/validation.ValidateMutatingWebhookConfigurationUpdate"}},
 		{"validation-certificates", validates("certificate"),
@@ -103,7 +102,7 @@ func parts() []part {
 			"internal/api/admission/runtimeclass.go"},
 			[]string{admit + "serviceaccount.NewServiceAccount", admit + "priority.NewPlugin",
 				admit + "runtimeclass.NewRuntimeClass"}},
-		{"service-addresses", []string{"internal/api/kinds/service_ips.go"},
+		{"service-addresses", []string{""},
 			[]string{"pkg/registry/core/service/ipallocator.NewInMemory"}},
 		{"scheduler", []string{"internal/controllers/scheduler"}, []string{"pkg/scheduler.New"}},
 	}
