@@ -106,7 +106,7 @@ func TestDebugUses(t *testing.T) {
 	s.Kubectl("get", "events", "--field-selector", "involvedObject.name=web,involvedObject.fieldPath=spec.ephemeralContainers{short}").Has("Started", "Created")
 	if w := s.waitDebug("web", "nowhere", "without an image", func(c *corev1.ContainerStatus) bool {
 		return waitsFor("ErrImagePull")(c) || waitsFor("ImagePullBackOff")(c)
-	}).State.Waiting; !strings.Contains(w.Message, "127.0.0.1:1/no/such:1") {
+	}).State.Waiting; !strings.Contains(w.Message, "127.0.0.1:1") { // of the try the registry is told, of the wait after it the image
 		t.Errorf("EC-10 the image that cannot be had: %s", w.Message)
 	}
 	nothing := s.waitDebug("web", "nothing", "not started", func(c *corev1.ContainerStatus) bool { return hasEnded(c) || waitsFor("RunContainerError")(c) })

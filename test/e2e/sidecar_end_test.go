@@ -124,8 +124,9 @@ func TestSidecarDiesWhileTerminating(t *testing.T) {
 	s.signal("p", "dies", "KILL")
 	st.Await("dies", "start", 2)
 	st.Set("probed", "sick")
+	st.Await("probed", "TERM", 1)
+	st.Clear("probed", "sick") // before it is asked again, which is as soon as it is up
 	st.Await("probed", "start", 2)
-	st.Clear("probed", "sick")
 	p := s.Wait("p", "show both restarts", func(p *corev1.Pod) bool {
 		return Status(p, "dies").RestartCount == 1 && Status(p, "probed").RestartCount == 1
 	})
