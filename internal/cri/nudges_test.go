@@ -159,7 +159,8 @@ func TestNudgesWithoutEvents(t *testing.T) {
 		if _, err := c.Runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: sandbox}); err != nil {
 			t.Fatal(err)
 		}
-		if got := collect(nudges, 2*time.Second); fmt.Sprint(got) != "map[a:1]" {
+		// The lists may be asked for in its middle, at the same instant.
+		if got := collect(nudges, 2*time.Second); len(got) != 1 || got["a"] == 0 || got["a"] > 2 {
 			t.Errorf("a removal: %v", got)
 		}
 		f.Down()
