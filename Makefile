@@ -101,21 +101,22 @@ run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the
 
 ##@ Test
 
+# What fails is run once more, alone, and what failed once is named (tools/gotest.sh; AGAIN=0: no second try).
 # How long the storm of test/chaos takes and which kinds of storms there are, is what CHAOS and CHAOS_KINDS say in the environment (40s, embedded,external).
 .PHONY: test
 test: build test-unit test-race test-simulate test-e2e ## Run every test (root for those with containers)
 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
-	go test $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
-	go test -p 1 -parallel 8 $(SERVERS:%=./%)
+	tools/gotest.sh $$(go list ./... | grep -v '/wherry/test' | grep -vE '/wherry/($(subst $() ,|,$(SERVERS)))$$')
+	tools/gotest.sh -p 1 -parallel 8 $(SERVERS:%=./%)
 	@tools/setup.sh busybox # which the toolbox is compared with
-	cd toolbox && go test ./...
-	cd test/agree && go test ./...
+	cd toolbox && ../tools/gotest.sh ./...
+	cd test/agree && ../../tools/gotest.sh ./...
 
 .PHONY: test-race
 test-race: ## The packages with goroutines of their own, under the race detector
-	CGO_ENABLED=1 go test -race -short $(RACE)
+	CGO_ENABLED=1 tools/gotest.sh -race -short $(RACE)
 
 .PHONY: test-simulate
 test-simulate: helpers ## 200 simulated worlds: servers that die, an etcd and a runtime that fail

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs go test with the given arguments. Many tests watch real processes on a machine that may be busy with something else, so what fails is
+# run once more, alone: the run fails only for what fails twice, and what failed once is a fault with a name, which is printed and written to
+# bin/seen-once (docs/decisions/042-what-refuses-a-change.md). AGAIN=0 refuses the second try.
+set -uo pipefail
+
+here=$PWD
+cd "$(dirname "$0")/.." && root=$PWD && cd "$here" || exit 1
+mkdir -p "$root/bin"
+log=$(mktemp "$root/bin/gotest.XXXXXX")
+trap 'rm -f "$log"' EXIT
+
+go test "$@" 2>&1 | tee "$log"
+[ "${PIPESTATUS[0]}" -eq 0 ] && exit 0
+
+# failures lists "package tests": the tests, divided by |, of a package that failed, or "." where none of them is named (a panic, a time limit).
+# A package that cannot be built is "package !".
+failures() {
+	awk '
+		/^--- FAIL: / { if (!($3 in seen)) { seen[$3]; names = names (names == "" ? "" : "|") $3 } next }
+		/^FAIL\t/ {
+			print $2, (/\[(build|setup) failed\]$/ ? "!" : names == "" ? "." : "^(" names ")$")
+		}
+		/^(FAIL|ok  )\t/ { names = ""; delete seen }
+	' "$log"
+}
+
+mapfile -t failed < <(failures)
+tests=$(grep -c '^--- FAIL: ' "$log")
+if [ "${AGAIN:-1}" = 0 ] || [ ${#failed[@]} -eq 0 ] || [ "$tests" -gt 12 ] || grep -q ' !$' <<<"$(printf '%s\n' "${failed[@]}")"; then
+	exit 1 # not a matter of single tests
+fi
+
+# What says how to build and how long to wait holds for the second try too; which packages and tests, is known by now.
+options=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	-race | -short | -timeout=*) options+=("$1") ;;
+	-timeout) options+=("$1" "$2") && shift ;;
+	esac
+	shift
+done
+
+status=0
+for f in "${failed[@]}"; do
+	package=${f%% *} which=${f#* }
+	printf '\n=== run again, alone: %s %s\n' "$package" "$which"
+	if go test "${options[@]}" -count=1 -p 1 -parallel 1 -run "$which" "$package"; then
+		printf '%s %s\n' "$package" "$which" >>"$root/bin/seen-once"
+	else
+		status=1
+	fi
+done
+[ "$status" -ne 0 ] || printf '\n=== failed once, and not when run again, which is to be explained: see above for\n%s\n' "$(printf '    %s\n' "${failed[@]}")"
+exit $status
