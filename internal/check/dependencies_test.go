@@ -56,7 +56,7 @@ func TestBinaryHoldsNoClouds(t *testing.T) {
 		"github.com/aws/aws-sdk-go-v2":      "cloud clients belong into credential helpers",
 		"cloud.google.com/go":               "cloud clients belong into credential helpers",
 		"github.com/Azure/azure-sdk-for-go": "cloud clients belong into credential helpers",
-		"k8s.io/kubernetes":                 "not made for import",
+		"k8s.io/kubernetes/pkg/kubelet":     "the node agent is ours",
 		"github.com/onsi/ginkgo":            "test code",
 	}
 	list, err := deps.List(t.Context(), root, "./cmd/wherry")

@@ -1,4 +1,4 @@
-// Apart from the main module, because nothing of k8s.io/kubernetes may get into wherry's own list of modules: it is measured against, not built on.
+// Apart from the main module: what is compared here is of no use to anybody who builds wherry.
 module github.com/wherryproject/wherry/test/agree
 
 go 1.26.6
@@ -111,7 +111,7 @@ require (
 	k8s.io/cluster-bootstrap v0.37.2 // indirect
 	k8s.io/component-base v0.37.2 // indirect
 	k8s.io/component-helpers v0.37.2 // indirect
-	k8s.io/controller-manager v0.0.0 // indirect
+	k8s.io/controller-manager v0.37.2 // indirect
 	k8s.io/dynamic-resource-allocation v0.37.2 // indirect
 	k8s.io/endpointslice v0.0.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
