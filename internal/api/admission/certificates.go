@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
-	"github.com/wherryproject/wherry/internal/api/validation"
+	"github.com/wherryproject/wherry/internal/api/validation/certificates"
 )
 
 // certificateAdmission judges requests for certificates: who approves or signs one needs the right to the signer it
@@ -80,7 +80,7 @@ func checkSubject(r *certificatesv1.CertificateSigningRequest) error {
 	if r.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return nil
 	}
-	csr, err := validation.ParseRequest(r.Spec.Request)
+	csr, err := certificates.ParseRequest(r.Spec.Request)
 	if err != nil {
 		return fmt.Errorf("failed to parse CSR: %w", err)
 	}

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
-	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 // Names of the plug-ins that can be configured by file, as kube-apiserver has them; ImagePolicy is our own.
@@ -149,7 +148,7 @@ func (c admissionConfig) imagePolicies() ([]imagepolicy.ImagePolicy, error) {
 	}
 	for i := range all {
 		imagepolicy.SetDefaults(&all[i])
-		if bad := validation.ValidateImagePolicy(&all[i]).ToAggregate(); bad != nil {
+		if bad := imagepolicy.Validate(&all[i]).ToAggregate(); bad != nil {
 			return nil, fail(fmt.Errorf("policy %q: %w", all[i].Name, bad))
 		}
 	}

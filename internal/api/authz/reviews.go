@@ -19,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 // review serves a kind of authorization.k8s.io: a create that answers in the object's status and stores nothing.
@@ -43,7 +42,7 @@ func (z *Authorizers) ServeReviews(all registry.Served) {
 		"subjectaccessreviews": {kind: "SubjectAccessReview", singular: "subjectaccessreview",
 			object: registry.New[authorizationv1.SubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
-				return validation.ValidateSubjectAccessReview(&obj.(*authorizationv1.SubjectAccessReview).Spec)
+				return validateSubjectAccessReview(&obj.(*authorizationv1.SubjectAccessReview).Spec)
 			},
 			answer: func(ctx context.Context, obj runtime.Object) error {
 				o := obj.(*authorizationv1.SubjectAccessReview)
@@ -53,7 +52,7 @@ func (z *Authorizers) ServeReviews(all registry.Served) {
 		"localsubjectaccessreviews": {kind: "LocalSubjectAccessReview", singular: "localsubjectaccessreview",
 			namespaced: true, object: registry.New[authorizationv1.LocalSubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
-				return validation.ValidateLocalSubjectAccessReview(obj.(*authorizationv1.LocalSubjectAccessReview))
+				return validateLocalSubjectAccessReview(obj.(*authorizationv1.LocalSubjectAccessReview))
 			},
 			answer: func(ctx context.Context, obj runtime.Object) error {
 				o := obj.(*authorizationv1.LocalSubjectAccessReview)
@@ -67,7 +66,7 @@ func (z *Authorizers) ServeReviews(all registry.Served) {
 			object: registry.New[authorizationv1.SelfSubjectAccessReview],
 			check: func(obj runtime.Object) field.ErrorList {
 				spec := &obj.(*authorizationv1.SelfSubjectAccessReview).Spec
-				return validation.ValidateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
+				return validateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
 			},
 			answer: func(ctx context.Context, obj runtime.Object) error {
 				o := obj.(*authorizationv1.SelfSubjectAccessReview)

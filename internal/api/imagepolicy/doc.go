@@ -3,7 +3,7 @@
 // Package imagepolicy is the Go side of policy.wherry.dev/v1: which images may get into pods, by whatever route.
 //
 // An ImagePolicy chooses namespaces and says which images pods there may have. Judge decides about one image; New
-// returns the images that an object brings in.
+// returns the images that an object brings in. SetDefaults and Validate are as in package validation.
 //
 // The law: pure. Every policy that applies to a namespace must allow an image; within one policy, deny patterns take
 // precedence over allow patterns. So another policy never allows more.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/api/validation"
+	"github.com/wherryproject/wherry/internal/api/validation/certificates"
 )
 
 // CertificateRequests is the resource of requests for certificates.
@@ -65,12 +65,12 @@ func certificateRules() registry.Rules {
 			r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 			r.Status = certificatesv1.CertificateSigningRequestStatus{}
 		},
-		Validate: validation.ValidateCertificateSigningRequest,
+		Validate: certificates.ValidateCertificateSigningRequest,
 		PrepareUpdate: func(r,
 			old *certificatesv1.CertificateSigningRequest) {
 			r.Spec, r.Status = old.Spec, old.Status
 		},
-		ValidateUpdate: validation.ValidateCertificateSigningRequestUpdate,
+		ValidateUpdate: certificates.ValidateCertificateSigningRequestUpdate,
 		MustHaveRV:     true,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("status")),
 	}.Rules()
@@ -84,7 +84,7 @@ func certificateStatusRules() registry.Rules {
 			keepVerdicts(r, old)
 			stamp(r, old)
 		},
-		ValidateUpdate: validation.ValidateCertificateSigningRequestStatusUpdate,
+		ValidateUpdate: certificates.ValidateCertificateSigningRequestStatusUpdate,
 		MustHaveRV:     true,
 		Reset:          fieldpath.NewSet(fieldpath.MakePathOrDie("spec")),
 	}.Rules()
@@ -97,7 +97,7 @@ func certificateApprovalRules() registry.Rules {
 			r.Spec, r.Status.Certificate = old.Spec, old.Status.Certificate
 			stamp(r, old)
 		},
-		ValidateUpdate: validation.ValidateCertificateSigningRequestApprovalUpdate,
+		ValidateUpdate: certificates.ValidateCertificateSigningRequestApprovalUpdate,
 		MustHaveRV:     true,
 		Reset: fieldpath.NewSet(fieldpath.MakePathOrDie("spec"),
 			fieldpath.MakePathOrDie("status", "certificate")),

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/api/validation"
+	"github.com/wherryproject/wherry/internal/api/validation/flowcontrol"
 )
 
 const (
@@ -29,14 +29,14 @@ func flowControlKinds() []*registry.Kind {
 				PrepareCreate: func(s *flowcontrolv1.FlowSchema) {
 					s.Status, s.Generation = flowcontrolv1.FlowSchemaStatus{}, 1
 				},
-				Validate: validation.ValidateFlowSchema,
+				Validate: flowcontrol.ValidateFlowSchema,
 				PrepareUpdate: func(s, old *flowcontrolv1.FlowSchema) {
 					s.Status = old.Status
 					if !equality.Semantic.DeepEqual(s.Spec, old.Spec) {
 						s.Generation = old.Generation + 1
 					}
 				},
-				ValidateUpdate: validation.ValidateFlowSchemaUpdate,
+				ValidateUpdate: flowcontrol.ValidateFlowSchemaUpdate,
 				Reset:          rest,
 			}.Rules(),
 			Status: status(registry.Typed[*flowcontrolv1.FlowSchema]{
@@ -45,7 +45,7 @@ func flowControlKinds() []*registry.Kind {
 					keepMeta(&s.ObjectMeta, &old.ObjectMeta)
 					s.Spec = old.Spec
 				},
-				ValidateUpdate: validation.ValidateFlowSchemaUpdate,
+				ValidateUpdate: flowcontrol.ValidateFlowSchemaUpdate,
 				Reset:          spec,
 			}.Rules())},
 		{GV: gv, Name: "PriorityLevelConfiguration", Plural: PriorityLevels, Singular: "prioritylevelconfiguration",
@@ -55,14 +55,14 @@ func flowControlKinds() []*registry.Kind {
 				PrepareCreate: func(p *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status, p.Generation = flowcontrolv1.PriorityLevelConfigurationStatus{}, 1
 				},
-				Validate: validation.ValidatePriorityLevelConfiguration,
+				Validate: flowcontrol.ValidatePriorityLevelConfiguration,
 				PrepareUpdate: func(p, old *flowcontrolv1.PriorityLevelConfiguration) {
 					p.Status = old.Status
 					if !equality.Semantic.DeepEqual(p.Spec, old.Spec) {
 						p.Generation = old.Generation + 1
 					}
 				},
-				ValidateUpdate: validation.ValidatePriorityLevelConfigurationUpdate,
+				ValidateUpdate: flowcontrol.ValidatePriorityLevelConfigurationUpdate,
 				Reset:          rest,
 			}.Rules(),
 			Status: status(registry.Typed[*flowcontrolv1.PriorityLevelConfiguration]{
@@ -70,7 +70,7 @@ func flowControlKinds() []*registry.Kind {
 					keepMeta(&p.ObjectMeta, &old.ObjectMeta)
 					p.Spec = old.Spec
 				},
-				ValidateUpdate: validation.ValidatePriorityLevelConfigurationUpdate,
+				ValidateUpdate: flowcontrol.ValidatePriorityLevelConfigurationUpdate,
 				Reset:          spec,
 			}.Rules())},
 	}

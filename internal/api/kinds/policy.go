@@ -44,12 +44,12 @@ func priorityClassRules() registry.Rules {
 func imagePolicyRules() registry.Rules {
 	return registry.Typed[*imagepolicy.ImagePolicy]{
 		PrepareCreate: func(p *imagepolicy.ImagePolicy) { p.Generation = 1 },
-		Validate:      validation.ValidateImagePolicy,
+		Validate:      imagepolicy.Validate,
 		PrepareUpdate: func(p, old *imagepolicy.ImagePolicy) {
 			if !p.Spec.Equal(&old.Spec) {
 				p.Generation++
 			}
 		},
-		ValidateUpdate: validation.ValidateImagePolicyUpdate,
+		ValidateUpdate: imagepolicy.ValidateUpdate,
 	}.Rules()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/api/validation"
 	"github.com/wherryproject/wherry/internal/api/validation/admissionregistration"
+	"github.com/wherryproject/wherry/internal/api/validation/flowcontrol"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -37,8 +38,8 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, admissionregistration.SetDefaultsValidatingAdmissionPolicyBinding)
 	defaulter(scheme, admissionregistration.SetDefaultsMutatingAdmissionPolicy)
 	defaulter(scheme, admissionregistration.SetDefaultsMutatingAdmissionPolicyBinding)
-	defaulter(scheme, validation.SetDefaultsFlowSchema)
-	defaulter(scheme, validation.SetDefaultsPriorityLevelConfiguration)
+	defaulter(scheme, flowcontrol.SetDefaultsFlowSchema)
+	defaulter(scheme, flowcontrol.SetDefaultsPriorityLevelConfiguration)
 	defaulter(scheme, validation.SetDefaultsPriorityClass)
 	defaulter(scheme, imagepolicy.SetDefaults)
 	defaulter(scheme, func(e *corev1.Endpoints) {

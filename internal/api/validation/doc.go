@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation holds the defaults and the rules of the API's kinds other than the Pod, which has
+// Package validation holds the defaults and the rules of Kubernetes' kinds other than the Pod, which has
 // internal/podspec: SetDefaultsX completes an object, ValidateX says what is wrong with a new one,
 // ValidateXUpdate what is wrong with a changed one.
 //

@@ -10,8 +10,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 )
 
 func clusterObject(name string) metav1.ObjectMeta {
@@ -74,32 +72,5 @@ func TestRuntimeClass(t *testing.T) {
 	checkUpdate(t, good, ValidateRuntimeClassUpdate, nil, []row[rc]{
 		{"overhead", func(c *rc) { c.Overhead = nil }, "", ""},
 		{"handler", func(c *rc) { c.Handler = "other" }, "handler", "immutable"},
-	})
-}
-
-// TestImagePolicy proves EC-21: a policy that cannot be understood is not stored.
-func TestImagePolicy(t *testing.T) {
-	type ip = imagepolicy.ImagePolicy
-	good := func() *ip {
-		p := &ip{ObjectMeta: clusterObject("ours"), Spec: imagepolicy.ImagePolicySpec{Namespaces: []string{"a", "b"}, Allow: []string{"registry.example/**"}, Deny: []string{"nginx"}}}
-		imagepolicy.SetDefaults(p)
-		return p
-	}
-	check(t, good, ValidateImagePolicy, []row[ip]{
-		{"name", func(p *ip) { p.Name = "A" }, "metadata.name", ""},
-		{"action", func(p *ip) { p.Spec.Action = "Shout" }, "spec.action", "Unsupported"},
-		{"both", func(p *ip) { p.Spec.NamespaceSelector = &metav1.LabelSelector{} }, "spec.namespaceSelector", "together with namespaces"},
-		{"selector", func(p *ip) {
-			p.Spec.Namespaces, p.Spec.NamespaceSelector = nil, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
-		}, "spec.namespaceSelector.matchExpressions[0].operator", ""},
-		{"namespace", func(p *ip) { p.Spec.Namespaces[1] = "A" }, "spec.namespaces[1]", ""},
-		{"namespaces alike", func(p *ip) { p.Spec.Namespaces[1] = "a" }, "spec.namespaces[1]", "Duplicate"},
-		{"pattern", func(p *ip) { p.Spec.Allow[0] = "a[" }, "spec.allow[0]", "is not a pattern"},
-		{"denying pattern", func(p *ip) { p.Spec.Deny = append(p.Spec.Deny, "") }, "spec.deny[1]", "is not a pattern"},
-		{"nothing", func(p *ip) { p.Spec.Allow, p.Spec.Deny = nil, nil }, "spec.allow", "at least one of allow, deny and requireDigest"},
-	})
-	checkUpdate(t, good, ValidateImagePolicyUpdate, nil, []row[ip]{
-		{"digest alone", func(p *ip) { p.Spec.Allow, p.Spec.Deny, p.Spec.RequireDigest = nil, nil, true }, "", ""},
-		{"action", func(p *ip) { p.Spec.Action = "" }, "spec.action", "Required"},
 	})
 }

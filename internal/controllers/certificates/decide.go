@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
-	"github.com/wherryproject/wherry/internal/api/validation"
+	certreq "github.com/wherryproject/wherry/internal/api/validation/certificates"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
@@ -104,7 +104,7 @@ func recognised(r *certificatesv1.CertificateSigningRequest) string {
 	if r.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName {
 		return ""
 	}
-	csr, err := validation.ParseRequest(r.Spec.Request)
+	csr, err := certreq.ParseRequest(r.Spec.Request)
 	if err != nil || nodeClient(csr, r.Spec.Usages) != nil {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"github.com/wherryproject/wherry/internal/api/validation"
+	certreq "github.com/wherryproject/wherry/internal/api/validation/certificates"
 )
 
 const (
@@ -96,7 +96,7 @@ func Template(r *certificatesv1.CertificateSigningRequest, now time.Time,
 	if !ok {
 		return nil, nil, fmt.Errorf("signer %s is not served here", r.Spec.SignerName)
 	}
-	csr, err := validation.ParseRequest(r.Spec.Request)
+	csr, err := certreq.ParseRequest(r.Spec.Request)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package imagepolicy
 
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -8,24 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/wherryproject/wherry/internal/api/imagepolicy"
 	"github.com/wherryproject/wherry/internal/api/validation/rules"
 	"github.com/wherryproject/wherry/internal/imagename"
 )
 
-// ValidateImagePolicy checks that a policy says something, and that what it says can be understood.
-func ValidateImagePolicy(p *imagepolicy.ImagePolicy) field.ErrorList {
+// Validate checks that a policy says something, and that what it says can be understood.
+func Validate(p *ImagePolicy) field.ErrorList {
 	all := rules.ClusterMeta(&p.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	return append(all, imagePolicySpec(&p.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateImagePolicyUpdate is ValidateImagePolicy for a changed one.
-func ValidateImagePolicyUpdate(now, was *imagepolicy.ImagePolicy) field.ErrorList {
-	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), ValidateImagePolicy(now)...)
+// ValidateUpdate is Validate for a changed one.
+func ValidateUpdate(now, was *ImagePolicy) field.ErrorList {
+	return append(rules.MetaUpdate(&now.ObjectMeta, &was.ObjectMeta), Validate(now)...)
 }
 
-func imagePolicySpec(s *imagepolicy.ImagePolicySpec, path *field.Path) rules.Errs {
-	all := rules.OneOf(path.Child("action"), s.Action, imagepolicy.Enforce, imagepolicy.Warn, imagepolicy.Audit)
+func imagePolicySpec(s *ImagePolicySpec, path *field.Path) rules.Errs {
+	all := rules.OneOf(path.Child("action"), s.Action, Enforce, Warn, Audit)
 	if len(s.Namespaces) > 0 && s.NamespaceSelector != nil {
 		all = append(all, field.Forbidden(path.Child("namespaceSelector"), "may not be given together with namespaces"))
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package authz
 
 import (
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -11,9 +11,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/validation/rules"
 )
 
-// ValidateSubjectAccessReview checks that it asks about somebody and one thing.
-func ValidateSubjectAccessReview(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
-	all := ValidateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
+// validateSubjectAccessReview checks that it asks about somebody and one thing.
+func validateSubjectAccessReview(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
+	all := validateAccessAttributes(spec.ResourceAttributes, spec.NonResourceAttributes)
 	if spec.User == "" && len(spec.Groups) == 0 {
 		all = append(all, field.Invalid(field.NewPath("spec", "user"), spec.User,
 			"at least one of user or group must be specified"))
@@ -21,9 +21,9 @@ func ValidateSubjectAccessReview(spec *authorizationv1.SubjectAccessReviewSpec) 
 	return all
 }
 
-// ValidateLocalSubjectAccessReview is ValidateSubjectAccessReview within a namespace.
-func ValidateLocalSubjectAccessReview(r *authorizationv1.LocalSubjectAccessReview) field.ErrorList {
-	all := ValidateSubjectAccessReview(&r.Spec)
+// validateLocalSubjectAccessReview is validateSubjectAccessReview within a namespace.
+func validateLocalSubjectAccessReview(r *authorizationv1.LocalSubjectAccessReview) field.ErrorList {
+	all := validateSubjectAccessReview(&r.Spec)
 	meta := metav1.ObjectMeta{Namespace: r.Namespace, ManagedFields: r.ManagedFields}
 	if !equality.Semantic.DeepEqual(meta, r.ObjectMeta) {
 		all = append(all, field.Invalid(field.NewPath("metadata"), r.ObjectMeta, "must be empty except for namespace"))
@@ -39,8 +39,8 @@ func ValidateLocalSubjectAccessReview(r *authorizationv1.LocalSubjectAccessRevie
 	return all
 }
 
-// ValidateAccessAttributes: a review asks about a resource or about a path.
-func ValidateAccessAttributes(r *authorizationv1.ResourceAttributes,
+// validateAccessAttributes: a review asks about a resource or about a path.
+func validateAccessAttributes(r *authorizationv1.ResourceAttributes,
 	n *authorizationv1.NonResourceAttributes) (all field.ErrorList) {
 	spec := field.NewPath("spec")
 	switch {
