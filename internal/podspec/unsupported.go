@@ -63,10 +63,6 @@ func podGaps() []podGap {
 			return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0
 		},
 			"resources of the pod as a whole are not enforced; set them on its containers"},
-		{"setHostnameAsFQDN", func(s *corev1.PodSpec) bool { return isTrue(s.SetHostnameAsFQDN) },
-			"the hostname is always the short name; leave setHostnameAsFQDN out"},
-		{"hostnameOverride", func(s *corev1.PodSpec) bool { return s.HostnameOverride != nil },
-			"use hostname and subdomain"},
 		{"schedulingGroup", func(s *corev1.PodSpec) bool { return s.SchedulingGroup != nil },
 			"pods are scheduled one by one; leave schedulingGroup out"},
 		{"evictionResponders", func(s *corev1.PodSpec) bool { return len(s.EvictionResponders) > 0 },

@@ -22,8 +22,6 @@ func TestUnsupported(t *testing.T) {
 		{"spec.resources", func(p *corev1.Pod) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": quantity("1")}}
 		}},
-		{"spec.setHostnameAsFQDN", func(p *corev1.Pod) { p.Spec.SetHostnameAsFQDN = new(true) }},
-		{"spec.hostnameOverride", func(p *corev1.Pod) { p.Spec.HostnameOverride = new("a") }},
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},
 		{"spec.evictionResponders", func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
 		{"spec.os.name", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }},
@@ -87,7 +85,8 @@ func TestSupported(t *testing.T) {
 	spec := &pod.Spec
 	spec.ShareProcessNamespace, spec.HostIPC, spec.HostNetwork, spec.HostUsers = new(true), true, true, new(true)
 	spec.HostAliases, spec.Hostname, spec.Subdomain = []corev1.HostAlias{{IP: "1.1.1.1"}}, "a", "b"
-	spec.DNSConfig, spec.OS, spec.SetHostnameAsFQDN = &corev1.PodDNSConfig{}, &corev1.PodOS{Name: "linux"}, new(false)
+	spec.DNSConfig, spec.OS, spec.SetHostnameAsFQDN = &corev1.PodDNSConfig{}, &corev1.PodOS{Name: "linux"}, new(true)
+	spec.HostnameOverride = new("a.example")
 	spec.Affinity, spec.TopologySpreadConstraints = &corev1.Affinity{}, make([]corev1.TopologySpreadConstraint, 1)
 	spec.SecurityContext = &corev1.PodSecurityContext{
 		FSGroup: new(int64(1)), SupplementalGroups: []int64{1}, RunAsNonRoot: new(true), Sysctls: make([]corev1.Sysctl, 1),

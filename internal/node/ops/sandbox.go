@@ -42,6 +42,9 @@ func (r *Runner) runSandbox(ctx context.Context, t work.Task) error {
 }
 
 func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
+	if _, err := volume.KernelHostname(t.Pod, r.Node.ClusterDomain); err != nil && !t.Pod.Spec.HostNetwork {
+		return err
+	}
 	// The folder stands for the cgroup too: see hasFolders.
 	if err := os.MkdirAll(filepath.Join(r.PodsFolder, string(t.Pod.UID)), 0o750); err != nil {
 		return err
@@ -148,7 +151,8 @@ func SandboxConfig(in SandboxInput) *runtimeapi.PodSandboxConfig {
 		},
 	}
 	if !p.Spec.HostNetwork { // there the name is the machine's
-		c.Hostname, _ = volume.Hostname(p, in.Node.ClusterDomain)
+		// a pod whose name is too long gets no sandbox, see tryRunSandbox
+		c.Hostname, _ = volume.KernelHostname(p, in.Node.ClusterDomain)
 	}
 	if s := p.Spec.SecurityContext; s != nil && len(s.Sysctls) > 0 {
 		c.Linux.Sysctls = map[string]string{}

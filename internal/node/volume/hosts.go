@@ -61,18 +61,14 @@ func EtcHosts(in HostsInput) []byte {
 }
 
 // Hostname is the pod's host name, and the domain below which it is found: that of its subdomain, "" when it has none.
-// A pod's name that is too long for a host name is cut. With setHostnameAsFQDN the kernel's host name is name.domain.
-// (Pure.)
+// A name that is too long for a host name is cut. (Pure.)
 func Hostname(pod *corev1.Pod, clusterDomain string) (name, domain string) {
 	if o := pod.Spec.HostnameOverride; o != nil {
-		return *o, ""
+		return cut(*o), ""
 	}
 	name = pod.Spec.Hostname
 	if name == "" {
-		name = pod.Name
-		if len(name) > validation.DNS1123LabelMaxLength {
-			name = strings.TrimRight(name[:validation.DNS1123LabelMaxLength], "-.")
-		}
+		name = cut(pod.Name)
 	}
 	if pod.Spec.Subdomain != "" {
 		domain = pod.Spec.Subdomain + "." + pod.Namespace + ".svc"
@@ -81,6 +77,32 @@ func Hostname(pod *corev1.Pod, clusterDomain string) (name, domain string) {
 		}
 	}
 	return name, domain
+}
+
+func cut(name string) string {
+	if len(name) <= validation.DNS1123LabelMaxLength {
+		return name
+	}
+	return strings.TrimRight(name[:validation.DNS1123LabelMaxLength], "-.")
+}
+
+// kernelNameMax is what a node name of the kernel holds (utsname).
+const kernelNameMax = 64
+
+// KernelHostname is the name that the kernel gives the pod: its host name or, with setHostnameAsFQDN, the whole of
+// name.domain, which may be too long for a kernel (PL-26). (Pure.)
+func KernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
+	name, domain := Hostname(pod, clusterDomain)
+	if domain == "" || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN {
+		return name, nil
+	}
+	name += "." + domain
+	if len(name) > kernelNameMax {
+		return "", fmt.Errorf("setHostnameAsFQDN: the name %s is too long for a kernel (%d characters, at most %d): "+
+			"make hostname, subdomain or namespace shorter, or leave setHostnameAsFQDN out", name, len(name),
+			kernelNameMax)
+	}
+	return name, nil
 }
 
 // WriteEtcHosts brings the pod's hosts file up to date and returns its path, to be mounted at /etc/hosts in every

@@ -40,6 +40,34 @@ func TestEtcHosts(t *testing.T) {
 	}
 }
 
+// TestKernelHostname proves PL-26: the name the kernel shows is the short one, the override, or the whole name where that is
+// asked for and fits.
+func TestKernelHostname(t *testing.T) {
+	const domain = "cluster.local" // with ns and svc: 27 characters behind name.subdomain
+	whole := strings.Repeat("h", 64-len(".sub.ns.svc.cluster.local"))
+	for name, c := range map[string]struct {
+		spec corev1.PodSpec
+		want string
+		fail string
+	}{
+		"short":                {corev1.PodSpec{Hostname: "h", Subdomain: "sub"}, "h", ""},
+		"whole":                {corev1.PodSpec{Hostname: "h", Subdomain: "sub", SetHostnameAsFQDN: ptr.To(true)}, "h.sub.ns.svc.cluster.local", ""},
+		"no whole name":        {corev1.PodSpec{Hostname: "h", SetHostnameAsFQDN: ptr.To(true)}, "h", ""},
+		"not asked for":        {corev1.PodSpec{Hostname: "h", Subdomain: "sub", SetHostnameAsFQDN: ptr.To(false)}, "h", ""},
+		"64 characters":        {corev1.PodSpec{Hostname: whole, Subdomain: "sub", SetHostnameAsFQDN: ptr.To(true)}, whole + ".sub.ns.svc.cluster.local", ""},
+		"65 characters":        {corev1.PodSpec{Hostname: whole + "h", Subdomain: "sub", SetHostnameAsFQDN: ptr.To(true)}, "", "65 characters, at most 64"},
+		"override":             {corev1.PodSpec{Hostname: "h", Subdomain: "sub", HostnameOverride: ptr.To("o.example")}, "o.example", ""},
+		"override that is cut": {corev1.PodSpec{HostnameOverride: ptr.To(strings.Repeat("o", 62) + ".x")}, strings.Repeat("o", 62), ""},
+	} {
+		pod := podWith()
+		pod.Spec = c.spec
+		got, err := KernelHostname(pod, domain)
+		if got != c.want || (err != nil) != (c.fail != "") || err != nil && !strings.Contains(err.Error(), c.fail) {
+			t.Errorf("PL-26 %s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
 // TestWriteEtcHosts proves PL-12: the file that containers have mounted is the one that is updated.
 func TestWriteEtcHosts(t *testing.T) {
 	m, _ := manager(t)
