@@ -14,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/node/history"
@@ -42,7 +40,7 @@ type Agent struct {
 	machine        machine
 	runtime        string // its name: the scheme of container ids
 	runtimeVersion string
-	recursive      bool // the runtime makes mounts read-only with all below them
+	can            abilities
 
 	*ops.Runner
 	metrics      *metrics.Metrics
@@ -86,7 +84,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(),
-		runtimeVersion: version.GetRuntimeVersion(), recursive: recursiveReadOnly(ctx, c.CRI),
+		runtimeVersion: version.GetRuntimeVersion(), can: abilitiesOf(ctx, c.CRI),
 		ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)
@@ -97,7 +95,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.events = newRecorder(c.Client, c.NodeName)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
-		RecursiveReadOnly: a.recursive, Logger: c.Logger})
+		RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
 	a.fresh = newRefresher(a)
 	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -122,21 +120,6 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// recursiveReadOnly asks whether the runtime can make mounts read-only with all below them. One that does not say
-// cannot.
-func recursiveReadOnly(ctx context.Context, c *cri.Client) bool {
-	s, err := c.Runtime.Status(ctx, &runtimeapi.StatusRequest{})
-	if err != nil {
-		return false
-	}
-	for _, h := range s.GetRuntimeHandlers() {
-		if h.GetName() == "" {
-			return h.GetFeatures().GetRecursiveReadOnlyMounts()
-		}
-	}
-	return false
 }
 
 // Ready is closed when the node is registered and every pod has its worker.
@@ -307,7 +290,7 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 // Facts is part of [work.Node].
 func (a *Agent) Facts() plan.Node {
 	_, full := a.evictor.pressed()
-	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, RecursiveReadOnly: a.recursive,
+	return plan.Node{HostIPs: a.cfg.NodeIPs, Runtime: a.runtime, Full: full, RecursiveReadOnly: a.can.recursiveReadOnly,
 		NoHold: !a.cfg.Features.Enabled(features.HoldOnFailure)}
 }
 

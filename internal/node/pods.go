@@ -108,7 +108,7 @@ func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
 		return &plan.Refusal{Reason: "PodOSSelectorNodeLabelDoesNotMatch",
 			Message: "Pod was rejected: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
 	}
-	if bad := podspec.UnsupportedOn(pod, podspec.Host{AppArmor: a.machine.apparmor}); len(bad) > 0 {
+	if bad := podspec.UnsupportedOn(pod, a.hostCan()); len(bad) > 0 {
 		return &plan.Refusal{Reason: "NotSupported", Message: "Pod was rejected: " + bad.ToAggregate().Error()}
 	}
 	if missing := a.cfg.Features.Missing(pod); missing != "" {

@@ -205,6 +205,7 @@ func (a *Agent) nodeStatus(ctx context.Context, before []corev1.NodeCondition) c
 		Conditions:  a.conditions(ctx, before),
 		NodeInfo:    a.machine.info(),
 	}
+	s.RuntimeHandlers, s.Features = a.can.handlers, &corev1.NodeFeatures{SupplementalGroupsPolicy: &a.can.groupsPolicy}
 	s.NodeInfo.ContainerRuntimeVersion = a.runtime + "://" + a.runtimeVersion
 	s.NodeInfo.KubeletVersion = a.cfg.Version
 	for _, ip := range a.cfg.NodeIPs {

@@ -11,14 +11,18 @@ import (
 
 // Host is what a machine can do that not every machine can.
 type Host struct {
-	AppArmor bool // the kernel confines with AppArmor
+	AppArmor     bool // the kernel confines with AppArmor
+	GroupsPolicy bool // the container runtime can leave out the groups that the image gives its user
 }
+
+// anyHost can all that some machine can.
+func anyHost() Host { return Host{AppArmor: true, GroupsPolicy: true} }
 
 // Unsupported lists the valid fields of a Pod that Wherry does not honour yet, each with its path and what to
 // do instead (PL-15: never silently ignored). It is for the API server; an agent asks UnsupportedOn, which
 // also knows its machine.
 func Unsupported(pod *corev1.Pod) field.ErrorList {
-	return UnsupportedOn(pod, Host{AppArmor: true})
+	return UnsupportedOn(pod, anyHost())
 }
 
 // UnsupportedOn is Unsupported for one machine.
@@ -71,10 +75,6 @@ func podGaps() []podGap {
 			"this node runs Linux; set linux or leave os out"},
 		{"securityContext.windowsOptions", func(s *corev1.PodSpec) bool { return podSC(s).WindowsOptions != nil },
 			"this node runs Linux; leave windowsOptions out"},
-		{"securityContext.supplementalGroupsPolicy", func(s *corev1.PodSpec) bool {
-			p := podSC(s).SupplementalGroupsPolicy
-			return p != nil && *p == corev1.SupplementalGroupsPolicyStrict
-		}, "groups of the image's user are always added; use Merge or leave it out"},
 	}
 }
 
@@ -106,14 +106,6 @@ func containerGaps() []containerGap {
 			"there are no block volumes; mount a file system under volumeMounts"},
 		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },
 			"there is no dynamic resource allocation; leave claims out"},
-		{"env", func(r ContainerRef) bool {
-			for _, e := range r.Container.Env {
-				if e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil {
-					return true
-				}
-			}
-			return false
-		}, "fileKeyRef is not supported; use configMapKeyRef or secretKeyRef, or read the file in the command"},
 		{"volumeMounts", func(r ContainerRef) bool {
 			for _, m := range r.Container.VolumeMounts {
 				if len(m.BindMountOptions) > 0 {
@@ -140,9 +132,18 @@ func containerSC(r ContainerRef) corev1.SecurityContext {
 
 // hostGaps are about the machine, not about Wherry.
 func hostGaps(pod *corev1.Pod, host Host) (all errs) {
-	if host.AppArmor {
-		return nil
+	p := podSC(&pod.Spec).SupplementalGroupsPolicy
+	if p != nil && *p == corev1.SupplementalGroupsPolicyStrict && !host.GroupsPolicy {
+		all = append(all, notYet(field.NewPath("spec", "securityContext", "supplementalGroupsPolicy"),
+			"this node's container runtime always adds the groups of the image's user; use Merge or leave it out"))
 	}
+	if host.AppArmor {
+		return all
+	}
+	return append(all, appArmorGaps(pod)...)
+}
+
+func appArmorGaps(pod *corev1.Pod) (all errs) {
 	const say = "this machine has no AppArmor; use type Unconfined or leave appArmorProfile out"
 	confines := func(p *corev1.AppArmorProfile) bool {
 		return p != nil && p.Type != corev1.AppArmorProfileTypeUnconfined

@@ -28,15 +28,11 @@ func TestUnsupported(t *testing.T) {
 		{"spec.securityContext.windowsOptions", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
-		{"spec.securityContext.supplementalGroupsPolicy", func(p *corev1.Pod) {
-			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyStrict)
-		}},
 		{c0 + ".restartPolicyRules", func(p *corev1.Pod) {
 			mainOf(p).RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
 		}},
 		{c0 + ".volumeDevices", func(p *corev1.Pod) { mainOf(p).VolumeDevices = make([]corev1.VolumeDevice, 1) }},
 		{c0 + ".resources.claims", func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
-		{c0 + ".env", envFrom(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}})},
 		{c0 + ".volumeMounts", func(p *corev1.Pod) { mainOf(p).VolumeMounts[0].BindMountOptions = []string{"noexec"} }},
 		{c0 + ".securityContext.procMount", func(p *corev1.Pod) { mainOf(p).SecurityContext.ProcMount = new(corev1.UnmaskedProcMount) }},
 		{c0 + ".securityContext.windowsOptions", func(p *corev1.Pod) {
@@ -44,7 +40,6 @@ func TestUnsupported(t *testing.T) {
 		}},
 		{v0 + ".nfs", volumeOf(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}})},
 		{v0 + ".csi", volumeOf(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}})},
-		{v0 + ".image", volumeOf(corev1.VolumeSource{Image: &corev1.ImageVolumeSource{}})},
 		{v0 + ".gitRepo", volumeOf(corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{}})},
 		{v0 + ".persistentVolumeClaim", volumeOf(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})},
 		{v0 + ".ephemeral", volumeOf(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}})},
@@ -90,7 +85,7 @@ func TestSupported(t *testing.T) {
 	spec.Affinity, spec.TopologySpreadConstraints = &corev1.Affinity{}, make([]corev1.TopologySpreadConstraint, 1)
 	spec.SecurityContext = &corev1.PodSecurityContext{
 		FSGroup: new(int64(1)), SupplementalGroups: []int64{1}, RunAsNonRoot: new(true), Sysctls: make([]corev1.Sysctl, 1),
-		SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}, SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyMerge),
+		SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}, SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyStrict),
 	}
 	mainOf(pod).SecurityContext = &corev1.SecurityContext{
 		Privileged: new(true), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}},
@@ -114,6 +109,11 @@ func TestUnsupportedOnThisMachine(t *testing.T) {
 		t.Errorf("want one error, got %v", got)
 	}
 	if got := UnsupportedOn(pod, Host{AppArmor: true}); len(got) > 0 {
+		t.Error(got)
+	}
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyStrict)}
+	wantError(t, UnsupportedOn(pod, Host{}), "spec.securityContext.supplementalGroupsPolicy", forbiddenErr, "use Merge")
+	if got := UnsupportedOn(pod, Host{GroupsPolicy: true}); len(got) > 0 {
 		t.Error(got)
 	}
 }

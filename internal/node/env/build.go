@@ -28,6 +28,8 @@ type Input struct {
 	// one Build.
 	ConfigMap func(name string) (*corev1.ConfigMap, error)
 	Secret    func(name string) (*corev1.Secret, error)
+	// File reads a file of an emptyDir of the pod; one that does not exist is fs.ErrNotExist.
+	File func(volume, path string) ([]byte, error)
 	// Services of all namespaces, or at least of the pod's and the default one (see NeedsServices).
 	Services []*corev1.Service
 	// Skipped, if set, is told of names from envFrom that no variable can have.
@@ -172,7 +174,7 @@ func (in *Input) value(e *corev1.EnvVar, lookup func(string) (string, bool)) (va
 	case from.SecretKeyRef != nil:
 		return in.secretKey(from.SecretKeyRef)
 	case from.FileKeyRef != nil:
-		return "", false, fmt.Errorf("fileKeyRef is not supported yet: use a configMapKeyRef or a secretKeyRef")
+		return in.fileKey(from.FileKeyRef)
 	}
 	return "", false, fmt.Errorf("valueFrom names no source")
 }

@@ -141,7 +141,7 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	if err := r.forgetVerdict(t); err != nil {
 		return "", &fail{reasonCreate, err}
 	}
-	made, err := r.CRI.Runtime.CreateContainer(ctx, &runtimeapi.CreateContainerRequest{
+	made, err := r.createRequest(ctx, t.Pod, &runtimeapi.CreateContainerRequest{
 		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
 	if err != nil && in.TargetID != "" { // also from a runtime that does not know the mode (EC-25)
 		return "",
@@ -205,6 +205,7 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 			return r.Sources.ConfigMap(ctx, t.Pod.Namespace, name)
 		},
 		Secret: func(name string) (*corev1.Secret, error) { return r.Sources.Secret(ctx, t.Pod.Namespace, name) },
+		File:   func(volume, path string) ([]byte, error) { return r.Volumes.ReadFile(t.Pod, volume, path) },
 		Skipped: func(source string, names []string) {
 			r.Events.Event(t.Pod, c.path, corev1.EventTypeWarning, "InvalidEnvironmentVariableNames",
 				fmt.Sprintf("Keys %v from the EnvFrom source %s were skipped since they are considered invalid environment variable names.", names, source))
@@ -213,6 +214,9 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 		return in, err
 	}
 	if in.Mounts, err = r.Volumes.Mounts(ctx, t.Pod, c.spec); err != nil {
+		return in, err
+	}
+	if err = r.resolveImages(ctx, in.Mounts); err != nil {
 		return in, err
 	}
 	if in.HostsFile, err = r.Volumes.WriteEtcHosts(t.Pod, ips, r.Node.ClusterDomain); err != nil {

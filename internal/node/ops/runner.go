@@ -68,11 +68,14 @@ type Node struct {
 // Runner runs operations. Safe for concurrent use.
 type Runner struct {
 	Config
-	stops turnstile
+	stops    turnstile
+	mounting turnstile // containers that have images mounted
 }
 
 // New makes a Runner.
-func New(c Config) *Runner { return &Runner{Config: c} }
+func New(c Config) *Runner {
+	return &Runner{Config: c, stops: turnstile{atOnce: stopsAtOnce, turn: stopTurn}, mounting: turnstile{atOnce: 1}}
+}
 
 // Do runs one operation to its end.
 func (r *Runner) Do(ctx context.Context, t work.Task) error {
@@ -163,7 +166,20 @@ func (r *Runner) pullImage(ctx context.Context, t work.Task) error {
 		}
 	}
 	r.Sources.Register(t.Pod) // its pull secrets
-	_, err = r.Images.Ensure(ctx, t.Pod, c.spec)
+	if err := r.ensure(ctx, t.Pod, c.spec); err != nil {
+		return err
+	}
+	for _, v := range imageVolumes(t.Pod, c.spec) { // by the same rules, and told of in the same words (PL-25)
+		stand := &corev1.Container{Name: c.spec.Name, Image: v.Reference, ImagePullPolicy: v.PullPolicy}
+		if err := r.ensure(ctx, t.Pod, stand); err != nil {
+			return &volumeImage{v.Reference, err}
+		}
+	}
+	return nil
+}
+
+func (r *Runner) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Container) error {
+	_, err := r.Images.Ensure(ctx, pod, c)
 	if e := (*image.Error)(nil); errors.As(err, &e) {
 		return &fail{e.Reason, err} // it has its reason as a field, not as the method that a worker asks for
 	}

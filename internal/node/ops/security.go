@@ -64,7 +64,7 @@ func sandboxSecurity(p *corev1.Pod) *runtimeapi.LinuxSandboxSecurityContext {
 	if ps.RunAsGroup != nil && ps.RunAsUser != nil {
 		s.RunAsGroup = &runtimeapi.Int64Value{Value: *ps.RunAsGroup}
 	}
-	s.SupplementalGroups = groups(ps)
+	s.SupplementalGroups, s.SupplementalGroupsPolicy = groups(ps), groupsPolicy(ps)
 	s.SelinuxOptions = selinux(ps.SELinuxOptions)
 	return s
 }
@@ -76,6 +76,14 @@ func groups(ps *corev1.PodSecurityContext) []int64 {
 		out = append(out, *ps.FSGroup)
 	}
 	return out
+}
+
+// groupsPolicy tells whether the groups that the image gives its user are added (PL-29).
+func groupsPolicy(ps *corev1.PodSecurityContext) runtimeapi.SupplementalGroupsPolicy {
+	if p := ps.SupplementalGroupsPolicy; p != nil && *p == corev1.SupplementalGroupsPolicyStrict {
+		return runtimeapi.SupplementalGroupsPolicy_Strict
+	}
+	return runtimeapi.SupplementalGroupsPolicy_Merge
 }
 
 func selinux(o *corev1.SELinuxOptions) *runtimeapi.SELinuxOption {
@@ -100,10 +108,10 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 		Privileged:         isTrue(sc.Privileged),
 		ReadonlyRootfs:     isTrue(sc.ReadOnlyRootFilesystem),
 		NoNewPrivs:         sc.AllowPrivilegeEscalation != nil && !*sc.AllowPrivilegeEscalation,
-		SupplementalGroups: groups(ps),
-		SelinuxOptions:     selinux(first(sc.SELinuxOptions, ps.SELinuxOptions)),
-		Seccomp:            seccomp(first(sc.SeccompProfile, ps.SeccompProfile), in.Node.SeccompDir),
-		Apparmor:           apparmor(first(sc.AppArmorProfile, ps.AppArmorProfile)),
+		SupplementalGroups: groups(ps), SupplementalGroupsPolicy: groupsPolicy(ps),
+		SelinuxOptions: selinux(first(sc.SELinuxOptions, ps.SELinuxOptions)),
+		Seccomp:        seccomp(first(sc.SeccompProfile, ps.SeccompProfile), in.Node.SeccompDir),
+		Apparmor:       apparmor(first(sc.AppArmorProfile, ps.AppArmorProfile)),
 	}
 	if c := sc.Capabilities; c != nil {
 		out.Capabilities = &runtimeapi.Capability{}

@@ -20,8 +20,11 @@ const (
 	stopTurn = time.Second
 )
 
-// turnstile lets so many stops of each pod begin at a time. Its zero value is ready for use.
+// turnstile lets so many operations of each pod begin at a time.
 type turnstile struct {
+	atOnce int
+	turn   time.Duration // for how long one is counted at most; 0 for as long as it takes
+
 	mu   sync.Mutex
 	pods map[types.UID]*turns
 }
@@ -42,9 +45,12 @@ func (t *turnstile) enter(ctx context.Context, pod types.UID) (leave func(), err
 		return nil, ctx.Err()
 	}
 	end := sync.OnceFunc(func() { <-turn.slots })
-	over := time.AfterFunc(stopTurn, end)
+	stop := func() bool { return false }
+	if t.turn > 0 {
+		stop = time.AfterFunc(t.turn, end).Stop
+	}
 	return func() {
-		over.Stop()
+		stop()
 		end()
 		t.drop(pod)
 	}, nil
@@ -58,7 +64,7 @@ func (t *turnstile) use(pod types.UID) *turns {
 	}
 	turn := t.pods[pod]
 	if turn == nil {
-		turn = &turns{slots: make(chan struct{}, stopsAtOnce)}
+		turn = &turns{slots: make(chan struct{}, t.atOnce)}
 		t.pods[pod] = turn
 	}
 	turn.users++

@@ -15,7 +15,7 @@ import (
 // a pod that has none (EC-17).
 func TestTurnstile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var gate turnstile
+		gate := turnstile{atOnce: stopsAtOnce, turn: stopTurn}
 		begin := time.Now()
 		enter := func(pod string) (leave func(), after time.Duration) {
 			leave, err := gate.enter(context.Background(), types.UID(pod))

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -326,7 +327,8 @@ func (v *view) failure(m *member) *corev1.ContainerStateWaiting {
 			return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}
 		}
 		return &corev1.ContainerStateWaiting{Reason: reasonPullBackOff,
-			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", m.spec.Image, f.Reason, f.Message)}
+			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", cmp.Or(f.Image, m.spec.Image), f.Reason,
+				f.Message)}
 	}
 	if f, ok := v.Heard.Failed[Key{StartContainer, m.spec.Name, m.next, NoProbe}]; ok {
 		return &corev1.ContainerStateWaiting{Reason: f.Reason, Message: f.Message}

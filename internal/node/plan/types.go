@@ -171,6 +171,7 @@ type Failure struct {
 	Times           int // in a row
 	At              time.Time
 	Reason, Message string // Reason as a container's or pod's status would show it
+	Image           string // that could not be pulled, where it is another than the container's own
 }
 
 // Pulled is an image made present for one attempt of a container.

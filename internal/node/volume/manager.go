@@ -111,6 +111,8 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 	switch {
 	case v.EmptyDir != nil:
 		return false, m.emptyDir(pod, v)
+	case v.Image != nil:
+		return false, nil // the runtime mounts it
 	case v.HostPath != nil:
 		return false, checkHostPath(v.HostPath)
 	case isFiles(v.VolumeSource):
@@ -121,16 +123,21 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return m.show(pod, v, p)
 	}
 	return false,
-		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI or projected")
+		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI, projected or image")
 }
 
-// mounted lists the volumes that some container mounts. Others are not set up: a missing ConfigMap that nobody looks at
-// holds up no pod.
+// mounted lists the volumes that some container mounts, or has variables from. Others are not set up: a missing
+// ConfigMap that nobody looks at holds up no pod.
 func mounted(pod *corev1.Pod) []corev1.Volume {
 	names := map[string]bool{}
 	for ref := range podspec.Containers(&pod.Spec) {
 		for _, vm := range ref.Container.VolumeMounts {
 			names[vm.Name] = true
+		}
+		for i := range ref.Container.Env {
+			if from := ref.Container.Env[i].ValueFrom; from != nil && from.FileKeyRef != nil {
+				names[from.FileKeyRef.VolumeName] = true
+			}
 		}
 	}
 	var out []corev1.Volume

@@ -48,6 +48,9 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 		Readonly:      vm.ReadOnly || isFiles(v.VolumeSource), // what the API holds is not changed by writing here
 		Propagation:   propagation(vm.MountPropagation),
 	}
+	if v.Image != nil {
+		out.HostPath, out.Readonly, out.Image = "", true, &runtimeapi.ImageSpec{Image: v.Image.Reference}
+	}
 	var err error
 	if out.RecursiveReadOnly, err = m.recursive(vm, out); err != nil {
 		return nil, err
@@ -63,6 +66,10 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 	}
 	if err := checkSubPath(sub); err != nil {
 		return nil, err
+	}
+	if v.Image != nil { // the runtime looks for it in the image, and takes folders only
+		out.ImageSubPath = sub
+		return out, nil
 	}
 	out.HostPath, err = m.bindSubPath(vars.ctx, pod.UID, v, c.Name, index, sub)
 	return out, err
@@ -131,6 +138,7 @@ func (l *lazyVars) expand(expr string) (string, error) {
 			Secret: func(name string) (*corev1.Secret, error) {
 				return l.m.cfg.Sources.Secret(l.ctx, l.pod.Namespace, name)
 			},
+			File: func(volume, path string) ([]byte, error) { return l.m.ReadFile(l.pod, volume, path) },
 		}
 		for _, ip := range l.pod.Status.PodIPs {
 			in.PodIPs = append(in.PodIPs, ip.IP)

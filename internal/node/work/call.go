@@ -104,7 +104,7 @@ func (w *Worker) failed(c *call, r returned) {
 	f := w.heard.Failed[r.key]
 	f.Times++
 	f.At = time.Now()
-	f.Reason, f.Message = reasonOf(r.err, defaultReason[r.key.Verb]), r.err.Error()
+	f.Reason, f.Message, f.Image = reasonOf(r.err, defaultReason[r.key.Verb]), r.err.Error(), failedImage(r.err)
 	w.heard.Failed[r.key] = f
 	log := w.log
 	if r.key.Verb == plan.PullImage {

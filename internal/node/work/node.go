@@ -65,6 +65,15 @@ var ErrGone = errors.New("the pod is gone from the API server")
 // ErrImageGone says that an image that was pulled is not on the node any more: it has to be pulled again.
 var ErrImageGone = errors.New("the image is no longer on the node")
 
+// failedImage returns the image that an error is about, where it says so.
+func failedImage(err error) string {
+	var r interface{ ImageName() string }
+	if errors.As(err, &r) {
+		return r.ImageName()
+	}
+	return ""
+}
+
 // reasonOf returns the reason an error shows in a container's status.
 func reasonOf(err error, otherwise string) string {
 	var r interface{ Reason() string }
