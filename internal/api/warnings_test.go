@@ -41,7 +41,7 @@ func TestWarnings(t *testing.T) {
 		}, []string{"non-functional in v1.27+"}},
 		"service": {func() {
 			must(c.CoreV1().Services(ns).Create(t.Context(), service("plain"), metav1.CreateOptions{}))
-		}, []string{"service addresses are not forwarded here"}},
+		}, []string{"service names are not resolved here"}},
 		"headless service": {do: func() {
 			s := service("headless")
 			s.Spec.ClusterIP = corev1.ClusterIPNone

@@ -118,7 +118,9 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringSliceVar(&o.ExtraSANs, "tls-san", nil, "further names and IP addresses for the API's certificate")
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,
-		"network of service addresses; pods reach the API server at the first one, connections to others are refused")
+		"network of service addresses; the API server has the first one, connections to those of no service are refused")
+	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
+		"who carries services on this node: nftables for this server, none for another program, such as a kube-proxy")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "",
 		"write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
 

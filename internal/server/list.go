@@ -35,11 +35,12 @@ type parts struct {
 	controllers *background
 	agent       *background
 	services    *background // goes on carrying; nil without a pod network of its own
+	proxy       *background // carries the other services; nil with --service-proxy=none
 	carrier     *carrier    // of a server with a pod network of its own
 	host        *http.Server
 	watch       *background // of the runtime
 	socket      *background // hostapi
-	proxy       *background // CRI socket; nil with an external runtime
+	criProxy    *background // CRI socket; nil with an external runtime
 }
 
 func (p *parts) url() string { return p.cluster.url }
@@ -57,6 +58,7 @@ func (s *Server) components() []component {
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
 		{name: "services", after: []string{"runtime", "api"}, start: s.startServices, stop: s.stopServices},
+		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
 		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},

@@ -44,6 +44,7 @@ type Options struct {
 	ExtraSANs     []string
 	TokenAuthFile string
 	ServiceCIDR   string
+	ServiceProxy  string // who carries services: ProxyNFTables, or ProxyNone
 	// a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	WriteKubeconfig string
 	// of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
@@ -117,6 +118,7 @@ func Defaults() Options {
 		SecurePort:    DefaultSecurePort,
 		KubeletPort:   DefaultKubeletPort,
 		ServiceCIDR:   DefaultServiceCIDR,
+		ServiceProxy:  ProxyNFTables,
 		ClusterDomain: "cluster.local",
 		EtcdPrefix:    "/registry",
 		Audit:         audit.Defaults(),
@@ -201,6 +203,10 @@ func (o Options) validate() error {
 		if net.ParseIP(ip) == nil {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
 		}
+	}
+	if o.ServiceProxy != "" && o.ServiceProxy != ProxyNFTables && o.ServiceProxy != ProxyNone {
+		fail("--service-proxy: %q is neither %s nor %s (for those who run a kube-proxy)", o.ServiceProxy, ProxyNFTables,
+			ProxyNone)
 	}
 	if o.SigningDuration != 0 && o.SigningDuration < minSigning {
 		fail("--cluster-signing-duration: %s is too short; use %s or more", o.SigningDuration, minSigning)

@@ -229,12 +229,12 @@ func (s *Server) startSockets(context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.parts.socket.stop(context.Background()))
 	}
-	s.parts.proxy = spawn("CRI socket", s.failed, newCRIProxy(criListener, s.parts.runtime.Conn()).run)
+	s.parts.criProxy = spawn("CRI socket", s.failed, newCRIProxy(criListener, s.parts.runtime.Conn()).run)
 	return nil
 }
 
 func (s *Server) stopSockets(ctx context.Context) error {
-	err := stopAll(ctx, s.parts.socket, s.parts.proxy)
+	err := stopAll(ctx, s.parts.socket, s.parts.criProxy)
 	for _, path := range []string{Socket(s.opts.DataDir), CRISocket(s.opts.DataDir)} {
 		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)

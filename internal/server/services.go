@@ -51,6 +51,7 @@ func (s *Server) startServices(ctx context.Context) error {
 		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 		return nil
 	}
+	c.proxied = s.carriesServices()
 	c.refused, err = netip.ParsePrefix(s.opts.ServiceCIDR)
 	if err != nil {
 		return fmt.Errorf("--service-cidr: %w", err)
@@ -143,6 +144,7 @@ type carrier struct {
 	client  kubernetes.Interface
 	url     string         // of the API server
 	refused netip.Prefix   // see [network.Services]
+	proxied bool           // likewise
 	pods    network.Cgroup // likewise
 	again   bool           // nobody watches the rules: they are installed again at each look
 
@@ -161,7 +163,7 @@ func (c *carrier) carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused}
+	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused, Proxied: c.proxied}
 	if c.now == want && !c.again {
 		c.told = ""
 		return nil
@@ -197,7 +199,7 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 
 // drop leaves the rules that refuse.
 func (c *carrier) drop() (err error) {
-	c.now = network.Services{Refused: c.refused}
+	c.now = network.Services{Refused: c.refused, Proxied: c.proxied}
 	c.own, err = c.install(c.now)
 	return err
 }

@@ -33,27 +33,19 @@ func podWarnings(pod, old *corev1.Pod) []string {
 	return podspec.Warnings(pod)
 }
 
-// serviceWarnings tells what of a service has no effect here, where nothing forwards to the addresses of services.
+// serviceWarnings tells what of a service has no effect here.
 func serviceWarnings(s, old *corev1.Service) (all []string) {
 	if old != nil && old.Generation == s.Generation && slices.Equal(old.Spec.ExternalIPs, s.Spec.ExternalIPs) &&
 		old.Spec.Type == s.Spec.Type {
 		return nil
 	}
-	const instead = "use kubectl port-forward, a container's hostPort, or the pods' addresses"
 	switch s.Spec.Type {
 	case corev1.ServiceTypeLoadBalancer:
-		all = append(all, "spec.type: LoadBalancer services get no address here; "+instead)
-	case corev1.ServiceTypeNodePort:
-		all = append(all, "spec.type: nothing listens on node ports here; "+instead)
-	case corev1.ServiceTypeClusterIP:
+		all = append(all, "spec.type: LoadBalancer services get no address here; use its cluster IP or a node port")
+	case corev1.ServiceTypeNodePort, corev1.ServiceTypeClusterIP:
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			all = append(all,
-				"spec.clusterIP: service addresses are not forwarded here, and service names are not resolved; "+
-					instead)
+			all = append(all, "spec.clusterIP: service names are not resolved here; use the address")
 		}
-	}
-	if len(s.Spec.ExternalIPs) > 0 {
-		all = append(all, "spec.externalIPs: external IPs are not forwarded here; "+instead)
 	}
 	if s.Spec.LoadBalancerIP != "" {
 		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; it has no effect here")

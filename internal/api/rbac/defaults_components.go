@@ -21,6 +21,7 @@ const (
 	CertificateController    = controllerPrefix + "certificate-controller"
 	TokenCleaner             = controllerPrefix + "token-cleaner"
 	DebugRunController       = controllerPrefix + "debugrun-controller"
+	ServiceProxy             = controllerPrefix + "service-proxy"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -115,6 +116,9 @@ func controllerRoles() []rbacv1.ClusterRole {
 				"kubernetes.io/legacy-unknown"),
 			may("create").to(authzGroup, "subjectaccessreviews"))...),
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),
+		clusterRole(ServiceProxy,
+			may("list", "watch").to(core, "services"),
+			may("list", "watch").to(discovery, "endpointslices")),
 		clusterRole(DebugRunController,
 			append(read(), "delete").to(debugGroup, "debugruns"),
 			may("patch", "update").to(debugGroup, "debugruns/status"),

@@ -161,7 +161,7 @@ func (k *Keeper) want(pods []Pod) (wanted, error) {
 			}
 		}
 	}
-	w := wanted{loopback: k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
+	w := wanted{loopback: k.services.Proxied || k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
 	for _, p := range pods {
 		a := addrs[p.Attachment]
 		if len(a) != len(k.config.CIDRs) {
@@ -191,7 +191,7 @@ func (k *Keeper) do(r repair) (made bool, err error) {
 	case remakeInside:
 		return true, keepInside(k.config)
 	case remakeRoute:
-		return true, routeHere(k.config, k.services.API.Addr())
+		return true, routeHere(k.config, k.services)
 	}
 	return k.forPod(r)
 }

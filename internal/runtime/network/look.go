@@ -48,7 +48,7 @@ func look(c Config, s Services, rules string) (seen, error) {
 	if out.inside, err = keptInside(c); err != nil {
 		return out, err
 	}
-	out.route, err = routed(c, s.API.Addr())
+	out.route, err = routed(c, s)
 	return out, err
 }
 
@@ -116,22 +116,28 @@ func hasAddresses(c Config, bridge netlink.Link) (bool, error) {
 	return true, nil
 }
 
-// routed says whether the machine has a way to a service's address, be it by routeHere or by its default route.
-func routed(c Config, service netip.Addr) (bool, error) {
-	if !service.IsValid() || !service.Is4() {
-		return true, nil
-	}
+// routed says whether the machine has a way to services' addresses, by routeHere or by a network of its own.
+func routed(c Config, s Services) (bool, error) {
 	own, err := ownRoutes(c.Bridge)
 	if err != nil {
 		return false, err
 	}
+	there := map[string]bool{}
 	for _, r := range own {
-		if toServices(r) && r.Dst != nil && r.Dst.IP.Equal(service.AsSlice()) {
-			return true, nil
+		if toServices(r) && r.Dst != nil {
+			there[r.Dst.String()] = true
 		}
 	}
-	covered, err := HostRoutes(c.Bridge)
-	return err == nil && covered(netip.PrefixFrom(service, service.BitLen())), err
+	for _, way := range s.ways() {
+		if there[way.String()] {
+			continue
+		}
+		covered, err := HostRoutes(c.Bridge)
+		if err != nil || !covered(way) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Message types and attributes of nf_tables.h that no library has a name for.

@@ -30,6 +30,20 @@ type Services struct {
 	// is there, and the packet does not leave the machine. The zero value refuses nothing: somebody else carries
 	// services then.
 	Refused netip.Prefix
+	// Proxied says that somebody carries the other services: then the machine needs a way to all of Refused.
+	Proxied bool
+}
+
+// ways are what the machine needs routes to. Where a network of its own lies in that of services, the API server's
+// address is left.
+func (s Services) ways() (out []netip.Prefix) {
+	if s.Proxied && s.Refused.IsValid() && s.Refused.Addr().Is4() {
+		out = append(out, s.Refused.Masked())
+	}
+	if s.API.IsValid() && s.API.Addr().Is4() {
+		out = append(out, netip.PrefixFrom(s.API.Addr(), s.API.Addr().BitLen()))
+	}
+	return out
 }
 
 // Cgroup is one of the unified hierarchy: its id, which is its folder's inode, and its depth below the root.
@@ -63,7 +77,8 @@ const afterOthers = 10
 //	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
 //	chain services-pods       { nat output dstnat+9:       socket cgroupv2 level <depth> <pods> jump services }
 //	chain services-output     { nat output dstnat+10:      jump services }
-//	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject }
+//	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject
+//	                                             oifname lo ip daddr <refused> reject }
 //	chain services-host       { filter output:   fib daddr type != local ct state new ip daddr <refused> reject }
 //
 // What the machine sends is judged more mildly: only connections that it begins are refused, and none to a part of the
@@ -102,12 +117,18 @@ func carry(c Config, s Services) (ownRoutes []netip.Prefix, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Server.Addr().IsLoopback() { // from the bridge to 127.0.0.1; see the guard chain
+	if s.Server.Addr().IsLoopback() || s.Proxied { // between the bridge and 127.0.0.1; see the guard chain
 		if err := sysctl("1", "ipv4", "conf", c.Bridge, "route_localnet"); err != nil {
 			return nil, err
 		}
 	}
-	return ownRoutes, errors.Join(forgetRoutes(c.Bridge, toServices), routeHere(c, s.API.Addr()))
+	ways := map[string]bool{}
+	for _, way := range s.ways() {
+		ways[way.String()] = true
+	}
+	return ownRoutes, errors.Join(routeHere(c, s), forgetRoutes(c.Bridge, func(r netlink.Route) bool {
+		return toServices(r) && (r.Dst == nil || !ways[r.Dst.String()])
+	}))
 }
 
 // services replaces the rules about services.
@@ -141,6 +162,8 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 		}
 		for _, how := range [][]expr.Any{append(isTCP(), reset()), {unreachable()}} {
 			forward(bridge, to, how)
+			// What others send takes the machine's own way, and would go round in it.
+			forward(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, "lo"), to, how)
 			host(isNew(), begun, how)
 		}
 	}
@@ -160,31 +183,33 @@ func routeMetric(bridge string) int {
 	return int(h.Sum32()>>1 | 1<<16)
 }
 
-// routeHere gives the machine itself a way to a service's address: without one, on a machine without a default route, a
+// routeHere gives the machine itself a way to services' addresses: without one, on a machine without a default route, a
 // connection fails before any rule sees it. Nothing takes that way: what is not translated is refused. It leads to lo
 // and not to the bridge, where the kernel would tell pods to look for the address beside them. For IPv6 such a route
 // would refuse.
-func routeHere(c Config, service netip.Addr) error {
-	if !service.Is4() {
-		return nil
-	}
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return fmt.Errorf("route to service address %s: %w", service, err)
-	}
-	covered, err := HostRoutes(c.Bridge)
-	if err != nil || covered(netip.PrefixFrom(service, service.BitLen())) {
-		return err
-	}
-	r := &netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(netip.PrefixFrom(service, service.BitLen())),
-		Protocol: routeMark, Priority: routeMetric(c.Bridge)}
-	for _, p := range c.CIDRs {
-		if p.Addr().Is4() == service.Is4() {
-			r.Src = Gateway(p).AsSlice()
+func routeHere(c Config, s Services) error {
+	for _, way := range s.ways() {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return fmt.Errorf("route to service address %s: %w", way, err)
 		}
-	}
-	if err := netlink.RouteReplace(r); err != nil {
-		return fmt.Errorf("route to service address %s: %w", service, err)
+		covered, err := HostRoutes(c.Bridge)
+		if err != nil {
+			return err
+		}
+		if covered(way) {
+			continue
+		}
+		r := &netlink.Route{LinkIndex: lo.Attrs().Index, Dst: ipNet(way), Protocol: routeMark,
+			Priority: routeMetric(c.Bridge)}
+		for _, p := range c.CIDRs {
+			if p.Addr().Is4() {
+				r.Src = Gateway(p).AsSlice()
+			}
+		}
+		if err := netlink.RouteReplace(r); err != nil {
+			return fmt.Errorf("route to service address %s: %w", way, err)
+		}
 	}
 	return nil
 }

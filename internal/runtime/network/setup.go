@@ -58,6 +58,8 @@ func Teardown(c Config) error {
 		errs = append(errs, err)
 	} else {
 		errs = append(errs, t.remove())
+		t.t.Name = ServicesTable(c.Bridge)
+		errs = append(errs, t.remove())
 		t.close()
 	}
 	if !mine {

@@ -17,6 +17,10 @@ import (
 // tablePrefix begins the name of every nftables table of ours; the bridge's name follows.
 const tablePrefix = "wherry-"
 
+// ServicesTable is the name of the table in which a service proxy has its rules for a bridge. No bridge has such a
+// name.
+func ServicesTable(bridge string) string { return tablePrefix + bridge + "/services" }
+
 // Register numbers as the kernel has them: 1 to 4 are 16 bytes each, 8 to 23 are the same space in steps of 4 bytes.
 const (
 	reg1     = unix.NFT_REG_1

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceproxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
+)
+
+// health answers load balancers of others at the health check ports of services whose external traffic stays on the
+// node: whether this node has an endpoint that is ready.
+type health struct {
+	log   *slog.Logger
+	ports map[int32]*healthPort
+}
+
+type healthPort struct {
+	service string
+	local   atomic.Int64
+	server  *http.Server // nil: the port cannot be had
+}
+
+func newHealth(log *slog.Logger) *health { return &health{log: log, ports: map[int32]*healthPort{}} }
+
+// serve opens and closes ports as services want them.
+func (h *health) serve(parts []*decide.Part) {
+	wanted := map[int32]*decide.Part{}
+	for _, p := range parts {
+		if p.HealthPort != 0 {
+			wanted[p.HealthPort] = p
+		}
+	}
+	for port, have := range h.ports {
+		if p := wanted[port]; p == nil || p.Name != have.service {
+			have.close()
+			delete(h.ports, port)
+		}
+	}
+	for port, p := range wanted {
+		if h.ports[port] == nil {
+			h.ports[port] = h.open(port, p.Name)
+		}
+		h.ports[port].local.Store(int64(p.Local))
+	}
+}
+
+func (h *health) open(port int32, service string) *healthPort {
+	out := &healthPort{service: service}
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		h.log.Warn("load balancers cannot ask whether a service has endpoints on this node", "service", service, "err",
+			err)
+		return out
+	}
+	out.server = &http.Server{Handler: out, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	go func() { _ = out.server.Serve(l) }() // ends with close
+	return out
+}
+
+func (p *healthPort) close() {
+	if p.server != nil {
+		_ = p.server.Close()
+	}
+}
+
+// ServeHTTP implements http.Handler: 200 if there is an endpoint, else 503.
+func (p *healthPort) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	local := p.local.Load()
+	namespace, name, _ := strings.Cut(p.service, "/")
+	w.Header().Set("Content-Type", "application/json")
+	if local == 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"service":             map[string]string{"namespace": namespace, "name": name},
+		"localEndpoints":      local,
+		"serviceProxyHealthy": true,
+	})
+}
+
+func (h *health) close() {
+	for _, p := range h.ports {
+		p.close()
+	}
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/wherryproject/wherry/internal/controllers/loop"
+	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
+	"github.com/wherryproject/wherry/internal/serviceproxy/tables"
+)
+
+const (
+	firstRetry = 100 * time.Millisecond // after a failure; it doubles
+	lastRetry  = 10 * time.Second       // up to this
+)
+
+// Config says whose services are carried where.
+type Config struct {
+	Node   string // its name
+	Pods   []netip.Prefix
+	Host   tables.Host
+	Client kubernetes.Interface
+	Log    *slog.Logger
+}
+
+// Proxy carries services on one node.
+type Proxy struct {
+	config   Config
+	services corelisters.ServiceLister
+	slices   cache.Indexer // nil before there is a service
+	health   *health
+
+	mu    sync.Mutex
+	dirty map[string]bool // services of which something has changed, as namespace/name
+	wake  chan struct{}   // holds a token while there are some
+
+	// of Run alone
+	facts decide.Facts
+	parts map[string]*decide.Part
+	have  tables.State
+	known bool // have is what the kernel has
+	lost  map[decide.Loss]bool
+}
+
+// New makes a proxy.
+func New(c Config) *Proxy {
+	return &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
+		health: newHealth(c.Log), lost: map[decide.Loss]bool{}}
+}
+
+// ofService is the index of slices by their service.
+const ofService = "service"
+
+// Run works until ctx ends. It is called once.
+func (p *Proxy) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	factory := informers.NewSharedInformerFactoryWithOptions(p.config.Client, 0, informers.WithTransform(slim))
+	defer factory.Shutdown()
+	defer p.health.close()
+	defer cancel()
+	services := factory.Core().V1().Services()
+	p.services = services.Lister()
+	if err := follow(ctx, factory, services.Informer(), p.serviceChanged); err != nil {
+		return err
+	}
+	var changed <-chan struct{}
+	var failed <-chan error
+	retry := firstRetry
+	for {
+		if p.slices == nil && p.anyCarried() {
+			informer := factory.Discovery().V1().EndpointSlices().Informer()
+			if err := informer.AddIndexers(cache.Indexers{ofService: serviceOf}); err != nil {
+				return fmt.Errorf("service proxy: %w", err)
+			}
+			if err := follow(ctx, factory, informer, p.sliceChanged); err != nil {
+				return err
+			}
+			p.slices = informer.GetIndexer()
+			var err error
+			if changed, failed, err = p.config.Host.Watch(ctx); err != nil {
+				p.config.Log.Warn("rules of services that somebody removes are not made again by themselves", "err",
+					err)
+			}
+		}
+		var again <-chan time.Time
+		if err := p.pass(ctx); err == nil {
+			retry = firstRetry
+		} else if ctx.Err() == nil {
+			p.config.Log.Warn("the rules of services could not be made equal to the objects", "err", err, "next-try",
+				retry)
+			p.known = false
+			again = time.After(retry)
+			retry = min(2*retry, lastRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+		case <-again:
+		case <-changed:
+			p.known = false
+			p.config.Log.Debug("somebody has changed the rules of services")
+		case err := <-failed:
+			if ctx.Err() == nil {
+				p.config.Log.Warn("rules of services that somebody removes are no longer made again by themselves",
+					"err", err)
+			}
+			changed, failed = nil, nil
+		}
+	}
+}
+
+// follow starts an informer and waits until what there is has been handed to changed.
+func follow(ctx context.Context, factory informers.SharedInformerFactory, informer cache.SharedIndexInformer,
+	changed func(any)) error {
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, obj any) { changed(obj) },
+		DeleteFunc: func(obj any) { changed(loop.Gone(obj)) },
+	})
+	if err != nil {
+		return fmt.Errorf("service proxy: %w", err)
+	}
+	factory.Start(ctx.Done())
+	cache.WaitFor(ctx, "", registration.HasSyncedChecker()) // only the end of ctx ends the wait, which Run sees
+	return nil
+}
+
+// slim takes away what nobody here reads.
+func slim(obj any) (any, error) {
+	if o, err := meta.Accessor(obj); err == nil {
+		o.SetManagedFields(nil)
+		o.SetAnnotations(nil)
+	}
+	return obj, nil
+}
+
+func serviceOf(obj any) ([]string, error) {
+	s, ok := obj.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return nil, nil
+	}
+	return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}, nil
+}
+
+func (p *Proxy) serviceChanged(obj any) {
+	if s, ok := obj.(*corev1.Service); ok {
+		p.mark(s.Namespace + "/" + s.Name)
+	}
+}
+
+func (p *Proxy) sliceChanged(obj any) {
+	if names, _ := serviceOf(obj); len(names) == 1 {
+		p.mark(names[0])
+	}
+}
+
+func (p *Proxy) mark(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dirty[name] = true
+	select {
+	case p.wake <- struct{}{}:
+	default: // one waits to be taken, and will be after this
+	}
+}
+
+func (p *Proxy) anyCarried() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.dirty {
+		if s := p.service(name); s != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// service is one that is carried; nil if there is none of the name.
+func (p *Proxy) service(name string) *corev1.Service {
+	namespace, short, err := cache.SplitMetaNamespaceKey(name)
+	if err != nil {
+		return nil
+	}
+	s, err := p.services.Services(namespace).Get(short)
+	if apierrors.IsNotFound(err) || err != nil || !decide.Carried(s) {
+		return nil
+	}
+	return s
+}
+
+// pass takes in what has changed and makes the kernel equal to it.
+func (p *Proxy) pass(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // what is known may be of the middle of a start
+	}
+	if err := p.takeIn(); err != nil {
+		return err
+	}
+	if !p.known {
+		have, err := p.config.Host.Read()
+		if err != nil {
+			return err
+		}
+		p.have, p.known = have, true
+	}
+	parts := slices.Collect(maps.Values(p.parts))
+	want := decide.Merge(parts)
+	have, change, err := p.config.Host.Make(p.have, want)
+	if err != nil {
+		return err
+	}
+	p.have = have
+	p.health.serve(parts)
+	p.tellLost(parts)
+	return tables.Forget(change.Flows(p.facts, want))
+}
+
+// takeIn decides anew about services of which something has changed, or about all if the machine has.
+func (p *Proxy) takeIn() error {
+	p.mu.Lock()
+	dirty := p.dirty
+	p.dirty = map[string]bool{}
+	p.mu.Unlock()
+	facts, err := p.look()
+	if err == nil && !reflect.DeepEqual(facts, p.facts) {
+		p.facts = facts
+		for name := range p.parts {
+			dirty[name] = true
+		}
+	}
+	for name := range dirty {
+		s := p.service(name)
+		if s == nil {
+			delete(p.parts, name)
+			continue
+		}
+		var ends []*discoveryv1.EndpointSlice
+		found, ierr := p.slices.ByIndex(ofService, name)
+		err = errors.Join(err, ierr)
+		for _, obj := range found {
+			ends = append(ends, obj.(*discoveryv1.EndpointSlice))
+		}
+		p.parts[name] = decide.Of(p.facts, s, ends)
+	}
+	return err
+}
+
+// look reads the facts. Addresses of the machine come and go with networks that it joins.
+func (p *Proxy) look() (decide.Facts, error) {
+	f := decide.Facts{Node: p.config.Node, Pods: p.config.Pods, Rules: p.config.Host.Rules()}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return f, fmt.Errorf("addresses of this machine: %w", err)
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok {
+			if addr, ok := netip.AddrFromSlice(ip.IP); ok {
+				f.Machine = append(f.Machine, addr.Unmap())
+			}
+		}
+	}
+	slices.SortFunc(f.Machine, netip.Addr.Compare)
+	return f, nil
+}
+
+// tellLost says once which services do not get an address and port because others have them.
+func (p *Proxy) tellLost(parts []*decide.Part) {
+	now := map[decide.Loss]bool{}
+	for _, l := range decide.Lost(parts) {
+		now[l] = true
+		if !p.lost[l] {
+			p.config.Log.Warn("two services want the same address and port: the older one has it", "what",
+				l.Key.String(), "service", l.Loser, "older", l.Has)
+		}
+	}
+	p.lost = now
+}
