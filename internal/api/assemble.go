@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 
-	"github.com/wherryproject/wherry/internal/api/admission"
+	"github.com/wherryproject/wherry/internal/api/admission/dynamic"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/filters"
@@ -80,7 +80,7 @@ func (s *Server) assemble() (err error) {
 		return nil
 	})
 
-	c.EquivalentResourceRegistry = admission.NewEquivalents()
+	c.EquivalentResourceRegistry = dynamic.NewEquivalents()
 	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
 		if err := s.judges.admission.Start(ctx); ctx.Err() == nil {
 			return err
@@ -144,11 +144,11 @@ func (s *Server) putOnRecord(c *genericapiserver.Config) {
 }
 
 // connection is how admission reaches this server, once it is assembled.
-func (s *Server) connection() (admission.Connection, error) {
+func (s *Server) connection() (dynamic.Connection, error) {
 	if s.served.generic == nil {
-		return admission.Connection{}, errors.New("the server is still starting")
+		return dynamic.Connection{}, errors.New("the server is still starting")
 	}
-	return admission.Connection{Client: s.ways.loopback.config, Stores: s.data.stores,
+	return dynamic.Connection{Client: s.ways.loopback.config, Stores: s.data.stores,
 		Authorizer: s.served.generic.Authorizer, Version: s.served.generic.EffectiveVersion}, nil
 }
 

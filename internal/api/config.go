@@ -66,18 +66,18 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// settled is a Config that has been checked and completed.
-type settled struct {
+// completed is a Config that has been checked and completed.
+type completed struct {
 	Config
 	Serving        Serving
-	Authentication authn.Settled
+	Authentication authn.Completed
 	services       netip.Prefix
 	pki            string
-	admission      admission.Settled
+	admission      admission.Completed
 }
 
-func (c Config) settle() (*settled, error) {
-	s := &settled{Config: c}
+func (c Config) complete() (*completed, error) {
+	s := &completed{Config: c}
 	var errs []error
 	var err error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -105,15 +105,15 @@ func (c Config) settle() (*settled, error) {
 	if c.SecurePort < 0 || c.SecurePort > 65535 {
 		refuse("secure port %d: not between 0 and 65535", c.SecurePort)
 	}
-	if settled, err := c.Authentication.Settle(); err != nil {
+	if completed, err := c.Authentication.Complete(); err != nil {
 		errs = append(errs, err)
 	} else {
-		s.Authentication = settled
+		s.Authentication = completed
 	}
 	if s.CertLifetime == 0 {
 		s.CertLifetime = pki.ServingLifetime
 	}
-	if s.admission, err = c.Admission.Settle(); err != nil {
+	if s.admission, err = c.Admission.Complete(); err != nil {
 		refuse("admission configuration: %w", err)
 	}
 	if s.EtcdPrefix == "" {
@@ -142,7 +142,7 @@ func (c Config) settle() (*settled, error) {
 }
 
 // certNames are the names and addresses clients may know this server by.
-func (s *settled) certNames(serviceIP netip.Addr) (names []string, ips []net.IP) {
+func (s *completed) certNames(serviceIP netip.Addr) (names []string, ips []net.IP) {
 	names = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"kubernetes.default.svc.cluster.local"}
 	if host, err := os.Hostname(); err == nil && host != "" {
@@ -189,7 +189,7 @@ func hostIPs() (ips []net.IP) {
 }
 
 // host is the address under which the admin's kubeconfig and URL name the server.
-func (s *settled) host() string {
+func (s *completed) host() string {
 	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
 		return ip.String()
 	}
@@ -197,7 +197,7 @@ func (s *settled) host() string {
 }
 
 // advertised is the address under which pods and other machines reach the server; empty when there is none.
-func (s *settled) advertised(want6 bool) string {
+func (s *completed) advertised(want6 bool) string {
 	candidates := hostIPs()
 	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
 		candidates = []net.IP{ip}

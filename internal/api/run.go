@@ -31,7 +31,7 @@ func (s *Server) Run(ctx context.Context) error {
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	defer context.AfterFunc(ctx, func() {
-		s.settle(drainTime)
+		s.awaitStart(drainTime)
 		leave()
 	})()
 	err := prepared.RunWithContext(serving)
@@ -44,9 +44,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// settle waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop
+// awaitStart waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop
 // for a failure, for which the library ends the whole process.
-func (s *Server) settle(longest time.Duration) {
+func (s *Server) awaitStart(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()
 	for _, done := range s.served.custom.Generic().MuxAndDiscoveryCompleteSignals() {

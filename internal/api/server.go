@@ -36,7 +36,7 @@ const (
 
 // Server is the API server of one data folder. Make it with New, serve with Run.
 type Server struct {
-	cfg *settled
+	cfg *completed
 	log *slog.Logger
 
 	up    []component // what was started, in order
@@ -97,13 +97,13 @@ type served struct {
 // with an error for the user when the port is taken, etcd does not answer or the configuration makes no sense. A server
 // that is not going to Run must be given a cancelled context to Run, which frees everything.
 func New(ctx context.Context, cfg Config) (*Server, error) {
-	settled, err := cfg.settle()
+	completed, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: settled, log: settled.Logger.With("component", "apiserver"), ready: make(chan struct{})}
+	s := &Server{cfg: completed, log: completed.Logger.With("component", "apiserver"), ready: make(chan struct{})}
 	RouteKlog(s.log)
-	settled.Features.Publish()
+	completed.Features.Publish()
 	if err := s.start(s.components(ctx)); err != nil {
 		s.free()
 		return nil, err

@@ -39,7 +39,7 @@ func (s *Server) listen() (err error) {
 	return err
 }
 
-func openPort(s *settled) (net.Listener, error) {
+func openPort(s *completed) (net.Listener, error) {
 	if s.Inside != nil {
 		return s.Inside.Listener, nil
 	}

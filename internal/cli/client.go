@@ -37,7 +37,7 @@ type client struct {
 	kubernetes.Interface
 }
 
-// connect makes a client and settles the namespace.
+// connect makes a client and chooses the namespace.
 func (f *clientFlags) connect() (*client, error) {
 	variable := f.Variable(os.Getenv)
 	if err := checkKubeconfig(f.Kubeconfig, variable); err != nil {

@@ -67,7 +67,7 @@ refused.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Request = t.Had.Param(debugask.ParamRequest) // what the short program has asked for is this command's
-			if err := f.Settle(cmd.Flags(), t.In); err != nil {
+			if err := f.Complete(cmd.Flags(), t.In); err != nil {
 				return &Exit{exitUsage, err}
 			}
 			pod, command, err := podAndCommand(cmd, f.Pod, args)

@@ -74,7 +74,7 @@ func choose(images []hostapi.Image, fits func(*hostapi.Image) bool) []hostapi.Im
 	return kept
 }
 
-// wanted settles which images are listed: those that one of the patterns stands for, with the names that it stands for,
+// wanted decides which images are listed: those that one of the patterns stands for, with the names that it stands for,
 // and every filter.
 func (f *imageListFlags) wanted(patterns []string) (func(*hostapi.Image) bool, error) {
 	var checks []func(*hostapi.Image) bool

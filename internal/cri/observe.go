@@ -13,8 +13,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// settle is how long after a container's end its status is still asked for: runtimes add the reason OOMKilled late.
-const settle = 2 * time.Second
+// lateReason is how long after a container's end its status is still asked for: runtimes add the reason OOMKilled late.
+const lateReason = 2 * time.Second
 
 // Observed is what the runtime shows of one pod, newest first. It shares its values with nobody but the client's cache:
 // read, do not change.
@@ -121,7 +121,7 @@ func (c *Client) containerStatuses(ctx context.Context, podUID string,
 // endedForGood says that this status will not change any more.
 func endedForGood(st *runtimeapi.ContainerStatus, now time.Time) bool {
 	return st.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED && st.GetFinishedAt() > 0 &&
-		now.Sub(time.Unix(0, st.GetFinishedAt())) > settle
+		now.Sub(time.Unix(0, st.GetFinishedAt())) > lateReason
 }
 
 // PodRef names a pod the runtime holds something of, and whether any of it runs or is ready.

@@ -98,7 +98,7 @@ func (a *Agent) settlePulls(ctx context.Context) {
 			names[name] = i.GetId()
 		}
 	}
-	if err := a.pulls.Settle(names, time.Now()); err != nil {
+	if err := a.pulls.Conclude(names, time.Now()); err != nil {
 		a.log.Warn("notes of image pulls that were cut off", "err", err)
 	}
 }

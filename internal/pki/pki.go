@@ -53,7 +53,7 @@ type CA struct {
 // new CA. A folder with only one of the two, or with files that do not belong together, is an error: guessing would
 // lock clients out.
 func LoadOrCreate(dir string, name string) (*CA, error) {
-	if err := settle(dir); err != nil {
+	if err := finishRotation(dir); err != nil {
 		return nil, fmt.Errorf("certificate authority in %s: %w", dir, err)
 	}
 	ca, err := Load(dir)
@@ -136,7 +136,7 @@ func create(dir, name string) (*CA, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As in a rotation: what is cut off before the key is in place never was, and settle ends what is cut off after
+	// As in a rotation: what is cut off before the key is in place never was, and finishRotation ends what is cut off after
 	// that.
 	cert := filepath.Join(dir, certFile)
 	if err := WriteFile(cert+nextSuffix, ca.pem, 0o644); err != nil {

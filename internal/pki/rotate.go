@@ -39,7 +39,7 @@ func Rotating(dir string) (bool, error) {
 // chain goes on to it), and the former key's public half is kept. Nobody may use the folder meanwhile. A rotation that
 // is cut off has either not taken place or is whole. It returns ErrRotating while the one before is not finished.
 func Rotate(dir string) error {
-	if err := settle(dir); err != nil {
+	if err := finishRotation(dir); err != nil {
 		return err
 	}
 	old, err := Load(dir)
@@ -62,7 +62,7 @@ func Rotate(dir string) error {
 			return err
 		}
 	}
-	// Up to the first rename nothing of this counts; from there on, settle ends what was begun.
+	// Up to the first rename nothing of this counts; from there on, finishRotation ends what was begun.
 	for _, f := range []struct {
 		name string
 		data []byte
@@ -101,8 +101,8 @@ func Finish(dir string) (bool, error) {
 	return rotating, nil
 }
 
-// settle brings a rotation that was cut off to its end, if the new key is in place, or else makes it never have been.
-func settle(dir string) error {
+// finishRotation brings a rotation that was cut off to its end, if the new key is in place, or else makes it never have been.
+func finishRotation(dir string) error {
 	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
 	if _, err := os.Stat(cert + nextSuffix); errors.Is(err, fs.ErrNotExist) {
 		return nil

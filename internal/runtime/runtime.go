@@ -206,7 +206,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := own.ensure(run); err != nil {
 		return err
 	}
-	r.ends.settle()
+	r.ends.recordMissed()
 	r.taps.Recover()
 	if err := load.load(run, ""); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (s *Server) blockers() func() ([]string, error) {
 	return s.parts.runtime.Blockers
 }
 
-// runtimeConfig settles the pod network and writes it down, so that Purge finds it.
+// runtimeConfig chooses the pod network and writes it down, so that Purge finds it.
 func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/wherryproject/wherry/internal/api/admission/dynamic"
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
@@ -17,7 +18,7 @@ import (
 type Control struct {
 	// Plugins asks the plug-ins. It is not embedded: what asks it looks for its further methods.
 	Plugins  admission.Interface
-	dynamic  *dynamic
+	dynamic  *dynamic.Plugins
 	policies *policies
 }
 
@@ -32,12 +33,12 @@ type Host struct {
 	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server
 	// is complete then.
 	Authorizer func() authorizer.UnconditionalAuthorizer
-	Connection func() (Connection, error)
+	Connection func() (dynamic.Connection, error)
 }
 
 // New makes the plug-ins. Nothing is started. What is wrong with their configuration is an error for the user.
-func New(o Settled, h Host) (*Control, error) {
-	d, err := newDynamic(h.Stores, h.Schemes, o.config, h.Log, h.Connection)
+func New(o Completed, h Host) (*Control, error) {
+	d, err := dynamic.New(h.Stores, h.Schemes, o.config.reader, h.Log, h.Connection)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +47,14 @@ func New(o Settled, h Host) (*Control, error) {
 		c.Plugins, err = chain(c.plugins(o, h))
 	}
 	if err != nil {
-		d.close()
+		d.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
 // plugins are in order: what sets fields comes before what judges them, and quotas, which charge, come last.
-func (c *Control) plugins(o Settled, h Host) []admission.Interface {
+func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 	return []admission.Interface{
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
 			unreachable: *o.Unreachable},
@@ -61,32 +62,32 @@ func (c *Control) plugins(o Settled, h Host) []admission.Interface {
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
 		c.policies.runtimeClasses,
-		c.dynamic.mutatingPolicies(),
-		c.dynamic.mutatingWebhooks(),
+		c.dynamic.MutatingPolicies(),
+		c.dynamic.MutatingWebhooks(),
 		c.policies.secrets,
 		c.policies.podSecurity,
 		debugProfiles{h.Authorizer},
 		c.policies.images,
 		certificateAdmission{h.Authorizer},
-		policyParams{h.Stores, c.dynamic, h.Authorizer},
-		c.dynamic.validatingPolicies(),
-		c.dynamic.validatingWebhooks(),
+		c.dynamic.PolicyParams(h.Authorizer),
+		c.dynamic.ValidatingPolicies(),
+		c.dynamic.ValidatingWebhooks(),
 		eventSize{},
 		h.Quotas,
 	}
 }
 
 // Start makes the plug-ins that have rules already, and waits until they are ready. The server is not ready before.
-func (c *Control) Start(ctx context.Context) error { return c.dynamic.start(ctx) }
+func (c *Control) Start(ctx context.Context) error { return c.dynamic.Start(ctx) }
 
 // Run follows what other servers on the same etcd store, until ctx is done.
 func (c *Control) Run(ctx context.Context) { c.policies.images.stored.Watch(ctx) }
 
 // Stop ends the watches of plug-ins, which are not drained.
-func (c *Control) Stop() { c.dynamic.cancel() }
+func (c *Control) Stop() { c.dynamic.Stop() }
 
 // Close ends what the plug-ins run; requests that need them are refused from then on or judged by what is known.
-func (c *Control) Close() { c.dynamic.close() }
+func (c *Control) Close() { c.dynamic.Close() }
 
 // OpenNamespace tells whether a namespace lets every pod in because nobody has decided otherwise.
 func (c *Control) OpenNamespace(ctx context.Context, namespace string) (bool, error) {

@@ -3,8 +3,8 @@
 // Package admission decides what is let into the API server of what its sender may ask for, and completes it.
 //
 // A Control is all plug-ins in the order in which they are asked: plugins has the list, and a file each has the
-// plug-ins. Those of webhooks and policies are the library's, and are made when there is a rule for them. Options say
-// what they are configured with, Settled are options that were checked and read; a Host is the server they belong to.
+// plug-ins; those of webhooks and policies are in package dynamic. Options say what they are configured with, Completed
+// are options that were checked and read; a Host is the server they belong to.
 //
 // Its law: what sets fields comes before what judges them, and quotas, which charge, come last. Where it cannot be
 // known what the rules are, a request is refused.

@@ -27,14 +27,14 @@ type Options struct {
 	DefaultPodSecurity string
 }
 
-// Settled are AdmissionOptions that were completed and read.
-type Settled struct {
+// Completed are Options that were completed and read.
+type Completed struct {
 	Options
 	config admissionConfig
 }
 
-// Settle completes the options and reads the file.
-func (o Options) Settle() (s Settled, err error) {
+// Complete completes the options and reads the file.
+func (o Options) Complete() (s Completed, err error) {
 	s.Options = o
 	for _, d := range []**time.Duration{&s.NotReady, &s.Unreachable} {
 		if *d == nil {

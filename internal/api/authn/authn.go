@@ -57,7 +57,7 @@ type Authenticators struct {
 // bootstrap tokens, service account tokens, and those of OpenID Connect providers. Whoever shows nothing is refused,
 // unless the configuration lets the unknown in; whoever shows what is not good is always refused. What it keeps lies in
 // folder; tokenFile is a CSV of further tokens.
-func New(s Settled, folder, tokenFile string, ca *pki.CA, accounts *AccountTokens) (_ *Authenticators, err error) {
+func New(s Completed, folder, tokenFile string, ca *pki.CA, accounts *AccountTokens) (_ *Authenticators, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -117,7 +117,7 @@ func staticTokens(folder, csv string) ([]authenticator.Token, error) {
 }
 
 // newOIDC asks the provider for its keys in the background: it may come up later than this server, even in a pod of it.
-func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a Settled) (authenticator.Token, error) {
+func newOIDC(ctx context.Context, provider apiserver.JWTAuthenticator, a Completed) (authenticator.Token, error) {
 	o := oidc.Options{JWTAuthenticator: provider, SupportedSigningAlgs: a.algorithms,
 		DisallowedIssuers: a.AccountIssuers}
 	if text := provider.Issuer.CertificateAuthority; text != "" {

@@ -2,7 +2,7 @@
 
 // Package authn knows who asks the API server.
 //
-// Options say how, Settled are options that were checked and read; Authenticators know people and programs by
+// Options say how, Completed are options that were checked and read; Authenticators know people and programs by
 // certificate and by bearer token, and serve the reviews of who somebody is. AccountTokens signs and checks the tokens
 // of service accounts and serves the keys to check them with. Insiders are parts of the server's own process, each a
 // user of its own.

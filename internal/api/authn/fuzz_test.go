@@ -33,7 +33,7 @@ func FuzzAuthenticationConfig(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte, flag bool) {
 		const path = "/etc/wherry/authentication.yaml"
-		s := Settled{Options: Options{ConfigFile: path, Anonymous: flag}}
+		s := Completed{Options: Options{ConfigFile: path, Anonymous: flag}}
 		if err := s.parseConfig(file); err != nil {
 			if !strings.Contains(err.Error(), path) {
 				t.Errorf("not said in which file: %v", err)
@@ -47,7 +47,7 @@ func FuzzAuthenticationConfig(f *testing.F) {
 		if err != nil {
 			t.Fatalf("it is taken and no YAML: %v", err)
 		}
-		again := Settled{Options: s.Options}
+		again := Completed{Options: s.Options}
 		if err := again.parseConfig(text); err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("in JSON it is %+v, %v; it was %+v", again, err, s)
 		}

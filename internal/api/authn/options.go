@@ -46,8 +46,8 @@ type OIDC struct {
 	SigningAlgs    []string
 }
 
-// Settled are Options that was checked and read.
-type Settled struct {
+// Completed are Options that were checked and read.
+type Completed struct {
 	Options
 	jwt        []apiserver.JWTAuthenticator
 	anonymous  *apiserver.AnonymousAuthConfig // nil: nobody
@@ -56,12 +56,12 @@ type Settled struct {
 
 // Validate checks what can be checked without asking anybody; files that are named are read.
 func (a Options) Validate() error {
-	_, err := a.Settle()
+	_, err := a.Complete()
 	return err
 }
 
-// Settle checks the options, completes them and reads the files that they name.
-func (a Options) Settle() (s Settled, err error) {
+// Complete checks the options, completes them and reads the files that they name.
+func (a Options) Complete() (s Completed, err error) {
 	s.Options = a
 	if len(s.AccountIssuers) == 0 {
 		s.AccountIssuers = []string{defaultIssuer}
@@ -91,7 +91,7 @@ func (a Options) Settle() (s Settled, err error) {
 }
 
 // validate checks everything the library can check without asking anybody.
-func (s *Settled) validate() error {
+func (s *Completed) validate() error {
 	if len(s.jwt) == 0 && s.anonymous == nil {
 		return nil // the compiler of expressions is not cheap to make
 	}
@@ -169,7 +169,7 @@ func (o OIDC) authenticator() (jwt apiserver.JWTAuthenticator, err error) {
 }
 
 // readConfig reads ConfigFile, strictly.
-func (s *Settled) readConfig() error {
+func (s *Completed) readConfig() error {
 	if s.OIDC.set() || s.OIDC.IssuerURL != "" || s.OIDC.ClientID != "" {
 		return errors.New("--authentication-config and the --oidc flags exclude each other: put the provider into the file")
 	}
@@ -181,7 +181,7 @@ func (s *Settled) readConfig() error {
 }
 
 // parseConfig reads what is in ConfigFile.
-func (s *Settled) parseConfig(data []byte) error {
+func (s *Completed) parseConfig(data []byte) error {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	obj, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)

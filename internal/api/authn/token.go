@@ -63,7 +63,7 @@ type AccountTokens struct {
 
 // LoadAccountTokens reads the key that signs service account tokens, or makes it, and the former ones while a rotation
 // is not finished.
-func LoadAccountTokens(folder string, s Settled) (*AccountTokens, error) {
+func LoadAccountTokens(folder string, s Completed) (*AccountTokens, error) {
 	key, err := pki.LoadOrCreateKey(filepath.Join(folder, pki.AccountKeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("key of service account tokens: %w", err)

@@ -27,10 +27,10 @@ func TestChangedSelectorIsCountedAnew(t *testing.T) {
 	same, other := counted("high"), counted("low")
 	rules.PrepareUpdate(same, counted("high"))
 	rules.PrepareUpdate(other, counted("high"))
-	if !quota.Settled(same) {
+	if !quota.UpToDate(same) {
 		t.Error("an update that changes nothing made the count void")
 	}
-	if quota.Settled(other) {
+	if quota.UpToDate(other) {
 		t.Error("a changed selector keeps the count of what it selected before")
 	}
 }

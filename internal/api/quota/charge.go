@@ -33,8 +33,8 @@ func Count(q *corev1.ResourceQuota, items []Item) corev1.ResourceList {
 // Same says whether two counts are equal.
 func Same(a, b corev1.ResourceList) bool { return lists.Equals(a, b) }
 
-// Settled says whether the status of a quota is that of its spec, so that what it says is used can be relied on.
-func Settled(q *corev1.ResourceQuota) bool {
+// UpToDate says whether the status of a quota is that of its spec, so that what it says is used can be relied on.
+func UpToDate(q *corev1.ResourceQuota) bool {
 	if !lists.Equals(q.Spec.Hard, q.Status.Hard) {
 		return false
 	}
@@ -46,7 +46,7 @@ func Settled(q *corev1.ResourceQuota) bool {
 	return true
 }
 
-// Charge is what is used of a settled quota with one more object that matches, or why the object does not fit.
+// Charge is what is used of an up-to-date quota with one more object that matches, or why the object does not fit.
 func Charge(q *corev1.ResourceQuota, i Item) (corev1.ResourceList, error) {
 	if err := missing(q, i); err != nil {
 		return nil, fmt.Errorf("failed quota: %s: %w", q.Name, err)
@@ -54,7 +54,7 @@ func Charge(q *corev1.ResourceQuota, i Item) (corev1.ResourceList, error) {
 	return add(q, lists.Mask(Usage(i), lists.ResourceNames(q.Spec.Hard)))
 }
 
-// Change is what is used of a settled quota when an object that matches becomes another one, or why it does not fit.
+// Change is what is used of an up-to-date quota when an object that matches becomes another one, or why it does not fit.
 // What it takes less is not taken off: nobody knows yet whether it is stored.
 func Change(q *corev1.ResourceQuota, now, old Item) (corev1.ResourceList, error) {
 	asked := lists.Mask(Usage(now), lists.ResourceNames(q.Spec.Hard))

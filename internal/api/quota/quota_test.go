@@ -43,8 +43,8 @@ func with(p *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// settled is a quota of which something is used.
-func settled(hard, used corev1.ResourceList) *corev1.ResourceQuota {
+// upToDate is a quota of which something is used.
+func upToDate(hard, used corev1.ResourceList) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "q"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: hard},
@@ -76,7 +76,7 @@ func TestCount(t *testing.T) {
 		}, list("requests.cpu", "1", "limits.cpu", "2", "pods", "1", "count/pods", "3", "configmaps", "1")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			q := settled(list("requests.cpu", "9", "limits.cpu", "9", "pods", "9", "count/pods", "9", "configmaps", "9"), nil)
+			q := upToDate(list("requests.cpu", "9", "limits.cpu", "9", "pods", "9", "count/pods", "9", "configmaps", "9"), nil)
 			if got := Count(q, row.items); !Same(got, row.want) {
 				t.Errorf("got %v, want %v", got, row.want)
 			}
@@ -131,13 +131,13 @@ func TestCharge(t *testing.T) {
 		}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := Charge(settled(row.hard, row.used), item(row.pod))
+			_, err := Charge(upToDate(row.hard, row.used), item(row.pod))
 			if got := ""; err != nil && err.Error() != row.want || err == nil && row.want != got {
 				t.Errorf("got %v, want %q", err, row.want)
 			}
 		})
 	}
-	used, err := Charge(settled(list("pods", "2", "cpu", "3"), list("pods", "1", "cpu", "1")), item(podOf([]corev1.Container{sidecar(cpu("s", "1", "1"))}, small)))
+	used, err := Charge(upToDate(list("pods", "2", "cpu", "3"), list("pods", "1", "cpu", "1")), item(podOf([]corev1.Container{sidecar(cpu("s", "1", "1"))}, small)))
 	if err != nil || !Same(used, list("pods", "2", "cpu", "3")) {
 		t.Errorf("charged: %v, %v", used, err)
 	}
@@ -145,15 +145,15 @@ func TestCharge(t *testing.T) {
 
 // SC-16: a quota's status is relied on when it is that of its spec.
 func TestSettled(t *testing.T) {
-	q := settled(list("pods", "1"), list("pods", "0"))
-	if !Settled(q) {
+	q := upToDate(list("pods", "1"), list("pods", "0"))
+	if !UpToDate(q) {
 		t.Error("a counted quota")
 	}
 	q.Spec.Hard = list("pods", "2")
-	if Settled(q) {
+	if UpToDate(q) {
 		t.Error("after its spec changed")
 	}
-	if Settled(settled(list("pods", "1"), nil)) {
+	if UpToDate(upToDate(list("pods", "1"), nil)) {
 		t.Error("uncounted")
 	}
 }
@@ -244,7 +244,7 @@ func TestChange(t *testing.T) {
 func TestStoredBytes(t *testing.T) {
 	large := Item{Resource: corev1.Resource("configmaps"), Object: &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 10000)}}}
 	small := Item{Resource: corev1.Resource("configmaps"), Object: &corev1.ConfigMap{}}
-	q := settled(list("wherry.dev/stored-bytes", "15k"), list("wherry.dev/stored-bytes", "0"))
+	q := upToDate(list("wherry.dev/stored-bytes", "15k"), list("wherry.dev/stored-bytes", "0"))
 	used, err := Charge(q, large)
 	if n := used[StoredBytes]; err != nil || n.Value() < 10000 || n.Value() > 10100 {
 		t.Fatalf("%s, %v", n.String(), err)

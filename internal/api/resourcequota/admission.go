@@ -135,7 +135,7 @@ func (q *Quotas) charge(ctx context.Context, a admission.Attributes, item chargi
 func chargeAll(all []corev1.ResourceQuota, item charging) (changed []corev1.ResourceQuota, _ error) {
 	var refused []error
 	for i := range all {
-		if !quota.Settled(&all[i]) {
+		if !quota.UpToDate(&all[i]) {
 			refused = append(refused, fmt.Errorf("status unknown for quota: %s", all[i].Name))
 			continue
 		}

@@ -74,7 +74,7 @@ func (q *Quotas) follow(r *registry.REST) {
 	case "resourcequotas":
 		calls.Created = q.changed
 		calls.Updated = func(obj runtime.Object) {
-			if !quota.Settled(obj.(*corev1.ResourceQuota)) {
+			if !quota.UpToDate(obj.(*corev1.ResourceQuota)) {
 				q.changed(obj)
 			}
 		}
@@ -241,7 +241,7 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	for i := range all {
 		one := &all[i]
 		used := quota.Count(one, items)
-		if quota.Settled(one) && quota.Same(used, one.Status.Used) {
+		if quota.UpToDate(one) && quota.Same(used, one.Status.Used) {
 			continue
 		}
 		one.Status = corev1.ResourceQuotaStatus{Hard: one.Spec.Hard.DeepCopy(), Used: used}

@@ -18,7 +18,7 @@ import (
 // (RS-05). The attributes are those of the equivalent update of the pod, which is a new one of this namespace. leave is
 // called once, when it is over.
 //
-// Who visits is known here and not read from the records: those of a server that was killed are settled late, and can
+// Who visits is known here and not read from the records: those of a server that was killed are completed late, and can
 // be deleted. A session does not outlive the server that it goes through.
 func (q *Quotas) Visit(ctx context.Context, a admission.Attributes, pod *corev1.Pod) (leave func(), err error) {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {

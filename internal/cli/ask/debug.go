@@ -55,9 +55,9 @@ func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 
 const flagTTY = "tty"
 
-// Settle decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
+// Complete decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
 // It makes the command's own word, unless there is one. The error is about what was given.
-func (d *Debug) Settle(fl *pflag.FlagSet, in io.Reader) error {
+func (d *Debug) Complete(fl *pflag.FlagSet, in io.Reader) error {
 	if d.Request == "" {
 		d.Request = rand.Text()
 	}

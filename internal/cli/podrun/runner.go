@@ -99,11 +99,11 @@ func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, er
 	}
 	r.Screen.expect(made.pods, r.Options.Prefix)
 	result, err := r.attend(ctx, made.pods)
-	return r.settle(result, err, made)
+	return r.cleanUp(result, err, made)
 }
 
-// settle removes what the run promised to remove, and says what it leaves of a run that did not come to its end.
-func (r *Runner) settle(result Result, err error, made *created) (Result, error) {
+// cleanUp removes what the run promised to remove, and says what it leaves of a run that did not come to its end.
+func (r *Runner) cleanUp(result Result, err error, made *created) (Result, error) {
 	if err == nil {
 		if !r.Options.Remove || r.Options.Detach && result.Code == 0 {
 			return result, nil

@@ -51,7 +51,7 @@ const (
 	normal = "\x1b[0m"
 )
 
-// expect settles which names stand in front of lines: the pod's if there are several, and the container's before its
+// expect decides which names stand in front of lines: the pod's if there are several, and the container's before its
 // output if several containers write, unless prefix says otherwise.
 func (s *Screen) expect(pods []*corev1.Pod, prefix *bool) {
 	s.mu.Lock()

@@ -91,7 +91,7 @@ func (s Server) Dial(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
 		return nil, refusalOf(resp.StatusCode, line.body(resp))
 	}
 	if line != nil {
-		line.settled(err == nil)
+		line.decided(err == nil)
 	}
 	if err == nil && s.Note != nil {
 		for _, text := range resp.Header.Values(wire.HeaderNote) {
@@ -138,18 +138,18 @@ func (s Server) direct(ctx context.Context, d *websocket.Dialer, u *url.URL) (*l
 	return l, nil
 }
 
-// line is a connection that remembers what it heard until it is settled: the library keeps the first 1024 bytes of a
+// line is a connection that remembers what it heard until it is decided whether it is a refusal: the library keeps the first 1024 bytes of a
 // refusal, and closes the connection then.
 type line struct {
 	net.Conn
 	heard bytes.Buffer
-	is    bool // settled
+	done  bool // decided
 }
 
 // Read is part of net.Conn.
 func (l *line) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	if !l.is {
+	if !l.done {
 		l.heard.Write(p[:n])
 	}
 	return n, err
@@ -157,14 +157,14 @@ func (l *line) Read(p []byte) (int, error) {
 
 // Close is part of net.Conn.
 func (l *line) Close() error {
-	if !l.is {
+	if !l.done {
 		return nil
 	}
 	return l.Conn.Close()
 }
 
-func (l *line) settled(well bool) {
-	l.is = true
+func (l *line) decided(well bool) {
+	l.done = true
 	l.heard = bytes.Buffer{}
 	if !well {
 		l.Conn.Close()
@@ -177,7 +177,7 @@ func (l *line) body(kept *http.Response) []byte {
 		text, _ := io.ReadAll(kept.Body) // from memory
 		return text
 	}
-	defer l.settled(false)
+	defer l.decided(false)
 	_ = l.Conn.SetDeadline(time.Now().Add(refusalTime))
 	resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(&l.heard, l.Conn)), nil)
 	if err != nil {

@@ -73,7 +73,7 @@ func (w world) debug(args []string) (*plan, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if d.Settle(fl, w.in) != nil {
+	if d.Complete(fl, w.in) != nil {
 		return nil, false
 	}
 	p := &plan{Session: d.First(pod, command), quiet: d.Quiet}

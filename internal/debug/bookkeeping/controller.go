@@ -142,7 +142,7 @@ func (c *Controller) complete(ctx context.Context, namespace, name string) error
 		if err != nil {
 			return err
 		}
-		status, news := settle(run, pod, c.since, time.Now())
+		status, news := statusOf(run, pod, c.since, time.Now())
 		if !news {
 			continue
 		}

@@ -100,7 +100,7 @@ func (v *view) stranded() leave {
 			continue
 		}
 		return leave{because: fmt.Sprintf("its sandbox was lost when init container %s, which may run only once, had ended", m.spec.Name),
-			until: v.past(v.settled(m)).Add(graceOf(v.Pod)), phase: corev1.PodFailed, reason: reasonSandboxLost,
+			until: v.past(v.endStands(m)).Add(graceOf(v.Pod)), phase: corev1.PodFailed, reason: reasonSandboxLost,
 			message: fmt.Sprintf("The pod's sandbox was lost before its main containers started. Init container %s would have to run again, "+
 				"which restartPolicy Never forbids", m.spec.Name)}
 	}

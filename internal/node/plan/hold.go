@@ -35,8 +35,8 @@ func (v *view) held(m *member) time.Time {
 	return until
 }
 
-// settled is since when the end of m stands: since it ended, or since its hold is over.
-func (v *view) settled(m *member) time.Time {
+// endStands is since when the end of m stands: since it ended, or since its hold is over.
+func (v *view) endStands(m *member) time.Time {
 	if !m.exit.failed() {
 		return m.exit.finished
 	}

@@ -81,7 +81,7 @@ func (v *view) leaving() leave {
 		if m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() &&
 			v.held(m).IsZero() {
 			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
-				until: v.past(v.settled(m)).Add(grace), phase: corev1.PodFailed}
+				until: v.past(v.endStands(m)).Add(grace), phase: corev1.PodFailed}
 		}
 	}
 	last := time.Time{}
@@ -90,7 +90,7 @@ func (v *view) leaving() leave {
 		if m.live() || m.start || v.again(m) || !v.held(m).IsZero() {
 			return v.stranded()
 		}
-		last = maxTime(last, v.settled(m))
+		last = maxTime(last, v.endStands(m))
 	}
 	return leave{because: "its containers have ended", until: v.past(last).Add(grace)}
 }

@@ -32,7 +32,7 @@ func FuzzStore(f *testing.F) {
 			}
 		}
 		_, _, _ = s.Look(image, id) // any error is fine
-		if err := s.Settle(map[string]string{image.Full: id}, time.Unix(1, 0)); err != nil {
+		if err := s.Conclude(map[string]string{image.Full: id}, time.Unix(1, 0)); err != nil {
 			t.Error(err)
 		}
 		if err := s.Learn(image, id, Access{}, time.Unix(2, 0)); err != nil {

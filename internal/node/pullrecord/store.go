@@ -136,10 +136,10 @@ func (s *Store) record(id string) (*Record, error) {
 	return &r, nil
 }
 
-// Settle makes up its mind about pulls that an earlier process began: an image that is there was pulled by it, with
+// Conclude decides about pulls that an earlier process began: an image that is there was pulled by it, with
 // credentials that nobody knows, and what is not there was not. names are those of the images on the node, with the id
 // of each.
-func (s *Store) Settle(names map[string]string, now time.Time) error {
+func (s *Store) Conclude(names map[string]string, now time.Time) error {
 	entries, err := os.ReadDir(s.pulling)
 	if err != nil {
 		return fmt.Errorf("notes of image pulls: %w", err)

@@ -104,7 +104,7 @@ func TestSettleAndPrune(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.pulling, unfinished+"1"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Settle(map[string]string{"r.example/came:1": "sha256:1", "r.example/both@" + digest: "sha256:2"}, now()); err != nil {
+	if err := s.Conclude(map[string]string{"r.example/came:1": "sha256:1", "r.example/both@" + digest: "sha256:2"}, now()); err != nil {
 		t.Fatal(err)
 	}
 	for id, name := range map[string]string{"sha256:1": "r.example/came:1", "sha256:2": "r.example/both:1"} {

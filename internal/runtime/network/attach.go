@@ -77,7 +77,7 @@ func Add(c Config, r Request) (_ Attached, err error) {
 	if err := publish(c, r, addrs); err != nil {
 		return Attached{}, err
 	}
-	settle(pair.host, c.Bridge)
+	awaitUp(pair.host, c.Bridge)
 	out := Attached{HostDevice: pair.host, PodMAC: pair.podMAC.String(), MTU: pair.mtu}
 	for i, a := range addrs {
 		out.Addrs = append(out.Addrs, netip.PrefixFrom(a, c.CIDRs[i].Bits()))
@@ -98,11 +98,11 @@ func hairpin(name string) error {
 	return nil
 }
 
-// settle waits until the kernel passes packets through the devices. It notices a little later, in the background, that
+// awaitUp waits until the kernel passes packets through the devices. It notices a little later, in the background, that
 // the other end of a cable is up; what the pod sent until then would be lost and sent again only after a second. There
 // is no call to wait for it, and a subscription to link messages would cost more than a look or two. A device that does
 // not come up in time is no error: it may yet.
-func settle(names ...string) {
+func awaitUp(names ...string) {
 	const step, patience = 200 * time.Microsecond, 100
 	for _, name := range names {
 		for range patience {

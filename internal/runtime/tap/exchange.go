@@ -32,7 +32,7 @@ func (t *Taps) StartExchanged(id string, s Spec, start func() error) error {
 		} else {
 			err = start()
 		}
-		if back := t.settle(id, s); back != nil { // what was started goes on: its fifos are open
+		if back := t.restoreNames(id, s); back != nil { // what was started goes on: its fifos are open
 			t.log.Warn("cannot restore the names of fifos", "container", id, "err", back)
 		}
 		return err
@@ -73,8 +73,8 @@ func inode(path string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// settle gives the fifos of a container their names back, whichever of them were exchanged.
-func (t *Taps) settle(id string, s Spec) error {
+// restoreNames gives the fifos of a container their names back, whichever of them were exchanged.
+func (t *Taps) restoreNames(id string, s Spec) error {
 	note := filepath.Join(t.dir, id, exchangeFile)
 	text, err := os.ReadFile(note)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *Taps) RecoverExchanged(started func(id string) bool) {
 		was := started(id) // asked first: what is started after the names are right has the runtime's fifos
 		s, err := t.spec(id)
 		if err == nil {
-			err = t.settle(id, s)
+			err = t.restoreNames(id, s)
 		}
 		if err == nil && !was {
 			err = t.forget(id, s)

@@ -81,7 +81,7 @@ func newLog(r *ring, spare *sync.Pool) *logFile {
 func openLog(r *ring, path string, spare *sync.Pool) (*logFile, error) {
 	l := newLog(r, spare)
 	l.path = path
-	if err := l.settle(); err != nil {
+	if err := l.takeUp(); err != nil {
 		return nil, fmt.Errorf("log %s: %w", path, err)
 	}
 	return l, l.reopen()
@@ -115,9 +115,9 @@ func (l *logFile) close() {
 	l.path = "" // not to be opened anew
 }
 
-// settle finds out whether what a former process was about to write was written, takes back a part of it, and takes
+// takeUp finds out whether what a former process was about to write was written, takes back a part of it, and takes
 // note of the whole.
-func (l *logFile) settle() error {
+func (l *logFile) takeUp() error {
 	in := &l.ring.h.intent
 	if in.valid.Load() == 0 {
 		return nil

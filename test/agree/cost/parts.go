@@ -96,7 +96,7 @@ func parts() []part {
 			[]string{loops + "clusterroleaggregation.NewClusterRoleAggregation"}},
 		{"service-accounts", []string{"internal/controllers/serviceaccount"},
 			[]string{loops + "serviceaccount.NewServiceAccountsController"}},
-		{"policy-status", []string{"internal/api/admission/policy_status.go"},
+		{"policy-status", []string{"internal/api/admission/dynamic/typecheck.go"},
 			[]string{loops + "validatingadmissionpolicystatus.NewController"}},
 		{"pod-admission", []string{"internal/api/admission/account.go", "internal/api/admission/priority.go",
 			"internal/api/admission/runtimeclass.go"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package dynamic
 
 import (
 	"context"
@@ -24,13 +24,13 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// policyChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the
+// typeChecks write into the status of every ValidatingAdmissionPolicy what is wrong with its expressions for the
 // kinds it is about: fields that do not exist, types that do not fit. Such a policy is accepted, as it may be meant for
 // more kinds than the server has; its author is told so. Nothing runs before there is a policy.
 // https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#type-checking
-type policyChecks struct {
+type typeChecks struct {
 	rules   *registry.REST
-	dynamic *dynamic
+	plugins *Plugins
 	schemes *registry.Schemes
 	log     *slog.Logger
 
@@ -44,15 +44,15 @@ const (
 	lastCheck  = time.Minute
 )
 
-func newPolicyChecks(d *dynamic, r *registry.REST, schemes *registry.Schemes, log *slog.Logger) *policyChecks {
-	c := &policyChecks{rules: r, dynamic: d, schemes: schemes, log: log,
+func newTypeChecks(d *Plugins, r *registry.REST, schemes *registry.Schemes, log *slog.Logger) *typeChecks {
+	c := &typeChecks{rules: r, plugins: d, schemes: schemes, log: log,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstCheck, lastCheck))}
 	r.OnWrite.Add(onwrite.Calls{Created: func(runtime.Object) { c.run() }})
 	return c
 }
 
 // start runs the checks if there is a policy already.
-func (c *policyChecks) start(ctx context.Context) error {
+func (c *typeChecks) start(ctx context.Context) error {
 	list, err := c.rules.List(c.rules.Within(ctx, ""), &metainternal.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("read the %s: %w", c.rules.Kind.Plural, err)
@@ -64,9 +64,9 @@ func (c *policyChecks) start(ctx context.Context) error {
 }
 
 // run starts the checks, once.
-func (c *policyChecks) run() {
+func (c *typeChecks) run() {
 	c.once.Do(func() {
-		if c.dynamic.context.Err() != nil {
+		if c.plugins.context.Err() != nil {
 			return
 		}
 		c.done.Go(func() {
@@ -77,19 +77,19 @@ func (c *policyChecks) run() {
 	})
 }
 
-// close waits for the check that is under way; the context of dynamic is done.
-func (c *policyChecks) close() {
+// close waits for the check that is under way; the context of the plug-ins is done.
+func (c *typeChecks) close() {
 	c.once.Do(func() {}) // not from now on
 	c.queue.ShutDown()
 	c.done.Wait()
 }
 
-func (c *policyChecks) follow() error {
-	parts, err := c.dynamic.partsFor()
+func (c *typeChecks) follow() error {
+	parts, err := c.plugins.partsFor()
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(c.dynamic.context, c.queue.ShutDown)
+	stop := context.AfterFunc(c.plugins.context, c.queue.ShutDown)
 	defer stop()
 	policies := parts.informers.Admissionregistration().V1().ValidatingAdmissionPolicies()
 	add := func(obj any) {
@@ -102,7 +102,7 @@ func (c *policyChecks) follow() error {
 	if err != nil {
 		return err
 	}
-	parts.informers.Start(c.dynamic.context.Done())
+	parts.informers.Start(c.plugins.context.Done())
 	for {
 		name, ended := c.queue.Get()
 		if ended {
@@ -115,7 +115,7 @@ func (c *policyChecks) follow() error {
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			c.queue.Forget(name)
-		case c.dynamic.context.Err() == nil:
+		case c.plugins.context.Err() == nil:
 			if !apierrors.IsConflict(err) {
 				c.log.Warn("cannot write a policy's type check, will try again", "policy", name, "err", err)
 			}
@@ -127,14 +127,14 @@ func (c *policyChecks) follow() error {
 
 // check checks a policy and writes its status. The schemas are made anew each time: they take many megabytes and are
 // needed seldom.
-func (c *policyChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
+func (c *typeChecks) check(parts *pluginParts, policy *admissionv1.ValidatingAdmissionPolicy) error {
 	checker := validating.TypeChecker{RestMapper: parts.mapper,
 		SchemaResolver: resolver.NewDefinitionsSchemaResolver(registry.Definitions, c.schemes.External).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: parts.client.Discovery()})}
 	policy = policy.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
 	policy.Status.TypeChecking = &admissionv1.TypeChecking{ExpressionWarnings: checker.Check(policy)}
-	_, err := parts.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().UpdateStatus(c.dynamic.context,
+	_, err := parts.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().UpdateStatus(c.plugins.context,
 		policy, metav1.UpdateOptions{})
 	return err
 }

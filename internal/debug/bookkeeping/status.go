@@ -15,9 +15,9 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
-// settle says what a record's status ought to be, and whether that is news. The pod is nil when it is gone. An image
+// statusOf says what a record's status ought to be, and whether that is news. The pod is nil when it is gone. An image
 // exec is finished by the server that handed its streams over; one of a time before since has lost that server.
-func settle(run *debugrun.DebugRun, pod *corev1.Pod, since, now time.Time) (debugrun.DebugRunStatus, bool) {
+func statusOf(run *debugrun.DebugRun, pod *corev1.Pod, since, now time.Time) (debugrun.DebugRunStatus, bool) {
 	out := run.DeepCopy().Status
 	end := metav1.NewTime(now)
 	switch {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package dynamic
 
 import (
 	"context"
 	"fmt"
-	"io"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -114,23 +112,6 @@ func (m freshMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	}
 	return found, err
 }
-
-// chain asks plug-ins in their order, and the mutating ones once more when a webhook or policy wants that because
-// another one changed the object (reinvocationPolicy IfNeeded).
-func chain(plugins []admission.Interface) (admission.Interface, error) {
-	registry, names := admission.NewPlugins(), make([]string, len(plugins))
-	for i, p := range plugins {
-		names[i] = strconv.Itoa(i)
-		registry.Register(names[i], func(io.Reader) (admission.Interface, error) { return p, nil })
-	}
-	return registry.NewFromPlugins(names, noPluginConfig{}, admission.PluginInitializers{}, nil)
-}
-
-// noPluginConfig is an admission.ConfigProvider: the plug-ins come configured.
-type noPluginConfig struct{}
-
-// ConfigFor implements admission.ConfigProvider.
-func (noPluginConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
 // NewEquivalents tells which resources are one and the same: a rule about one of them is one about the others, unless
 // its matchPolicy is Exact. Both event APIs show one kind.

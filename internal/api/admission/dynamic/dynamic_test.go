@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package dynamic
 
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,8 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/store"
 )
+
+func noConfig(string) io.Reader { return nil }
 
 // EC-21: when it cannot be known whether there are rules, requests are refused.
 func TestWebhooksUnknownRefuse(t *testing.T) {
@@ -40,26 +43,26 @@ func TestWebhooksUnknownRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stores.Close()
-	d, err := newDynamic(stores, schemes, nil, slog.New(slog.DiscardHandler), func() (Connection, error) {
+	d, err := New(stores, schemes, noConfig, slog.New(slog.DiscardHandler), func() (Connection, error) {
 		return Connection{}, errors.New("nothing is to be made")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
+	defer d.Close()
 	core := corev1.SchemeGroupVersion
 	about := admission.NewAttributesRecord(&corev1.ConfigMap{}, nil, core.WithKind("ConfigMap"), "default", "c",
 		core.WithResource("configmaps"), "", admission.Create, &metav1.CreateOptions{}, false, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if etcd did not answer
 	objects := admission.NewObjectInterfacesFromScheme(schemes.Scheme)
-	for _, p := range []admission.Interface{d.mutatingPolicies(), d.mutatingWebhooks()} {
+	for _, p := range []admission.Interface{d.MutatingPolicies(), d.MutatingWebhooks()} {
 		if err := p.(admission.MutationInterface).Admit(ctx, about, objects); !apierrors.IsInternalError(err) ||
 			!strings.Contains(err.Error(), "read the mutating") {
 			t.Errorf("got %v", err)
 		}
 	}
-	for _, p := range []admission.Interface{d.validatingPolicies(), d.validatingWebhooks()} {
+	for _, p := range []admission.Interface{d.ValidatingPolicies(), d.ValidatingWebhooks()} {
 		if err := p.(admission.ValidationInterface).Validate(ctx, about, objects); !apierrors.IsInternalError(err) ||
 			!strings.Contains(err.Error(), "read the validating") {
 			t.Errorf("got %v", err)
@@ -82,7 +85,12 @@ func TestWebhookConfigurationIsChecked(t *testing.T) {
 		{"static webhooks", head + "staticManifestsDir: /etc\n", "not supported"},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			err := admissionConfig{"ValidatingAdmissionWebhook": []byte(tc.text)}.webhooks()
+			err := Config(func(plugin string) io.Reader {
+				if plugin != "ValidatingAdmissionWebhook" || tc.text == "" {
+					return nil
+				}
+				return strings.NewReader(tc.text)
+			}).check()
 			if (tc.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

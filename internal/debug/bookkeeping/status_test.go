@@ -96,7 +96,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.run.DeepCopy()
-			got, news := settle(c.run, c.pod, time.Unix(1e9+50, 5e8), at(99).Time)
+			got, news := statusOf(c.run, c.pod, time.Unix(1e9+50, 5e8), at(99).Time)
 			if said(got) != c.want || news != !equality.Semantic.DeepEqual(got, before.Status) {
 				t.Errorf("%q (news %t), want %q", said(got), news, c.want)
 			}
@@ -104,7 +104,7 @@ func TestSettle(t *testing.T) {
 				t.Error("the record itself has changed")
 			}
 			c.run.Status = got
-			if _, news := settle(c.run, c.pod, time.Unix(1e9+50, 5e8), at(99).Time); news {
+			if _, news := statusOf(c.run, c.pod, time.Unix(1e9+50, 5e8), at(99).Time); news {
 				t.Error("the same again is news")
 			}
 		})

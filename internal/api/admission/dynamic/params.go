@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package dynamic
 
 import (
 	"context"
@@ -17,15 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
-	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // policyParams lets nobody have a policy read what he or she may not read: a policy's parameters are read with the
 // server's rights, and its messages may tell what is in them. Who writes a policy must have the right to get every
 // object of its paramKind, who writes a binding that to get or list what its paramRef names.
 type policyParams struct {
-	stores  registry.Stores
-	dynamic *dynamic
+	dynamic *Plugins
 	may     func() authorizer.UnconditionalAuthorizer // known when the server is complete
 }
 
@@ -68,7 +66,7 @@ func (p policyParams) kindOf(ctx context.Context, bindings, name string) (*admis
 	if bindings == "mutatingadmissionpolicybindings" {
 		plural = "mutatingadmissionpolicies"
 	}
-	r := p.stores[plural]
+	r := p.dynamic.stores[plural]
 	obj, err := r.Get(r.Within(ctx, ""), name, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
