@@ -44,8 +44,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// awaitStart waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a stop
-// for a failure, for which the library ends the whole process.
+// awaitStart waits, but not for ever, until the start is over for the library: a hook of the custom resources takes a
+// stop for a failure, for which the library ends the whole process.
 func (s *Server) awaitStart(longest time.Duration) {
 	patience := time.NewTimer(longest)
 	defer patience.Stop()

@@ -14,9 +14,9 @@ func TestCommandsWriteToTheirStreams(t *testing.T) {
 	main := "internal/cli/root.go" // makes the streams plain
 	own := map[string]string{
 		"internal/cli/ask/session.go":   "sessions with a terminal of their own",
-		"internal/cli/debug.go":         "a note while the terminal is in raw mode, escaped there",
-		"internal/cli/image_pull.go":    "a line that the next one replaces",
-		"internal/cli/meter.go":         "a line that the next one replaces",
+		"internal/cli/pods/debug.go":    "a note while the terminal is in raw mode, escaped there",
+		"internal/cli/images/pull.go":   "a line that the next one replaces",
+		"internal/cli/pods/meter.go":    "a line that the next one replaces",
 		"internal/cli/podrun/screen.go": "colours of its own; all that others wrote is escaped there",
 		"internal/cli/pulling/wait.go":  "a line that the next one replaces; a line while the terminal is in raw mode, escaped there",
 		"internal/cli/short/short.go":   "a note while the terminal is in raw mode, escaped there",

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
 func newAgent(t Terminal) *cobra.Command {
 	opts := server.Defaults()
-	var logs logFlags
+	var logs cmdline.LogFlags
 	cmd := &cobra.Command{
 		Use:   "agent (--kubeconfig FILE | --bootstrap-kubeconfig FILE)",
 		Short: "Run only the node agent, for another API server",
@@ -29,8 +30,9 @@ stops the agent and leaves the pods running.`,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case opts.Join == "" && opts.Bootstrap == "":
-				return &Exit{exitUsage,
-					errors.New("--kubeconfig is missing: give the kubeconfig of the API server, or --bootstrap-kubeconfig to join it")}
+				return cmdline.ExitWith(exitUsage,
+					errors.New("--kubeconfig is missing: give the kubeconfig of the API server, or --bootstrap-kubeconfig to join it"))
+
 			case opts.Join == "":
 				opts.Join = server.AgentKubeconfig(opts.DataDir)
 			}
@@ -49,6 +51,6 @@ stops the agent and leaves the pods running.`,
 		"serving certificate of the node's API; default: one signed by the node's own CA, which API servers that verify kubelet certificates reject")
 	cmd.Flags().StringVar(&opts.KeyFile, "tls-private-key-file", "", "private key of that certificate")
 	nodeFlags(cmd, &opts)
-	logs.add(cmd)
+	logs.AddTo(cmd)
 	return cmd
 }

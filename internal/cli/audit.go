@@ -22,11 +22,13 @@ import (
 
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/audit/trail"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 )
 
 // auditCommand holds the flags and arguments of `wherry audit`.
 type auditCommand struct {
-	clientFlags
+	reach.Flags
 	file      string
 	all       bool
 	users     []string
@@ -62,9 +64,9 @@ Exit codes: 1 the log cannot be read, 2 incorrect usage.`,
   sudo wherry audit web -o json | jq .user.username`,
 		Args:              cobra.MaximumNArgs(2),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args) },
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
-	f.add(cmd)
+	f.AddTo(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "audit-log-path", "",
 		"the audit log, if the server was started with a different one; default: <data-dir>/audit/audit.log")
@@ -93,7 +95,7 @@ Exit codes: 1 the log cannot be read, 2 incorrect usage.`,
 func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error) {
 	out := trail.Filter{Users: f.users, Verbs: f.verbs, Refused: f.refused, Failed: f.failed}
 	wrong := func(format string, a ...any) (trail.Filter, error) {
-		return out, &Exit{exitUsage, fmt.Errorf(format, a...)}
+		return out, cmdline.ExitWith(exitUsage, fmt.Errorf(format, a...))
 	}
 	switch {
 	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "yaml":
@@ -121,7 +123,7 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 	}
 	var err error
 	if out.Resource, out.Name, err = objectArgument(args); err != nil {
-		return out, &Exit{exitUsage, err}
+		return out, cmdline.ExitWith(exitUsage, err)
 	}
 	if out.Namespace = f.Namespace; out.Namespace == "" && out.Name != "" && !f.all && !clusterWide(out.Resource) {
 		out.Namespace = f.usual()
@@ -131,8 +133,8 @@ func (f *auditCommand) filter(args []string, now time.Time) (trail.Filter, error
 
 // usual is the namespace of kubectl's context, as far as it can be had: the log can be read without a server.
 func (f *auditCommand) usual() string {
-	g := f.clientFlags
-	if _, err := g.connect(); err != nil || g.Namespace == "" {
+	g := f.Flags
+	if _, err := g.Connect(); err != nil || g.Namespace == "" {
 		return "default"
 	}
 	return g.Namespace

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/backup"
-	"github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
@@ -41,7 +41,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
   sudo wherry backup -o - --keys | ssh backup@nas 'cat > wherry.tar.gz'`,
 		Args: cobra.NoArgs,
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&file, "output", "o", "", "file to write; - for standard output")
 	f.BoolVar(&what.Keys, "keys", false,
@@ -51,13 +51,15 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 	_ = cmd.MarkFlagFilename("output", "tar.gz")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return &Exit{exitUsage,
-				errors.New("where to? name a file with -o, for example -o wherry.tar.gz, or - for standard output")}
+			return cmdline.ExitWith(exitUsage,
+				errors.New("where to? name a file with -o, for example -o wherry.tar.gz, or - for standard output"))
+
 		}
 		if file == "-" {
-			if isTerminal(t.Out) {
-				return &Exit{exitUsage,
-					errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o")}
+			if cmdline.IsTerminal(t.Out) {
+				return cmdline.ExitWith(exitUsage,
+					errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o"))
+
 			}
 			return client().Backup(cmd.Context(), t.Out, what)
 		}
@@ -65,7 +67,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 		defer stop()
 		h, size, err := backUp(ctx, client(), file, what)
 		if err != nil {
-			return calledOffBy(ctx, err)
+			return cmdline.CalledOffBy(ctx, err)
 		}
 		fmt.Fprintf(t.Err, "%s: %s, %s\n", file, contents(h), fileSize(size))
 		return nil
@@ -76,7 +78,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 // backUp writes a backup next to its place, verifies it and moves it there.
 func backUp(ctx context.Context, c *hostapi.Client, file string,
 	what hostapi.BackupParts) (h backup.Header, size int64, err error) {
-	if err := replaceable(file); err != nil {
+	if err := cmdline.Replaceable(file); err != nil {
 		return h, 0, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
@@ -102,18 +104,10 @@ func backUp(ctx context.Context, c *hostapi.Client, file string,
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return h, 0, err
 	}
-	if h, err = backup.Verify(&calledOff{ctx, f}); err != nil {
+	if h, err = backup.Verify(cmdline.Until(ctx, f)); err != nil {
 		return h, 0, fmt.Errorf("the backup that was written %w", err)
 	}
 	return h, size, os.Rename(f.Name(), file)
-}
-
-// calledOffBy says that the user called off what makes a file, which is therefore not there.
-func calledOffBy(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	return &Exit{session.ExitInterrupted, errors.New("interrupted: nothing was written")}
 }
 
 // contents says what is in a backup.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -61,13 +62,13 @@ Exit codes: 1 failure, 2 incorrect usage.`,
 			}
 			items = append(items, shownCerts(cmd.Context(), t, abs)...)
 			if output != "" {
-				return printAs(t, output, certItems{items})
+				return cmdline.PrintAs(t, output, certItems{items})
 			}
 			return printCerts(t, items, time.Now())
 		},
 	}
-	dataDirFlag(cmd, &dir)
-	outputFlag(cmd, &output)
+	cmdline.DataDirFlag(cmd, &dir)
+	cmdline.OutputFlag(cmd, &output)
 	cmd.AddCommand(newCertsRotate(t))
 	return cmd
 }
@@ -83,7 +84,8 @@ func printCerts(t Terminal, items []pki.Item, now time.Time) error {
 				left = "ENDED"
 			}
 		}
-		fmt.Fprintln(w, strings.Join([]string{i.Name, dashIfNone(i.Subject), ends, left, i.Renewal, i.Where}, "\t"))
+		fmt.Fprintln(w, strings.Join([]string{i.Name, cmdline.DashIfNone(i.Subject), ends, left, i.Renewal, i.Where},
+			"\t"))
 	}
 	return w.Flush()
 }
@@ -216,7 +218,7 @@ Exit codes: 1 failure, 2 incorrect usage, 10 not root, 12 the server is running,
 			return nil
 		},
 	}
-	dataDirFlag(cmd, &dir)
+	cmdline.DataDirFlag(cmd, &dir)
 	cmd.Flags().BoolVar(&finish, "finish", false, "end the period in which both are valid")
 	return cmd
 }

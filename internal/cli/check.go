@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -35,12 +36,12 @@ Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect 
 			if err != nil {
 				return err
 			}
-			all, err := server.Check(cmd.Context(), abs, inspector(), time.Now())
+			all, err := server.Check(cmd.Context(), abs, cmdline.Inspector(), time.Now())
 			if err != nil {
 				return err
 			}
 			if output != "" {
-				if err := printAs(t, output, findings{all}); err != nil {
+				if err := cmdline.PrintAs(t, output, findings{all}); err != nil {
 					return err
 				}
 			} else {
@@ -54,8 +55,8 @@ Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect 
 			return nil
 		},
 	}
-	dataDirFlag(cmd, &dir)
-	outputFlag(cmd, &output)
+	cmdline.DataDirFlag(cmd, &dir)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }
 

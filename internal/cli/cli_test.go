@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -174,7 +175,7 @@ func TestPurgeAsks(t *testing.T) {
 		t.Errorf("it is gone: %v", err)
 	}
 	for answer, want := range map[string]bool{"y\n": true, "Y\n": true, "yes": true, "n\n": false} {
-		if got := agrees(Terminal{In: strings.NewReader(answer), Err: io.Discard}, dir); got != want {
+		if got := cmdline.Agrees(Terminal{In: strings.NewReader(answer), Err: io.Discard}, dir); got != want {
 			t.Errorf("answer %q: %v", answer, got)
 		}
 	}
@@ -211,7 +212,7 @@ func TestKubectlFindsTheServer(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"}, {"get", "pods", "--server=https://x"}} {
-		if from, err := chooseKubeconfig(dir, false, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.dataDir != "" {
+		if from, err := chooseKubeconfig(dir, false, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.DataDir != "" {
 			t.Errorf("%v: %v, KUBECONFIG %q", args, err, os.Getenv("KUBECONFIG"))
 		}
 	}
@@ -221,7 +222,7 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
+	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 	t.Setenv("KUBECONFIG", "/no/such")
@@ -231,7 +232,7 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if _, err := chooseKubeconfig(dir, false, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
 		t.Errorf("the user's own, to be made: %v", err)
 	}
-	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.dataDir != dir {
+	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("--data-dir and a KUBECONFIG: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 }

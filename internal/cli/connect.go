@@ -19,8 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -35,7 +37,7 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen,
 	if f.dataDirGiven {
 		variable = ""
 	}
-	if err := checkKubeconfig(f.kubeconfig, variable); err != nil {
+	if err := reach.CheckKubeconfig(f.kubeconfig, variable); err != nil {
 		return nil, err
 	}
 	path := cmp.Or(f.kubeconfig, variable)
@@ -76,11 +78,11 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	}
 	opts := server.Defaults()
 	opts.DataDir = dir
-	opts.Inspector = inspector()
+	opts.Inspector = cmdline.Inspector()
 	opts.SecurePort = freeOr0(opts.SecurePort)
 	opts.KubeletPort = freeOr0(opts.KubeletPort)
 	file := &lazyFile{path: filepath.Join(dir, "server.log")}
-	log, err := f.logs.logger(file)
+	log, err := f.logs.Logger(file)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
 	if f, err := os.Open(kubeconfig); err == nil {
 		f.Close()
 	} else if errors.Is(err, os.ErrPermission) { // client-go puts it into a text
-		return nil, nil, onlyRoot(kubeconfig)
+		return nil, nil, reach.OnlyRoot(kubeconfig)
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).ClientConfig()
@@ -139,7 +141,7 @@ func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
 	}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = -1, 0 // one person's requests need no limit
-	source{}.guard(config)
+	reach.Source{}.Guard(config)
 	client, err := kubernetes.NewForConfig(config)
 	return client, config, err
 }

@@ -11,6 +11,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -59,14 +60,14 @@ func setGates(gates map[string]bool) (own map[string]bool, err error) {
 		case theirs:
 			libraries[name] = on
 		default:
-			return nil, &Exit{exitUsage, unknownGate(name, known)}
+			return nil, cmdline.ExitWith(exitUsage, unknownGate(name, known))
 		}
 	}
 	if len(libraries) == 0 {
 		return own, nil
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(libraries); err != nil {
-		return nil, &Exit{exitUsage, fmt.Errorf("--feature-gates: %w", err)}
+		return nil, cmdline.ExitWith(exitUsage, fmt.Errorf("--feature-gates: %w", err))
 	}
 	return own, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/pki"
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -56,7 +57,7 @@ The command needs access to the data folder, and so root; the server need not be
 		RunE: func(*cobra.Command, []string) error { return f.run(t) },
 	}
 	fl := cmd.Flags()
-	dataDirFlag(cmd, &f.dataDir)
+	cmdline.DataDirFlag(cmd, &f.dataDir)
 	fl.StringVar(&f.user, "user", "", "name of the user")
 	fl.StringArrayVar(&f.groups, "group", nil, "group that the user belongs to; may be given more than once")
 	fl.DurationVar(&f.ttl, "ttl", 8*time.Hour, "how long it is valid, from 1m to 8760h (a year)")
@@ -91,7 +92,7 @@ func (f *kubeconfigFlags) check() error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(exitUsage, err)
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (f *kubeconfigFlags) run(t Terminal) error {
 		_, err := t.Out.Write(text)
 		return err
 	}
-	if err := replaceable(f.file); err != nil {
+	if err := cmdline.Replaceable(f.file); err != nil {
 		return err
 	}
 	uid, gid := sudoer()

@@ -21,6 +21,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -60,7 +61,7 @@ func kubectl(t Terminal, args []string) int {
 		fmt.Fprintln(t.Err, "error:", err)
 		return exitFailure
 	}
-	from.quietKubectl(t.Err)
+	quietKubectl(from, t.Err)
 	os.Args = append([]string{"kubectl"}, args...) // kubectl and its completion look there
 	if err := componentcli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
 		cmdutil.CheckErr(err)
@@ -70,12 +71,11 @@ func kubectl(t Terminal, args []string) int {
 
 // quietKubectl has kubectl say in one sentence that a server does not answer. Its libraries would log each try of
 // discovery before.
-func (s source) quietKubectl(errs io.Writer) {
+func quietKubectl(from reach.Source, errs io.Writer) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(ctx context.Context, err error, msg string,
 		keysAndValues ...any) {
-		if err != nil && (unreached(err) != "" || clientRefused.MatchString(err.Error()) ||
-			strings.Contains(err.Error(), unknownAuthority)) {
+		if err != nil && reach.IsAway(err) {
 			return // the command fails with it in a moment, and says so
 		}
 		for _, handle := range handlers {
@@ -83,7 +83,7 @@ func (s source) quietKubectl(errs io.Writer) {
 		}
 	}}
 	cmdutil.BehaviorOnFatal(func(text string, code int) {
-		if text = s.kubectlWords(text); text != "" {
+		if text = from.KubectlWords(text); text != "" {
 			fmt.Fprintln(errs, strings.TrimSuffix(text, "\n"))
 		}
 		os.Exit(code)
@@ -113,37 +113,37 @@ func cutDataDir(args []string) (dir string, given bool, rest []string) {
 
 // chooseKubeconfig points kubectl at this machine's server when the user points nowhere, or names its data folder: a
 // flag counts for more than a variable.
-func chooseKubeconfig(dataDir string, given bool, args []string) (source, error) {
+func chooseKubeconfig(dataDir string, given bool, args []string) (reach.Source, error) {
 	if slices.ContainsFunc(args, func(a string) bool {
 		return a == "--kubeconfig" || strings.HasPrefix(a, "--kubeconfig=") || a == "--server" ||
 			strings.HasPrefix(a, "--server=") || a == "-s"
 	}) {
-		return source{}, nil
+		return reach.Source{}, nil
 	}
 	if variable := os.Getenv("KUBECONFIG"); variable != "" && !given {
 		if !needsServer(args) {
-			return source{}, nil // kubectl config makes the file
+			return reach.Source{}, nil // kubectl config makes the file
 		}
-		return source{}, checkKubeconfig("", variable)
+		return reach.Source{}, reach.CheckKubeconfig("", variable)
 	}
 	path := server.Kubeconfig(dataDir)
 	f, err := os.Open(path)
 	switch {
 	case err == nil:
 		f.Close()
-		return source{dataDir}, os.Setenv("KUBECONFIG", path)
+		return reach.Source{DataDir: dataDir}, os.Setenv("KUBECONFIG", path)
 	case errors.Is(err, os.ErrPermission) && needsServer(args):
-		return source{}, onlyRoot(path)
+		return reach.Source{}, reach.OnlyRoot(path)
 	}
 	if home, err := os.UserHomeDir(); err == nil && !given {
 		if _, err := os.Stat(filepath.Join(home, ".kube", "config")); err == nil {
-			return source{}, nil
+			return reach.Source{}, nil
 		}
 	}
 	if !needsServer(args) {
-		return source{}, nil
+		return reach.Source{}, nil
 	}
-	return source{}, neverStarted(dataDir)
+	return reach.Source{}, reach.NeverStarted(dataDir)
 }
 
 // completeKubectl asks kubectl itself what may come next.

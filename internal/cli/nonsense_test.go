@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -29,16 +30,16 @@ func TestNonsenseForServerFlags(t *testing.T) {
 	var names []string
 	all := &cobra.Command{}
 	serverFlags(all, Terminal{}, &server.Options{})
-	new(logFlags).add(all)
+	new(cmdline.LogFlags).AddTo(all)
 	all.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	for _, name := range names {
 		for _, value := range nonsense(all.Flags().Lookup(name)) {
 			t.Run(name+"="+value, func(t *testing.T) {
 				opts := server.Defaults()
 				opts.DataDir = filepath.Join(t.TempDir(), "data")
-				var logs logFlags
+				var logs cmdline.LogFlags
 				cmd := &cobra.Command{Use: "server", RunE: func(*cobra.Command, []string) error {
-					_, err := logs.logger(io.Discard)
+					_, err := logs.Logger(io.Discard)
 					if err != nil {
 						return err
 					}
@@ -46,13 +47,13 @@ func TestNonsenseForServerFlags(t *testing.T) {
 						return err
 					}
 					if _, err = server.New(opts, nil); err != nil { // it starts nothing
-						return &Exit{exitUsage, err}
+						return cmdline.ExitWith(exitUsage, err)
 					}
 					return nil
 				}}
 				serverFlags(cmd, Terminal{}, &opts)
-				logs.add(cmd)
-				cmd.SetFlagErrorFunc(wrongFlag)
+				logs.AddTo(cmd)
+				cmd.SetFlagErrorFunc(cmdline.WrongFlag)
 				cmd.SilenceErrors, cmd.SilenceUsage = true, true
 				cmd.SetArgs([]string{"--" + name + "=" + value})
 				err := cmd.Execute()

@@ -62,10 +62,6 @@ func TestHostileWords(t *testing.T) {
 	}{
 		"refusal": {debug(&debugServer{pod: podDebuggedBefore(), exec: refusing(403, metav1.StatusReasonForbidden, hostile)}), "error:"},
 		"log":     {debug(ended), "\x1b[31mred\x1b[0m a"},
-		"file name": {func(tty *os.File) {
-			r := newRelay(Terminal{Err: tty}.plain().Err, "main", "web", nil)
-			_, _ = r.Write([]byte("cp-pack: left out: " + hostile + "\n"))
-		}, "container main of pod web: left out: a"},
 		"argument": {func(tty *os.File) {
 			run(Terminal{In: strings.NewReader(""), Out: tty, Err: tty}, []string{"run", "-f", "/no/" + hostile})
 		}, "error:"},

@@ -3,15 +3,14 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -38,8 +37,8 @@ mounts, network, images, logs and stored objects. The server must not be running
 			if err := server.MayPurge(abs); err != nil {
 				return err
 			}
-			if !yes && !agrees(t, "End all pods of "+abs+" and remove it with all images and objects?") {
-				return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or give --yes")}
+			if !yes && !cmdline.Agrees(t, "End all pods of "+abs+" and remove it with all images and objects?") {
+				return cmdline.ExitWith(exitFailure, errors.New("nothing was removed: answer yes, or give --yes"))
 			}
 			if err := server.Purge(cmd.Context(), abs); err != nil {
 				return err
@@ -48,18 +47,7 @@ mounts, network, images, logs and stored objects. The server must not be running
 			return nil
 		},
 	}
-	dataDirFlag(cmd, &dir)
+	cmdline.DataDirFlag(cmd, &dir)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
-}
-
-// agrees asks a question that is answered with yes or no.
-func agrees(t Terminal, question string) bool {
-	fmt.Fprint(t.Err, question+" [y/N] ")
-	answer, err := bufio.NewReader(t.In).ReadString('\n')
-	if err != nil && answer == "" {
-		fmt.Fprintln(t.Err)
-	}
-	answer = strings.TrimSpace(strings.ToLower(answer))
-	return answer == "y" || answer == "yes"
 }

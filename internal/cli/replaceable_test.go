@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
@@ -41,7 +42,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		pipe: "is not a regular file", link: "is not a regular file", dir: "is a directory", file: "", "": "", filepath.Join(dir, "new"): "", os.DevNull: "is not a regular file",
 		stdout: "use - for standard output",
 	} {
-		err := replaceable(name)
+		err := cmdline.Replaceable(name)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -52,18 +53,11 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
 		t.Errorf("the pipe is now %v, %v", info, err)
 	}
-	if err := serve(Terminal{}, server.Options{WriteKubeconfig: pipe}, &logFlags{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if err := serve(Terminal{}, server.Options{WriteKubeconfig: pipe}, &cmdline.LogFlags{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("server: %v", err)
 	}
-	export := newImageExport(Terminal{})
-	export.SetArgs([]string{"-f", pipe, "example/app:1"})
-	export.SilenceErrors, export.SilenceUsage = true, true
-	if err := export.Execute(); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("export: %v", err)
-	}
-	for _, name := range []string{pipe, link, os.DevNull, stdout} {
-		if folder, _, err := localTarget(name, "base"); err == nil {
-			t.Errorf("cp: %s is replaced in %s", name, folder)
-		}
+	if code, _, errs := call(t, "", "image", "export", "-f", pipe, "example/app:1"); code == 0 ||
+		!strings.Contains(errs, "is not a regular file") {
+		t.Errorf("export: %d, %s", code, errs)
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
 func newRestore(t Terminal) *cobra.Command {
-	o := server.RestoreOptions{Inspector: inspector()}
+	o := server.RestoreOptions{Inspector: cmdline.Inspector()}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup",
@@ -44,7 +45,7 @@ they are if there are any; --keys replaces them with those of the backup.`,
 			return nil
 		},
 	}
-	dataDirFlag(cmd, &o.DataDir)
+	cmdline.DataDirFlag(cmd, &o.DataDir)
 	f := cmd.Flags()
 	f.BoolVar(&o.Force, "force", false, "replace the store that is there; it is kept under another name")
 	f.BoolVar(&o.Keys, "keys", false, "replace the CA and the keys that are there; they are kept under another name")

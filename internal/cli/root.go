@@ -14,46 +14,30 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/images"
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/pods"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/short"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// Terminal is where a command reads and writes. New makes it plain: what comes from others cannot act on the user's
-// terminal. Whoever needs more asks package plain for it.
-type Terminal struct {
-	In  io.Reader
-	Out io.Writer
-	Err io.Writer
-	// Had is what came of a session that the short program has carried already; nil if there was none.
-	Had *short.Outcome
-}
-
-// Exit is an error with an exit code. Without Err nothing is printed.
-type Exit struct {
-	Code int
-	Err  error
-}
-
-func (e *Exit) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit code %d", e.Code)
-	}
-	return e.Err.Error()
-}
-
-func (e *Exit) Unwrap() error { return e.Err }
+// What every command has, by its short names.
+type (
+	Terminal = cmdline.Terminal
+	Exit     = cmdline.Exit
+)
 
 const (
-	exitFailure = 1
-	exitUsage   = 2
+	exitFailure = cmdline.ExitFailure
+	exitUsage   = cmdline.ExitUsage
 )
 
 // Main runs the program that args[0] names with the rest of args, and returns its exit code.
 func Main(args []string) int {
 	had, err := short.Received()
-	t := Terminal{os.Stdin, os.Stdout, os.Stderr, had}.plain()
+	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Had: had}.Plain()
 	if err != nil {
 		return codeOf(t.Err, err)
 	}
@@ -64,18 +48,8 @@ func Main(args []string) int {
 	return run(t, args[1:])
 }
 
-// plain makes messages harmless wherever they go, and results where a person reads them: a program gets these byte for
-// byte.
-func (t Terminal) plain() Terminal {
-	t.Err = plain.New(t.Err)
-	if plain.IsTerminal(t.Out) {
-		t.Out = plain.New(t.Out)
-	}
-	return t
-}
-
 func run(t Terminal, args []string) int {
-	t = t.plain()
+	t = t.Plain()
 	defer plain.Flush(t.Err)
 	defer plain.Flush(t.Out)
 	var out *plain.Watched
@@ -86,10 +60,10 @@ func run(t Terminal, args []string) int {
 	root := New(t)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if unknown := unknownFirst(root, args); unknown != nil {
+		if unknown := cmdline.UnknownFirst(root, args); unknown != nil {
 			return unknown
 		}
-		return wrongFlag(cmd, err)
+		return cmdline.WrongFlag(cmd, err)
 	})
 	err := root.ExecuteContext(context.Background())
 	if err == nil && out != nil {
@@ -129,7 +103,7 @@ func codeOf(w io.Writer, err error) int {
 
 // wordsOf is an error for the user. That a server does not answer says all; which request it was says nothing more.
 func wordsOf(err error) string {
-	if a, ok := errors.AsType[*away](err); ok {
+	if a, ok := errors.AsType[*reach.Away](err); ok {
 		return a.Error()
 	}
 	return err.Error()
@@ -140,7 +114,7 @@ func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n     
 
 // New returns the command tree.
 func New(t Terminal) *cobra.Command {
-	t = t.plain()
+	t = t.Plain()
 	root := &cobra.Command{
 		Use:   "wherry",
 		Short: "Kubernetes pods on one Linux machine",
@@ -157,7 +131,7 @@ Or run a pod in the foreground, without a server of its own:
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
-		Args: noSuchCommand,
+		Args: cmdline.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(t.In)
@@ -167,8 +141,8 @@ Or run a pod in the foreground, without a server of its own:
 	root.SetVersionTemplate("wherry {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
-	for _, c := range []*cobra.Command{newRun(t), newDebug(t), newExec(t), newCp(t), newTimeline(t), newAudit(t),
-		newKubectl(t), newImage(t), newImages(t)} {
+	for _, c := range []*cobra.Command{newRun(t), pods.NewDebug(t), pods.NewExec(t), pods.NewCp(t), newTimeline(t),
+		newAudit(t), newKubectl(t), images.NewImage(t), images.NewImages(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
 	}
@@ -192,7 +166,7 @@ func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return wrongArguments(c, args, err)
+				return cmdline.WrongArguments(c, args, err)
 			}
 			return nil
 		}
@@ -201,11 +175,3 @@ func usageErrors(cmd *cobra.Command) {
 		usageErrors(c)
 	}
 }
-
-func dataDirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "data-dir", ask.DataDir(), "data folder of the server (also $WHERRY_DATA_DIR)")
-	_ = cmd.MarkFlagDirname("data-dir") // fails only for a flag that is not there
-}
-
-// isTerminal reports whether w is a terminal that wants colour.
-func isTerminal(w io.Writer) bool { return ask.Colours(w) }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
@@ -34,7 +35,7 @@ type runFlags struct {
 	options    podrun.Options
 	prefix     bool
 	oneOff     podrun.OneOff // its image is empty where a manifest is run
-	logs       logFlags
+	logs       cmdline.LogFlags
 
 	dataDirGiven bool // by its flag: it counts for more than KUBECONFIG
 }
@@ -95,10 +96,10 @@ command line.`,
 		"print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
-	dataDirFlag(cmd, &f.dataDir)
+	cmdline.DataDirFlag(cmd, &f.dataDir)
 	addOneOffFlags(fl, &f.oneOff)
-	f.logs = logFlags{level: "info", format: "text"}
-	fl.StringVar(&f.logs.level, "log-level", f.logs.level,
+	f.logs = cmdline.LogFlags{Level: "info", Format: "text"}
+	fl.StringVar(&f.logs.Level, "log-level", f.logs.Level,
 		"log level of a server that this command starts; its log is <data-dir>/server.log")
 	return cmd
 }
@@ -115,7 +116,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	screen.Lost = func() { offer(interrupts, syscall.SIGPIPE) }
 	server, err := f.connect(ctx, screen, interrupts)
 	if err != nil {
-		return &Exit{podrun.ExitFailure, err}
+		return cmdline.ExitWith(podrun.ExitFailure, err)
 	}
 	runner := &podrun.Runner{Client: server.client, Screen: screen, Options: f.options, Interrupts: interrupts,
 		ServerEnds: server.own, Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server),
@@ -136,7 +137,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	if result.Code == 0 {
 		result.Code = podrun.ExitFailure
 	}
-	return &Exit{result.Code, err}
+	return cmdline.ExitWith(result.Code, err)
 }
 
 // catch takes the signals that end a run. SIGPIPE is only kept from ending the program: that nobody reads is told by
@@ -163,16 +164,16 @@ func offer(to chan<- os.Signal, s os.Signal) {
 
 // screen is where the run writes.
 func (f *runFlags) screen(t Terminal, start time.Time) *podrun.Screen {
-	both := isTerminal(t.Err) && isTerminal(t.Out)
+	both := cmdline.IsTerminal(t.Err) && cmdline.IsTerminal(t.Out)
 	s := &podrun.Screen{Out: t.Out, Err: t.Err, Colour: both, Quiet: f.options.Quiet, Brief: f.oneOff.Image != "",
 		Start: start}
 	if f.output != "" {
 		s.Out = t.Err
 	}
-	if width, height := sizeOf(t.Err); height > 0 {
-		_, out := sizeOf(s.Out)
+	if width, height := cmdline.Size(t.Err); height > 0 {
+		_, out := cmdline.Size(s.Out)
 		s.OneLine = out > 0
-		s.Rows = timeline.Options{Width: width, Colour: isTerminal(t.Err), ASCII: asciiOnly(os.Getenv),
+		s.Rows = timeline.Options{Width: width, Colour: cmdline.IsTerminal(t.Err), ASCII: asciiOnly(os.Getenv),
 			Zone: time.Local}
 	}
 	return s
@@ -183,14 +184,16 @@ func (f *runFlags) read(ctx context.Context, t Terminal) ([]manifest.Object, err
 	switch {
 	case len(f.files) == 0 && f.oneOff.Image == "":
 		return nil,
-			&Exit{exitUsage,
-				errors.New("what to run? name a manifest with -f pod.yaml (-f - for standard input), or an image")}
+			cmdline.ExitWith(exitUsage,
+				errors.New("what to run? name a manifest with -f pod.yaml (-f - for standard input), or an image"))
+
 	case f.options.Remove && f.options.Detach:
-		return nil, &Exit{exitUsage, errors.New("--rm waits for the pods' end and --detach does not; choose one")}
+		return nil,
+			cmdline.ExitWith(exitUsage, errors.New("--rm waits for the pods' end and --detach does not; choose one"))
 	case f.options.Timeout < 0:
-		return nil, &Exit{exitUsage, errors.New("--timeout must not be negative")}
+		return nil, cmdline.ExitWith(exitUsage, errors.New("--timeout must not be negative"))
 	case f.output != "" && f.output != "json" && f.output != "yaml" && f.output != "name":
-		return nil, &Exit{exitUsage, fmt.Errorf("-o %s: use json, yaml or name", f.output)}
+		return nil, cmdline.ExitWith(exitUsage, fmt.Errorf("-o %s: use json, yaml or name", f.output))
 	}
 	if f.oneOff.Image != "" {
 		o, err := f.object(t)
@@ -201,7 +204,7 @@ func (f *runFlags) read(ctx context.Context, t Terminal) ([]manifest.Object, err
 	}
 	objects, err := podrun.Sources{Stdin: t.In}.Read(ctx, f.files)
 	if err != nil {
-		return nil, &Exit{podrun.ExitFailure, err}
+		return nil, cmdline.ExitWith(podrun.ExitFailure, err)
 	}
 	return objects, nil
 }
@@ -220,7 +223,7 @@ func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
 		}
 		full := p.DeepCopyObject()
 		full.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		if err := printAs(t, f.output, full); err != nil {
+		if err := cmdline.PrintAs(t, f.output, full); err != nil {
 			return err
 		}
 	}

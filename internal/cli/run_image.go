@@ -15,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/podrun"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/manifest"
 )
 
@@ -49,24 +51,28 @@ func (f *runFlags) takeImage(cmd *cobra.Command, args []string) error {
 	if len(before) == 0 {
 		for _, name := range oneOffFlags {
 			if cmd.Flags().Changed(name) {
-				return &Exit{exitUsage, fmt.Errorf("--%s needs an image: wherry run IMAGE -- COMMAND", name)}
+				return cmdline.ExitWith(exitUsage, fmt.Errorf("--%s needs an image: wherry run IMAGE -- COMMAND", name))
 			}
 		}
 		if len(command) > 0 {
-			return &Exit{exitUsage, errors.New("the image is missing: name it before --: wherry run IMAGE -- COMMAND")}
+			return cmdline.ExitWith(exitUsage,
+				errors.New("the image is missing: name it before --: wherry run IMAGE -- COMMAND"))
 		}
 		return nil
 	}
 	image := before[0]
 	switch {
 	case len(f.files) > 0:
-		return &Exit{exitUsage,
-			fmt.Errorf("-f and the image %q exclude each other; a second manifest needs an -f of its own", image)}
+		return cmdline.ExitWith(exitUsage,
+			fmt.Errorf("-f and the image %q exclude each other; a second manifest needs an -f of its own", image))
+
 	case isManifest(image):
-		return &Exit{exitUsage, fmt.Errorf("%s is a manifest, not an image: wherry run -f %s", image, image)}
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("%s is a manifest, not an image: wherry run -f %s", image, image))
 	case len(before) > 1:
-		return &Exit{exitUsage, fmt.Errorf("unexpected %q: the command goes after --, as in: wherry run %s -- %s",
-			before[1], image, strings.Join(before[1:], " "))}
+		return cmdline.ExitWith(exitUsage,
+			fmt.Errorf("unexpected %q: the command goes after --, as in: wherry run %s -- %s",
+				before[1], image, strings.Join(before[1:], " ")))
+
 	}
 	f.oneOff.Image, f.oneOff.Command = image, command
 	return nil
@@ -91,8 +97,9 @@ func (f *runFlags) object(t Terminal) (manifest.Object, error) {
 	}
 	if f.options.Detach && f.oneOff.Stdin {
 		return manifest.Object{},
-			&Exit{exitUsage,
-				errors.New("-i passes input to the container, but --detach does not wait for it; choose one")}
+			cmdline.ExitWith(exitUsage,
+				errors.New("-i passes input to the container, but --detach does not wait for it; choose one"))
+
 	}
 	here := podrun.Here{Getenv: os.LookupEnv, ReadFile: os.ReadFile}
 	var err error
@@ -101,7 +108,7 @@ func (f *runFlags) object(t Terminal) (manifest.Object, error) {
 	}
 	o, err := f.oneOff.Object(here)
 	if err != nil {
-		return manifest.Object{}, &Exit{exitUsage, err}
+		return manifest.Object{}, cmdline.ExitWith(exitUsage, err)
 	}
 	return o, nil
 }
@@ -113,13 +120,13 @@ func (f *runFlags) attach(t Terminal, server *connection) func(context.Context, 
 		return nil
 	}
 	return func(ctx context.Context, pod *corev1.Pod, container string, out, errs io.Writer) error {
-		c := &client{config: server.config, Interface: server.client}
+		c := &reach.Client{Config: server.config, Interface: server.client}
 		streams := Terminal{In: t.In, Out: out, Err: errs}
 		if f.oneOff.TTY {
 			streams.Out, streams.Err = t.Out, t.Err
 		}
-		_, err := c.stream(ctx, streams, pod.Namespace, ask.Attach{Pod: pod.Name, Container: container, Stdin: true,
-			TTY: f.oneOff.TTY}.Session(), teller{})
+		_, err := c.Stream(ctx, streams, pod.Namespace, ask.Attach{Pod: pod.Name, Container: container, Stdin: true,
+			TTY: f.oneOff.TTY}.Session(), reach.Notices{})
 		return err
 	}
 }

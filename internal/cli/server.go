@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/configz"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/pullrecord"
@@ -22,7 +23,7 @@ import (
 
 func newServer(t Terminal) *cobra.Command {
 	opts := server.Defaults()
-	var logs logFlags
+	var logs cmdline.LogFlags
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server: API, store, node agent, container runtime",
@@ -51,16 +52,16 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
 		},
 	}
 	serverFlags(cmd, t, &opts)
-	logs.add(cmd)
+	logs.AddTo(cmd)
 	return cmd
 }
 
 // serve runs a server until SIGTERM or Ctrl-C.
-func serve(t Terminal, opts server.Options, logs *logFlags) error {
-	if err := replaceable(opts.WriteKubeconfig); err != nil {
-		return &Exit{exitUsage, fmt.Errorf("--write-kubeconfig: %w", err)}
+func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags) error {
+	if err := cmdline.Replaceable(opts.WriteKubeconfig); err != nil {
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("--write-kubeconfig: %w", err))
 	}
-	log, err := logs.logger(t.Err)
+	log, err := logs.Logger(t.Err)
 	if err != nil {
 		return err
 	}
@@ -68,11 +69,11 @@ func serve(t Terminal, opts server.Options, logs *logFlags) error {
 		return err
 	}
 	manager := os.Getenv(notifySocket) // the server takes it out of the environment
-	opts.Flags = configz.Flags(logs.all)
-	opts.Inspector = inspector()
+	opts.Flags = configz.Flags(logs.All)
+	opts.Inspector = cmdline.Inspector()
 	s, err := server.New(opts, log)
 	if err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(exitUsage, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -152,7 +153,7 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 // nodeFlags are those of the node agent, shared by all commands that run one.
 func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
-	dataDirFlag(cmd, &o.DataDir)
+	cmdline.DataDirFlag(cmd, &o.DataDir)
 	f.Var(&gatesValue{m: &o.FeatureGates}, "feature-gates", "features to turn on or off, for example A=true,B=false:\n"+
 		features.Help())
 	f.StringVar(&o.NodeName, "node-name", "", "name of the node; default: the host's name")

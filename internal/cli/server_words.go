@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -29,7 +30,7 @@ func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
 		defer close(told)
 		select {
 		case <-ready:
-			if isTerminal(f.t.Err) {
+			if cmdline.IsTerminal(f.t.Err) {
 				fmt.Fprint(f.t.Err, f.welcome())
 			}
 		case <-over:
@@ -41,7 +42,7 @@ func (f foreground) during(ready <-chan struct{}) (ended func(error)) {
 		left := podsOf(f.dataDir)
 		switch {
 		case err != nil: // which says enough
-		case isTerminal(f.t.Err):
+		case cmdline.IsTerminal(f.t.Err):
 			fmt.Fprint(f.t.Err, f.farewell(left))
 		default:
 			f.log.Info("server has stopped; its pods keep running", "pods", left, "data", f.dataDir)

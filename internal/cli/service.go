@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/service"
 	"github.com/wherryproject/wherry/internal/server"
 )
@@ -24,7 +25,7 @@ func newService(t Terminal) *cobra.Command {
 		Short: "Install the server as a service, or remove it",
 		Long: `Run the server at boot and restart it after a failure: with a systemd unit or, where there is no systemd, a script in /etc/init.d.
 Pods keep running when the server stops, is replaced by a newer one, or is removed.`,
-		Args: noSuchCommand,
+		Args: cmdline.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newServiceInstall(t), newServiceRemove(t))
@@ -39,13 +40,10 @@ type serviceFlags struct {
 }
 
 func (f *serviceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "name", serviceName,
+	cmd.Flags().StringVar(&f.name, "name", reach.ServiceName,
 		"name of the service; choose another one for a second server on this machine")
-	dataDirFlag(cmd, &f.dataDir)
+	cmdline.DataDirFlag(cmd, &f.dataDir)
 }
-
-// serviceName is what the service is called unless told.
-const serviceName = "wherry"
 
 func newServiceInstall(t Terminal) *cobra.Command {
 	f := &serviceFlags{}
@@ -88,7 +86,7 @@ func serviceArgs(cmd *cobra.Command, args []string) (what string, flags []string
 		return "server", flags, nil
 	case len(before) > 1 || before[0] != "server" && before[0] != "agent":
 		return "", nil,
-			wrongUse(cmd, fmt.Sprintf("unexpected argument %q: name server or agent, and its flags after --",
+			cmdline.WrongUse(cmd, fmt.Sprintf("unexpected argument %q: name server or agent, and its flags after --",
 				before[len(before)-1]))
 	}
 	return before[0], flags, nil
@@ -100,8 +98,10 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,60}$`)
 // check refuses what a start would refuse, and what would make root run others' programs.
 func (f *serviceFlags) check(t Terminal, what string, flags []string) error {
 	if !validName.MatchString(f.name) {
-		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
-			f.name)}
+		return cmdline.ExitWith(exitUsage,
+			fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
+				f.name))
+
 	}
 	cmd := newServer(t)
 	if what == "agent" {
@@ -110,12 +110,13 @@ func (f *serviceFlags) check(t Terminal, what string, flags []string) error {
 	err := cmd.ParseFlags(flags)
 	switch {
 	case err != nil:
-		return &Exit{exitUsage, fmt.Errorf("after --: %w\nsee wherry %s --help", err, what)}
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("after --: %w\nsee wherry %s --help", err, what))
 	case cmd.Flags().NArg() > 0:
-		return &Exit{exitUsage, fmt.Errorf("after --: unexpected argument %q: wherry %s takes only flags",
-			cmd.Flags().Arg(0), what)}
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("after --: unexpected argument %q: wherry %s takes only flags",
+			cmd.Flags().Arg(0), what))
+
 	case cmd.Flags().Changed("data-dir"):
-		return &Exit{exitUsage, errors.New("--data-dir goes before the --")}
+		return cmdline.ExitWith(exitUsage, errors.New("--data-dir goes before the --"))
 	}
 	return wholePaths(cmd)
 }
@@ -131,9 +132,10 @@ func wholePaths(cmd *cobra.Command) (err error) {
 			return
 		}
 		if whole, e := filepath.Abs(file); e == nil {
-			err = &Exit{exitUsage,
+			err = cmdline.ExitWith(exitUsage,
 				fmt.Errorf("--%s %s: the service runs in another folder, so use the absolute path: %s", f.Name, file,
-					whole)}
+					whole))
+
 		}
 	})
 	return err
@@ -156,8 +158,9 @@ func (f *serviceFlags) install(ctx context.Context, t Terminal, host service.Hos
 	}
 	installed := host.StartCommand(f.name) != ""
 	if pid, _ := server.LockHolder(dir); server.Locked(dir) && !installed && !f.noStart {
-		return &Exit{server.ExitFolderLocked,
-			fmt.Errorf("a wherry server (pid %d) is already using %s: stop it first, its pods keep running, or use --no-start", pid, dir)}
+		return cmdline.ExitWith(server.ExitFolderLocked,
+			fmt.Errorf("a wherry server (pid %d) is already using %s: stop it first, its pods keep running, or use --no-start", pid, dir))
+
 	}
 	args := []string{what}
 	if dir != server.DefaultDataDir {
@@ -207,8 +210,10 @@ wherry purge removes everything.`,
 
 func (f *serviceFlags) remove(ctx context.Context, t Terminal, host service.Host) error {
 	if !validName.MatchString(f.name) {
-		return &Exit{exitUsage, fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
-			f.name)}
+		return cmdline.ExitWith(exitUsage,
+			fmt.Errorf("--name: %q is not a name for a service: use letters, digits and dashes",
+				f.name))
+
 	}
 	if err := onlyAsRoot("only root can remove a service"); err != nil {
 		return err
@@ -245,15 +250,4 @@ func ownProgram() (string, error) {
 		return "", err
 	}
 	return program, service.Trusted(program)
-}
-
-// startCommand is the command that starts the server of a data folder: the service, if that is how it is started here.
-func startCommand(dataDir string) string {
-	if dataDir != server.DefaultDataDir {
-		return "sudo wherry server --data-dir " + dataDir
-	}
-	if command := service.ThisMachine().StartCommand(serviceName); command != "" && dataDir == ask.DataDir() {
-		return "sudo " + command
-	}
-	return "sudo wherry server"
 }

@@ -6,25 +6,24 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/podtime"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
 // timelineFlags are the flags of `wherry timeline`.
 type timelineFlags struct {
-	clientFlags
+	reach.Flags
 	output   string
 	watch    bool
 	utc      bool
@@ -50,12 +49,12 @@ shortened on the axis. Without colour, bars differ by their characters; the lege
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command,
 			args []string) error {
-			return f.run(cmd.Context(), t, podName(args[0]))
+			return f.run(cmd.Context(), t, reach.PodName(args[0]))
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
 	fl := cmd.Flags()
-	f.add(cmd)
+	f.AddTo(cmd)
 	fl.StringVarP(&f.output, "output", "o", "", "wide, json, svg or html")
 	fl.BoolVarP(&f.watch, "watch", "w", false, "keep following until the pod is gone")
 	fl.BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
@@ -68,9 +67,10 @@ shortened on the axis. Without colour, bars differ by their characters; the lege
 func (f *timelineFlags) check() error {
 	switch {
 	case f.output != "" && f.output != "wide" && f.output != "json" && f.output != "svg" && f.output != "html":
-		return &Exit{exitUsage, fmt.Errorf("-o %s: use wide, json, svg or html", f.output)}
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("-o %s: use wide, json, svg or html", f.output))
 	case f.watch && (f.output == "svg" || f.output == "html"):
-		return &Exit{exitUsage, fmt.Errorf("-o %s draws a single picture, so it cannot be combined with -w", f.output)}
+		return cmdline.ExitWith(exitUsage, fmt.Errorf("-o %s draws a single picture, so it cannot be combined with -w",
+			f.output))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error 
 	if err := f.check(); err != nil {
 		return err
 	}
-	client, err := f.connect()
+	client, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -120,22 +120,9 @@ func (f *timelineFlags) zone() *time.Location {
 }
 
 func (f *timelineFlags) options(t Terminal) timeline.Options {
-	width, _ := sizeOf(t.Out)
-	return timeline.Options{Width: width, Colour: isTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv),
+	width, _ := cmdline.Size(t.Out)
+	return timeline.Options{Width: width, Colour: cmdline.IsTerminal(t.Out) && !f.noColour, ASCII: asciiOnly(os.Getenv),
 		Zone: f.zone(), Moments: f.output == "wide"}
-}
-
-// sizeOf is the terminal's width and height; a height of 0 is none: a file, a pipe.
-func sizeOf(out io.Writer) (width, height int) {
-	if file, ok := plain.File(out); ok {
-		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 {
-			return w, h
-		}
-	}
-	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
-		return w, 0
-	}
-	return 100, 0
 }
 
 // asciiOnly tells from the locale whether the terminal has nothing but ASCII. No locale says nothing against it.
@@ -193,7 +180,7 @@ func (f *timelineFlags) follow(ctx context.Context, t Terminal, source podtime.S
 
 // shower returns what shows a history; part is what has just come, or nil when only time has passed.
 func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeline.History) {
-	_, height := sizeOf(t.Out)
+	_, height := cmdline.Size(t.Out)
 	switch {
 	case f.output == "json":
 		out := json.NewEncoder(t.Out)
@@ -216,7 +203,7 @@ func (f *timelineFlags) shower(t Terminal) func(h timeline.History, part *timeli
 	drawn := 0
 	return func(h timeline.History, _ *timeline.History) {
 		lines := strings.Split(strings.TrimSuffix(plain.Coloured(timeline.Text(h, f.options(t))), "\n"), "\n")
-		if _, height := sizeOf(t.Out); len(lines) > height-1 && height > 1 {
+		if _, height := cmdline.Size(t.Out); len(lines) > height-1 && height > 1 {
 			lines = lines[:height-1] // what does not fit would scroll away for good at each drawing
 		}
 		up := ""

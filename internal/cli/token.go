@@ -26,27 +26,29 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/pki"
 )
 
 func newToken(t Terminal) *cobra.Command {
-	f := &clientFlags{}
+	f := &reach.Flags{}
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Manage the tokens with which agents join",
 		Long: `Create, list and remove bootstrap tokens, with which agents on other machines join this server (wherry agent
 --bootstrap-kubeconfig). They are Secrets in the namespace kube-system, like kubeadm's.`,
-		Args: noSuchCommand,
+		Args: cmdline.NoSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	f.addServer(cmd)
+	f.AddServerTo(cmd)
 	cmd.AddCommand(newTokenCreate(t, f), newTokenList(t, f), newTokenDelete(t, f))
 	return cmd
 }
 
 // tokenFlags are what `wherry token create` is told.
 type tokenFlags struct {
-	*clientFlags
+	*reach.Flags
 	ttl         time.Duration
 	description string
 	groups      []string
@@ -54,8 +56,8 @@ type tokenFlags struct {
 	server      string
 }
 
-func newTokenCreate(t Terminal, client *clientFlags) *cobra.Command {
-	f := &tokenFlags{clientFlags: client}
+func newTokenCreate(t Terminal, client *reach.Flags) *cobra.Command {
+	f := &tokenFlags{Flags: client}
 	cmd := &cobra.Command{
 		Use:   "create [TOKEN]",
 		Short: "Create a token",
@@ -84,20 +86,21 @@ Exit codes: 1 failure, 2 wrong command line.`,
 func (f *tokenFlags) check(args []string) (string, error) {
 	for _, group := range f.groups {
 		if err := bootstraputil.ValidateBootstrapGroupName(group); err != nil {
-			return "", &Exit{exitUsage, fmt.Errorf("--groups: %w", err)}
+			return "", cmdline.ExitWith(exitUsage, fmt.Errorf("--groups: %w", err))
 		}
 	}
 	switch {
 	case f.ttl < 0:
-		return "", &Exit{exitUsage, errors.New("--ttl must not be negative")}
+		return "", cmdline.ExitWith(exitUsage, errors.New("--ttl must not be negative"))
 	case f.server != "" && !f.join:
-		return "", &Exit{exitUsage, errors.New("--server only works with --print-join-command")}
+		return "", cmdline.ExitWith(exitUsage, errors.New("--server only works with --print-join-command"))
 	case len(args) == 0:
 		return bootstraputil.GenerateBootstrapToken()
 	case !bootstraputil.IsValidBootstrapToken(args[0]):
 		return "",
-			&Exit{exitUsage,
-				errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made")}
+			cmdline.ExitWith(exitUsage,
+				errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made"))
+
 	}
 	return args[0], nil
 }
@@ -107,7 +110,7 @@ func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) erro
 	if err != nil {
 		return err
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -145,10 +148,10 @@ func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) erro
 		fmt.Fprintln(t.Out, token)
 		return nil
 	}
-	if err := rest.LoadTLSFiles(c.config); err != nil {
+	if err := rest.LoadTLSFiles(c.Config); err != nil {
 		return err
 	}
-	kubeconfig, err := pki.WriteKubeconfig(address, c.config.CAData, bootstrapapi.BootstrapUserPrefix+id,
+	kubeconfig, err := pki.WriteKubeconfig(address, c.Config.CAData, bootstrapapi.BootstrapUserPrefix+id,
 		&clientcmdapi.AuthInfo{Token: token})
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) erro
 }
 
 // reachable is the URL of the server for other machines: the endpoint of the service kubernetes.
-func reachable(ctx context.Context, c *client) (string, error) {
+func reachable(ctx context.Context, c *reach.Client) (string, error) {
 	slices, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx,
 		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
 	if err != nil {
@@ -182,7 +185,7 @@ type tokenItem struct {
 	Description string     `json:"description,omitempty"`
 }
 
-func newTokenList(t Terminal, f *clientFlags) *cobra.Command {
+func newTokenList(t Terminal, f *reach.Flags) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -193,7 +196,7 @@ Exit codes: 1 failure, 2 wrong command line.`,
 		Example: "  wherry token list\n  wherry token list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}
@@ -210,14 +213,14 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			}
 			slices.SortFunc(items, func(a, b tokenItem) int { return strings.Compare(a.ID, b.ID) })
 			if output != "" {
-				return printAs(t, output, struct {
+				return cmdline.PrintAs(t, output, struct {
 					Items []tokenItem `json:"items"`
 				}{items})
 			}
 			return printTokens(t, items, time.Now())
 		},
 	}
-	outputFlag(cmd, &output)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -245,13 +248,13 @@ func printTokens(t Terminal, items []tokenItem, now time.Time) error {
 		if i.Ends != nil {
 			left, ends = duration.HumanDuration(i.Ends.Sub(now)), i.Ends.Format(time.RFC3339)
 		}
-		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, dashIfNone(strings.Join(i.Groups, ",")),
-			dashIfNone(i.Description)}, "\t"))
+		fmt.Fprintln(w, strings.Join([]string{i.ID, left, ends, cmdline.DashIfNone(strings.Join(i.Groups, ",")),
+			cmdline.DashIfNone(i.Description)}, "\t"))
 	}
 	return w.Flush()
 }
 
-func newTokenDelete(t Terminal, f *clientFlags) *cobra.Command {
+func newTokenDelete(t Terminal, f *reach.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete TOKEN...",
 		Short: "Remove tokens, by ID or whole",
@@ -265,12 +268,13 @@ Exit codes: 1 failure, 2 wrong command line.`,
 			for _, arg := range args {
 				id, _, _ := strings.Cut(arg, ".")
 				if !bootstraputil.IsValidBootstrapTokenID(id) {
-					return &Exit{exitUsage,
-						fmt.Errorf("%q is not a token ID: it has 6 lower-case letters or digits, as shown by wherry token list", id)}
+					return cmdline.ExitWith(exitUsage,
+						fmt.Errorf("%q is not a token ID: it has 6 lower-case letters or digits, as shown by wherry token list", id))
+
 				}
 				ids = append(ids, id)
 			}
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}

@@ -3,16 +3,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
-	"sigs.k8s.io/yaml"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server"
 )
 
@@ -46,11 +44,11 @@ func newVersion(t Terminal) *cobra.Command {
 					"wherry      %s\nKubernetes  %s\ncontainerd  %s\nrunc        %s\netcd        %s\nGo          %s %s\n", v.Wherry, v.Kubernetes, v.Containerd, v.Runc, v.Etcd, v.Go, v.Platform)
 				return nil
 			default:
-				return printAs(t, output, v)
+				return cmdline.PrintAs(t, output, v)
 			}
 		},
 	}
-	outputFlag(cmd, &output)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -75,47 +73,4 @@ func versionsNow() versions {
 		}
 	}
 	return v
-}
-
-// format is a flag's value: json or yaml, which is said before anything else is done.
-type format struct{ name *string }
-
-// String implements pflag.Value.
-func (f format) String() string {
-	if f.name == nil {
-		return ""
-	}
-	return *f.name
-}
-
-// Set implements pflag.Value.
-func (f format) Set(text string) error {
-	if lower := strings.ToLower(text); lower != "json" && lower != "yaml" {
-		return fmt.Errorf("-o %s: use json or yaml", text)
-	}
-	*f.name = text
-	return nil
-}
-
-// Type implements pflag.Value.
-func (format) Type() string { return "string" }
-
-// printAs prints v as json or yaml.
-func printAs(t Terminal, format string, v any) error {
-	var text []byte
-	var err error
-	switch strings.ToLower(format) {
-	case "json":
-		text, err = json.MarshalIndent(v, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(v)
-	default:
-		return &Exit{exitUsage, fmt.Errorf("-o %s: use json or yaml", format)}
-	}
-	if err != nil {
-		return err
-	}
-	_, err = t.Out.Write(text)
-	return err
 }

@@ -136,8 +136,8 @@ func create(dir, name string) (*CA, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As in a rotation: what is cut off before the key is in place never was, and finishRotation ends what is cut off after
-	// that.
+	// As in a rotation: what is cut off before the key is in place never was, and finishRotation ends what is cut off
+	// after that.
 	cert := filepath.Join(dir, certFile)
 	if err := WriteFile(cert+nextSuffix, ca.pem, 0o644); err != nil {
 		return nil, err

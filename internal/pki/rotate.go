@@ -101,7 +101,8 @@ func Finish(dir string) (bool, error) {
 	return rotating, nil
 }
 
-// finishRotation brings a rotation that was cut off to its end, if the new key is in place, or else makes it never have been.
+// finishRotation brings a rotation that was cut off to its end, if the new key is in place, or else makes it never have
+// been.
 func finishRotation(dir string) error {
 	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
 	if _, err := os.Stat(cert + nextSuffix); errors.Is(err, fs.ErrNotExist) {

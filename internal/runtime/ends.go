@@ -33,7 +33,8 @@ const shimPatience = 2 * time.Second
 // a job that had succeeded would have failed. What the CRI finds in its own records it believes, so ends are put there
 // before it looks.
 //
-// watchEnds comes before containerd is started, recordMissed when it has loaded the shims and before the CRI is started.
+// watchEnds comes before containerd is started, recordMissed when it has loaded the shims and before the CRI is
+// started.
 //
 // What cannot be had is left to containerd, as before: this is reported, and nothing fails.
 type ends struct {
@@ -66,7 +67,8 @@ func watchEnds(ctx context.Context, d dirs, log *slog.Logger) *ends {
 	return e
 }
 
-// recordMissed records the ends that came since watchEnds and that containerd did not see: those whose bundles it threw away.
+// recordMissed records the ends that came since watchEnds and that containerd did not see: those whose bundles it threw
+// away.
 func (e *ends) recordMissed() {
 	defer e.close()
 	patience := time.After(shimPatience)

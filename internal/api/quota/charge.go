@@ -54,8 +54,8 @@ func Charge(q *corev1.ResourceQuota, i Item) (corev1.ResourceList, error) {
 	return add(q, lists.Mask(Usage(i), lists.ResourceNames(q.Spec.Hard)))
 }
 
-// Change is what is used of an up-to-date quota when an object that matches becomes another one, or why it does not fit.
-// What it takes less is not taken off: nobody knows yet whether it is stored.
+// Change is what is used of an up-to-date quota when an object that matches becomes another one, or why it does not
+// fit. What it takes less is not taken off: nobody knows yet whether it is stored.
 func Change(q *corev1.ResourceQuota, now, old Item) (corev1.ResourceList, error) {
 	asked := lists.Mask(Usage(now), lists.ResourceNames(q.Spec.Hard))
 	if Matches(q, old) {

@@ -55,8 +55,8 @@ func (d *Debug) AddFlags(fl *pflag.FlagSet) {
 
 const flagTTY = "tty"
 
-// Complete decides what a flag that was not given depends on: without --tty there is a terminal if standard input is one.
-// It makes the command's own word, unless there is one. The error is about what was given.
+// Complete decides what a flag that was not given depends on: without --tty there is a terminal if standard input is
+// one. It makes the command's own word, unless there is one. The error is about what was given.
 func (d *Debug) Complete(fl *pflag.FlagSet, in io.Reader) error {
 	if d.Request == "" {
 		d.Request = rand.Text()

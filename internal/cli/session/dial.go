@@ -138,8 +138,8 @@ func (s Server) direct(ctx context.Context, d *websocket.Dialer, u *url.URL) (*l
 	return l, nil
 }
 
-// line is a connection that remembers what it heard until it is decided whether it is a refusal: the library keeps the first 1024 bytes of a
-// refusal, and closes the connection then.
+// line is a connection that remembers what it heard until it is decided whether it is a refusal: the library keeps the
+// first 1024 bytes of a refusal, and closes the connection then.
 type line struct {
 	net.Conn
 	heard bytes.Buffer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cmdline
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone
+// Replaceable refuses a name that a finished file is not to be moved to: a device or pipe of that name would be gone
 // from the machine.
-func replaceable(file string) error {
+func Replaceable(file string) error {
 	// /dev/stdout, also where that is a file now
 	if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "/proc/") {
 		return fmt.Errorf("%s is not a regular file and stays as it is: use - for standard output", file)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"bufio"
@@ -14,10 +14,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/registry"
 )
 
-func newImageLogin(t Terminal) *cobra.Command {
+func newImageLogin(t cmdline.Terminal) *cobra.Command {
 	var user, password string
 	var fromStdin bool
 	cmd := &cobra.Command{
@@ -32,15 +33,16 @@ Prompts for a user or password that is not given.`,
   sudo wherry image login -u ann --password-stdin registry.example.com:5000 < password`,
 		Args: cobra.ExactArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if fromStdin && (user == "" || password != "") {
-			return &Exit{exitUsage,
-				errors.New("--password-stdin reads only the password: give the user with -u, and do not use -p")}
+			return cmdline.ExitWith(cmdline.ExitUsage,
+				errors.New("--password-stdin reads only the password: give the user with -u, and do not use -p"))
+
 		}
 		login, err := askLogin(t, user, password, fromStdin)
 		if err != nil {
-			return &Exit{exitUsage, err}
+			return cmdline.ExitWith(cmdline.ExitUsage, err)
 		}
 		got, err := client().Login(cmd.Context(), args[0], login)
 		if err != nil {
@@ -60,14 +62,14 @@ Prompts for a user or password that is not given.`,
 	return cmd
 }
 
-func newImageLogout(t Terminal) *cobra.Command {
+func newImageLogout(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logout REGISTRY",
 		Short:   "Remove the node's login to a registry",
 		Example: "  sudo wherry image logout registry.example.com",
 		Args:    cobra.ExactArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		got, err := client().Logout(cmd.Context(), args[0])
 		if err == nil {
@@ -79,7 +81,7 @@ func newImageLogout(t Terminal) *cobra.Command {
 }
 
 // credentials reads --creds USER[:PASSWORD], nil for none. A password that is missing is asked for.
-func credentials(t Terminal, text string) (*registry.Login, error) {
+func credentials(t cmdline.Terminal, text string) (*registry.Login, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -89,7 +91,7 @@ func credentials(t Terminal, text string) (*registry.Login, error) {
 }
 
 // askLogin asks for what of a login is not given.
-func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login, error) {
+func askLogin(t cmdline.Terminal, user, password string, fromStdin bool) (registry.Login, error) {
 	l := registry.Login{User: user, Password: password}
 	if fromStdin {
 		text, err := io.ReadAll(io.LimitReader(t.In, 1<<16))
@@ -123,7 +125,7 @@ func askLogin(t Terminal, user, password string, fromStdin bool) (registry.Login
 }
 
 // askPassword asks at the terminal, which shows nothing of the answer.
-func askPassword(t Terminal) (string, error) {
+func askPassword(t cmdline.Terminal) (string, error) {
 	file, ok := t.In.(*os.File)
 	if !ok {
 		return "", errors.New("there is no terminal to prompt on")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 )
@@ -39,19 +41,21 @@ const (
 )
 
 // node looks at a node from a pod in the node's own namespaces, which is deleted when the session ends.
-func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command []string) error {
+func (f *debugFlags) node(ctx context.Context, t cmdline.Terminal, node string, command []string) error {
 	switch {
 	case f.Image != "":
-		return &Exit{exitUsage,
-			fmt.Errorf("node debugging uses the built-in toolbox; for another image: wherry kubectl debug node/%s --image %s -it", node, f.Image)}
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			fmt.Errorf("node debugging uses the built-in toolbox; for another image: wherry kubectl debug node/%s --image %s -it", node, f.Image))
+
 	case f.Container != "" || f.Target != "" || f.User != "":
-		return &Exit{exitUsage, errors.New("-c, --target and --user only apply to pods: leave them out for a node")}
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("-c, --target and --user only apply to pods: leave them out for a node"))
 	}
 	pod, err := ways.NodePod(node, f.Profile, f.TTL)
 	if err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -73,10 +77,10 @@ func (f *debugFlags) node(ctx context.Context, t Terminal, node string, command 
 	}()
 	f.say(t, "node %s, through pod %s, which is deleted when you leave; the node's files are under /host", node,
 		pod.Name)
-	if err := c.awaitNodePod(ctx, pod); err != nil {
+	if err := awaitNodePod(c, ctx, pod); err != nil {
 		return err
 	}
-	return exitWith(c.stream(ctx, t, f.Namespace, nodeSession(pod.Name, command, f.TTY), teller{}))
+	return cmdline.ExitWith(c.Stream(ctx, t, f.Namespace, nodeSession(pod.Name, command, f.TTY), reach.Notices{}))
 }
 
 // nodeSession is the request for a command in a pod that looks at a node; without one it is a shell.
@@ -93,7 +97,7 @@ func nodeSession(pod string, command []string, tty bool) ask.Session {
 	return ask.Session{Pod: pod, Subresource: "exec", Query: q, Stdin: true, TTY: tty}
 }
 
-func (c *client) awaitNodePod(ctx context.Context, pod *corev1.Pod) error {
+func awaitNodePod(c *reach.Client, ctx context.Context, pod *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, nodePodPatience)
 	defer cancel()
 	_, err := watchtools.Until(ctx, pod.ResourceVersion, watchOf(c, pod.Namespace, pod.Name),

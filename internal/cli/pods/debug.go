@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
@@ -23,11 +25,12 @@ import (
 
 // debugFlags are what `wherry debug` is told.
 type debugFlags struct {
-	clientFlags
+	reach.Flags
 	ask.Debug
 }
 
-func newDebug(t Terminal) *cobra.Command {
+// NewDebug returns wherry debug.
+func NewDebug(t cmdline.Terminal) *cobra.Command {
 	f := &debugFlags{}
 	cmd := &cobra.Command{
 		Use:   "debug POD [-- COMMAND [ARG...]]",
@@ -61,14 +64,14 @@ refused.`,
   wherry debug history web                           # who did so before, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.Pod == "" {
-				return &Exit{exitUsage, errors.New("no pod given: use wherry debug POD, or -p POD")}
+				return cmdline.ExitWith(cmdline.ExitUsage, errors.New("no pod given: use wherry debug POD, or -p POD"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Request = t.Had.Param(debugask.ParamRequest) // what the short program has asked for is this command's
 			if err := f.Complete(cmd.Flags(), t.In); err != nil {
-				return &Exit{exitUsage, err}
+				return cmdline.ExitWith(cmdline.ExitUsage, err)
 			}
 			pod, command, err := podAndCommand(cmd, f.Pod, args)
 			if err != nil {
@@ -79,14 +82,14 @@ refused.`,
 			}
 			return f.run(cmd.Context(), t, pod, command)
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
-	f.add(cmd)
+	f.AddTo(cmd)
 	f.Debug.AddFlags(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(),
 		cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(ephemeralOnes))
-	_ = cmd.RegisterFlagCompletionFunc("target", f.completeContainers(ownContainers))
+	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.EphemeralOnes))
+	_ = cmd.RegisterFlagCompletionFunc("target", f.CompleteContainers(reach.OwnContainers))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
 	return cmd
@@ -96,13 +99,13 @@ refused.`,
 func podAndCommand(cmd *cobra.Command, pod string, args []string) (string, []string, error) {
 	pod, command, err := ask.PodAndCommand(cmd.CommandPath(), pod, args, cmd.ArgsLenAtDash())
 	if err != nil {
-		return "", nil, &Exit{exitUsage, err}
+		return "", nil, cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	return pod, command, nil
 }
 
-func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []string) error {
-	c, err := f.connect()
+func (f *debugFlags) run(ctx context.Context, t cmdline.Terminal, pod string, command []string) error {
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -117,7 +120,8 @@ func (f *debugFlags) run(ctx context.Context, t Terminal, pod string, command []
 }
 
 // choose looks at the pod and gets in as suits its state.
-func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name string, command []string) error {
+func (f *debugFlags) choose(ctx context.Context, t cmdline.Terminal, c *reach.Client, name string,
+	command []string) error {
 	for tries := 0; ; tries++ {
 		pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -148,17 +152,17 @@ func (f *debugFlags) choose(ctx context.Context, t Terminal, c *client, name str
 }
 
 // request makes a debug container and attaches to it (DC-03).
-func (f *debugFlags) request(ctx context.Context, t Terminal, c *client, name string,
+func (f *debugFlags) request(ctx context.Context, t cmdline.Terminal, c *reach.Client, name string,
 	s ask.Session) (code int, err error) {
 	end := "\n"
 	if s.TTY { // the terminal is in raw mode when the server answers
 		end = "\r\n"
 	}
-	tell := teller{pulls: !f.Quiet, before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
+	tell := reach.Notices{Pulls: !f.Quiet, Before: func() { f.say(t, "%s", f.Announcement(s.Pod, name)) }}
 	if f.Talks(t.Err) {
-		tell.note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
+		tell.Note = func(text string) { fmt.Fprint(plain.Own(t.Err), plain.Text(text)+end) }
 	}
-	return c.stream(ctx, t, f.Namespace, s, tell)
+	return c.Stream(ctx, t, f.Namespace, s, tell)
 }
 
 // isDead tells whether the server refused because what is to be looked at is over.
@@ -172,20 +176,22 @@ func isDead(err error) bool {
 }
 
 // attach comes back to a debug container that runs (DC-07).
-func (f *debugFlags) attach(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, name string) error {
+func (f *debugFlags) attach(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
+	name string) error {
 	for i := range pod.Spec.EphemeralContainers {
 		if e := &pod.Spec.EphemeralContainers[i]; e.Name == name {
 			f.TTY = e.TTY
 		}
 	}
 	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
-	code, err := c.stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), teller{})
+	code, err := c.Stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), reach.Notices{})
 	f.Request = "" // the run is somebody else's, or one from before
 	return f.over(ctx, t, c, pod.Name, name, code, err)
 }
 
 // visit runs the command beside the pod's containers, which need not run (IX-09).
-func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *corev1.Pod, command []string) error {
+func (f *debugFlags) visit(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
+	command []string) error {
 	f.say(t,
 		"nothing is running in pod %s that a debug container could join: files are under /c/NAME, evidence is under /c/.wherry/NAME", pod.Name)
 	if f.Talks(t.Err) {
@@ -193,14 +199,14 @@ func (f *debugFlags) visit(ctx context.Context, t Terminal, c *client, pod *core
 			f.say(t, "  %s", line)
 		}
 	}
-	return exitWith(c.stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), teller{pulls: !f.Quiet}))
+	return cmdline.ExitWith(c.Stream(ctx, t, f.Namespace, f.Visit(pod.Name, command), reach.Notices{Pulls: !f.Quiet}))
 }
 
 // wordsTime bounds the wait for last words, which are an extra.
 const wordsTime = 2 * time.Second
 
 // lastWords are the last lines of the logs of those who died without a message.
-func lastWords(ctx context.Context, c *client, pod *corev1.Pod) map[string]string {
+func lastWords(ctx context.Context, c *reach.Client, pod *corev1.Pod) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, wordsTime)
 	defer cancel()
 	said := map[string]string{}
@@ -215,16 +221,17 @@ func lastWords(ctx context.Context, c *client, pod *corev1.Pod) map[string]strin
 }
 
 // over ends a session with a debug container: with its exit code, or the way back to it.
-func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name string, code int, err error) error {
+func (f *debugFlags) over(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod, name string, code int,
+	err error) error {
 	left := errors.Is(err, session.ErrDetached)
 	if err != nil && !left {
 		if end := f.toldByLog(ctx, t, c, pod, name); end != nil {
-			return exitWith(int(end.ExitCode), nil)
+			return cmdline.ExitWith(int(end.ExitCode), nil)
 		}
 		if advice := ways.SecurityAdvice(err.Error(), f.Profile, pod, name); advice != "" {
 			err = fmt.Errorf("%w\n%s", err, advice)
 		}
-		return exitWith(code, err)
+		return cmdline.ExitWith(code, err)
 	}
 	if left {
 		fmt.Fprintln(t.Err)
@@ -243,7 +250,7 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 	}
 	end, why, err := awaitEnd(ctx, c, f.Namespace, pod, name, f.Request)
 	if err != nil {
-		return &Exit{session.ExitFailed, err}
+		return cmdline.ExitWith(session.ExitFailed, err)
 	}
 	if why != "" && !f.Quiet {
 		f.reason(t, why)
@@ -252,13 +259,13 @@ func (f *debugFlags) over(ctx context.Context, t Terminal, c *client, pod, name 
 		f.say(t, "the session has ended, the debug container is still running; to return: %s", f.wayBack(pod, name))
 		return nil
 	}
-	return exitWith(int(end.ExitCode), nil)
+	return cmdline.ExitWith(int(end.ExitCode), nil)
 }
 
 // toldByLog is for a container that had ended before anybody could attach: a runtime that keeps no output for that has
 // it in the log all the same. It is decided by the run, whatever the error is: one that did not begin with this
 // command's word is somebody else's, and this command has made none. It returns nil then.
-func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod,
+func (f *debugFlags) toldByLog(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod,
 	name string) *corev1.ContainerStateTerminated {
 	p, err := c.CoreV1().Pods(f.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if err != nil {
@@ -280,7 +287,7 @@ func (f *debugFlags) toldByLog(ctx context.Context, t Terminal, c *client, pod,
 
 // reason says why a session has ended that its user did not end, on a line of its own: the cursor stands behind a
 // prompt.
-func (f *debugFlags) reason(t Terminal, why string) {
+func (f *debugFlags) reason(t cmdline.Terminal, why string) {
 	if f.TTY {
 		fmt.Fprintln(t.Err)
 	}
@@ -295,16 +302,8 @@ func (f *debugFlags) wayBack(pod, name string) string {
 	return fmt.Sprintf("wherry debug %s-c %s %s", namespace, name, pod)
 }
 
-func (f *debugFlags) say(t Terminal, format string, args ...any) {
+func (f *debugFlags) say(t cmdline.Terminal, format string, args ...any) {
 	if f.Talks(t.Err) {
 		fmt.Fprintf(t.Err, format+"\n", args...)
 	}
-}
-
-// exitWith makes a command's exit code the program's.
-func exitWith(code int, err error) error {
-	if code == 0 && err == nil {
-		return nil
-	}
-	return &Exit{code, err}
 }

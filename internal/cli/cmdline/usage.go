@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cmdline
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 	kubectlcmd "k8s.io/kubectl/pkg/cmd"
 )
 
-// wrongUse is an error about a command line, with the way to the command's help and the exit code for that.
-func wrongUse(cmd *cobra.Command, text string) error {
-	return &Exit{exitUsage, fmt.Errorf("%s\nsee %s --help", text, cmd.CommandPath())}
+// WrongUse is an error about a command line, with the way to the command's help and the exit code for that.
+func WrongUse(cmd *cobra.Command, text string) error {
+	return ExitWith(ExitUsage, fmt.Errorf("%s\nsee %s --help", text, cmd.CommandPath()))
 }
 
-// noSuchCommand is the check of the arguments of a command that only groups others.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
+// NoSuchCommand is the check of the arguments of a command that only groups others.
+func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := instead(cmd, args[0]); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return wrongUse(cmd, text)
+	return WrongUse(cmd, text)
 }
 
 // instead are the commands that somebody may have meant by name: kubectl's and docker's users come with their habits.
@@ -63,14 +63,14 @@ func instead(cmd *cobra.Command, name string) []string {
 	return near
 }
 
-// unknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the
+// UnknownFirst is the error about a command that is not there, if that is what is wrong with args: cobra looks at the
 // flags first, which are those of a command it does not know.
-func unknownFirst(root *cobra.Command, args []string) error {
+func UnknownFirst(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
 	if err != nil || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || cmd.HasParent() && !groupsOnly(cmd) {
 		return nil
 	}
-	return noSuchCommand(cmd, rest)
+	return NoSuchCommand(cmd, rest)
 }
 
 // groupsOnly tells a command that does nothing itself.
@@ -78,8 +78,8 @@ func groupsOnly(cmd *cobra.Command) bool {
 	return cmd.HasSubCommands() && cmd.Args != nil && cmd.Args(cmd, []string{""}) != nil
 }
 
-// wrongFlag says what is wrong with a command's flags.
-func wrongFlag(cmd *cobra.Command, err error) error {
+// WrongFlag says what is wrong with a command's flags.
+func WrongFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		text = unknownFlag(cmd, unknown)
@@ -90,7 +90,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		text = fmt.Sprintf("--%s: %s", invalid.GetFlag().Name, invalidValue(invalid))
 	}
-	return wrongUse(cmd, text)
+	return WrongUse(cmd, text)
 }
 
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
@@ -123,8 +123,8 @@ func invalidValue(err *pflag.InvalidValueError) string {
 	return err.Unwrap().Error()
 }
 
-// wrongArguments says in our words what cobra's checks of a number of arguments found.
-func wrongArguments(cmd *cobra.Command, args []string, err error) error {
+// WrongArguments says in our words what cobra's checks of a number of arguments found.
+func WrongArguments(cmd *cobra.Command, args []string, err error) error {
 	var exit *Exit
 	if errors.As(err, &exit) {
 		return err
@@ -138,16 +138,16 @@ func wrongArguments(cmd *cobra.Command, args []string, err error) error {
 	case scanned(text, "accepts %d arg(s)", &most):
 		few = len(args) < most
 	case !strings.HasPrefix(text, "unknown command"):
-		return wrongUse(cmd, text)
+		return WrongUse(cmd, text)
 	}
 	if few && len(args) < len(want) {
-		return wrongUse(cmd, fmt.Sprintf("%s is missing: %s %s", strings.TrimSuffix(want[len(args)], "..."),
+		return WrongUse(cmd, fmt.Sprintf("%s is missing: %s %s", strings.TrimSuffix(want[len(args)], "..."),
 			cmd.CommandPath(), strings.Join(want, " ")))
 	}
 	if most == 0 {
-		return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath()))
+		return WrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s takes only flags", args[0], cmd.CommandPath()))
 	}
-	return wrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s %s", args[most], cmd.CommandPath(),
+	return WrongUse(cmd, fmt.Sprintf("unexpected argument %q: %s %s", args[most], cmd.CommandPath(),
 		strings.Join(want, " ")))
 }
 

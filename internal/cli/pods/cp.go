@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"archive/tar"
@@ -23,8 +23,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
 	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
@@ -33,13 +35,14 @@ import (
 
 // cpFlags are what `wherry cp` is told.
 type cpFlags struct {
-	clientFlags
+	reach.Flags
 	container string
 	user      string
 	quiet     bool
 }
 
-func newCp(t Terminal) *cobra.Command {
+// NewCp returns wherry cp.
+func NewCp(t cmdline.Terminal) *cobra.Command {
 	f := &cpFlags{}
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE... DESTINATION",
@@ -68,13 +71,13 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
 			return f.all(ctx, t, args[:len(args)-1], args[len(args)-1])
 		},
 	}
-	f.add(cmd)
+	f.AddTo(cmd)
 	cmd.Flags().StringVarP(&f.container, "container", "c", "",
 		"the container; default: the pod's default container, or its first")
 	cmd.Flags().StringVarP(&f.user, "user", "u", "",
 		"read and write as this user, UID or UID:GID; default: root, or the container's user if the pod must not run as root")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
-	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
+	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.AnyContainer))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd
 }
@@ -128,12 +131,13 @@ func checkKernels(from, to place) error {
 }
 
 // all copies several sources one after the other. They go into a folder, which is refused where it is not one.
-func (f *cpFlags) all(ctx context.Context, t Terminal, sources []string, destination string) error {
+func (f *cpFlags) all(ctx context.Context, t cmdline.Terminal, sources []string, destination string) error {
 	if len(sources) > 1 && destination != "-" && !strings.HasSuffix(destination, "/") {
 		destination += "/"
 	}
 	if len(sources) > 1 && (destination == "-" || slices.Contains(sources, "-")) {
-		return &Exit{exitUsage, errors.New("- is a single archive: give one source and one destination with it")}
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("- is a single archive: give one source and one destination with it"))
 	}
 	for _, source := range sources {
 		if err := f.run(ctx, t, source, destination); err != nil {
@@ -143,38 +147,41 @@ func (f *cpFlags) all(ctx context.Context, t Terminal, sources []string, destina
 	return nil
 }
 
-func (f *cpFlags) run(ctx context.Context, t Terminal, source, destination string) error {
+func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destination string) error {
 	if _, err := debugask.ParseUser(f.user); err != nil {
-		return &Exit{exitUsage, fmt.Errorf("--user: %w", err)}
+		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--user: %w", err))
 	}
 	from, err := parsePlace(source)
 	if err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	to, err := parsePlace(destination)
 	if err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
 	remote := from
 	if destination == "-" && plain.IsTerminal(t.Out) {
-		return &Exit{exitUsage,
-			errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file")}
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("an archive cannot be written to a terminal: pipe it on, for example to tar -tv, or redirect it to a file"))
+
 	}
 	switch {
 	case (from.pod == "") == (to.pod == ""):
 		if from.pod != "" {
-			return &Exit{exitUsage,
-				errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER")}
+			return cmdline.ExitWith(cmdline.ExitUsage,
+				errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER"))
+
 		}
-		return &Exit{exitUsage,
-			errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine")}
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine"))
+
 	case from.pod == "":
 		remote = to
 	}
 	if err := checkKernels(from, to); err != nil {
 		return err
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -207,7 +214,7 @@ func (f *cpFlags) interrupted(ctx context.Context, err error, what string) error
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return &Exit{session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied completely", what)}
+	return cmdline.ExitWith(session.ExitInterrupted, fmt.Errorf("interrupted: %s was not copied completely", what))
 }
 
 // podRuns tells whether a container of a pod runs.
@@ -233,25 +240,25 @@ func chosenContainer(pod *corev1.Pod, name string) (string, error) {
 }
 
 // toolbox is a request for one of the toolbox's commands on the container's files.
-func (f *cpFlags) toolbox(ctx context.Context, t Terminal, c *client, pod string, writable bool,
+func (f *cpFlags) toolbox(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod string, writable bool,
 	command ...string) (code int, err error) {
-	return c.stream(ctx, t, f.Namespace, ask.Toolbox{
+	return c.Stream(ctx, t, f.Namespace, ask.Toolbox{
 		Pod: pod, User: f.user, UserOf: f.container, Writable: writable, Stdin: t.In != nil,
-		Command: command}.Session(), teller{})
+		Command: command}.Session(), reach.Notices{})
 }
 
 // said is the outcome of a command that has told its troubles by itself.
 func said(code int, err error) error {
 	if err == nil && code != 0 {
-		return &Exit{Code: 1}
+		return &cmdline.Exit{Code: 1}
 	}
-	return exitWith(code, err)
+	return cmdline.ExitWith(code, err)
 }
 
 func (f *cpFlags) root() string { return "/c/" + f.container }
 
 // out copies from the container.
-func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to string) error {
+func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, c *reach.Client, from place, to string) error {
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
 	told := newRelay(t.Err, f.container, from.pod, meter)
@@ -261,7 +268,7 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 	}
 	command = append(command, from.path)
 	if to == "-" {
-		return told.end(said(f.toolbox(ctx, Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false,
+		return told.end(said(f.toolbox(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false,
 			command...)))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
@@ -280,7 +287,7 @@ func (f *cpFlags) out(ctx context.Context, t Terminal, c *client, from place, to
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err = said(f.toolbox(ctx, Terminal{Out: meter.writer(w), Err: told}, c, from.pod, false, command...))
+	err = said(f.toolbox(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, c, from.pod, false, command...))
 	_ = w.CloseWithError(err) // a pipe's Close does not fail
 	return told.end(errors.Join(err, ignore(<-unpacked, err)))
 }
@@ -301,8 +308,8 @@ func localTarget(to, base string) (folder, name string, err error) {
 		return to, ".", nil // all of a folder, or what matches
 	case err == nil && info.IsDir():
 		return to, base, nil
-	case replaceable(to) != nil:
-		return "", "", replaceable(to)
+	case cmdline.Replaceable(to) != nil:
+		return "", "", cmdline.Replaceable(to)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", "", err
 	case strings.HasSuffix(to, "/") || err != nil && strings.ContainsAny(base, "*?["):
@@ -316,7 +323,7 @@ func localTarget(to, base string) (folder, name string, err error) {
 }
 
 // in copies into the container.
-func (f *cpFlags) in(ctx context.Context, t Terminal, c *client, from string, to place) error {
+func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, c *reach.Client, from string, to place) error {
 	told := newRelay(t.Err, f.container, to.pod, nil)
 	if from == "-" {
 		return told.end(said(f.unpack(ctx, t.In, told, c, to.pod, to.path)))
@@ -356,29 +363,15 @@ const partingTime = 5 * time.Second
 
 // unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes
 // away what is not whole; only if it does not is the line cut.
-func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *client, pod,
+func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *reach.Client, pod,
 	folder string) (int, error) {
 	line, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
-	in := &calledOff{ctx: ctx, from: archive}
-	return f.toolbox(line, Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox", "cp-unpack",
-		"--root", f.root(), folder)
-}
-
-// calledOff reads until the user calls it off.
-type calledOff struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-// Read implements io.Reader.
-func (c *calledOff) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return c.from.Read(p)
+	in := cmdline.Until(ctx, archive)
+	return f.toolbox(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox",
+		"cp-unpack", "--root", f.root(), folder)
 }
 
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
@@ -386,16 +379,17 @@ const notThere = 3
 
 // remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether
 // it is a folder is seen by unpacking nothing into it.
-func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base string) (folder, name string, err error) {
+func (f *cpFlags) remoteTarget(ctx context.Context, c *reach.Client, to place,
+	base string) (folder, name string, err error) {
 	var nothing, trouble bytes.Buffer
 	if err := tar.NewWriter(&nothing).Close(); err != nil {
 		return "", "", err
 	}
-	code, err := f.toolbox(ctx, Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true, "/bin/toolbox",
-		"cp-unpack", "--root", f.root(), to.path)
+	code, err := f.toolbox(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true,
+		"/bin/toolbox", "cp-unpack", "--root", f.root(), to.path)
 	switch {
 	case err != nil:
-		return "", "", exitWith(code, err)
+		return "", "", cmdline.ExitWith(code, err)
 	case code == 0:
 		return to.path, base, nil
 	case code == notThere && strings.HasSuffix(to.path, "/"):
@@ -406,10 +400,10 @@ func (f *cpFlags) remoteTarget(ctx context.Context, c *client, to place, base st
 	var text bytes.Buffer
 	told := newRelay(&text, f.container, to.pod, nil)
 	_, _ = told.Write(trouble.Bytes())
-	_ = told.end(&Exit{Code: 1})
+	_ = told.end(&cmdline.Exit{Code: 1})
 	return "", "", errors.New(strings.TrimSpace(text.String()))
 }
 
-func (f *cpFlags) skipped(t Terminal) func(path, why string) {
+func (f *cpFlags) skipped(t cmdline.Terminal) func(path, why string) {
 	return func(path, why string) { fmt.Fprintf(t.Err, "skipped %s: %s\n", path, why) }
 }

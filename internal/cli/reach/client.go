@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package reach
 
 import (
 	"context"
@@ -22,46 +22,46 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// clientFlags say which server and namespace a command means.
-type clientFlags struct{ ask.Where }
+// Flags say which server and namespace a command means.
+type Flags struct{ ask.Where }
 
-func (f *clientFlags) add(cmd *cobra.Command) { f.AddFlags(cmd.PersistentFlags()) }
+func (f *Flags) AddTo(cmd *cobra.Command) { f.AddFlags(cmd.PersistentFlags()) }
 
-// addServer is add for what is in no namespace.
-func (f *clientFlags) addServer(cmd *cobra.Command) { f.AddServerFlags(cmd.PersistentFlags()) }
+// AddServerTo is AddTo for what is in no namespace.
+func (f *Flags) AddServerTo(cmd *cobra.Command) { f.AddServerFlags(cmd.PersistentFlags()) }
 
-// client is a connection to a server.
-type client struct {
-	config *rest.Config
+// Client is a connection to a server.
+type Client struct {
+	Config *rest.Config
 	socket string // of this machine's server, if that is who is asked
 	kubernetes.Interface
 }
 
-// connect makes a client and chooses the namespace.
-func (f *clientFlags) connect() (*client, error) {
+// Connect makes a client and chooses the namespace.
+func (f *Flags) Connect() (*Client, error) {
 	variable := f.Variable(os.Getenv)
-	if err := checkKubeconfig(f.Kubeconfig, variable); err != nil {
+	if err := CheckKubeconfig(f.Kubeconfig, variable); err != nil {
 		return nil, err
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
-	var from source
+	var from Source
 	if local := server.Kubeconfig(f.DataDir); f.Kubeconfig == "" && variable == "" {
 		if file, err := os.Open(local); err == nil {
 			file.Close()
 			rules.ExplicitPath = local
-			from.dataDir = f.DataDir
+			from.DataDir = f.DataDir
 		} else if errors.Is(err, os.ErrPermission) {
-			return nil, onlyRoot(local)
+			return nil, OnlyRoot(local)
 		} else if f.DataDirGiven() {
-			return nil, neverStarted(f.DataDir)
+			return nil, NeverStarted(f.DataDir)
 		}
 	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: f.Context})
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, neverStarted(f.DataDir)
+		return nil, NeverStarted(f.DataDir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -72,20 +72,20 @@ func (f *clientFlags) connect() (*client, error) {
 		}
 	}
 	config.QPS = -1 // one person's requests need no limit
-	from.guard(config)
+	from.Guard(config)
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	made := &client{config: config, Interface: c}
+	made := &Client{Config: config, Interface: c}
 	if slices.Contains([]string{rules.ExplicitPath, variable}, server.Kubeconfig(f.DataDir)) {
 		made.socket = server.Socket(f.DataDir)
 	}
 	return made, nil
 }
 
-// completePods completes the first argument with the names of pods.
-func (f *clientFlags) completePods(cmd *cobra.Command, args []string,
+// CompletePods completes the first argument with the names of pods.
+func (f *Flags) CompletePods(cmd *cobra.Command, args []string,
 	prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -94,8 +94,8 @@ func (f *clientFlags) completePods(cmd *cobra.Command, args []string,
 }
 
 // pods lists pods by name for the shell; without a server there are none.
-func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) {
-	c, err := f.connect()
+func (f *Flags) pods(ctx context.Context, prefix string) (names []string) {
+	c, err := f.Connect()
 	if err != nil {
 		return nil
 	}
@@ -113,21 +113,21 @@ func (f *clientFlags) pods(ctx context.Context, prefix string) (names []string) 
 	return names
 }
 
-// completeContainers completes a flag that names a container of the pod that is the first argument; which says which
+// CompleteContainers completes a flag that names a container of the pod that is the first argument; which says which
 // containers fit.
-func (f *clientFlags) completeContainers(which func(podspec.ContainerRef) bool) cobra.CompletionFunc {
+func (f *Flags) CompleteContainers(which func(podspec.ContainerRef) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
 		if len(args) == 0 {
 			return nil, none
 		}
-		c, err := f.connect()
+		c, err := f.Connect()
 		if err != nil {
 			return nil, none
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 		defer cancel()
-		name, _, _ := strings.Cut(podName(args[0]), ":") // wherry cp POD:PATH
+		name, _, _ := strings.Cut(PodName(args[0]), ":") // wherry cp POD:PATH
 		pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, none
@@ -143,6 +143,11 @@ func (f *clientFlags) completeContainers(which func(podspec.ContainerRef) bool) 
 }
 
 // Which containers a flag may name.
-func anyContainer(podspec.ContainerRef) bool      { return true }
-func ephemeralOnes(ref podspec.ContainerRef) bool { return ref.Kind == podspec.Ephemeral }
-func ownContainers(ref podspec.ContainerRef) bool { return ref.Kind != podspec.Ephemeral }
+func AnyContainer(podspec.ContainerRef) bool      { return true }
+func EphemeralOnes(ref podspec.ContainerRef) bool { return ref.Kind == podspec.Ephemeral }
+func OwnContainers(ref podspec.ContainerRef) bool { return ref.Kind != podspec.Ephemeral }
+
+// PodName is the name of a pod, as kubectl get -o name or a user gives it.
+func PodName(text string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(text, "pods/"), "pod/")
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"errors"
@@ -12,16 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wherryproject/wherry/internal/server"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
-func newImage(t Terminal) *cobra.Command {
+// NewImage returns wherry image.
+func NewImage(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "Manage this node's images",
 		Long:  "Manage this node's images: list, import, export, pull, tag, remove. The server must be running, and only root can use its socket.",
-		Args:  noSuchCommand,
+		Args:  cmdline.NoSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newImageList(t), newImageImport(t), newImageExport(t), newImagePull(t), newImageRemove(t),
@@ -29,19 +30,7 @@ func newImage(t Terminal) *cobra.Command {
 	return cmd
 }
 
-// host adds the flag for the data folder and returns a way to its server.
-func host(cmd *cobra.Command) func() *hostapi.Client {
-	var dir string
-	dataDirFlag(cmd, &dir)
-	return func() *hostapi.Client {
-		if abs, err := filepath.Abs(dir); err == nil {
-			dir = abs
-		}
-		return hostapi.NewClient(server.Socket(dir))
-	}
-}
-
-func newImageImport(t Terminal) *cobra.Command {
+func newImageImport(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import FILE...",
 		Aliases: []string{"load"},
@@ -51,7 +40,7 @@ func newImageImport(t Terminal) *cobra.Command {
   docker save app:1 | sudo wherry image import -`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		for _, name := range files {
 			names, err := importFile(cmd, t, client(), name)
@@ -67,7 +56,7 @@ func newImageImport(t Terminal) *cobra.Command {
 	return cmd
 }
 
-func importFile(cmd *cobra.Command, t Terminal, c *hostapi.Client, name string) ([]string, error) {
+func importFile(cmd *cobra.Command, t cmdline.Terminal, c *hostapi.Client, name string) ([]string, error) {
 	if name == "-" {
 		return c.Import(cmd.Context(), t.In)
 	}
@@ -86,7 +75,7 @@ func importFile(cmd *cobra.Command, t Terminal, c *hostapi.Client, name string) 
 	return c.Import(cmd.Context(), f)
 }
 
-func newImageExport(t Terminal) *cobra.Command {
+func newImageExport(t cmdline.Terminal) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:     "export IMAGE...",
@@ -96,16 +85,17 @@ func newImageExport(t Terminal) *cobra.Command {
   sudo wherry image export example/app:1 | ssh other sudo wherry image import -`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		if file == "" || file == "-" {
-			if isTerminal(t.Out) {
-				return &Exit{exitUsage,
-					errors.New("an archive cannot be written to a terminal: name a file with -f, or pipe it to another program")}
+			if cmdline.IsTerminal(t.Out) {
+				return cmdline.ExitWith(cmdline.ExitUsage,
+					errors.New("an archive cannot be written to a terminal: name a file with -f, or pipe it to another program"))
+
 			}
 			return client().Export(cmd.Context(), t.Out, refs)
 		}
-		if err := replaceable(file); err != nil {
+		if err := cmdline.Replaceable(file); err != nil {
 			return err
 		}
 		// Under another name until it is whole, so that an error leaves no half archive.
@@ -121,7 +111,7 @@ func newImageExport(t Terminal) *cobra.Command {
 		}
 		if err != nil {
 			os.Remove(tmp.Name())
-			return calledOffBy(ctx, err)
+			return cmdline.CalledOffBy(ctx, err)
 		}
 		return nil
 	}
@@ -130,7 +120,7 @@ func newImageExport(t Terminal) *cobra.Command {
 	return cmd
 }
 
-func newImageRemove(t Terminal) *cobra.Command {
+func newImageRemove(t cmdline.Terminal) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:     "rm IMAGE...",
@@ -139,7 +129,7 @@ func newImageRemove(t Terminal) *cobra.Command {
 		Example: "  sudo wherry image rm example/app:1",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		for _, ref := range refs {
 			names, err := client().Remove(cmd.Context(), ref, force)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package reach
 
 import (
 	"context"
@@ -18,44 +18,46 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
-// teller tells the user of a session: before the server is asked, and what the server says beside the streams. Both may
-// be nil. If pulls is set, the user is shown the pull that a session waits for.
-type teller struct {
-	before func()
-	note   func(text string)
-	pulls  bool
+// Notices are for the user of a session: before the server is asked, and what the server says beside the streams. Both
+// may be nil. If pulls is set, the user is shown the pull that a session waits for.
+type Notices struct {
+	Before func()
+	Note   func(text string)
+	Pulls  bool
 }
 
-// stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError.
-func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask.Session, tell teller) (int, error) {
-	base, _, err := rest.DefaultServerUrlFor(c.config)
+// Stream carries a session and returns the command's exit code; a refusal is an *apierrors.StatusError.
+func (c *Client) Stream(ctx context.Context, t cmdline.Terminal, namespace string, s ask.Session,
+	show Notices) (int, error) {
+	base, _, err := rest.DefaultServerUrlFor(c.Config)
 	if err != nil {
 		return session.ExitFailed, err
 	}
 	u, err := s.URL(base, namespace)
 	if err != nil {
-		return exitUsage, err
+		return cmdline.ExitUsage, err
 	}
 	if code, err, had := t.Had.Take(u); had {
 		return code, asStatus(err)
 	}
-	if tell.before != nil {
-		tell.before()
+	if show.Before != nil {
+		show.Before()
 	}
 	out, errs := s.Outputs(t.Out, t.Err)
 	defer plain.Flush(out)
 	defer plain.Flush(errs)
-	r := session.Request{Dial: dialer(c.config, tell.note), URL: u, Otherwise: overSPDY(c.config, u), Stdout: out,
+	r := session.Request{Dial: dialer(c.Config, show.Note), URL: u, Otherwise: overSPDY(c.Config, u), Stdout: out,
 		Stderr: errs, TTY: s.TTY, DetachKeys: s.DetachKeys}
 	if s.Stdin {
 		r.Stdin = t.In
 	}
-	if tell.pulls {
+	if show.Pulls {
 		r.Meanwhile = c.showPull(t, base, namespace, s)
 	}
 	code, err := r.Run(ctx)
@@ -63,13 +65,13 @@ func (c *client) stream(ctx context.Context, t Terminal, namespace string, s ask
 }
 
 // showPull shows the pull that a session waits for; nil if it needs no image.
-func (c *client) showPull(t Terminal, base *url.URL, namespace string, s ask.Session) func(context.Context) {
+func (c *Client) showPull(t cmdline.Terminal, base *url.URL, namespace string, s ask.Session) func(context.Context) {
 	container := pulling.Container(s.Query)
 	if container == "" {
 		return nil
 	}
 	return func(ctx context.Context) {
-		asker, err := rest.HTTPClientFor(c.config)
+		asker, err := rest.HTTPClientFor(c.Config)
 		if err != nil {
 			return // the session itself will say why
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package cmdline
 
 import (
 	"fmt"
@@ -15,42 +15,42 @@ import (
 	"github.com/wherryproject/wherry/internal/api"
 )
 
-// logFlags choose what a server logs.
-type logFlags struct {
-	level, format string
+// LogFlags choose what a server logs.
+type LogFlags struct {
+	Level, Format string
 	verbosity     int
-	all           *pflag.FlagSet // of the command
+	All           *pflag.FlagSet // of the command
 }
 
-func (f *logFlags) add(cmd *cobra.Command) {
-	f.all = cmd.Flags()
-	cmd.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
-	cmd.Flags().StringVar(&f.format, "log-format", "text", "text or json")
+func (f *LogFlags) AddTo(cmd *cobra.Command) {
+	f.All = cmd.Flags()
+	cmd.Flags().StringVar(&f.Level, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&f.Format, "log-format", "text", "text or json")
 	cmd.Flags().IntVarP(&f.verbosity, "v", "v", 0,
 		"log verbosity of the Kubernetes libraries; 2 and above also sets --log-level debug")
 }
 
-// logger makes the logger and gives it to the Kubernetes libraries, whose own logger is a global.
-func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
+// Logger makes the logger and gives it to the Kubernetes libraries, whose own logger is a global.
+func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, &Exit{exitUsage, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.level)}
+	if err := level.UnmarshalText([]byte(f.Level)); err != nil {
+		return nil, ExitWith(ExitUsage, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.Level))
 	}
 	if f.verbosity >= 2 && level > slog.LevelDebug {
 		level = slog.LevelDebug
 	}
 	if f.verbosity < 0 {
-		return nil, &Exit{exitUsage, fmt.Errorf("--v %d: use 0 or more", f.verbosity)}
+		return nil, ExitWith(ExitUsage, fmt.Errorf("--v %d: use 0 or more", f.verbosity))
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler
-	switch f.format {
+	switch f.Format {
 	case "text":
 		handler = slog.NewTextHandler(w, opts)
 	case "json":
 		handler = slog.NewJSONHandler(w, opts)
 	default:
-		return nil, &Exit{exitUsage, fmt.Errorf("--log-format %s: use text or json", f.format)}
+		return nil, ExitWith(ExitUsage, fmt.Errorf("--log-format %s: use text or json", f.Format))
 	}
 	log := slog.New(handler)
 	if err := libraryVerbosity(f.verbosity); err != nil {

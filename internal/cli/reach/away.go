@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package reach
 
 import (
 	"context"
@@ -21,22 +21,22 @@ import (
 	"github.com/wherryproject/wherry/internal/server"
 )
 
-// away says that nobody answers where a kubeconfig says that a server is.
-type away struct {
+// Away says that nobody answers where a kubeconfig says that a server is.
+type Away struct {
 	text string
 	err  error
 }
 
-func (a *away) Error() string { return a.text }
-func (a *away) Unwrap() error { return a.err }
+func (a *Away) Error() string { return a.text }
+func (a *Away) Unwrap() error { return a.err }
 
-// source is where a command has its kubeconfig from.
-type source struct {
-	dataDir string // "" unless the kubeconfig is the one of this folder
+// Source is where a command has its kubeconfig from.
+type Source struct {
+	DataDir string // "" unless the kubeconfig is the one of this folder
 }
 
-// guard makes config's connections that do not come about fail with an *away.
-func (s source) guard(config *rest.Config) {
+// Guard makes config's connections that do not come about fail with an *Away.
+func (s Source) Guard(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(req)
@@ -44,9 +44,9 @@ func (s source) guard(config *rest.Config) {
 				return resp, nil
 			}
 			if why := unreached(err); why != "" {
-				err = &away{s.words(req.URL.Host, why), err}
+				err = &Away{s.words(req.URL.Host, why), err}
 			} else if stranger(err) {
-				err = &away{strangerWords(req.URL.Host), err}
+				err = &Away{strangerWords(req.URL.Host), err}
 			}
 			return nil, err
 		})
@@ -80,13 +80,13 @@ func unreached(err error) string {
 }
 
 // words say that the server at an address does not answer, and what to do.
-func (s source) words(address, why string) string {
+func (s Source) words(address, why string) string {
 	switch {
-	case s.dataDir != "" && server.Locked(s.dataDir):
+	case s.DataDir != "" && server.Locked(s.DataDir):
 		return fmt.Sprintf("the wherry server on %s does not respond yet (%s): it is starting or stopping; try again in a moment", address, why)
-	case s.dataDir != "":
+	case s.DataDir != "":
 		return fmt.Sprintf("the wherry server on %s does not respond (%s): start it with %s", address, why,
-			startCommand(s.dataDir))
+			StartCommand(s.DataDir))
 	case onThisMachine(address):
 		return fmt.Sprintf("the server on %s does not respond (%s): if it is this machine's, start it with sudo wherry server", address, why)
 	}
@@ -123,9 +123,15 @@ var (
 // unknownAuthority is how package x509 says that a certificate's authority is not the one asked for.
 const unknownAuthority = "certificate signed by unknown authority"
 
-// kubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not
+// IsAway tells whether an error of kubectl's libraries is about a server that does not answer, or is another one.
+func IsAway(err error) bool {
+	return unreached(err) != "" || clientRefused.MatchString(err.Error()) ||
+		strings.Contains(err.Error(), unknownAuthority)
+}
+
+// KubectlWords is what kubectl says when it fails, with one sentence in the place of words about a server that does not
 // answer. What the server said itself, which may be about others that do not answer, stays as it is.
-func (s source) kubectlWords(text string) string {
+func (s Source) KubectlWords(text string) string {
 	if strings.Contains(text, "Error from server") {
 		return text
 	}
@@ -141,9 +147,9 @@ func (s source) kubectlWords(text string) string {
 	return text
 }
 
-// checkKubeconfig refuses a kubeconfig that the user names, by --kubeconfig or in the environment, and that cannot be
+// CheckKubeconfig refuses a kubeconfig that the user names, by --kubeconfig or in the environment, and that cannot be
 // read: client-go passes over files that are not there.
-func checkKubeconfig(flag, variable string) error {
+func CheckKubeconfig(flag, variable string) error {
 	if flag != "" {
 		return readable("--kubeconfig", flag)
 	}
@@ -175,18 +181,18 @@ func readable(by, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s is set to %s, which does not exist", by, path)
 	case errors.Is(err, fs.ErrPermission):
-		return onlyRoot(path)
+		return OnlyRoot(path)
 	}
 	return fmt.Errorf("%s: %w", by, err)
 }
 
-// onlyRoot says what to do about a kubeconfig that the user may not read.
-func onlyRoot(path string) error {
+// OnlyRoot says what to do about a kubeconfig that the user may not read.
+func OnlyRoot(path string) error {
 	return fmt.Errorf("only root can read %s: run it with sudo, or copy the file and set KUBECONFIG to the copy", path)
 }
 
-// neverStarted says that there is no server that a command could mean.
-func neverStarted(dataDir string) error {
+// NeverStarted says that there is no server that a command could mean.
+func NeverStarted(dataDir string) error {
 	return fmt.Errorf("no server has been started on this machine (%s does not exist): start one with %s, or set KUBECONFIG",
-		server.Kubeconfig(dataDir), startCommand(dataDir))
+		server.Kubeconfig(dataDir), StartCommand(dataDir))
 }

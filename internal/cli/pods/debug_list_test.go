@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"bytes"
@@ -10,18 +10,23 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
 // DC-12: debug containers are listed for people and for programs.
 func TestDebugList(t *testing.T) {
-	p := podDebuggedBefore()
-	p.Spec.EphemeralContainers[0].Image = "tools"
-	end := p.Status.EphemeralContainerStatuses[0].State.Terminated
-	list := debugContainersOf([]corev1.Pod{*p}, end.FinishedAt.Add(90*time.Second))
+	end := &corev1.ContainerStateTerminated{ExitCode: 5, FinishedAt: metav1.Unix(1e9, 0)}
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		Spec: corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "tools"}}}},
+		Status: corev1.PodStatus{EphemeralContainerStatuses: []corev1.ContainerStatus{
+			{Name: "debug", State: corev1.ContainerState{Terminated: end}}}}}
+	list := debugContainersOf([]corev1.Pod{p}, end.FinishedAt.Add(90*time.Second))
 	var out, errs bytes.Buffer
-	terminal := Terminal{Out: &out, Err: &errs}
+	terminal := cmdline.Terminal{Out: &out, Err: &errs}
 	if err := printDebugContainers(terminal, list.Items, true); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +34,7 @@ func TestDebugList(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	out.Reset()
-	if err := printAs(terminal, "json", list); err != nil {
+	if err := cmdline.PrintAs(terminal, "json", list); err != nil {
 		t.Fatal(err)
 	}
 	var read debugContainers
@@ -40,10 +45,10 @@ func TestDebugList(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	out.Reset()
-	if err := printAs(terminal, "json", debugContainersOf(nil, time.Now())); err != nil || strings.TrimSpace(out.String()) != "{\n  \"items\": []\n}" {
+	if err := cmdline.PrintAs(terminal, "json", debugContainersOf(nil, time.Now())); err != nil || strings.TrimSpace(out.String()) != "{\n  \"items\": []\n}" {
 		t.Errorf("of none: %q, %v", out.String(), err)
 	}
-	if err := printAs(terminal, "xml", list); err == nil {
+	if err := cmdline.PrintAs(terminal, "xml", list); err == nil {
 		t.Error("-o xml is taken")
 	}
 }
@@ -52,11 +57,11 @@ func TestDebugList(t *testing.T) {
 func TestDebugHistory(t *testing.T) {
 	var out bytes.Buffer
 	list := &debugrun.DebugRunList{Items: []debugrun.DebugRun{{Spec: debugrun.DebugRunSpec{User: "jane", Command: []string{"sh", "-c", "ls\x1b[2J"}}}}}
-	if err := printDebugRuns(Terminal{Out: &out}, list, ""); err != nil || !strings.Contains(out.String(), "sh -c ls [2J") {
+	if err := printDebugRuns(cmdline.Terminal{Out: &out}, list, ""); err != nil || !strings.Contains(out.String(), "sh -c ls [2J") {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := printDebugRuns(Terminal{Out: &out}, list, "yaml"); err != nil || !strings.Contains(out.String(), "kind: DebugRun\n") {
+	if err := printDebugRuns(cmdline.Terminal{Out: &out}, list, "yaml"); err != nil || !strings.Contains(out.String(), "kind: DebugRun\n") {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"context"
@@ -10,16 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 )
 
 // execFlags are what `wherry exec` is told.
 type execFlags struct {
-	clientFlags
+	reach.Flags
 	ask.Exec
 }
 
-func newExec(t Terminal) *cobra.Command {
+// NewExec returns wherry exec.
+func NewExec(t cmdline.Terminal) *cobra.Command {
 	f := &execFlags{}
 	cmd := &cobra.Command{
 		Use:   "exec POD [-- COMMAND [ARG...]]",
@@ -46,42 +49,42 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 			}
 			return f.run(cmd.Context(), t, pod, command)
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
-	f.add(cmd)
+	f.AddTo(cmd)
 	f.Exec.AddFlags(cmd.Flags())
-	_ = cmd.RegisterFlagCompletionFunc("container", f.completeContainers(anyContainer))
+	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.AnyContainer))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd
 }
 
-func (f *execFlags) run(ctx context.Context, t Terminal, pod string, command []string) error {
+func (f *execFlags) run(ctx context.Context, t cmdline.Terminal, pod string, command []string) error {
 	s, err := f.Session(pod, command, t.In)
 	if err != nil {
-		return &Exit{exitUsage, err}
+		return cmdline.ExitWith(cmdline.ExitUsage, err)
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return err
 	}
-	code, err := c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
+	code, err := c.Stream(ctx, t, f.Namespace, s, reach.Notices{Pulls: !f.Quiet})
 	if err != nil && f.Image == "" && f.Container == "" && ways.WantsContainer(err.Error()) {
 		if s, err = f.defaulted(ctx, t, c, s.Pod, command); err != nil {
 			return err
 		}
-		code, err = c.stream(ctx, t, f.Namespace, s, teller{pulls: !f.Quiet})
+		code, err = c.Stream(ctx, t, f.Namespace, s, reach.Notices{Pulls: !f.Quiet})
 	}
 	if err != nil && f.Image == "" {
 		if advice := ways.ExecAdvice(err.Error(), s.Pod, f.Container); advice != "" {
 			err = fmt.Errorf("%w\n%s", err, advice)
 		}
 	}
-	return exitWith(code, err)
+	return cmdline.ExitWith(code, err)
 }
 
 // defaulted is the request for the container that kubectl would take, of a pod that has several: the server does not
 // choose.
-func (f *execFlags) defaulted(ctx context.Context, t Terminal, c *client, name string,
+func (f *execFlags) defaulted(ctx context.Context, t cmdline.Terminal, c *reach.Client, name string,
 	command []string) (ask.Session, error) {
 	pod, err := c.CoreV1().Pods(f.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

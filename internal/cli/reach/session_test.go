@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package reach
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/session"
 )
 
@@ -33,9 +34,9 @@ func TestStreamAsConfigured(t *testing.T) {
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"taken","reason":"AlreadyExists","code":409}`)
 	}))
 	defer srv.Close()
-	c := &client{config: &rest.Config{Host: srv.URL, BearerToken: "secret", UserAgent: "me", Impersonate: rest.ImpersonationConfig{UserName: "jane"}}}
+	c := &Client{Config: &rest.Config{Host: srv.URL, BearerToken: "secret", UserAgent: "me", Impersonate: rest.ImpersonationConfig{UserName: "jane"}}}
 	said := 0
-	code, err := c.stream(t.Context(), Terminal{Out: io.Discard, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), teller{before: func() { said++ }})
+	code, err := c.Stream(t.Context(), cmdline.Terminal{Out: io.Discard, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), Notices{Before: func() { said++ }})
 	if code != 1 || !apierrors.IsAlreadyExists(err) || err.Error() != "taken" || said != 1 {
 		t.Errorf("code %d, %v, said %d times", code, err, said)
 	}
@@ -57,9 +58,9 @@ func TestStreamToAnOlderServer(t *testing.T) {
 		http.Error(w, "unable to upgrade: no such container", http.StatusNotFound)
 	}))
 	defer srv.Close()
-	c := &client{config: &rest.Config{Host: srv.URL}}
+	c := &Client{Config: &rest.Config{Host: srv.URL}}
 	var out bytes.Buffer
-	code, err := c.stream(t.Context(), Terminal{Out: &out, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), teller{})
+	code, err := c.Stream(t.Context(), cmdline.Terminal{Out: &out, Err: io.Discard}, "shop", ask.Toolbox{Pod: "web", Command: []string{"true"}}.Session(), Notices{})
 	if fmt.Sprint(asked) != "[websocket spdy]" || err == nil || !strings.Contains(err.Error(), "no such container") || code != session.ExitRefused {
 		t.Errorf("asked by %v: code %d, %v", asked, code, err)
 	}
@@ -78,10 +79,10 @@ func TestStreamNames(t *testing.T) {
 	asked := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer srv.Close()
-	c := &client{config: &rest.Config{Host: srv.URL}}
+	c := &Client{Config: &rest.Config{Host: srv.URL}}
 	for _, n := range []struct{ namespace, pod string }{{"shop", "../services"}, {"shop", ".."}, {"shop", "a%2fb"}, {"shop", "deploy/web"}, {"a/b", "web"}, {"..", "web"}} {
-		code, err := c.stream(t.Context(), Terminal{}, n.namespace, ask.Toolbox{Pod: n.pod, Command: []string{"true"}}.Session(), teller{})
-		if err == nil || code != exitUsage || !strings.Contains(err.Error(), "is not a ") {
+		code, err := c.Stream(t.Context(), cmdline.Terminal{}, n.namespace, ask.Toolbox{Pod: n.pod, Command: []string{"true"}}.Session(), Notices{})
+		if err == nil || code != cmdline.ExitUsage || !strings.Contains(err.Error(), "is not a ") {
 			t.Errorf("%v: code %d, %v", n, code, err)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/pulling"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
-func newImagePull(t Terminal) *cobra.Command {
+func newImagePull(t cmdline.Terminal) *cobra.Command {
 	var creds string
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE...",
@@ -25,11 +26,11 @@ On a terminal it shows its progress. Mirrors, registries without TLS and private
   sudo wherry image pull --creds ann registry.example.com/team/app:1`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		login, err := credentials(t, creds)
 		if err != nil {
-			return &Exit{exitUsage, err}
+			return cmdline.ExitWith(cmdline.ExitUsage, err)
 		}
 		for _, ref := range refs {
 			stop := showPull(cmd.Context(), t, client(), ref)
@@ -48,9 +49,9 @@ On a terminal it shows its progress. Mirrors, registries without TLS and private
 }
 
 // showPull shows on a terminal how far the node's pulls are until stop is called.
-func showPull(ctx context.Context, t Terminal, c *hostapi.Client, ref string) (stop func()) {
-	width, height := sizeOf(t.Err)
-	if height == 0 || !isTerminal(t.Err) {
+func showPull(ctx context.Context, t cmdline.Terminal, c *hostapi.Client, ref string) (stop func()) {
+	width, height := cmdline.Size(t.Err)
+	if height == 0 || !cmdline.IsTerminal(t.Err) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)

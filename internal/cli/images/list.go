@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/imagename"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
@@ -25,7 +26,7 @@ type imageListFlags struct {
 	filters []string
 }
 
-func newImageList(t Terminal) *cobra.Command {
+func newImageList(t cmdline.Terminal) *cobra.Command {
 	f := &imageListFlags{}
 	cmd := &cobra.Command{
 		Use:     "ls [PATTERN...]",
@@ -36,11 +37,11 @@ func newImageList(t Terminal) *cobra.Command {
 The images built into wherry (the toolbox, and the first process of each pod) are listed only with --all.`,
 		Example: "  sudo wherry image ls\n  sudo wherry image ls 'registry.example.com/team/*'\n  sudo wherry image ls -o json",
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, patterns []string) error {
 		wanted, err := f.wanted(patterns)
 		if err != nil {
-			return &Exit{exitUsage, err}
+			return cmdline.ExitWith(cmdline.ExitUsage, err)
 		}
 		images, err := client().List(cmd.Context())
 		if err != nil {
@@ -48,12 +49,12 @@ The images built into wherry (the toolbox, and the first process of each pod) ar
 		}
 		images = choose(images, func(i *hostapi.Image) bool { return (f.all || !i.BuiltIn) && wanted(i) })
 		if f.output != "" {
-			return printAs(t, f.output, images)
+			return cmdline.PrintAs(t, f.output, images)
 		}
 		return f.print(t.Out, images)
 	}
 	fl := cmd.Flags()
-	outputFlag(cmd, &f.output)
+	cmdline.OutputFlag(cmd, &f.output)
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only names, or the ID of an image that has none")
 	fl.BoolVarP(&f.all, "all", "a", false, "also list the images built into wherry")
 	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")
@@ -191,8 +192,8 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
 }
 
-// newImages is docker's word for the list.
-func newImages(t Terminal) *cobra.Command {
+// NewImages is docker's word for the list.
+func NewImages(t cmdline.Terminal) *cobra.Command {
 	cmd := newImageList(t)
 	cmd.Use, cmd.Aliases = "images [PATTERN...]", nil
 	cmd.Short = "List the node's images; the same as wherry image ls"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"errors"
@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
-func newImageTag(t Terminal) *cobra.Command {
+func newImageTag(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tag IMAGE NAME",
 		Short:   "Give an image another name",
@@ -19,7 +20,7 @@ func newImageTag(t Terminal) *cobra.Command {
 		Example: "  sudo wherry image tag registry.example.com/team/app:1.2 app:stable",
 		Args:    cobra.ExactArgs(2),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := client().Tag(cmd.Context(), args[0], args[1])
 		if err == nil {
@@ -30,7 +31,7 @@ func newImageTag(t Terminal) *cobra.Command {
 	return cmd
 }
 
-func newImagePrune(t Terminal) *cobra.Command {
+func newImagePrune(t cmdline.Terminal) *cobra.Command {
 	var all, force bool
 	cmd := &cobra.Command{
 		Use:   "prune",
@@ -41,14 +42,14 @@ The node does the same automatically when its disk fills up.`,
 		Example: "  sudo wherry image prune --all",
 		Args:    cobra.NoArgs,
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		what := "all images that have no name and that no container uses"
 		if all {
 			what = "all images that no container uses"
 		}
-		if !force && !agrees(t, "Remove "+what+"?") {
-			return &Exit{exitFailure, errors.New("nothing was removed: answer yes, or use --force")}
+		if !force && !cmdline.Agrees(t, "Remove "+what+"?") {
+			return cmdline.ExitWith(cmdline.ExitFailure, errors.New("nothing was removed: answer yes, or use --force"))
 		}
 		removed, err := client().Prune(cmd.Context(), all)
 		var bytes uint64
@@ -73,7 +74,7 @@ func nameOrID(i hostapi.Image) string {
 	return i.ID
 }
 
-func newImageInspect(t Terminal) *cobra.Command {
+func newImageInspect(t cmdline.Terminal) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "inspect IMAGE...",
@@ -82,7 +83,7 @@ func newImageInspect(t Terminal) *cobra.Command {
 		Example: "  sudo wherry image inspect app:1\n  sudo wherry image inspect app:1 -o yaml",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	client := host(cmd)
+	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
 		images := []hostapi.Image{}
 		for _, ref := range refs {
@@ -92,9 +93,9 @@ func newImageInspect(t Terminal) *cobra.Command {
 			}
 			images = append(images, i)
 		}
-		return printAs(t, output, images)
+		return cmdline.PrintAs(t, output, images)
 	}
 	output = "json"
-	outputFlag(cmd, &output)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }

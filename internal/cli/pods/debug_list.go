@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"fmt"
@@ -16,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
+func newDebugList(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	all, output := false, ""
 	cmd := &cobra.Command{
 		Use:     "ls [POD]",
@@ -31,7 +33,7 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
   wherry debug ls -o json | jq '.items[] | select(.status == "Running")'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
 				namespace = metav1.NamespaceAll
 			}
 			if len(args) == 1 {
-				name := podName(args[0])
+				name := reach.PodName(args[0])
 				if _, err := c.CoreV1().Pods(namespace).Get(cmd.Context(), name, metav1.GetOptions{}); err != nil {
 					return err
 				}
@@ -52,26 +54,15 @@ func newDebugList(t Terminal, f *debugFlags) *cobra.Command {
 			}
 			list := debugContainersOf(pods.Items, time.Now())
 			if output != "" {
-				return printAs(t, output, list)
+				return cmdline.PrintAs(t, output, list)
 			}
 			return printDebugContainers(t, list.Items, all)
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "in all namespaces")
-	outputFlag(cmd, &output)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
-}
-
-// podName is the name of a pod, as kubectl get -o name or a user gives it.
-func podName(text string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(text, "pods/"), "pod/")
-}
-
-func outputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().VarP(format{output}, "output", "o", "json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"},
-		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // debugContainers is what `wherry debug ls -o json` prints.
@@ -141,7 +132,7 @@ func (c *debugContainer) setState(p *corev1.Pod, now time.Time) {
 	}
 }
 
-func printDebugContainers(t Terminal, list []debugContainer, all bool) error {
+func printDebugContainers(t cmdline.Terminal, list []debugContainer, all bool) error {
 	if len(list) == 0 {
 		fmt.Fprintln(t.Err, "No debug containers found.")
 		return nil
@@ -159,7 +150,7 @@ func printDebugContainers(t Terminal, list []debugContainer, all bool) error {
 		if c.ExitCode != nil {
 			status = fmt.Sprintf("%s (%d)", status, *c.ExitCode)
 		}
-		row(c.Namespace, c.Pod, c.Name, c.Image, dashIfNone(c.Target), status, c.age)
+		row(c.Namespace, c.Pod, c.Name, c.Image, cmdline.DashIfNone(c.Target), status, c.age)
 	}
 	return w.Flush()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/ways"
 	"github.com/wherryproject/wherry/internal/oneline"
@@ -30,7 +32,7 @@ const endPatience = 5 * time.Second
 
 // awaitEnd returns how the run of a debug container ended that was asked for with the word request, or any run of it if
 // there was none, and why if it was ended from outside; nil if it still runs.
-func awaitEnd(ctx context.Context, c *client, namespace, pod, name,
+func awaitEnd(ctx context.Context, c *reach.Client, namespace, pod, name,
 	request string) (end *corev1.ContainerStateTerminated, why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -68,7 +70,8 @@ func awaitEnd(ctx context.Context, c *client, namespace, pod, name,
 
 // awaitStart waits until a debug container runs, has ended or cannot start, and says meanwhile what it waits for
 // (DC-07).
-func (f *debugFlags) awaitStart(ctx context.Context, t Terminal, c *client, p *corev1.Pod, name string) error {
+func (f *debugFlags) awaitStart(ctx context.Context, t cmdline.Terminal, c *reach.Client, p *corev1.Pod,
+	name string) error {
 	f.say(t, "waiting for debug container %s in pod %s to start", name, p.Name)
 	said := podspec.DebugStateOf(p, name).Reason
 	_, err := watchtools.Until(ctx, p.ResourceVersion, watchOf(c, p.Namespace, p.Name),
@@ -101,11 +104,11 @@ func mayEnd(p podspec.DebugPhase) bool {
 
 // podWatch watches one pod.
 type podWatch struct {
-	c               *client
+	c               *reach.Client
 	namespace, name string
 }
 
-func watchOf(c *client, namespace, name string) *podWatch { return &podWatch{c, namespace, name} }
+func watchOf(c *reach.Client, namespace, name string) *podWatch { return &podWatch{c, namespace, name} }
 
 // WatchWithContext implements cache.WatcherWithContext.
 func (w *podWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -118,35 +121,35 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return w.WatchWithContext(context.Background(), o)
 }
 
-func newDebugStop(t Terminal, f *debugFlags) *cobra.Command {
+func newDebugStop(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stop POD NAME...",
 		Short:   "Stop running debug containers; their records are kept",
 		Example: `  wherry debug stop web debug`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}
 			for _, name := range args[1:] {
-				if err := stopDebug(cmd.Context(), c, f.Namespace, podName(args[0]), name); err != nil {
+				if err := stopDebug(cmd.Context(), c, f.Namespace, reach.PodName(args[0]), name); err != nil {
 					return err
 				}
-				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, podName(args[0]))
+				fmt.Fprintf(t.Out, "debug container %s of pod %s stopped\n", name, reach.PodName(args[0]))
 			}
 			return nil
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
 }
 
 // stopDebug stops a debug container and waits until it has ended (DC-08).
-func stopDebug(ctx context.Context, c *client, namespace, pod, name string) error {
+func stopDebug(ctx context.Context, c *reach.Client, namespace, pod, name string) error {
 	return c.CoreV1().RESTClient().Delete().Namespace(namespace).Resource("pods").Name(pod).SubResource(debugrun.Subresource, name).Do(ctx).Error()
 }
 
-func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
+func newDebugHistory(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "history [POD]",
@@ -155,17 +158,17 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
   wherry debug history -o json | jq '.items[].spec.user'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.connect()
+			c, err := f.Connect()
 			if err != nil {
 				return err
 			}
-			records, err := debugrun.NewClient(c.config)
+			records, err := debugrun.NewClient(c.Config)
 			if err != nil {
 				return err
 			}
 			which := metav1.ListOptions{}
 			if len(args) == 1 {
-				which = debugrun.OfPod(podName(args[0]))
+				which = debugrun.OfPod(reach.PodName(args[0]))
 			}
 			list, err := records.List(cmd.Context(), f.Namespace, which)
 			if err != nil {
@@ -175,18 +178,18 @@ func newDebugHistory(t Terminal, f *debugFlags) *cobra.Command {
 				func(a, b debugrun.DebugRun) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 			return printDebugRuns(t, list, output)
 		},
-		ValidArgsFunction: f.completePods,
+		ValidArgsFunction: f.CompletePods,
 	}
-	outputFlag(cmd, &output)
+	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }
 
-func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) error {
+func printDebugRuns(t cmdline.Terminal, list *debugrun.DebugRunList, output string) error {
 	if output != "" {
 		for i := range list.Items { // in a list of the API the items say no kind; read one by one they should
 			list.Items[i].SetGroupVersionKind(debugrun.GroupVersion().WithKind("DebugRun"))
 		}
-		return printAs(t, output, list)
+		return cmdline.PrintAs(t, output, list)
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintln(t.Err, "No debug runs found.")
@@ -198,8 +201,8 @@ func printDebugRuns(t Terminal, list *debugrun.DebugRunList, output string) erro
 		r := &list.Items[i]
 		fmt.Fprintln(w, strings.Join([]string{
 			r.CreationTimestamp.UTC().Format(time.RFC3339), r.Spec.User, r.Spec.Pod.Name, string(r.Spec.Kind),
-			dashIfNone(r.Spec.Container), r.Spec.Image, dashIfNone(r.Spec.Target), shownCommand(r.Spec), took(r.Status),
-			exitOf(r.Status),
+			cmdline.DashIfNone(r.Spec.Container), r.Spec.Image, cmdline.DashIfNone(r.Spec.Target), shownCommand(r.Spec),
+			took(r.Status), exitOf(r.Status),
 		}, "\t"))
 	}
 	return w.Flush()
@@ -214,7 +217,7 @@ func shownCommand(run debugrun.DebugRunSpec) string {
 	if run.Kind == debugrun.EphemeralContainer { // in a container's spec, Kubernetes has its own use for the dollar
 		command = ask.PlainWords(command...)
 	}
-	return dashIfNone(oneline.Cut(strings.Join(command, " "), maxShown))
+	return cmdline.DashIfNone(oneline.Cut(strings.Join(command, " "), maxShown))
 }
 
 func took(s debugrun.DebugRunStatus) string {
@@ -229,16 +232,9 @@ func exitOf(s debugrun.DebugRunStatus) string {
 	case s.ExitCode != nil:
 		return fmt.Sprint(*s.ExitCode)
 	case s.FinishedAt != nil:
-		return dashIfNone(s.Reason)
+		return cmdline.DashIfNone(s.Reason)
 	case s.StartedAt != nil:
 		return "running"
 	}
-	return dashIfNone(s.Reason)
-}
-
-func dashIfNone(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return cmdline.DashIfNone(s.Reason)
 }

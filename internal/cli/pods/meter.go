@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package pods
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 )
 
@@ -22,9 +23,9 @@ type meter struct {
 	wg    sync.WaitGroup
 }
 
-func newMeter(t Terminal, quiet bool) *meter {
+func newMeter(t cmdline.Terminal, quiet bool) *meter {
 	m := &meter{out: plain.Own(t.Err), done: make(chan struct{})}
-	if quiet || !isTerminal(t.Err) {
+	if quiet || !cmdline.IsTerminal(t.Err) {
 		return m
 	}
 	m.shows = true

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package images
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
@@ -88,8 +89,8 @@ func TestImageListPrint(t *testing.T) {
 
 // Credentials come from the flag, from standard input, or from a person; without any of these it is said how to give them.
 func TestCredentials(t *testing.T) {
-	in := func(text string) Terminal {
-		return Terminal{In: strings.NewReader(text), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	in := func(text string) cmdline.Terminal {
+		return cmdline.Terminal{In: strings.NewReader(text), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
 	}
 	if l, err := credentials(in(""), ""); l != nil || err != nil {
 		t.Errorf("none: %v, %v", l, err)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reach
+
+import (
+	"github.com/wherryproject/wherry/internal/cli/ask"
+	"github.com/wherryproject/wherry/internal/cli/service"
+	"github.com/wherryproject/wherry/internal/server"
+)
+
+// ServiceName is what the service is called unless it is given another name.
+const ServiceName = "wherry"
+
+// StartCommand is the command that starts the server of a data folder: the service, if that is how it is started here.
+func StartCommand(dataDir string) string {
+	if dataDir != server.DefaultDataDir {
+		return "sudo wherry server --data-dir " + dataDir
+	}
+	if command := service.ThisMachine().StartCommand(ServiceName); command != "" && dataDir == ask.DataDir() {
+		return "sudo " + command
+	}
+	return "sudo wherry server"
+}
