@@ -15,24 +15,33 @@ func newAgent(t Terminal) *cobra.Command {
 	opts := server.Defaults()
 	var logs cmdline.LogFlags
 	cmd := &cobra.Command{
-		Use:   "agent (--kubeconfig FILE | --bootstrap-kubeconfig FILE)",
-		Short: "Run only the node agent, for another API server",
+		Use:   "agent (--kubeconfig FILE | --bootstrap-kubeconfig FILE | --pod-manifest-path FOLDER | --manifest-url URL)",
+		Short: "Run only the node agent, for another API server or for none",
 		Long: `Run this machine's node agent and container runtime for another Kubernetes API server, in the foreground.
 
 The kubeconfig's user needs the same permissions as a kubelet. With --bootstrap-kubeconfig the agent joins by itself: it requests a
 client certificate from the API server, writes the kubeconfig once the certificate is signed, and renews it before it expires. SIGTERM
-stops the agent and leaves the pods running.`,
+stops the agent and leaves the pods running.
+
+Without a kubeconfig there is no API server, and the agent runs static pods alone: those of a folder of manifests (--pod-manifest-path)
+or of a URL (--manifest-url). Pods begin, change and end with their files, and begin again after a reboot. What would need an API
+server (secrets, config maps, service accounts, claims) is refused. The node's API tells about them, for the holder of
+<data-dir>/pki/node-admin.crt: GET /pods, /containerLogs/NAMESPACE/POD/CONTAINER.`,
 		Example: `  sudo wherry agent --kubeconfig /etc/kubernetes/kubelet.conf --node-name worker-1
 
   # join a wherry server, as "wherry token create --print-join-command" prints on that server
-  sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates`,
+  sudo wherry agent --bootstrap-kubeconfig wherry-bootstrap.yaml --rotate-server-certificates
+
+  # no API server: run the pods of a folder
+  sudo wherry agent --pod-manifest-path /etc/kubernetes/manifests`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
+			case opts.Join == "" && opts.Bootstrap == "" && opts.Static.Path+opts.Static.URL != "":
+				opts.Standalone = true
 			case opts.Join == "" && opts.Bootstrap == "":
 				return cmdline.ExitWith(exitUsage,
-					errors.New("--kubeconfig is missing: give the kubeconfig of the API server, or --bootstrap-kubeconfig to join it"))
-
+					errors.New("--kubeconfig is missing: give the kubeconfig of the API server, --bootstrap-kubeconfig to join it, or --pod-manifest-path to run static pods without one"))
 			case opts.Join == "":
 				opts.Join = server.AgentKubeconfig(opts.DataDir)
 			}

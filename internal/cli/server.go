@@ -79,7 +79,8 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags) error {
 	defer stop()
 	opts = s.Options()
 	ended := foreground{t: t, log: log, dataDir: opts.DataDir, also: opts.WriteKubeconfig,
-		shared: opts.KubeconfigMode+opts.KubeconfigGroup != "", agent: opts.Join != ""}.during(s.Ready())
+		shared: opts.KubeconfigMode+opts.KubeconfigGroup != "",
+		agent:  opts.Join != "" || opts.Standalone}.during(s.Ready())
 	err = s.Run(ctx)
 	if again, ok := errors.AsType[*server.AgainError](err); ok && ctx.Err() == nil {
 		log.Warn("starting again, as the store could not go on", "err", again.Err)
@@ -195,6 +196,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil,
 		"sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
+	staticFlags(cmd, &o.Static)
 	f.StringVar(&o.BridgeName, "bridge-name", "",
 		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")
 	f.StringVar(&o.RegistryHostsDir, "registry-hosts-dir", "",

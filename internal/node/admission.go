@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/static"
 )
 
 // admission judges once of each pod that comes whether it fits beside those that are here (PL-20). That a pod was taken
@@ -84,6 +85,23 @@ func (a *admission) judge(ctx context.Context, pod *corev1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refused[pod.UID] = &plan.Refusal{Reason: m.Reason, Message: "Pod was rejected: " + m.Message}
+}
+
+// judgeStatic decides about a static pod. It does not ask the API server, which may be one of them, or not there at
+// all.
+func (a *admission) judgeStatic(pod *corev1.Pod) {
+	if taken(pod) || ended(&pod.Status) || pod.DeletionTimestamp != nil {
+		a.count(pod)
+		return
+	}
+	if m := a.misfit(pod); m != nil && !a.preempt(pod, m) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.refused[pod.UID] = &plan.Refusal{Reason: m.Reason, Message: "Pod was rejected: " + m.Message}
+		return
+	}
+	a.count(pod)
+	a.await(pod)
 }
 
 // refresh takes in what is there now. Pods that are not known yet are still to come, and later than what is judged.
@@ -175,12 +193,16 @@ func (a *Agent) fetchAdmission(ctx context.Context) (*corev1.Node, []corev1.Pod,
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err := a.cfg.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+	list, err := a.cfg.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
 		metav1.ListOptions{FieldSelector: ofNode(a.cfg.NodeName).String()})
 	if err != nil {
 		return nil, nil, err
 	}
-	return node, pods.Items, nil
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return static.IsMirror(&p) })
+	for _, p := range a.statics.Pods() {
+		pods = append(pods, *p)
+	}
+	return node, pods, nil
 }
 
 // arrived judges a pod, with the first one all that are there.
@@ -189,13 +211,7 @@ func (a *Agent) arrived(ctx context.Context, pod *corev1.Pod) {
 		if !cache.WaitFor(ctx, "", a.pods.HasSyncedChecker()) {
 			return // the agent ends
 		}
-		var pods []*corev1.Pod
-		for _, o := range a.pods.GetStore().List() {
-			if p, ok := o.(*corev1.Pod); ok {
-				pods = append(pods, p)
-			}
-		}
-		a.admission.open(ctx, pods)
+		a.admission.open(ctx, slices.DeleteFunc(a.listed(), static.IsMirror))
 	})
 	a.admission.judge(ctx, pod)
 }

@@ -29,6 +29,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/pullrecord"
 	"github.com/wherryproject/wherry/internal/node/refs"
+	"github.com/wherryproject/wherry/internal/node/static"
+	"github.com/wherryproject/wherry/internal/node/staticpods"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
 )
@@ -53,6 +55,8 @@ type Agent struct {
 	fresh        *refresher
 	serviceCache serviceCache
 	api          *httpapi.Server
+	statics      *staticpods.Keeper
+	mirrors      *mirrors
 	execs        *imageexec.Execs // nil where the runtime cannot
 	pulls        *pullrecord.Store
 	evictor      *evictor
@@ -92,7 +96,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.figures = figures.New(c.CRI.Runtime)
 	c.Features.Publish()
 	a.history = a.newHistory()
-	a.events = newRecorder(c.Client, c.NodeName)
+	a.events = newRecorder(c.Client, c.NodeName, c.Logger)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
 		RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
@@ -101,7 +105,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
-		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.sources.PullSecrets,
+		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
 		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
 		Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
@@ -114,8 +118,14 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)
-	a.pods = newPodInformer(c.Client, c.NodeName)
-	a.serviceCache = newServiceCache(c.Client)
+	a.mirrors = newMirrors(a)
+	if a.statics, err = a.newStatics(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	if !a.standalone() {
+		a.pods = newPodInformer(c.Client, c.NodeName)
+		a.serviceCache = newServiceCache(c.Client)
+	}
 	if a.api, err = a.newAPI(); err != nil {
 		return nil, err
 	}
@@ -158,34 +168,21 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.workers.Wait()
 	defer cancel()
 	a.evictor.begin(ctx)
-	if err := a.register(ctx); err != nil {
+	// Before the node is registered: the API server may be one of these pods.
+	if err := a.startStatics(ctx); err != nil {
 		return err
 	}
+	loops.Go(func() { a.statics.Run(ctx) })
 	if a.execs != nil {
 		loops.Go(func() { a.execs.Run(ctx) })
 	}
 	loops.Go(func() { a.history.Run(ctx) })
-	loops.Go(func() { a.heartbeat(ctx) })
-	loops.Go(func() { a.fresh.run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
 	loops.Go(func() { a.evictor.run(ctx) })
-	nodes := newNodeInformer(a.cfg.Client, a.cfg.NodeName)
-	if _, err := nodes.AddEventHandler(a.nodeEvents()); err != nil {
-		return err
-	}
-	loops.Go(func() { nodes.RunWithContext(ctx) })
-	told, err := a.pods.AddEventHandler(a.podEvents(ctx))
-	if err != nil {
-		return err
-	}
-	loops.Go(func() { a.serviceCache.RunWithContext(ctx) })
-	if !cache.WaitForCacheSync(ctx.Done(), a.serviceCache.HasSynced) { // no container starts without their variables
-		return nil
-	}
-	loops.Go(func() { a.pods.RunWithContext(ctx) })
-	// Not when the cache has all pods, but when their workers have: a pod without a worker is taken down.
-	if !cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
-		return nil
+	if !a.standalone() {
+		if up, err := a.follow(ctx, &loops); err != nil || !up {
+			return err
+		}
 	}
 	loops.Go(func() { a.nudged(ctx) })
 	close(a.ready)
@@ -194,52 +191,95 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// podEvents hands pods to their workers.
+// follow registers the node and follows its pods in the API server. It returns when every pod has its worker; false if
+// the agent ends before.
+func (a *Agent) follow(ctx context.Context, loops *sync.WaitGroup) (bool, error) {
+	if err := a.register(ctx); err != nil {
+		return false, err
+	}
+	loops.Go(func() { a.heartbeat(ctx) })
+	loops.Go(func() { a.fresh.run(ctx) })
+	nodes := newNodeInformer(a.cfg.Client, a.cfg.NodeName)
+	if _, err := nodes.AddEventHandler(a.nodeEvents()); err != nil {
+		return false, err
+	}
+	loops.Go(func() { nodes.RunWithContext(ctx) })
+	told, err := a.pods.AddEventHandler(a.podEvents(ctx))
+	if err != nil {
+		return false, err
+	}
+	loops.Go(func() { a.serviceCache.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), a.serviceCache.HasSynced) { // no container starts without their variables
+		return false, nil
+	}
+	loops.Go(func() { a.pods.RunWithContext(ctx) })
+	// Not when the cache has all pods, but when their workers have: a pod without a worker is taken down.
+	if !cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
+		return false, nil
+	}
+	loops.Go(func() { a.mirrors.run(ctx) })
+	return true, nil
+}
+
+// podEvents hands pods to their workers. Mirror pods have none: what they show runs as a static pod.
 func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if p, ok := o.(*corev1.Pod); ok {
-				a.metrics.Arrived(p, time.Now())
-				a.history.Pod(p, time.Now())
-				a.arrived(ctx, p)
-				a.hand(ctx, p)
-				a.remember(nil, p)
+				a.podCame(ctx, p)
 			}
 		},
 		UpdateFunc: func(old, now any) {
 			was, ok1 := old.(*corev1.Pod)
 			p, ok2 := now.(*corev1.Pod)
-			if !ok1 || !ok2 {
-				return
+			switch {
+			case !ok1 || !ok2:
+			case was.UID != p.UID:
+				a.podWent(was)
+				a.podCame(ctx, p)
+			case static.IsMirror(p):
+				a.mirrors.saw(p)
+			default:
+				a.admission.count(p)
+				a.history.Pod(p, time.Now())
+				a.hand(ctx, p)
+				a.fresh.podChanged(was, p)
+				a.remember(was, p)
 			}
-			if was.UID != p.UID {
-				a.metrics.Gone(was.UID)
-				a.history.Removed(was, time.Now())
-				a.left(was.UID)
-				a.admission.forget(was.UID)
-				a.workers.Remove(was.UID)
-				a.metrics.Arrived(p, time.Now())
-				a.arrived(ctx, p)
-			}
-			a.admission.count(p)
-			a.history.Pod(p, time.Now())
-			a.hand(ctx, p)
-			a.fresh.podChanged(was, p)
-			a.remember(was, p)
 		},
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
 			if p, ok := o.(*corev1.Pod); ok {
-				a.metrics.Gone(p.UID)
-				a.history.Removed(p, time.Now())
-				a.left(p.UID)
-				a.admission.forget(p.UID)
-				a.workers.Remove(p.UID)
+				a.podWent(p)
 			}
 		},
 	}
+}
+
+func (a *Agent) podCame(ctx context.Context, p *corev1.Pod) {
+	if static.IsMirror(p) {
+		a.mirrors.saw(p)
+		return
+	}
+	a.metrics.Arrived(p, time.Now())
+	a.history.Pod(p, time.Now())
+	a.arrived(ctx, p)
+	a.hand(ctx, p)
+	a.remember(nil, p)
+}
+
+func (a *Agent) podWent(p *corev1.Pod) {
+	if static.IsMirror(p) {
+		a.mirrors.gone(p)
+		return
+	}
+	a.metrics.Gone(p.UID)
+	a.history.Removed(p, time.Now())
+	a.left(p.UID)
+	a.admission.forget(p.UID)
+	a.workers.Remove(p.UID)
 }
 
 // orphanPause is how long the agent gathers nudges of pods it has no worker for before it looks what they are.

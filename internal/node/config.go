@@ -29,8 +29,9 @@ import (
 type Config struct {
 	NodeName string
 	NodeIPs  []string // the primary one first
-	Client   kubernetes.Interface
-	CRI      *cri.Client
+	// Client is of the API server; nil: there is none, and the agent runs static pods alone (PL-31).
+	Client kubernetes.Interface
+	CRI    *cri.Client
 	// of a runtime that runs commands in containers without the CRI's streams; nil: through the CRI
 	Exec   httpapi.Execer
 	Attach httpapi.Attacher // of a runtime that keeps output for those who attach (EC-16); nil: through the CRI
@@ -58,6 +59,8 @@ type Config struct {
 	ClientCAs      *x509.CertPool
 	MinTLSVersion  uint16   // of the kubelet's API; 0: TLS 1.3
 	CipherSuites   []uint16 // of TLS 1.2; none: Go's
+
+	Static StaticPods // where pods of the node's own are from
 
 	ImageExecs imageexec.Limits // how many image execs there may be at the same time
 	PodMaxPIDs int64            // as the cgroup driver has it, for /configz; 0: no limit
@@ -99,8 +102,8 @@ func (c *Config) check() error {
 	switch {
 	case c.NodeName == "":
 		return errors.New("agent: a node name is required")
-	case c.Client == nil || c.CRI == nil:
-		return errors.New("agent: a client of the API server and one of the runtime are required")
+	case c.CRI == nil:
+		return errors.New("agent: a client of the runtime is required")
 	case c.DataDir == "" || c.Logs.Pods == "":
 		return errors.New("agent: folders for data and logs are required")
 	case c.Listener == nil:

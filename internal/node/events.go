@@ -4,6 +4,7 @@ package node
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -20,18 +21,26 @@ import (
 
 // recorder records events as the kubelet does, counted and with a limit per object.
 type recorder struct {
-	client kubernetes.Interface
+	client kubernetes.Interface // nil: events are logged
+	log    *slog.Logger
 	cast   record.EventBroadcaster
 	to     record.EventRecorder
 }
 
-func newRecorder(client kubernetes.Interface, node string) *recorder {
+func newRecorder(client kubernetes.Interface, node string, log *slog.Logger) *recorder {
 	cast := record.NewBroadcaster()
-	return &recorder{client, cast, cast.NewRecorder(scheme.Scheme,
+	return &recorder{client, log, cast, cast.NewRecorder(scheme.Scheme,
 		corev1.EventSource{Component: "kubelet", Host: node})}
 }
 
 func (r *recorder) start() {
+	if r.client == nil {
+		r.cast.StartEventWatcher(func(e *corev1.Event) {
+			r.log.Info("event", "type", e.Type, "reason", e.Reason, "object", e.InvolvedObject.Kind+" "+
+				e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name, "message", e.Message)
+		})
+		return
+	}
 	r.cast.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.client.CoreV1().Events("")})
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -29,16 +30,32 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	case a.execs != nil:
 		execs = a.execs
 	}
-	access, err := newAccess(a.cfg.Client)
-	if err != nil {
-		return nil, err
-	}
-	return httpapi.New(httpapi.Config{Tokens: access.tokens, Authorize: access.authorize,
+	c := httpapi.Config{
 		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Door: a.cfg.Door,
 		ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec,
-		Logs: logs.Read, Timeline: a.history, NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
+		Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
-		Configz: a.configz(), NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log})
+		Configz: a.configz(), NodeStats: machineStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log}
+	if !a.standalone() { // else only the node's administrator may use it
+		access, err := newAccess(a.cfg.Client)
+		if err != nil {
+			return nil, err
+		}
+		c.Tokens, c.Authorize = access.tokens, access.authorize
+	}
+	return httpapi.New(c)
+}
+
+// timeline is that of a pod, which the API server may know by another UID.
+func (a *Agent) timeline() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); q.Get("uid") != "" {
+			q.Set("uid", string(a.mirrors.translate(types.UID(q.Get("uid")))))
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = q.Encode()
+		}
+		a.history.ServeHTTP(w, r)
+	})
 }
 
 // health is what /healthz says: an agent whose runtime does not answer cannot run pods.
@@ -79,6 +96,9 @@ func (h host) Pod(namespace, name string) (*corev1.Pod, bool) {
 	}
 	return found, found != nil
 }
+
+// UID is part of [httpapi.Host].
+func (h host) UID(uid string) types.UID { return h.a.mirrors.translate(types.UID(uid)) }
 
 // Changed is part of [httpapi.Host].
 func (h host) Changed() <-chan struct{} { return h.a.changes.wait() }

@@ -37,16 +37,36 @@ func newPodInformer(client kubernetes.Interface, node string) cache.SharedIndexI
 // ofNode selects the pods of a node.
 func ofNode(node string) fields.Selector { return fields.OneTermEqualSelector("spec.nodeName", node) }
 
+// listed are the pods that the API server has for this node, mirror pods among them.
+func (a *Agent) listed() (out []*corev1.Pod) {
+	if a.standalone() {
+		return nil
+	}
+	for _, o := range a.pods.GetStore().List() {
+		if p, ok := o.(*corev1.Pod); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // SaveStatus is part of [work.Node]. It sends only what differs, and names the pod's UID so that it never meets another
 // pod of the same name.
 func (a *Agent) SaveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error) {
 	changed := a.metrics.Saving(pod.UID)
-	now, err := a.saveStatus(ctx, pod, from, to)
+	save := a.saveStatus
+	if a.statics.Owns(pod.UID) {
+		save = a.saveStatic
+	}
+	now, err := save(ctx, pod, from, to)
 	a.metrics.Saved(pod, to, changed, err, time.Now())
 	return now, err
 }
 
 func (a *Agent) saveStatus(ctx context.Context, pod *corev1.Pod, from, to *corev1.PodStatus) (*corev1.Pod, error) {
+	if a.standalone() {
+		return nil, work.ErrGone // an orphan, which nobody has a record of
+	}
 	patch, err := statusPatch(pod.UID, from, to)
 	if err != nil {
 		return nil, err
@@ -85,6 +105,9 @@ func statusPatch(uid types.UID, from, to *corev1.PodStatus) ([]byte, error) {
 
 // Forget is part of [work.Node]. With finalizers the record stays until those who wait for it let go.
 func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
+	if a.statics.Owns(pod.UID) {
+		return a.statics.Forget(pod.UID)
+	}
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	zero := int64(0)
@@ -207,13 +230,11 @@ func (a *Agent) adoptOrphans(ctx context.Context) {
 		a.log.Warn("cannot find everything left by earlier pods", "err", err)
 	}
 	recorded := map[types.UID]bool{}
-	for _, o := range a.pods.GetStore().List() {
-		if p, ok := o.(*corev1.Pod); ok {
-			recorded[p.UID] = true // its worker has ended just now, or is about to be made
-		}
+	for _, p := range a.listed() {
+		recorded[p.UID] = true // its worker has ended just now, or is about to be made
 	}
 	for uid, p := range orphans {
-		if !recorded[uid] && !a.workers.Has(uid) {
+		if !recorded[uid] && !a.statics.Owns(uid) && !a.workers.Has(uid) {
 			a.log.Info("removing a pod without a record", "pod", p.Namespace+"/"+p.Name, "uid", string(uid))
 			a.workers.Adopt(p)
 		}

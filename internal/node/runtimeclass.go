@@ -27,6 +27,9 @@ func newRuntimeClasses(client kubernetes.Interface) *runtimeClasses {
 
 // handlerOf returns the handler of a class.
 func (c *runtimeClasses) handlerOf(ctx context.Context, name string) (string, error) {
+	if c.client == nil {
+		return "", fmt.Errorf("cannot look up RuntimeClass %q: this agent has no API server", name)
+	}
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	class, err := c.client.NodeV1().RuntimeClasses().Get(ctx, name, metav1.GetOptions{})

@@ -20,6 +20,9 @@ func newServiceCache(client kubernetes.Interface) serviceCache {
 }
 
 func (s serviceCache) list() (out []*corev1.Service) {
+	if s.SharedIndexInformer == nil { // without an API server there are none
+		return nil
+	}
 	for _, o := range s.GetStore().List() {
 		if svc, ok := o.(*corev1.Service); ok {
 			out = append(out, svc)

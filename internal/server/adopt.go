@@ -39,7 +39,7 @@ func (s *Server) checkLost() error {
 		return nil // an error is etcd's to tell
 	}
 	s.parts.freshStore = true
-	all, err := record.List(s.podsFolder())
+	all, err := s.recorded()
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) checkLost() error {
 // beginStore makes a new store where one was lost, so that clients which have watched that see no revision again. The
 // first one of a folder is etcd's to make.
 func (s *Server) beginStore(ctx context.Context, dir string) error {
-	all, err := record.List(s.podsFolder())
+	all, err := s.recorded()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Server) checkRecords(ctx context.Context) error {
 	if s.parts.etcd == nil {
 		return nil
 	}
-	all, err := record.List(s.podsFolder())
+	all, err := s.recorded()
 	if err != nil {
 		return err
 	}

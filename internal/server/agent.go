@@ -77,8 +77,9 @@ func (s *Server) startAgent(ctx context.Context) error {
 		ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites, ClusterDNS: o.ClusterDNS,
 		ClusterDomain: o.ClusterDomain, Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
 		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages,
-		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, DiskMeasured: s.parts.reserve.measured,
-		Blockers: s.blockers(), Logger: s.log.With("component", "agent"),
+		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, Static: o.Static.pods(),
+		DiskMeasured: s.parts.reserve.measured,
+		Blockers:     s.blockers(), Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
 		listener.Close()
@@ -103,8 +104,11 @@ func (s *Server) localKubelet() (net.Listener, user.Info, func()) {
 
 func (s *Server) stopAgent(ctx context.Context) error { return s.parts.agent.stop(ctx) }
 
-// client makes a client of the API for one component.
+// client makes a client of the API for one component; nil where there is none.
 func (s *Server) client(component string) (kubernetes.Interface, error) {
+	if s.opts.Standalone {
+		return nil, nil
+	}
 	return kubernetes.NewForConfig(clientConfig(s.parts.cluster.config, component))
 }
 

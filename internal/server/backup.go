@@ -28,7 +28,7 @@ func keyFiles() []string { return []string{"pki", "config.json"} }
 
 // backup writes a backup of this server, which goes on meanwhile.
 func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupParts) error {
-	if s.opts.Join != "" {
+	if s.opts.agentOnly() {
 		return errors.New("this is an agent, which keeps no objects: back up the server that it belongs to")
 	}
 	if s.parts.etcd == nil {

@@ -50,7 +50,7 @@ func (s *Server) check(context.Context) error {
 	if err := checkAuthority(s.opts.DataDir, time.Now()); err != nil {
 		return err
 	}
-	if s.opts.Join == "" {
+	if !s.opts.agentOnly() {
 		if err := checkPort(s.opts.BindAddress, s.opts.SecurePort, "--secure-port"); err != nil {
 			return err
 		}

@@ -77,6 +77,9 @@ type Options struct {
 	Authentication  authn.Options
 	SigningDuration time.Duration // how long certificates live at most that are signed on request
 
+	Standalone bool // the agent alone, for no API server: it runs static pods
+	Static     StaticOptions
+
 	Join string // kubeconfig of another API server: the agent alone, for that one
 	// with Join: kubeconfig to ask for a certificate with, while there is no Join or its certificate has ended
 	Bootstrap string
@@ -156,6 +159,9 @@ func (o Options) complete() (Options, error) {
 	if len(o.NodeIPs) == 0 {
 		o.NodeIPs = []string{hostAddress()}
 	}
+	if o.Static, err = o.Static.complete(); err != nil {
+		return o, err
+	}
 	if o.KubeletAddress == "" {
 		o.KubeletAddress = o.kubeletAddress()
 	}
@@ -233,7 +239,7 @@ func (o Options) validate() error {
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
 		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(),
 		o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(),
-		o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction())
+		o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
 	return errors.Join(errs...)
 }
 

@@ -74,7 +74,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	began := time.Now()
 	list := s.components()
-	if s.opts.Join != "" {
+	switch {
+	case s.opts.Standalone:
+		list = s.aloneComponents()
+	case s.opts.Join != "":
 		list = s.agentComponents()
 	}
 	g := &group{list: list, log: s.log}

@@ -13,6 +13,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
@@ -153,6 +154,9 @@ func (r podMetricsREST) List(ctx context.Context, options *metainternal.ListOpti
 
 func podMetrics(pod *corev1.Pod, rates usage.Rates) (*metricsv1beta1.PodMetrics, bool) {
 	containers := rates.Pods[pod.UID]
+	if static, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror { // the node has another UID for it
+		containers = rates.Pods[types.UID(static)]
+	}
 	if len(containers) == 0 {
 		return nil, false
 	}

@@ -17,6 +17,9 @@ type Host interface {
 	Pods() []*corev1.Pod
 	// Pod finds one of them.
 	Pod(namespace, name string) (*corev1.Pod, bool)
+	// UID gives the node's UID of the pod that the API server knows by this one. They differ for static pods, which the
+	// API server knows by their mirror pods.
+	UID(uid string) types.UID
 	// ContainerID gives the runtime's id of the newest attempt of a container, of whatever kind. An error tells the
 	// user which container of which pod has none, and why.
 	ContainerID(podUID types.UID, container string) (string, error)

@@ -79,7 +79,7 @@ func fail(status int, format string, args ...any) error {
 // podOf finds the pod a path names; with a UID in the path it must be that very one.
 func (s *Server) podOf(r *http.Request) (*corev1.Pod, error) {
 	pod, ok := s.config.Host.Pod(r.PathValue("namespace"), r.PathValue("pod"))
-	if uid := r.PathValue("uid"); !ok || uid != "" && uid != string(pod.UID) {
+	if uid := r.PathValue("uid"); !ok || uid != "" && s.config.Host.UID(uid) != pod.UID {
 		return nil, fail(http.StatusNotFound, "pod %q does not exist in namespace %q on this node", r.PathValue("pod"),
 			r.PathValue("namespace"))
 	}

@@ -139,7 +139,8 @@ func (s *Set) run(uid types.UID, w *Worker) {
 	s.mu.Lock()
 	delete(s.workers, uid)
 	left := w.box.take()
-	if w.forgot && !left.removed {
+	// Of a static pod no removal is heard of: it is in no API server, and so without a version.
+	if w.forgot && !left.removed && w.pod.ResourceVersion != "" {
 		s.forgotten[uid] = true
 	}
 	s.mu.Unlock()
