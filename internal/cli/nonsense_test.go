@@ -19,7 +19,7 @@ import (
 
 // Anything is a value of these flags: names that others give, and files and folders that need not be there yet.
 var takesAnything = []string{
-	"api-audiences", "data-dir", "debug-image-allow", "etcd-prefix", "etcd-snapshot-dir", "registry-hosts-dir", "service-account-issuer",
+	"api-audiences", "data-dir", "debug-image-allow", "etcd-prefix", "etcd-snapshot-dir", "pod-manifest-path", "registry-hosts-dir", "service-account-issuer",
 	"write-kubeconfig",
 }
 

@@ -98,6 +98,8 @@ func (h *host) Started(ctx context.Context, _ types.UID, name string, run uint32
 	return h.started(ctx, name, run)
 }
 
+func (h *host) UID(uid string) types.UID { return types.UID(uid) }
+
 func (h *host) SandboxID(types.UID) (string, error) { return h.sandbox, h.sandboxErr }
 
 func (h *host) LogPath(_ types.UID, name string, previous bool) (string, error) {
