@@ -106,13 +106,13 @@ func (m *mirrors) run(ctx context.Context) {
 		m.queue = map[string]bool{}
 		m.mu.Unlock()
 		for key := range batch {
-			m.settle(ctx, key)
+			m.attend(ctx, key)
 		}
 	}
 }
 
-// settle takes one step for a pod. What it changes comes back as news, and with it the next step.
-func (m *mirrors) settle(ctx context.Context, key string) {
+// attend takes one step for a pod. What it changes comes back as news, and with it the next step.
+func (m *mirrors) attend(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	err := m.step(ctx, key)

@@ -157,7 +157,7 @@ func leaving(p *corev1.Pod) *corev1.Pod { return Ending(p, metav1.Now()) }
 
 // PL-12: one pod of a name at a time; the one that is there ends first, and of those that were wanted meanwhile the
 // last begins.
-func TestSettle(t *testing.T) {
+func TestNext(t *testing.T) {
 	type set = map[string]*corev1.Pod
 	for _, c := range []struct {
 		name          string
@@ -175,7 +175,7 @@ func TestSettle(t *testing.T) {
 		{"removed and put back at once", set{"d/a": podOf("a", "1")}, set{"d/a": podOf("a", "1")}, "1", "", "d/a"},
 		{"renamed pod", set{"d/a": podOf("a", "1")}, set{"d/b": podOf("b", "2")}, "", "d/b", "d/a"},
 	} {
-		begin, end := Settle(c.there, c.wanted, map[types.UID]bool{c.again: true})
+		begin, end := Next(c.there, c.wanted, map[types.UID]bool{c.again: true})
 		if strings.Join(begin, " ") != c.begin || strings.Join(end, " ") != c.end {
 			t.Errorf("PL-12 %s: begin %v, end %v", c.name, begin, end)
 		}

@@ -140,7 +140,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	for _, p := range k.Pods() {
 		k.cfg.Host.BeginStatic(ctx, p)
 	}
-	k.settle(ctx)
+	k.adjust(ctx)
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}()
 	k.lookWith(w) // what has happened since Start
 	for {
-		k.settle(ctx)
+		k.adjust(ctx)
 		var doubts <-chan time.Time
 		if len(k.doubts) > 0 {
 			doubts = time.After(secondLook)

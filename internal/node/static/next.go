@@ -30,10 +30,10 @@ func Want(manifests [][]*corev1.Pod) (wanted map[string]*corev1.Pod, doubles []*
 	return wanted, doubles
 }
 
-// Settle decides, by their keys, which of the pods that are wanted begin, and which of those that are there end. One
+// Next decides, by their keys, which of the pods that are wanted begin, and which of those that are there end. One
 // that is there ends before another of its name begins; of those that were wanted meanwhile only the last begins. Again
 // names pods whose manifest was taken away and put back: they end, too, and begin anew.
-func Settle(there, wanted map[string]*corev1.Pod, again map[types.UID]bool) (begin, end []string) {
+func Next(there, wanted map[string]*corev1.Pod, again map[types.UID]bool) (begin, end []string) {
 	for _, k := range slices.Sorted(maps.Keys(wanted)) {
 		if there[k] == nil {
 			begin = append(begin, k)

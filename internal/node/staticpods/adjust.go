@@ -19,8 +19,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/static"
 )
 
-// settle begins and ends pods until those that are there are those that are wanted, as far as that can be by now.
-func (k *Keeper) settle(ctx context.Context) {
+// adjust begins and ends pods until those that are there are those that are wanted, as far as that can be by now.
+func (k *Keeper) adjust(ctx context.Context) {
 	wanted := k.wanted()
 	k.tellGone(wanted)
 	there := map[string]*corev1.Pod{}
@@ -30,7 +30,7 @@ func (k *Keeper) settle(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	maps.DeleteFunc(k.again, func(uid types.UID, _ bool) bool { return !hasUID(there, uid) })
-	begin, end := static.Settle(there, wanted, k.again)
+	begin, end := static.Next(there, wanted, k.again)
 	for _, key := range begin {
 		k.begin(ctx, key, wanted[key])
 	}
