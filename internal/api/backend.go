@@ -5,6 +5,7 @@ package api
 import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
+	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
@@ -17,7 +18,8 @@ func newBackend(s *registry.Schemes, cfg Config) *registry.Backend {
 	if cfg.Room != nil {
 		c.CompactionInterval = 0 // it drops history itself
 	}
-	b := &registry.Backend{Schemes: s, Features: cfg.Features, Config: *c, Room: cfg.Room}
+	b := &registry.Backend{Schemes: s, Features: cfg.Features, Config: *c, Room: cfg.Room,
+		Firsts: &firsts.Board{}}
 	if cfg.Inside != nil {
 		b.Etcd = cfg.Inside.Etcd
 	}

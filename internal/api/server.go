@@ -19,6 +19,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/filters"
+	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
@@ -130,6 +131,9 @@ func (s *Server) URL() string {
 // Loopback is a client configuration for this process: in memory, a member of system:masters. The caller may change its
 // copy.
 func (s *Server) Loopback() *rest.Config { return rest.CopyConfig(s.ways.loopback.config) }
+
+// Firsts tells when the first object of a kind is stored.
+func (s *Server) Firsts() *firsts.Board { return s.data.backend.Firsts }
 
 // CA signs the certificates of this server, its clients and its node.
 func (s *Server) CA() *pki.CA { return s.who.ca }

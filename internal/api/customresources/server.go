@@ -161,7 +161,7 @@ func (e extensionStorage) GetRESTOptions(resource schema.GroupResource, _ runtim
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(resource),
 		Decorator:               e.open,
-		EnableGarbageCollection: false, // as in backend.options
+		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resource.Group + "/" + resource.Resource,
 	}, nil

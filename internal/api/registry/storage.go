@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/onwrite"
 	"github.com/wherryproject/wherry/internal/features"
 )
@@ -41,6 +42,7 @@ type Backend struct {
 	Config   storagebackend.Config
 	Room     Room             // nil: the store is not ours
 	Etcd     *clientv3.Client // nil: config says where etcd is
+	Firsts   *firsts.Board    // told of every write; may be nil
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd
@@ -52,7 +54,7 @@ func (b *Backend) options(k *Kind) generic.RESTOptions {
 	return generic.RESTOptions{
 		StorageConfig:           c.ForResource(k.Resource()),
 		Decorator:               b.OpenStorage,
-		EnableGarbageCollection: false, // there is no collector: finalizers of propagation would stay for ever
+		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 4,
 		ResourcePrefix:          resourcePrefix(k),
 	}
@@ -150,7 +152,7 @@ func (b *Backend) OpenStorage(config *storagebackend.ConfigForResource, prefix s
 	if err != nil {
 		return nil, nil, err
 	}
-	out := etcdStorage{Interface: s, resource: config.GroupResource}
+	out := etcdStorage{Interface: s, resource: config.GroupResource, firsts: b.Firsts}
 	if b.Room != nil {
 		out.guard = &guard{room: b.Room, codec: config.Codec}
 	}
@@ -164,6 +166,7 @@ type etcdStorage struct {
 	storage.Interface
 	resource schema.GroupResource
 	guard    *guard // nil: the store is not ours
+	firsts   *firsts.Board
 }
 
 func (s etcdStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
@@ -180,16 +183,21 @@ func (s etcdStorage) Create(ctx context.Context, key string, obj, out runtime.Ob
 		return err
 	}
 	err := s.Interface.Create(ctx, key, obj, out, ttl)
-	if err == nil {
-		noteGeneratedName(ctx, obj) // here rather than in onWrite: custom resources come this way too
+	if err == nil { // here rather than in onWrite: custom resources come this way too
+		noteGeneratedName(ctx, obj)
+		s.firsts.Wrote(s.resource, obj)
 	}
 	return s.explain(err)
 }
 
 func (s etcdStorage) GuaranteedUpdate(ctx context.Context, key string, into runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, update storage.UpdateFunc, cached runtime.Object) error {
-	return s.explain(s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions,
-		s.guard.updating(ctx, update), cached))
+	err := s.Interface.GuaranteedUpdate(ctx, key, into, ignoreNotFound, preconditions, s.guard.updating(ctx, update),
+		cached)
+	if err == nil {
+		s.firsts.Wrote(s.resource, into)
+	}
+	return s.explain(err)
 }
 
 func (s etcdStorage) explain(err error) error {
