@@ -3,6 +3,8 @@
 package firsts
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,92 +13,90 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Listener is told what is there for the first time. It is called while the writer waits, and must not block.
-type Listener interface {
-	Kind(schema.GroupResource) // has an object
-	Owned()                    // there is an object for the garbage collector: see Collectable
+// Wait is what somebody waits for.
+type Wait struct {
+	Kind schema.GroupResource // zero: any kind
+	// If is asked of each object; nil: any is waited for. If and Then are called while the writer waits: they must not
+	// block, nor keep the object.
+	If   func(schema.GroupResource, runtime.Object) bool
+	Then func(schema.GroupResource)
+	Keep bool // Then is called again and again
 }
 
-// Board keeps what kinds have been seen. The zero value is ready; a nil one hears nothing.
+// Board keeps who waits. The zero value is ready; a nil one hears nothing.
 type Board struct {
-	seen  sync.Map // of schema.GroupResource
-	owned atomic.Bool
-
-	mu        sync.Mutex // orders tellings and subscriptions
-	listeners []Listener
+	waits atomic.Pointer[byKind]
+	mu    sync.Mutex // of those who replace waits, which are never changed
 }
+
+type byKind map[schema.GroupResource][]*Wait
 
 // Wrote is told of every object that was stored.
 func (b *Board) Wrote(kind schema.GroupResource, obj runtime.Object) {
 	if b == nil {
 		return
 	}
-	if _, ok := b.seen.Load(kind); !ok {
-		b.first(func() bool { _, had := b.seen.LoadOrStore(kind, true); return !had },
-			func(l Listener) { l.Kind(kind) })
-	}
-	if b.owned.Load() {
+	waits := b.waits.Load()
+	if waits == nil || len(*waits) == 0 {
 		return
 	}
-	if o, ok := obj.(metav1.Object); ok && Collectable(o) {
-		b.first(func() bool { return b.owned.CompareAndSwap(false, true) }, Listener.Owned)
-	}
-}
-
-func (b *Board) first(is func() bool, tell func(Listener)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !is() {
-		return
-	}
-	for _, l := range b.listeners {
-		tell(l)
-	}
-}
-
-// Subscribe tells a listener what was told before, and everything from now on until the returned function is called.
-func (b *Board) Subscribe(l Listener) (leave func()) {
-	if b == nil {
-		return func() {}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.seen.Range(func(kind, _ any) bool {
-		l.Kind(kind.(schema.GroupResource))
-		return true
-	})
-	if b.owned.Load() {
-		l.Owned()
-	}
-	b.listeners = append(b.listeners, l)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for i, have := range b.listeners {
-			if have == l {
-				b.listeners = append(b.listeners[:i:i], b.listeners[i+1:]...)
-				return
+	for _, list := range [][]*Wait{(*waits)[kind], (*waits)[schema.GroupResource{}]} {
+		for _, w := range list {
+			if (w.If == nil || w.If(kind, obj)) && (w.Keep || b.forget(w)) {
+				w.Then(kind)
 			}
 		}
 	}
 }
 
+// Await has w called at the first write that is what it waits for, from now on.
+func (b *Board) Await(w Wait) (leave func()) {
+	if b == nil {
+		return func() {}
+	}
+	b.change(func(all byKind) { all[w.Kind] = append(slices.Clip(all[w.Kind]), &w) })
+	return func() { b.forget(&w) }
+}
+
+// forget takes a wait off and tells whether it was there.
+func (b *Board) forget(w *Wait) (had bool) {
+	b.change(func(all byKind) {
+		if i := slices.Index(all[w.Kind], w); i >= 0 {
+			had = true
+			all[w.Kind] = slices.Delete(slices.Clone(all[w.Kind]), i, i+1)
+			if len(all[w.Kind]) == 0 {
+				delete(all, w.Kind)
+			}
+		}
+	})
+	return had
+}
+
+func (b *Board) change(do func(byKind)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := byKind{}
+	if have := b.waits.Load(); have != nil {
+		all = maps.Clone(*have)
+	}
+	do(all)
+	b.waits.Store(&all)
+}
+
 // Collectable tells whether an object is one that the garbage collector may have to act on: it has an owner, or it is
 // being deleted in a way that the collector completes. A node as the only owner does not count: every server has such
 // leases, and who deletes a node sees to them.
-func Collectable(o metav1.Object) bool {
+func Collectable(_ schema.GroupResource, obj runtime.Object) bool {
+	o, ok := obj.(metav1.Object)
+	if !ok {
+		return false
+	}
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind != "Node" || owner.APIVersion != "v1" {
 			return true
 		}
 	}
-	if o.GetDeletionTimestamp() == nil {
-		return false
-	}
-	for _, f := range o.GetFinalizers() {
-		if f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents {
-			return true
-		}
-	}
-	return false
+	return o.GetDeletionTimestamp() != nil && slices.ContainsFunc(o.GetFinalizers(), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
 }

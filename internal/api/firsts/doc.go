@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firsts tells parts of this process when the first object of a kind is stored, and when the first object that
-// has an owner is: so that who works on them need not run, and need not watch, before there is anything to do.
+// Package firsts calls who waits for the first object of a kind, or the first object with an owner, when it is stored:
+// so that who works on such objects need not run, and need not watch, before there are any.
 //
-// A [Board] is told of every write by the storage that all kinds and custom resources share; who waits subscribes. It is
-// told of writes of this process only: what was stored before, or by another server, its subscribers look up.
+// A [Board] is told of every write by the storage that all kinds and custom resources share. It knows of writes of this
+// process only: what was stored before, or is by another server, whoever waits looks up.
 //
-// Its law: a write that is no first costs one lookup. What was told once is never told again.
+// Its law: each [Wait] is called once, and then forgotten, unless it says otherwise. A write that nobody waits for costs one lookup.
 package firsts

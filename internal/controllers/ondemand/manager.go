@@ -8,11 +8,9 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/firsts"
@@ -21,7 +19,7 @@ import (
 // Config is what a Manager needs of the server.
 type Config struct {
 	As        func(user string) (*rest.Config, error)
-	Looking   metadata.Interface // looks for objects that are there at the start
+	Looking   Looking // for objects that are there at the start
 	Informers informers.SharedInformerFactory
 	Firsts    *firsts.Board
 	Crashes   *Crashes // nil: a panic in a goroutine that a controller has started ends the process
@@ -51,7 +49,12 @@ func New(rows []Controller, c Config) *Manager {
 // Run works until ctx is done, and then waits for all controllers. It is called once.
 func (m *Manager) Run(ctx context.Context) error {
 	m.end = ctx
-	defer m.config.Firsts.Subscribe(listener{m})()
+	for _, row := range m.rows {
+		for _, start := range row.Starts {
+			defer m.config.Firsts.Await(firsts.Wait{Kind: start.Kind.GroupResource(), If: start.If,
+				Then: func(schema.GroupResource) { m.want(row) }})()
+		}
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { m.look(ctx) })
@@ -83,63 +86,39 @@ func (m *Manager) want(row Controller) {
 	}
 }
 
-// listener hears of firsts for a Manager.
-type listener struct{ m *Manager }
-
-func (l listener) Kind(kind schema.GroupResource) {
-	for _, row := range l.m.rows {
-		for _, k := range row.Kinds {
-			if k.GroupResource() == kind {
-				l.m.want(row)
-			}
-		}
-	}
-}
-
-func (l listener) Owned() {
-	for _, row := range l.m.rows {
-		if row.Owned {
-			l.m.want(row)
-		}
-	}
-}
-
 // retryLook is the pause after a question that was not answered.
 const retryLook = time.Second
 
-// look starts what there were objects for already, one question for each kind that has nothing started yet.
+// look starts what there are objects for already.
 func (m *Manager) look(ctx context.Context) {
 	for _, row := range m.rows {
-		for _, kind := range row.Kinds {
+		for _, start := range row.Starts {
 			for !m.Started(row.Name) {
-				there, err := Any(ctx, m.config.Looking, kind)
-				if err == nil {
-					if there {
-						m.want(row)
-					}
+				there, err := m.there(ctx, start)
+				if there {
+					m.want(row)
+				}
+				if err == nil || ctx.Err() != nil {
 					break
 				}
-				if ctx.Err() != nil {
-					return
-				}
-				m.log.Warn("controller cannot learn whether it is needed, it will try again", "controller", row.Name,
-					"kind", kind.GroupResource().String(), "err", err)
+				m.log.Warn("controller cannot learn whether it is needed, it will ask again", "controller", row.Name,
+					"kind", start.Kind.GroupResource().String(), "err", err)
 				wait := time.NewTimer(retryLook)
 				select {
 				case <-ctx.Done():
-					wait.Stop()
-					return
 				case <-wait.C:
 				}
+				wait.Stop()
 			}
 		}
 	}
 }
 
-// Any tells whether a kind has an object.
-func Any(ctx context.Context, client metadata.Interface, kind schema.GroupVersionResource) (bool, error) {
-	list, err := client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
-	return err == nil && len(list.Items) > 0, err
+func (m *Manager) there(ctx context.Context, s Start) (bool, error) {
+	if s.There != nil {
+		return s.There(ctx, m.config.Looking)
+	}
+	return m.config.Looking.Any(ctx, s.Kind)
 }
 
 func (m *Manager) kit(row Controller, v *view) (*Kit, error) {
@@ -151,7 +130,8 @@ func (m *Manager) kit(row Controller, v *view) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Kit{Client: client, Config: config, Informers: v, Firsts: m.config.Firsts}, nil
+	return &Kit{Client: client, Config: config, Informers: v, Firsts: m.config.Firsts,
+		Log: m.log.With("controller", row.Name)}, nil
 }
 
 // startInformers starts those that were asked for and do not run yet. They are nobody's: they go on when the controller

@@ -50,7 +50,9 @@ func (v *view) InformerFor(obj runtime.Object, make internalinterfaces.NewInform
 func (v *view) Apps() apps.Interface { return apps.New(v, metav1.NamespaceAll, nil) }
 
 // Autoscaling implements informers.SharedInformerFactory.
-func (v *view) Autoscaling() autoscaling.Interface { return autoscaling.New(v, metav1.NamespaceAll, nil) }
+func (v *view) Autoscaling() autoscaling.Interface {
+	return autoscaling.New(v, metav1.NamespaceAll, nil)
+}
 
 // Batch implements informers.SharedInformerFactory.
 func (v *view) Batch() batch.Interface { return batch.New(v, metav1.NamespaceAll, nil) }
