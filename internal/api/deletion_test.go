@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,8 +131,7 @@ func TestFinalizersAndPreconditions(t *testing.T) {
 	}
 }
 
-// PL-10 How a deletion is to propagate is understood, and hangs nothing: what an object owns stays, as there is no
-// garbage collector.
+// WL-04 How a deletion is to propagate is left as a finalizer to the garbage collector, which does not run here.
 func TestPropagation(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -153,8 +153,21 @@ func TestPropagation(t *testing.T) {
 			if err := cms.Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cms.Get(t.Context(), "owner", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			left, err := cms.Get(t.Context(), "owner", metav1.GetOptions{})
+			finalizer := map[metav1.DeletionPropagation]string{
+				metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
+				metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
+			}[policy]
+			switch {
+			case finalizer == "" && !apierrors.IsNotFound(err):
 				t.Errorf("the owner is still there: %v", err)
+			case finalizer != "" && (err != nil || !slices.Equal(left.Finalizers, []string{finalizer})):
+				t.Errorf("the owner has %v, %v, not %s", left.Finalizers, err, finalizer)
+			case finalizer != "":
+				if _, err := cms.Patch(t.Context(), "owner", types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if _, err := cms.Get(t.Context(), owned.Name, metav1.GetOptions{}); err != nil {
 				t.Errorf("what it owned is not: %v", err)

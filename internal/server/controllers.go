@@ -8,17 +8,20 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
+	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
 	"github.com/wherryproject/wherry/internal/controllers/roleaggregation"
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
+	"github.com/wherryproject/wherry/internal/controllers/workloads"
 	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
@@ -31,6 +34,10 @@ func (s *Server) startControllers(context.Context) error {
 	users := insiders{server: s}
 	factory := informers.NewSharedInformerFactory(users.client(rbac.Controllers), 0)
 	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
+	if err != nil {
+		return err
+	}
+	everything, err := metadata.NewForConfig(users.config(rbac.Controllers))
 	if err != nil {
 		return err
 	}
@@ -52,6 +59,11 @@ func (s *Server) startControllers(context.Context) error {
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
 		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
 	}
+	loops = append(loops, ondemand.New(workloads.Controllers(), ondemand.Config{
+		As:        s.controllerConfig,
+		Looking:   ondemand.Looking{Client: users.client(rbac.Controllers), Metadata: everything},
+		Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
+	}).Run)
 	if s.parts.etcd != nil {
 		loops = append(loops, s.keepSpaces(factory))
 	}
@@ -71,3 +83,12 @@ func (s *Server) startControllers(context.Context) error {
 }
 
 func (s *Server) stopControllers(ctx context.Context) error { return s.parts.controllers.stop(ctx) }
+
+// controllerConfig is how a controller of Kubernetes' own reaches the API, as its own user.
+func (s *Server) controllerConfig(name string) (*rest.Config, error) {
+	config, err := s.parts.api.As(rbac.ControllerUser(name))
+	if err != nil {
+		return nil, err
+	}
+	return clientConfig(config, name), nil
+}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 	"github.com/wherryproject/wherry/internal/features"
 )
 
@@ -29,6 +30,7 @@ type Server struct {
 	opts     Options
 	features *features.Gates
 	log      *slog.Logger
+	crashes  *ondemand.Crashes
 
 	parts     parts
 	failed    chan error
@@ -52,7 +54,8 @@ func New(opts Options, log *slog.Logger) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{opts: opts, features: gates, log: log, failed: make(chan error, 1), ready: make(chan struct{})}, nil
+	return &Server{opts: opts, features: gates, log: log, crashes: ondemand.CatchCrashes(), failed: make(chan error, 1),
+		ready: make(chan struct{})}, nil
 }
 
 // Options returns the options as completed.

@@ -25,8 +25,10 @@ func owned(kind, version string) *corev1.Pod {
 func TestFirsts(t *testing.T) {
 	b := &firsts.Board{}
 	var said []string
-	wait := func(name string, kind schema.GroupResource, is func(schema.GroupResource, runtime.Object) bool) (leave func()) {
-		return b.Await(firsts.Wait{Kind: kind, If: is, Then: func(k schema.GroupResource) { said = append(said, name+" "+k.String()) }})
+	wait := func(name string, kind schema.GroupResource, is func(schema.GroupResource,
+		runtime.Object) bool) (leave func()) {
+		return b.Await(firsts.Wait{Kind: kind, If: is,
+			Then: func(k schema.GroupResource) { said = append(said, name+" "+k.String()) }})
 	}
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	wait("a", pods, nil)
@@ -83,9 +85,12 @@ func TestCollectable(t *testing.T) {
 		"a custom Node's":     {owned("Node", "example.com/v1").ObjectMeta, true},
 		"somebody's":          {owned("ConfigMap", "v1").ObjectMeta, true},
 		"held by a finalizer": {metav1.ObjectMeta{Finalizers: []string{metav1.FinalizerOrphanDependents}}, false},
-		"orphans its own":     {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{metav1.FinalizerOrphanDependents}}, true},
-		"goes last":           {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{metav1.FinalizerDeleteDependents}}, true},
-		"another's finalizer": {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"example.com/x"}}, false},
+		"orphans its own": {metav1.ObjectMeta{DeletionTimestamp: &deleted,
+			Finalizers: []string{metav1.FinalizerOrphanDependents}}, true},
+		"goes last": {metav1.ObjectMeta{DeletionTimestamp: &deleted,
+			Finalizers: []string{metav1.FinalizerDeleteDependents}}, true},
+		"another's finalizer": {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"example.com/x"}},
+			false},
 	} {
 		if got := firsts.Collectable(schema.GroupResource{}, &corev1.Pod{ObjectMeta: tc.obj}); got != tc.want {
 			t.Errorf("%s: %v", name, got)

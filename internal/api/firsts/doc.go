@@ -6,5 +6,6 @@
 // A [Board] is told of every write by the storage that all kinds and custom resources share. It knows of writes of this
 // process only: what was stored before, or is by another server, whoever waits looks up.
 //
-// Its law: each [Wait] is called once, and then forgotten, unless it says otherwise. A write that nobody waits for costs one lookup.
+// Its law: each [Wait] is called once, and then forgotten, unless it says otherwise. A write that nobody waits for
+// costs one lookup.
 package firsts

@@ -39,7 +39,8 @@ type Defaults struct {
 // roles have their rules already.
 func NewDefaults(kubeletClient string) Defaults {
 	d := Defaults{}
-	for _, part := range [][]rbacv1.ClusterRole{userRoles(), systemRoles(), componentRoles(), controllerRoles()} {
+	for _, part := range [][]rbacv1.ClusterRole{userRoles(), systemRoles(), componentRoles(), controllerRoles(),
+		kubernetesRoles()} {
 		d.ClusterRoles = append(d.ClusterRoles, part...)
 	}
 	d.ClusterRoleBindings = bindings(kubeletClient)

@@ -67,7 +67,7 @@ func bindings(kubeletClient string) []rbacv1.ClusterRoleBinding {
 		// A bootstrap token is there to let an agent join, so that every one of them may ask for a node's certificate.
 		bind("wherry:node-bootstrapper", "system:node-bootstrapper", group("system:bootstrappers")),
 	}
-	for _, role := range controllerRoles() {
+	for _, role := range append(controllerRoles(), kubernetesRoles()...) {
 		all = append(all, bind(role.Name, role.Name, user(role.Name)))
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,14 +27,14 @@ type Controller struct {
 	// Code is the import path below which its own functions are: by it a panic that does not say whose it is is traced
 	// to it.
 	Code string
-	// New makes it. It asks the kit's informers for what it needs, which are started when it returns. The function that it
-	// returns is called when they are filled, and works until ctx is done.
+	// New makes it. It asks the kit's informers for what it needs, which are started when it returns. The function that
+	// it returns is called when they are filled, and works until ctx is done.
 	New func(ctx context.Context, k *Kit) (run func(context.Context), err error)
 }
 
 // Start is what a controller is started by: an object of a kind.
 type Start struct {
-	Kind schema.GroupVersionResource // zero: any kind
+	Kind schema.GroupVersionResource                     // zero: any kind
 	If   func(schema.GroupResource, runtime.Object) bool // nil: every object counts
 	// There tells whether there is such an object already; nil: any of the kind will do.
 	There func(context.Context, Looking) (bool, error)
@@ -48,6 +49,9 @@ type Looking struct {
 // Any tells whether a kind has an object.
 func (l Looking) Any(ctx context.Context, kind schema.GroupVersionResource) (bool, error) {
 	list, err := l.Metadata.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsNotFound(err) {
+		return false, nil // the kind itself is not served
+	}
 	return err == nil && len(list.Items) > 0, err
 }
 

@@ -14,10 +14,10 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Crashes counts panics of controllers, and keeps them from ending the process. Kubernetes' libraries hand a panic in a goroutine of
-// theirs to a list of handlers, and panic again when all have returned; the handler here does not return if the panic
-// is that of a controller which runs now. A goroutine that a controller starts with the bare go statement is beyond
-// reach.
+// Crashes counts panics of controllers, and keeps them from ending the process. Kubernetes' libraries hand a panic in a
+// goroutine of theirs to a list of handlers, and panic again when all have returned; the handler here does not return
+// if the panic is that of a controller which runs now. A goroutine that a controller starts with the bare go statement
+// is beyond reach.
 type Crashes struct {
 	counted *metrics.CounterVec
 
@@ -47,8 +47,9 @@ func (c *Crashes) count(controller string) {
 
 type guardKey struct{}
 
-// handle ends the goroutine if the panic belongs to a controller: by the context that the goroutine had from it, else by
-// whose functions are on the stack. That may be several controllers which share code, of which each is then restarted.
+// handle ends the goroutine if the panic belongs to a controller: by the context that the goroutine had from it, else
+// by whose functions are on the stack. That may be several controllers which share code, of which each is then
+// restarted.
 func (c *Crashes) handle(ctx context.Context, cause any) {
 	stack := string(debug.Stack())
 	owners := c.owners(ctx, stack)

@@ -21,8 +21,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// view is the shared informers as one life of a controller sees them: it takes out, at that life's end, the handlers that
-// were put in, which Kubernetes' controllers leave to the end of the process; and a handler that panics ends that life.
+// view is the shared informers as one life of a controller sees them: it takes out, at that life's end, the handlers
+// that were put in, which Kubernetes' controllers leave to the end of the process; and a handler that panics ends that
+// life.
 type view struct {
 	informers.SharedInformerFactory
 	guard *guard

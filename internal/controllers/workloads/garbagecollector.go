@@ -36,7 +36,7 @@ func garbageCollector() ondemand.Controller {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context) { watched.run(ctx, c, graph) }, nil
+			return func(ctx context.Context) { watched.run(ctx, c) }, nil
 		},
 	}
 }

@@ -26,7 +26,8 @@ const (
 	collectors = 4
 	// gather is how long after a new kind the collector is told, so that the kinds of one kubectl apply come together.
 	gather = 300 * time.Millisecond
-	// settled is the longest that the collector may take to fill a new kind's informer before it is told of further ones.
+	// settled is the longest that the collector may take to fill a new kind's informer before it is told of further
+	// ones.
 	settled = 10 * time.Second
 	// never is a period of the collector's own questions for new kinds: it is told.
 	never = 1000 * time.Hour
@@ -92,8 +93,7 @@ func (o *ownedKinds) use(kind schema.GroupResource) {
 }
 
 // run runs the collector, and tells it of kinds, until ctx is done.
-func (o *ownedKinds) run(ctx context.Context, c *garbagecollector.GarbageCollector,
-	graph *garbagecollector.GraphBuilder) {
+func (o *ownedKinds) run(ctx context.Context, c *garbagecollector.GarbageCollector) {
 	defer o.kit.Firsts.Await(firsts.Wait{If: o.isNew, Keep: true, Then: func(kind schema.GroupResource) {
 		o.use(kind)
 		o.change()
@@ -105,15 +105,15 @@ func (o *ownedKinds) run(ctx context.Context, c *garbagecollector.GarbageCollect
 		round, end := context.WithCancel(ctx)
 		var syncing sync.WaitGroup
 		syncing.Go(func() { c.Sync(round, o, never) })
-		o.await(ctx, graph)
+		o.await(ctx)
 		end()
 		syncing.Wait()
 	}
 }
 
 // await returns when the collector is to ask for the kinds again, and has done with having asked before.
-func (o *ownedKinds) await(ctx context.Context, graph *garbagecollector.GraphBuilder) {
-	retry := time.NewTimer(o.retryIn(ctx, graph))
+func (o *ownedKinds) await(ctx context.Context) {
+	retry := time.NewTimer(o.retryIn())
 	defer retry.Stop()
 	select {
 	case <-ctx.Done():
@@ -165,7 +165,7 @@ func (o *ownedKinds) ServerPreferredResources() ([]*metav1.APIResourceList, erro
 }
 
 // retryIn is how long it takes until the kinds are to be asked for again though nothing has changed.
-func (o *ownedKinds) retryIn(ctx context.Context, graph *garbagecollector.GraphBuilder) time.Duration {
+func (o *ownedKinds) retryIn() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.lost) == 0 {

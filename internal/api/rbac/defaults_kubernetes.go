@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// KubernetesControllers are the controllers that are Kubernetes' own. Each is the user ControllerUser(name), with the
+// rights that Kubernetes gives it.
+func KubernetesControllers() []string {
+	return []string{
+		"deployment-controller",
+		"endpoint-controller",
+		"endpointslice-controller",
+		"generic-garbage-collector",
+		"replicaset-controller",
+	}
+}
+
+// ControllerUser is the user that a controller is, and the name of its role.
+func ControllerUser(name string) string { return controllerPrefix + name }
+
+func kubernetesRoles() (roles []rbacv1.ClusterRole) {
+	for _, role := range bootstrappolicy.ControllerRoles() {
+		if slices.ContainsFunc(KubernetesControllers(), func(n string) bool { return ControllerUser(n) == role.Name }) {
+			roles = append(roles, clusterRole(role.Name, role.DeepCopy().Rules...))
+		}
+	}
+	return roles
+}

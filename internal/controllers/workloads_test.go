@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/controllers/ondemand"
+	"github.com/wherryproject/wherry/internal/controllers/workloads"
+)
+
+// crashes is made once: it is of the whole process.
+var crashes = sync.OnceValue(ondemand.CatchCrashes)
+
+// startWorkloads runs Kubernetes' own controllers until the test ends, each with its own rights alone; change may
+// change how one reaches the server.
+func startWorkloads(t *testing.T, change func(name string, c *rest.Config)) *ondemand.Manager {
+	t.Helper()
+	as := func(user string) *rest.Config {
+		config, err := server.As(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.QPS = -1
+		return config
+	}
+	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(as(rbac.Controllers)), 0)
+	m := ondemand.New(workloads.Controllers(), ondemand.Config{
+		As: func(name string) (*rest.Config, error) {
+			c, err := server.As(rbac.ControllerUser(name))
+			if err == nil && change != nil {
+				change(name, c)
+			}
+			return c, err
+		},
+		Looking: ondemand.Looking{Client: kubernetes.NewForConfigOrDie(as(rbac.Controllers)),
+			Metadata: metadata.NewForConfigOrDie(as(rbac.Controllers))},
+		Informers: factory, Firsts: server.Firsts(), Crashes: crashes(),
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo})),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			factory.Shutdown()
+		case <-time.After(15 * time.Second):
+			t.Error("the controllers do not end")
+		}
+	})
+	return m
+}
+
+// wentAway returns when an object is no longer there.
+func wentAway(t *testing.T, w watcher, name string, get func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	seen, err := w.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	if apierrors.IsNotFound(get(ctx)) {
+		return
+	}
+	for e := range seen.ResultChan() {
+		if e.Type == watch.Deleted {
+			return
+		}
+	}
+	t.Fatalf("%s does not go", name)
+}
+
+// TestOwners: WL-04, what an object owns goes after it, before it, or is set free, as asked; also what a custom
+// resource owns, and what an owner that is long gone has left.
+func TestOwners(t *testing.T) {
+	client := start(t)
+	boats(t)
+	m := startWorkloads(t, nil)
+	ns := newNamespace(t, client)
+	cms := client.CoreV1().ConfigMaps(ns)
+	get := func(name string) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := cms.Get(ctx, name, metav1.GetOptions{}); return err }
+	}
+	owned := func(name string, owner metav1.OwnerReference) *corev1.ConfigMap {
+		t.Helper()
+		cm, err := cms.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name,
+			OwnerReferences: []metav1.OwnerReference{owner}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cm
+	}
+	ref := func(kind, version string, o metav1.Object) metav1.OwnerReference {
+		blocks := true
+		return metav1.OwnerReference{Kind: kind, APIVersion: version, Name: o.GetName(), UID: o.GetUID(),
+			BlockOwnerDeletion: &blocks}
+	}
+	fleet := dynamic.NewForConfigOrDie(server.Loopback()).Resource(schema.GroupVersionResource{Group: "harbour.example.com", Version: "v1", Resource: "boats"}).Namespace(ns)
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground,
+		metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan} {
+		t.Run(string(policy), func(t *testing.T) {
+			name := map[metav1.DeletionPropagation]string{metav1.DeletePropagationForeground: "f",
+				metav1.DeletePropagationBackground: "b", metav1.DeletePropagationOrphan: "o"}[policy]
+			boat,
+				err := fleet.Create(t.Context(),
+				&unstructured.Unstructured{Object: map[string]any{"apiVersion": "harbour.example.com/v1",
+					"kind": "Boat", "metadata": map[string]any{"name": name}}}, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			child := owned(name+"-child", ref("Boat", "harbour.example.com/v1", boat))
+			owned(name+"-grandchild", ref("ConfigMap", "v1", child))
+			// The collector must have seen whose they are before the owner goes: it sees all in order, and this one's
+			// owner is not there.
+			owned(name+"-stray", metav1.OwnerReference{Kind: "ConfigMap", APIVersion: "v1", Name: "never",
+				UID: types.UID("never-" + name)})
+			wentAway(t, cms, name+"-stray", get(name+"-stray"))
+			if err := fleet.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+				t.Fatal(err)
+			}
+			wentAway(t, fleet, name,
+				func(ctx context.Context) error { _, err := fleet.Get(ctx, name, metav1.GetOptions{}); return err })
+			if policy == metav1.DeletePropagationOrphan {
+				left, err := cms.Get(t.Context(), name+"-child", metav1.GetOptions{})
+				if err != nil || len(left.OwnerReferences) != 0 {
+					t.Errorf("what was to be set free: %v, owners %v", err, left.OwnerReferences)
+				}
+				return
+			}
+			if policy == metav1.DeletePropagationForeground {
+				if err := get(name + "-child")(t.Context()); !apierrors.IsNotFound(err) {
+					t.Errorf("the owner went first: %v", err)
+				}
+			}
+			wentAway(t, cms, name+"-child", get(name+"-child"))
+			wentAway(t, cms, name+"-grandchild", get(name+"-grandchild"))
+		})
+	}
+	if m.Started("deployment-controller") || m.Started("endpointslice-controller") {
+		t.Error("controllers run that have nothing to do")
+	}
+}
+
+// TestEndpointSlicesBegin: WL-06, the controller of EndpointSlices begins with the first Service that selects pods.
+func TestEndpointSlicesBegin(t *testing.T) {
+	client := start(t)
+	m := startWorkloads(t, nil)
+	ns := newNamespace(t, client)
+	if m.Started("endpointslice-controller") {
+		t.Error("it runs though only service kubernetes is there")
+	}
+	slices, err := client.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slices.Stop()
+	_, err = client.CoreV1().Services(ns).Create(t.Context(),
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"},
+				Ports: []corev1.ServicePort{{Port: 80}}}},
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-slices.ResultChan():
+	case <-time.After(20 * time.Second):
+		t.Fatal("no slice comes")
+	}
+}
