@@ -39,14 +39,14 @@ func EffectiveRequests(pod *corev1.Pod) corev1.ResourceList {
 
 // EffectiveLimits combines the limits by the formula of EffectiveRequests. A container without a limit
 // counts as nothing here: see BoundedLimits for what may be enforced on the Pod as a whole. The overhead is
-// added only to resources that have a limit at all.
+// added only to resources that have a limit at all; one of 0 is none.
 func EffectiveLimits(pod *corev1.Pod) corev1.ResourceList {
 	total := combine(pod, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
 	if r := pod.Spec.Resources; r != nil {
 		override(total, r.Limits)
 	}
 	for name, q := range pod.Spec.Overhead {
-		if _, ok := total[name]; ok {
+		if limit, ok := total[name]; ok && !limit.IsZero() {
 			addQuantity(total, name, q)
 		}
 	}

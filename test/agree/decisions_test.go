@@ -123,7 +123,6 @@ func TestLimitRangesAgree(t *testing.T) {
 	t.Run("refuses", func(t *testing.T) {
 		decide(t, func(c *chooser) (string, string, string) {
 			pod, ranges := c.pod(), c.ranges(1+c.IntN(2))
-			pod.Spec.Overhead = nil // Kubernetes leaves it out where LimitRanges add up: here a pod takes it (SC-14)
 			var refused error
 			for i := range ranges {
 				if err := limitranger.PodValidateLimitFunc(&ranges[i], internal(t, pod)); err != nil {
@@ -141,23 +140,12 @@ func TestQuotasAgree(t *testing.T) {
 	t.Run("usage", func(t *testing.T) {
 		decide(t, func(c *chooser) (string, string, string) {
 			pod := c.pod()
-			if pod.Spec.Overhead != nil { // Kubernetes adds it to no limit of 0, which is none; here it does
-				for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-					maps.DeleteFunc(c.Resources.Limits, func(_ corev1.ResourceName,
-						q resource.Quantity) bool {
-						return q.IsZero()
-					})
-				}
-			}
 			theirs, err := quotacore.PodUsageFunc(pod, clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ours := quota.Usage(quota.Item{Resource: corev1.Resource("pods"), Object: pod})
 			delete(ours, quota.StoredBytes)
-			// Kubernetes counts no limits of these, though it takes such a quota: here it is held to.
-			delete(ours, "limits.example.com/gpu")
-			delete(ours, "limits.hugepages-2Mi")
 			return resources(pod), amounts(ours), amounts(theirs)
 		})
 	})

@@ -21,8 +21,10 @@ func Check(pod *corev1.Pod, ranges []corev1.LimitRange) (all []error) {
 	for item := range items(ranges) {
 		switch item.Type {
 		case corev1.LimitTypePod:
+			own := *pod
+			own.Spec.Overhead = nil // the runtime class's; bounds are about what the pod's author asks for
 			all = append(all, subject{
-				requests: podspec.EffectiveRequests(pod), limits: podspec.EffectiveLimits(pod),
+				requests: podspec.EffectiveRequests(&own), limits: podspec.EffectiveLimits(&own),
 			}.check(item)...)
 		case corev1.LimitTypeContainer:
 			for ref := range podspec.Containers(&pod.Spec) {

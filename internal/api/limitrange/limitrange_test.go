@@ -40,6 +40,11 @@ func podOf(inits []corev1.Container, mains ...corev1.Container) *corev1.Pod {
 	}}}
 }
 
+func withOverhead(pod *corev1.Pod, pairs ...string) *corev1.Pod {
+	pod.Spec.Overhead = list(pairs...)
+	return pod
+}
+
 func ranges(items ...corev1.LimitRangeItem) []corev1.LimitRange {
 	return []corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: items}}}
 }
@@ -125,6 +130,7 @@ func TestCheck(t *testing.T) {
 			"minimum cpu usage per Pod is 2, but request is 1"},
 		{"SC-16 the ratio of a pod is that of the sums", pod(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")}), podOf([]corev1.Container{sidecar(cpu("proxy", "1", "4"))}, small),
 			"cpu max limit to request ratio per Pod is 2, but provided ratio is 2.500000"},
+		{"SC-16 the runtime's overhead is not what the pod asks for", pod(corev1.LimitRangeItem{Max: list("cpu", "1")}), withOverhead(podOf(nil, small), "cpu", "1"), ""},
 		{"volume claims are no pods", corev1.LimitRangeItem{Type: corev1.LimitTypePersistentVolumeClaim, Max: list("cpu", "1m")}, podOf(nil, small), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -65,8 +65,19 @@ func isCompute(name corev1.ResourceName) bool {
 		return true
 	}
 	s := string(name)
-	return strings.HasPrefix(s, requestsPrefix) || strings.HasPrefix(s, limitsPrefix) ||
+	return strings.HasPrefix(s, requestsPrefix) || isLimit(name) ||
 		strings.HasPrefix(s, corev1.ResourceHugePagesPrefix)
+}
+
+// isLimit says whether an entry is about limits. Extended resources and huge pages cannot be overcommitted: what is
+// requested of them is their limit, and quotas have entries for requests of them only.
+// https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources
+func isLimit(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage:
+		return true
+	}
+	return false
 }
 
 // Usage is what one object takes, under every name a quota may have for it.
@@ -94,7 +105,9 @@ func Usage(i Item) corev1.ResourceList {
 			}
 		}
 		for name, q := range podspec.EffectiveLimits(obj) {
-			used[limitsPrefix+name] = times(q, sandboxes)
+			if isLimit(limitsPrefix + name) {
+				used[limitsPrefix+name] = times(q, sandboxes)
+			}
 		}
 	case *corev1.Service:
 		used[corev1.ResourceServices] = one
