@@ -27,7 +27,7 @@ func parts() []part {
 		{SidecarContainers,
 			func(p *corev1.Pod) (out []*field.Path) {
 				for i := range p.Spec.InitContainers {
-					if p.Spec.InitContainers[i].RestartPolicy != nil {
+					if podspec.IsSidecar(&p.Spec.InitContainers[i]) {
 						out = append(out, spec.Child("initContainers").Index(i).Child("restartPolicy"))
 					}
 				}
@@ -35,7 +35,9 @@ func parts() []part {
 			},
 			func(p *corev1.Pod) {
 				for i := range p.Spec.InitContainers {
-					p.Spec.InitContainers[i].RestartPolicy = nil
+					if c := &p.Spec.InitContainers[i]; podspec.IsSidecar(c) {
+						c.RestartPolicy, c.RestartPolicyRules = nil, nil
+					}
 				}
 			}},
 		{PodShareProcessNamespace,

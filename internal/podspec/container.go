@@ -165,13 +165,7 @@ func exitCodes(codes []int32, path *field.Path) (all errs) {
 // initContainer: inits have neither probes nor hooks; sidecars have both (SC-01, SC-07).
 func (s *scope) initContainer(ref ContainerRef) (all errs) {
 	c, path := ref.Container, ref.Path()
-	if c.RestartPolicy != nil && !IsSidecar(c) {
-		all = append(all, field.NotSupported(path.Child("restartPolicy"), *c.RestartPolicy,
-			[]corev1.ContainerRestartPolicy{corev1.ContainerRestartPolicyAlways}))
-	}
-	if len(c.RestartPolicyRules) > 0 {
-		all = append(all, field.Forbidden(path.Child("restartPolicyRules"), "may not be set for init containers"))
-	}
+	all = append(all, restartRules(c, path)...)
 	if ref.Kind == Sidecar {
 		all = append(all, s.probes(c, path)...)
 		return append(all, s.lifecycle(c.Lifecycle, path.Child("lifecycle"))...)

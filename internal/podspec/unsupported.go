@@ -94,14 +94,6 @@ type containerGap struct {
 
 func containerGaps() []containerGap {
 	return []containerGap{
-		{"restartPolicyRules", func(r ContainerRef) bool {
-			for _, rule := range r.Container.RestartPolicyRules {
-				if rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers {
-					return true
-				}
-			}
-			return false
-		}, "only the action Restart is supported, which restarts that container; use it"},
 		{"volumeDevices", func(r ContainerRef) bool { return len(r.Container.VolumeDevices) > 0 },
 			"there are no block volumes; mount a file system under volumeMounts"},
 		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },

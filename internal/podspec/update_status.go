@@ -154,7 +154,7 @@ func mayRestart(spec *corev1.PodSpec, ref ContainerRef, exitCode int32) bool {
 	if own := ref.Container.RestartPolicy; own != nil {
 		policy = corev1.RestartPolicy(*own)
 	}
-	if len(ref.Container.RestartPolicyRules) > 0 {
+	if len(ref.Container.RestartPolicyRules) > 0 || restartsAll(spec) {
 		return true // which rules bite is for the node to say
 	}
 	switch policy {
@@ -165,4 +165,16 @@ func mayRestart(spec *corev1.PodSpec, ref ContainerRef, exitCode int32) bool {
 	default:
 		return true
 	}
+}
+
+// restartsAll tells whether the end of one container may have all others start again (KEP-5532).
+func restartsAll(spec *corev1.PodSpec) bool {
+	for ref := range OwnContainers(spec) {
+		for i := range ref.Container.RestartPolicyRules {
+			if ref.Container.RestartPolicyRules[i].Action == corev1.ContainerRestartRuleActionRestartAllContainers {
+				return true
+			}
+		}
+	}
+	return false
 }

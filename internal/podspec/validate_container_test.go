@@ -38,11 +38,11 @@ func TestValidateContainers(t *testing.T) {
 		}, "spec.containers[1].ports[0].hostPort", duplicateErr, "18080"},
 
 		{"SC-01 restartPolicy of an init", func(p *corev1.Pod) {
-			p.Spec.InitContainers[0].RestartPolicy = new(corev1.ContainerRestartPolicyOnFailure)
+			p.Spec.InitContainers[0].RestartPolicy = new(corev1.ContainerRestartPolicy("x"))
 		}, "spec.initContainers[0].restartPolicy", notSupportedErr, `supported values: "Always"`},
 		{"SC-01 rules of an init", func(p *corev1.Pod) {
 			p.Spec.InitContainers[0].RestartPolicyRules = make([]corev1.ContainerRestartRule, 1)
-		}, "spec.initContainers[0].restartPolicyRules", forbiddenErr, ""},
+		}, "spec.initContainers[0].restartPolicy", requiredErr, "must specify restartPolicy"},
 		{"SC-01 restartPolicy of a main", func(p *corev1.Pod) { mainOf(p).RestartPolicy = new(corev1.ContainerRestartPolicy("x")) }, c0 + ".restartPolicy", notSupportedErr, ""},
 		{"rules without policy", func(p *corev1.Pod) { mainOf(p).RestartPolicyRules = make([]corev1.ContainerRestartRule, 1) }, c0 + ".restartPolicy", requiredErr, "must specify restartPolicy"},
 		{"too many rules", func(p *corev1.Pod) { mainOf(p).RestartPolicyRules = make([]corev1.ContainerRestartRule, 21) }, c0 + ".restartPolicyRules", tooManyErr, ""},

@@ -21,6 +21,7 @@ import (
 const (
 	annotationImage  = cri.AnnotationPrefix + "image"  // the image the spec named
 	annotationStreak = cri.AnnotationPrefix + "streak" // restarts in a row, see plan.Delay
+	annotationRound  = cri.AnnotationPrefix + "round"  // restarts of all containers before it
 )
 
 // ContainerInput is what a container's config is made of.
@@ -29,7 +30,7 @@ type ContainerInput struct {
 	Container      *corev1.Container
 	Kind           podspec.Kind
 	Attempt        uint32
-	Streak         int
+	Streak, Round  int
 	Node           Node
 	Image          *runtimeapi.Image
 	Env            []*runtimeapi.KeyValue
@@ -111,6 +112,9 @@ func containerAnnotations(in ContainerInput) map[string]string {
 		cri.AnnotationTerminationMessagePolicy: string(in.Container.TerminationMessagePolicy),
 		annotationImage:                        in.Container.Image,
 		annotationStreak:                       strconv.Itoa(in.Streak),
+	}
+	if in.Round > 0 {
+		a[annotationRound] = strconv.Itoa(in.Round)
 	}
 	if g := in.Pod.Spec.TerminationGracePeriodSeconds; g != nil {
 		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)

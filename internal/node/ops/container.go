@@ -186,7 +186,7 @@ func readyBox(t work.Task) (*plan.Sandbox, error) {
 // gather collects what the container's config is made of.
 func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sandbox) (ContainerInput, error) {
 	in := ContainerInput{Pod: t.Pod, Container: c.spec, Kind: c.kind, Attempt: t.Attempt, Streak: t.Streak,
-		Node: r.Node}
+		Round: t.Round, Node: r.Node}
 	ips := box.IPs
 	if t.Pod.Spec.HostNetwork {
 		ips = r.Node.IPs

@@ -74,6 +74,7 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 			SupplementalGroups: u.GetSupplementalGroups()}
 	}
 	c.Streak = streakOf(s.GetAnnotations()[annotationStreak])
+	c.Round = roundOf(s.GetAnnotations()[annotationRound])
 	switch s.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING:
 		c.StartedAt = at(s.GetStartedAt())
@@ -98,6 +99,15 @@ func streakOf(text string) int {
 		return 0
 	}
 	return int(min(n, mostStreak))
+}
+
+// roundOf reads how often all containers had been started again before a container was made.
+func roundOf(text string) int {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
 }
 
 // lastWords is the termination message (PL-11): what the container wrote to its file, or, if its policy says so and it

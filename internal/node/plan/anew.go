@@ -24,6 +24,9 @@ func (v *view) anew(m *member) bool {
 	if v.left.because != "" || m.kind == podspec.Ephemeral || m.exit == nil || m.exit.here && v.boxed() {
 		return false
 	}
+	if m.exit.reset {
+		return true
+	}
 	for i := range v.gates {
 		if m == &v.gates[i] && m.kind == podspec.Init {
 			return (v.lost() || !v.open(i)) && !v.onceOnly(m)
@@ -56,7 +59,7 @@ func (v *view) anyMainBegun() bool {
 	}
 	for i := range v.mains {
 		m := &v.mains[i]
-		if m.live() || m.exit != nil && (m.exit.here && !v.lost() || !v.again(m)) {
+		if m.live() || m.exit != nil && (m.exit.here && !v.lost() || !v.again(m)) || v.restarting(m) {
 			return true
 		}
 	}
@@ -78,6 +81,11 @@ func (v *view) initialized() bool {
 	if len(v.gates) > 0 && v.lost() {
 		return false
 	}
+	for i := range v.mains {
+		if v.restarting(&v.mains[i]) {
+			return true // it was, and stays so as Kubernetes has it (PL-28)
+		}
+	}
 	for i := range v.gates {
 		if !v.open(i) && !v.passed(i) {
 			return false
@@ -95,7 +103,7 @@ func (v *view) stranded() leave {
 	}
 	for i := range v.gates {
 		m := &v.gates[i]
-		if m.kind != podspec.Init || m.exit == nil || m.exit.failed() || m.exit.here && v.boxed() ||
+		if m.kind != podspec.Init || m.exit == nil || m.exit.failed() || m.exit.reset || m.exit.here && v.boxed() ||
 			v.passed(i) && v.boxed() || !v.onceOnly(m) {
 			continue
 		}

@@ -22,6 +22,9 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	containers := v.containersReady(s, over)
 	own = append(own, v.ready(containers), containers)
 	own = append(own, condition(corev1.PodScheduled, true, "", "")) // it is here, whatever the scheduler last said
+	if c := v.restartingCondition(); c != nil {
+		own = append(own, *c)
+	}
 	if v.left.evicted {
 		own = append(own, disruption(v.left.message))
 	}

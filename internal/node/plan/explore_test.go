@@ -18,12 +18,15 @@ import (
 var graceSeconds = int64(30)
 
 // shape makes a pod from letters: i = init, s = sidecar, m = main; S = a sidecar with a startup probe and both hooks, M = a
-// main with a preStop hook, H = a main with both hooks, d = a debug container, which comes last.
+// main with a preStop hook, H = a main with both hooks, R and J = a main and an init whose exit code 1 starts all again, d = a debug
+// container, which comes last.
 func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
 		Spec:   corev1.PodSpec{RestartPolicy: policy, TerminationGracePeriodSeconds: &graceSeconds},
 		Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	always := corev1.ContainerRestartPolicyAlways
+	always, none := corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever
+	all := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{1}}}}
 	for i, l := range letters {
 		c := corev1.Container{Name: fmt.Sprintf("%c%d", l, i), Image: "img"}
 		switch l {
@@ -33,6 +36,12 @@ func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 		case 'H':
 			c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}, PreStop: &corev1.LifecycleHandler{}}
 			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 'R':
+			c.RestartPolicy, c.RestartPolicyRules = &none, all
+			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 'J':
+			c.RestartPolicy, c.RestartPolicyRules = &none, all
+			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 		case 'm':
 			p.Spec.Containers = append(p.Spec.Containers, c)
 		case 'S':
@@ -272,7 +281,7 @@ func (e *explorer) issue(w *world, o Op, what string) {
 	e.checkIssue(w, o, what)
 	for i := range w.calls {
 		if !w.calls[i].out {
-			w.calls[i] = wcall{out: true, verb: o.Verb, c: e.s.indexOf(o.Container), attempt: uint8(o.Attempt)}
+			w.calls[i] = wcall{out: true, verb: o.Verb, c: e.s.indexOf(o.Container), attempt: uint8(o.Attempt), round: uint8(o.Round)}
 			if o.Verb == StopContainer {
 				w.told[w.calls[i].c] = uint8(o.Attempt) + 1
 			}
@@ -371,6 +380,17 @@ func TestExplore(t *testing.T) {
 		{"im", corev1.RestartPolicyOnFailure, world{evicts: 1, reboots: 1}},
 		{"sm", corev1.RestartPolicyAlways, world{ticks: 1, evicts: 1}},
 		{"md", corev1.RestartPolicyNever, world{deaths: 1, evicts: 1}},
+		{"R", corev1.RestartPolicyNever, world{crashes: 2, deaths: 1}},
+		{"Rm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+		{"RR", corev1.RestartPolicyAlways, world{crashes: 1}},
+		{"iR", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+		{"Jm", corev1.RestartPolicyNever, world{crashes: 1, deaths: 1}},
+		{"sJm", corev1.RestartPolicyOnFailure, world{crashes: 1}},
+		{"sR", corev1.RestartPolicyNever, world{crashes: 1}},
+		{"Rd", corev1.RestartPolicyNever, world{crashes: 1}},
+		{"R", corev1.RestartPolicyNever, world{crashes: 1, pauses: 1}},
+		{"R", corev1.RestartPolicyNever, world{crashes: 1, reboots: 1}},
+		{"Rm", corev1.RestartPolicyNever, world{crashes: 1, fails: 1}},
 	}
 	if *deep {
 		cases = []pod{

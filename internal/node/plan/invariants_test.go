@@ -34,6 +34,7 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 	switch o.Verb {
 	case StartContainer:
 		e.checkStart(w, int(c), int(o.Attempt), what)
+		e.checkRound(w, int(c), o, what)
 	case StopSandbox, RemoveSandbox:
 		for x := range w.runs {
 			for _, r := range w.runs[x] {
@@ -89,14 +90,14 @@ func (e *explorer) evictedFor(w *world) bool {
 // mayReturn tells whether container c is a sidecar that has exited and is still needed by one behind it (SC-11).
 func (e *explorer) mayReturn(w *world, c int) bool {
 	inits := len(e.s.pod.Spec.InitContainers)
-	if c < 0 || c >= inits || e.s.pod.Spec.InitContainers[c].RestartPolicy == nil {
+	if c < 0 || !e.sidecar(c) {
 		return false
 	}
 	exitedHere, needed := false, false
 	for x := range w.runs {
 		for _, r := range w.runs[x] {
 			exitedHere = exitedHere || x == c && r.life == exited
-			behind := x >= inits && x < e.s.others() || x > c && x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy != nil || x < inits && e.s.pod.Spec.InitContainers[x].RestartPolicy == nil
+			behind := x >= inits && x < e.s.others() || x > c && e.sidecar(x) || x < inits && !e.sidecar(x)
 			needed = needed || behind && x != c && (r.life == running || r.lost && r.life == created)
 		}
 	}
@@ -118,16 +119,18 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		return
 	}
 	begun := false // c or something behind it was begun in this sandbox before
+	round := e.round(w)
+	here := func(r attempt) bool { return int(r.box) == newest && int(r.round) == round }
 	for x := c; x < e.s.others(); x++ {
 		for _, r := range w.runs[x] {
-			begun = begun || r.life != absent && int(r.box) == newest && (x == c || c < inits)
+			begun = begun || r.life != absent && here(r) && (x == c || c < inits)
 		}
 	}
 	for g := 0; g < min(c, inits) && !begun; g++ {
-		sidecar := spec.InitContainers[g].RestartPolicy != nil
-		open := sidecar && e.behind(w, g, newest) // it was open when something behind it was begun
+		sidecar := e.sidecar(g)
+		open := sidecar && e.behind(w, g, here) // it was open when something behind it was begun
 		for x, r := range w.runs[g] {
-			if int(r.box) == newest {
+			if here(r) {
 				open = open || sidecar && r.life == running && e.startedTruly(w, g, x) || !sidecar && r.life == exited && r.code == 0
 			}
 		}
@@ -139,17 +142,18 @@ func (e *explorer) checkStart(w *world, c, a int, what string) {
 		if r.life == running {
 			e.fault(w, what, "%s starts while attempt %d of it runs", name, x)
 		}
-		isInit := c < inits && spec.InitContainers[c].RestartPolicy == nil
-		if isInit && r.life == exited && r.code == 0 && int(r.box) == newest {
+		isInit := c < inits && !e.sidecar(c)
+		if isInit && r.life == exited && r.code == 0 && here(r) {
 			e.fault(w, what, "init %s starts again after it has completed", name)
 		}
-		if c >= inits && r.life == exited && spec.RestartPolicy == "Never" {
+		reset := int(r.round) < round // its policy has no say then
+		if c >= inits && r.life == exited && spec.RestartPolicy == "Never" && !reset {
 			e.fault(w, what, "%s is restarted in a pod that never restarts", name)
 		}
-		if c >= inits && r.life == exited && !r.failed() && spec.RestartPolicy == "OnFailure" {
+		if c >= inits && r.life == exited && !r.failed() && spec.RestartPolicy == "OnFailure" && !reset {
 			e.fault(w, what, "%s is restarted after it succeeded", name)
 		}
-		if x >= a && (r.life == exited || r.life != absent && int(r.box) != newest) {
+		if x >= a && (r.life == exited || r.life != absent && !here(r)) {
 			e.fault(w, what, "%s reuses attempt %d", name, x)
 		}
 	}
@@ -192,12 +196,14 @@ func (e *explorer) checkReady(w *world, c, a int, what string) {
 
 // checkDelay holds the back-off of PL-02: as long after the last exit as the attempt that ended so demands.
 func (e *explorer) checkDelay(w *world, c int, what string) {
-	spec := &e.s.pod.Spec
-	isInit := c < len(spec.InitContainers) && spec.InitContainers[c].RestartPolicy == nil
+	isInit := c < len(e.s.pod.Spec.InitContainers) && !e.sidecar(c)
 	for x := maxAttempts - 1; x >= 0; x-- {
 		r := w.runs[c][x]
 		if r.life != exited {
 			continue
+		}
+		if int(r.round) < e.round(w) && !e.calls1(c, r) {
+			return // it was ended for the sake of another
 		}
 		if due := r.end + int16(Delay(x)/time.Second); w.now < due && r.end-r.start < int16(restartReset/time.Second) && !(isInit && r.code == 0) {
 			e.fault(w, what, "%s starts at %d, before its back-off is over at %d", e.s.nameOf(int8(c)), w.now, due)
@@ -222,7 +228,10 @@ func (e *explorer) checkStored(w *world, c int, what string) {
 	if mem == nil || terminated(mem) == nil {
 		return
 	}
-	end, sidecar := terminated(mem), c < inits && spec.InitContainers[c].RestartPolicy != nil
+	if toldReset(mem) || e.reset(w, c) {
+		return
+	}
+	end, sidecar := terminated(mem), e.sidecar(c)
 	switch failed := end.ExitCode != 0 || toldCondemned(end); {
 	case sidecar || spec.RestartPolicy == corev1.RestartPolicyAlways:
 	case c < inits && !failed: // in a new sandbox, in its turn: checkStart holds that
@@ -240,11 +249,11 @@ func (e *explorer) checkStored(w *world, c int, what string) {
 	}
 }
 
-// behind tells whether a container after gate g was begun in a sandbox.
-func (e *explorer) behind(w *world, g, box int) bool {
+// behind tells whether a container after gate g was begun here.
+func (e *explorer) behind(w *world, g int, here func(attempt) bool) bool {
 	for x := g + 1; x < e.s.others(); x++ {
 		for _, r := range w.runs[x] {
-			if r.life != absent && int(r.box) == box {
+			if r.life != absent && here(r) {
 				return true
 			}
 		}
@@ -286,9 +295,8 @@ func (e *explorer) checkPreStop(w *world, c int, o Op, what string) {
 
 // checkStop holds the order of SC-09: a sidecar goes after the mains and after the sidecars behind it.
 func (e *explorer) checkStop(w *world, c int, what string) {
-	spec := &e.s.pod.Spec
-	inits := len(spec.InitContainers)
-	if c < 0 || c >= inits || spec.InitContainers[c].RestartPolicy == nil || !e.boxReady(w) {
+	inits := len(e.s.pod.Spec.InitContainers)
+	if c < 0 || !e.sidecar(c) || !e.boxReady(w) {
 		return
 	}
 	for a, r := range w.runs[c] {
@@ -302,7 +310,7 @@ func (e *explorer) checkStop(w *world, c int, what string) {
 		}
 	}
 	for x := range w.runs {
-		behind := x < e.s.others() && (x >= inits || x > c && spec.InitContainers[x].RestartPolicy != nil) // nobody waits for a debug container
+		behind := x < e.s.others() && (x >= inits || x > c && e.sidecar(x)) // nobody waits for a debug container
 		for _, r := range w.runs[x] {
 			if behind && r.life == running {
 				e.fault(w, what, "sidecar %s is stopped before %s", e.s.nameOf(int8(c)), e.s.nameOf(int8(x)))

@@ -266,6 +266,28 @@ func mutants() []mutant {
 				in.Evicted, in.Pod.Status.Reason = nil, ""
 			}
 		})},
+		{"a call for all is heard by the one that called alone", "mR", never, few, edited(func(in Input, d *Decision) {
+			d.Ops = slices.Clone(d.Ops)
+			for i := range d.Ops {
+				d.Ops[i].Round = 0
+			}
+		})},
+		{"all start again beside what still runs", "Rm", never, few, lied(func(in *Input) {
+			in.Seen.Containers = slices.Clone(in.Seen.Containers)
+			for i := range in.Seen.Containers {
+				if in.Seen.Containers[i].Running() {
+					in.Seen.Containers[i].Round = 1
+				}
+			}
+		})},
+		{"inits do not run again with all others", "iR", never, few, lied(func(in *Input) {
+			in.Seen.Containers = slices.Clone(in.Seen.Containers)
+			for i := range in.Seen.Containers {
+				if c := &in.Seen.Containers[i]; c.Name == "i0" && c.Exited() {
+					c.Round = roundOf(in)
+				}
+			}
+		})},
 		{"gone is said when the sandbox is", "m", always, some, edited(func(in Input, d *Decision) {
 			d.Gone = d.Gone || leaves(in) && len(in.Seen.Sandboxes) == 0
 		})},

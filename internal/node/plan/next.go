@@ -15,7 +15,10 @@ import (
 
 // Next decides what the pod needs now. It is a pure function of its input and does not keep or change it.
 func Next(in Input) Decision {
-	v := look(in)
+	v := look(in, roundOf(&in))
+	if v.ordered().because == "" && v.called() {
+		v = look(in, v.round+1)
+	}
 	v.left = v.leaving()
 	v.out.Status = v.status()
 	v.tellEviction()
@@ -45,8 +48,42 @@ type leave struct {
 
 const deadlineExceeded = "DeadlineExceeded"
 
-// leaving derives from lasting facts alone why the pod is on its way out, if it is.
+// leaving derives from lasting facts alone why the pod is on its way out, if it is: it was told to, or its containers
+// have ended.
 func (v *view) leaving() leave {
+	if l := v.ordered(); l.because != "" {
+		return l
+	}
+	for i := range v.gates {
+		m := &v.gates[i]
+		if v.failedForGood(m) {
+			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
+				until: v.past(v.endStands(m)).Add(graceOf(v.Pod)), phase: corev1.PodFailed}
+		}
+	}
+	last := time.Time{}
+	for i := range v.mains {
+		m := &v.mains[i]
+		if !v.endedForGood(m) {
+			return v.stranded()
+		}
+		last = maxTime(last, v.endStands(m))
+	}
+	return leave{because: "its containers have ended", until: v.past(last).Add(graceOf(v.Pod))}
+}
+
+// failedForGood tells whether m is an init with which the pod has failed.
+func (v *view) failedForGood(m *member) bool {
+	return m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() && v.held(m).IsZero()
+}
+
+// endedForGood tells whether main m has ended and does not start again.
+func (v *view) endedForGood(m *member) bool {
+	return !m.live() && !m.start && !v.again(m) && v.held(m).IsZero()
+}
+
+// ordered tells why the pod is on its way out for other reasons than what its containers have come to.
+func (v *view) ordered() leave {
 	p := v.Pod
 	grace := graceOf(p)
 	if v.Removed {
@@ -76,23 +113,7 @@ func (v *view) leaving() leave {
 	} else if ok {
 		v.wake(at)
 	}
-	for i := range v.gates {
-		m := &v.gates[i]
-		if m.kind == podspec.Init && !m.live() && m.exit != nil && !v.again(m) && m.exit.failed() &&
-			v.held(m).IsZero() {
-			return leave{because: fmt.Sprintf("init container %s failed", m.spec.Name),
-				until: v.past(v.endStands(m)).Add(grace), phase: corev1.PodFailed}
-		}
-	}
-	last := time.Time{}
-	for i := range v.mains {
-		m := &v.mains[i]
-		if m.live() || m.start || v.again(m) || !v.held(m).IsZero() {
-			return v.stranded()
-		}
-		last = maxTime(last, v.endStands(m))
-	}
-	return leave{because: "its containers have ended", until: v.past(last).Add(grace)}
+	return leave{}
 }
 
 // unbegun tells whether nothing of the pod was ever there.

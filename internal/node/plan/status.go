@@ -293,6 +293,9 @@ func (v *view) waiting(m *member) *corev1.ContainerStateWaiting {
 	if w := v.debugWaiting(m); w != nil {
 		return w
 	}
+	if w := v.resetWaiting(m); w != nil {
+		return w
+	}
 	w := &corev1.ContainerStateWaiting{Reason: reasonCreating}
 	if len(v.gates) > 0 && m.kind != podspec.Ephemeral {
 		w.Reason = reasonInitializing

@@ -156,7 +156,7 @@ func (e *explorer) containerSteps(w world, fair bool, yield func(world, string) 
 			if w.runs[c][a].life != running || w.runs[c][a].lost { // of one that is lost no end is seen
 				continue
 			}
-			sidecar := c < inits && e.s.pod.Spec.InitContainers[c].RestartPolicy != nil
+			sidecar := e.sidecar(c)
 			ends := !sidecar && (c < inits || e.s.pod.Spec.RestartPolicy != corev1.RestartPolicyAlways || c >= e.s.others())
 			if ends && !fair {
 				if n := w; !yield(exit1(n, c, a, 0), e.s.nameOf(int8(c))+" exits 0") {
@@ -318,7 +318,7 @@ func (e *explorer) startEffect(w world, i int) (world, bool) {
 			w.calls[i] = wcall{}
 			return w, true
 		}
-		*r = attempt{life: created, box: uint8(newest), start: w.now}
+		*r = attempt{life: created, box: uint8(newest), round: c.round, start: w.now}
 	case created:
 		r.life, r.start = running, w.now
 		c.done = true

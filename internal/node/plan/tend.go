@@ -82,6 +82,9 @@ func (v *view) tend() {
 	for i := range v.debug {
 		v.debugOnce(&v.debug[i])
 	}
+	if v.clearRound() {
+		return
+	}
 	blocked := ""
 	for i := range v.gates {
 		m := &v.gates[i]
@@ -169,12 +172,13 @@ func (v *view) revive(m *member) {
 	}
 	for i := range v.Seen.Containers {
 		if c := &v.Seen.Containers[i]; c.Name == name && c.Attempt >= m.next && v.stillborn(c) {
-			v.why(name, "waits until what its old sandbox left is removed")
+			v.why(name, "waits until what is left of an attempt that never ran is removed")
 			v.want(Op{Verb: RemoveContainer, Container: name, Attempt: c.Attempt}) // the runtime takes no number twice
 			return
 		}
 	}
-	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter()})
+	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter(),
+		Round: v.round})
 }
 
 // attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end

@@ -74,6 +74,7 @@ type Op struct {
 	Until time.Time
 	// Streak is to be kept with the container that StartContainer makes; see [Container].
 	Streak int
+	Round  int       // of StartContainer, to be kept with the container; see [Container]
 	Probe  ProbeKind // of a Probe
 	Early  bool      // a Probe between ticks, which counts only if it succeeds
 	// Verdict is set when a PreStop or StopContainer ends a container for a fault of its own. It is to be kept with the
@@ -141,6 +142,8 @@ type Container struct {
 	SpecImage string
 	// Streak is how many restarts in a row led to this attempt. From an annotation; see [Delay].
 	Streak int
+	// Round is how often all containers had been told to start again when this attempt was made. From an annotation.
+	Round int
 	// Condemned is the verdict it was stopped for, if it was. From a file that outlives the agent.
 	Condemned Verdict
 	// Held is set while somebody looks at its files: one that has ended is not removed then, unless its pod is.

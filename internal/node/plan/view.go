@@ -24,6 +24,8 @@ type exit struct {
 	id                string
 	skipped           bool // a debug run that was stopped before it started
 	condemned         bool // it was killed for a fault of its own
+	reset             bool // all containers were told to start again since
+	calls             bool // it is by such an end that they are told
 }
 
 // failed tells whether the attempt failed, by its exit code or by the verdict it was killed for (PL-16).
@@ -57,10 +59,11 @@ type view struct {
 	mains []member
 	debug []member // ephemeral containers
 	hold  time.Duration
+	round int // how often all containers were told to start again, see restartall.go
 }
 
-func look(in Input) *view {
-	v := &view{Input: in}
+func look(in Input, round int) *view {
+	v := &view{Input: in, round: round}
 	if !in.Node.NoHold {
 		v.hold = podspec.HoldOnFailure(in.Pod)
 	}
@@ -118,7 +121,7 @@ func (v *view) member(k podspec.Kind, spec *corev1.Container, mem *corev1.Contai
 			m.dead = c
 		}
 	}
-	m.here = m.newest != nil && v.box != nil && m.newest.SandboxID == v.box.ID
+	m.here = m.newest != nil && v.inBox(m.newest) && (k == podspec.Ephemeral || m.newest.Round >= v.round)
 	for _, c := range v.Calls {
 		if c.Verb == StartContainer && c.Container == spec.Name {
 			m.start = true
@@ -140,11 +143,14 @@ func (v *view) member(k podspec.Kind, spec *corev1.Container, mem *corev1.Contai
 	return m
 }
 
-// stillborn tells whether c was made as its sandbox died, and never ran: that is no attempt that anybody counts (PL-02,
-// PID-06).
+// stillborn tells whether c was made as its sandbox died, or all containers were told to start again, and never ran:
+// that is no attempt that anybody counts (PL-02, PID-06).
 func (v *view) stillborn(c *Container) bool {
-	return c.StartedAt.IsZero() && !c.Live() && (v.box == nil || !v.box.Ready || c.SandboxID != v.box.ID)
+	return c.StartedAt.IsZero() && !c.Live() && (!v.boxed() || !v.inBox(c) || c.Round < v.round)
 }
+
+// inBox tells whether c is in the pod's newest sandbox.
+func (v *view) inBox(c *Container) bool { return v.box != nil && c.SandboxID == v.box.ID }
 
 // lastExit finds how m's last attempt ended. A container that the stored status shows as running and that the
 // runtime does not know any more was lost with its sandbox, most likely in a reboot.
@@ -153,8 +159,10 @@ func (v *view) lastExit(m *member) *exit {
 		return nil
 	}
 	if c := m.dead; c != nil && (m.mem == nil || int32(c.Attempt) >= m.mem.RestartCount) {
+		reset := m.kind != podspec.Ephemeral && c.Round < v.round
 		return &exit{code: c.ExitCode, started: c.StartedAt, finished: c.FinishedAt, reason: c.Reason,
-			message: c.Message, attempt: c.Attempt, here: v.box != nil && c.SandboxID == v.box.ID,
+			message: c.Message, attempt: c.Attempt, here: v.inBox(c) && !reset, reset: reset,
+			calls:  callsAll(m, c.ExitCode),
 			streak: c.Streak, specImage: c.SpecImage, id: c.ID, condemned: v.verdictOn(m, c).Given()}
 	}
 	if m.mem == nil { // what the runtime shows, if anything, never ran
@@ -165,10 +173,12 @@ func (v *view) lastExit(m *member) *exit {
 		attempt-- // it counts the run that was waiting; the end that is remembered is that of one before
 	}
 	if t := terminated(m.mem); t != nil {
-		return &exit{code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
+		reset := toldReset(m.mem)
+		return &exit{reset: reset, calls: callsAll(m, t.ExitCode),
+			code: t.ExitCode, started: t.StartedAt.Time, finished: t.FinishedAt.Time, reason: t.Reason,
 			message: t.Message, attempt: attempt, streak: int(attempt), specImage: m.spec.Image, id: t.ContainerID,
 			unborn: t.StartedAt.IsZero(), condemned: toldCondemned(t),
-			here: v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) &&
+			here: !reset && v.box != nil && !t.StartedAt.Time.Before(v.box.CreatedAt.Truncate(time.Second)) &&
 				!v.setBack(t.StartedAt.Time)}
 	}
 	if m.mem.State.Running != nil {
@@ -213,6 +223,9 @@ func (v *view) again(m *member) bool {
 	if e == nil {
 		return true
 	}
+	if e.reset {
+		return true // whatever its policy says (PL-28)
+	}
 	switch m.kind {
 	case podspec.Sidecar:
 		return true
@@ -220,7 +233,7 @@ func (v *view) again(m *member) bool {
 		if e.code == 0 {
 			return !e.here // a new sandbox runs all inits again
 		}
-		return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
+		return restarts(&v.Pod.Spec, m.spec, e.code, true)
 	case podspec.Ephemeral:
 		return e.attempt < m.run
 	}
@@ -238,7 +251,8 @@ func (v *view) finished(m *member) bool {
 // due returns when m's next attempt may start.
 func (v *view) due(m *member) time.Time {
 	e := m.exit
-	if e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0 {
+	if e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0 ||
+		e.reset && !e.calls {
 		return time.Time{}
 	}
 	if v.setBack(e.finished) {
@@ -253,6 +267,8 @@ func (m *member) streakAfter() int {
 	switch {
 	case e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0:
 		return 0
+	case e.reset && !e.calls:
+		return 0 // it was ended for the sake of another
 	case !e.started.IsZero() && e.finished.Sub(e.started) >= restartReset:
 		return 1
 	case e.started.IsZero() && !e.here && e.streak > 0:

@@ -35,6 +35,7 @@ type attempt struct {
 	life       life
 	code       uint8
 	box        uint8
+	round      uint8 // how often all were told to start again before
 	judged     bool  // it was to be killed for a fault of its own
 	condemned  bool  // and that is kept
 	lost       bool  // the runtime has lost sight of it, and knows of no start
@@ -53,6 +54,7 @@ type wcall struct {
 	verb      Verb
 	c         int8 // container's index, or -1
 	attempt   uint8
+	round     uint8
 	done      bool // its effect is complete; it has only to return
 	cancelled bool
 	early     bool
@@ -278,7 +280,7 @@ func (s *scene) hearHooks(w *world, h *Heard) {
 }
 
 func (s *scene) op(c wcall) Op {
-	o := Op{Verb: c.verb, Container: s.nameOf(c.c), Attempt: uint32(c.attempt)}
+	o := Op{Verb: c.verb, Container: s.nameOf(c.c), Attempt: uint32(c.attempt), Round: int(c.round)}
 	if c.verb == Probe {
 		o.Probe = StartupProbe
 	}
@@ -304,7 +306,7 @@ func (s *scene) seen(w *world) Seen {
 				continue
 			}
 			x := Container{ID: fmt.Sprintf("%d-%d", c, a), Name: s.nameOf(int8(c)), Attempt: uint32(a), SandboxID: boxID(int(r.box)),
-				CreatedAt: at(r.start), SpecImage: "img", Streak: a}
+				CreatedAt: at(r.start), SpecImage: "img", Streak: a, Round: int(r.round)}
 			if r.life >= running && !r.lost {
 				x.StartedAt = at(r.start)
 			}

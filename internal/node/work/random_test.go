@@ -114,6 +114,11 @@ func (h *history) pod() *corev1.Pod {
 		h.attend(&c)
 		p.Spec.Containers = append(p.Spec.Containers, c)
 	}
+	if h.dice("restarts all")%4 == 0 { // PL-28: the exit codes of misfortune
+		c, own := &p.Spec.Containers[0], corev1.ContainerRestartPolicy(p.Spec.RestartPolicy)
+		c.RestartPolicy, c.RestartPolicyRules = &own, []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{139, 2}}}}
+	}
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -54,6 +55,12 @@ type found struct {
 }
 
 func (f found) name() string { return f.GetMetadata().GetName() }
+
+// round is how often all containers had been told to start again.
+func (f found) round() int {
+	n, _ := strconv.Atoi(f.GetAnnotations()["wherry.dev/round"])
+	return n
+}
 
 func (f found) running() bool { return f.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING }
 
@@ -134,7 +141,10 @@ func (p *spy) checkStart(id string) {
 		if c.name() == it.name() && c.running() && c.GetId() != id {
 			p.fault("%s starts beside running %s", it.describe(), c.describe())
 		}
-		if isInit && c.name() == it.name() && c.sandbox == it.sandbox && c.exited() && c.GetExitCode() == 0 {
+		if c.running() && c.sandbox == it.sandbox && c.round() < it.round() && c.name()[0] != 'd' && it.name()[0] != 'd' {
+			p.fault("%s starts while %s runs, which is to start again too", it.describe(), c.describe()) // PL-28
+		}
+		if isInit && c.name() == it.name() && c.sandbox == it.sandbox && c.round() == it.round() && c.exited() && c.GetExitCode() == 0 {
 			p.fault("init %s starts again after %s completed in this sandbox", it.describe(), c.describe())
 		}
 		if c.running() && c.sandbox != it.sandbox {
@@ -187,6 +197,9 @@ func (p *spy) checkPolicy(it found, all []found) {
 		}
 		if c.GetAnnotations()["wherry.dev/image"] != it.GetAnnotations()["wherry.dev/image"] {
 			continue // its image was changed
+		}
+		if c.round() < it.round() {
+			continue // all start again
 		}
 		switch policy := p.pod.Spec.RestartPolicy; {
 		case policy == corev1.RestartPolicyNever:
