@@ -5,6 +5,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	m := metav1.ObjectMeta{Name: "sample-" + ns}
 	p := pod(m.Name)
 	svc := service("sample")
-	return map[schema.GroupVersionResource]runtime.Object{
+	all := map[schema.GroupVersionResource]runtime.Object{
 		core.WithResource("namespaces"): &corev1.Namespace{ObjectMeta: m},
 		core.WithResource("nodes"):      &corev1.Node{ObjectMeta: m},
 		core.WithResource("pods"):       p,
@@ -116,6 +117,8 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 			Note: "n", Type: "Normal", EventTime: metav1.NowMicro(), ReportingController: "test",
 			ReportingInstance: "test-1"},
 	}
+	maps.Copy(all, workloadSamples(m))
+	return all
 }
 
 func toUnstructured(t *testing.T, obj runtime.Object) *unstructured.Unstructured {

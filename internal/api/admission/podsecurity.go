@@ -27,15 +27,19 @@ import (
 
 // podSecurity holds pods to the Pod Security Standard that their namespace's labels name, and namespaces to labels that
 // mean something (EC-21). The judge is Kubernetes' own.
+//
+// Kinds with a template of pods are never refused for it, their writer is warned.
 type podSecurity struct {
 	judge *podsecurity.Admission
 	reads securityReads
+	types *registry.Schemes
 }
 
 var _ admission.ValidationInterface = podSecurity{}
 
 // newPodSecurity makes the plug-in. What its configuration lacks is an error for the user.
-func newPodSecurity(reads securityReads, config *podsecurityapi.PodSecurityConfiguration) (podSecurity, error) {
+func newPodSecurity(reads securityReads, types *registry.Schemes,
+	config *podsecurityapi.PodSecurityConfiguration) (podSecurity, error) {
 	checks, err := podsecuritypolicy.NewEvaluator(podsecuritypolicy.DefaultChecks(), nil)
 	if err != nil {
 		return podSecurity{}, err
@@ -56,7 +60,7 @@ func newPodSecurity(reads securityReads, config *podsecurityapi.PodSecurityConfi
 	if err := judge.ValidateConfiguration(); err != nil {
 		return podSecurity{}, fmt.Errorf("configuration of admission plug-in %s: %w", podSecurityPlugin, err)
 	}
-	return podSecurity{judge, reads}, nil
+	return podSecurity{judge, reads, types}, nil
 }
 
 // securityReads is what the judge needs to see besides what is written.
@@ -131,12 +135,12 @@ func (podSecurity) Handles(op admission.Operation) bool {
 
 // Validate implements admission.ValidationInterface.
 func (p podSecurity) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	switch a.GetResource().GroupResource() {
-	case corev1.Resource("pods"), corev1.Resource("namespaces"): // there are no other kinds with pods in them
-	default:
+	of := a.GetResource().GroupResource()
+	if of != corev1.Resource("pods") && of != corev1.Resource("namespaces") &&
+		!p.judge.PodSpecExtractor.HasPodSpec(of) {
 		return nil
 	}
-	said := p.judge.Validate(ctx, securityAttributes{a})
+	said := p.judge.Validate(ctx, securityAttributes{a, p.types})
 	for _, words := range said.Warnings {
 		warning.AddWarning(ctx, "", words)
 	}
@@ -154,7 +158,10 @@ func (p podSecurity) Validate(ctx context.Context, a admission.Attributes, _ adm
 }
 
 // securityAttributes shows the judge an admission request in its own terms.
-type securityAttributes struct{ admission.Attributes }
+type securityAttributes struct {
+	admission.Attributes
+	types *registry.Schemes
+}
 
 var _ podsecuritylabels.Attributes = securityAttributes{}
 
@@ -167,11 +174,13 @@ func (a securityAttributes) GetName() string {
 }
 
 // GetObject implements podsecuritylabels.Attributes.
-func (a securityAttributes) GetObject() (runtime.Object, error) { return a.Attributes.GetObject(), nil }
+func (a securityAttributes) GetObject() (runtime.Object, error) {
+	return a.types.Versioned(a.Attributes.GetObject(), a.GetKind().GroupVersion())
+}
 
 // GetOldObject implements podsecuritylabels.Attributes.
 func (a securityAttributes) GetOldObject() (runtime.Object, error) {
-	return a.Attributes.GetOldObject(), nil
+	return a.types.Versioned(a.Attributes.GetOldObject(), a.GetKind().GroupVersion())
 }
 
 // GetOperation implements podsecuritylabels.Attributes.

@@ -68,8 +68,8 @@ type policies struct {
 }
 
 // newPolicies makes them. What is wrong with their configuration is an error for the user.
-func newPolicies(st registry.Stores, config admissionConfig, defaultLevel string, locate connect.NodeLocator,
-	authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
+func newPolicies(st registry.Stores, types *registry.Schemes, config admissionConfig, defaultLevel string,
+	locate connect.NodeLocator, authz func() authorizer.UnconditionalAuthorizer) (*policies, error) {
 	security, err := config.podSecurity()
 	if err != nil {
 		return nil, err
@@ -85,6 +85,6 @@ func newPolicies(st registry.Stores, config admissionConfig, defaultLevel string
 		priorities: newPriorities(st, authz), runtimeClasses: runtimeClasses{st["runtimeclasses"]},
 		images: newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
 	}
-	p.podSecurity, err = newPodSecurity(securityReads{st, defaultLevel != ""}, security)
+	p.podSecurity, err = newPodSecurity(securityReads{st, defaultLevel != ""}, types, security)
 	return p, err
 }

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/features"
 )
@@ -20,7 +21,7 @@ const eventTTL = 60 * 60
 // All is the table of everything the server stores, in the order of discovery. A new kind is a row here and its rules.
 func All(gates *features.Gates) []*registry.Kind {
 	return slices.Concat(coreKinds(gates), plainKinds(), debugKinds(), policyKinds(), rbacKinds(), admissionKinds(),
-		certificateKinds(), flowControlKinds())
+		certificateKinds(), flowControlKinds(), upstream.Kinds())
 }
 
 func coreKinds(gates *features.Gates) []*registry.Kind {

@@ -30,6 +30,9 @@ func Serve(all registry.Served, h Host) {
 		if r.Kind.Status != nil {
 			all.Add(r.Kind.GV, name+"/status", r.Sub(h.Schemes, *r.Kind.Status))
 		}
+		for below, s := range r.Below() {
+			all.Add(r.Kind.GV, name+"/"+below, s)
+		}
 	}
 	h.Addresses.Attach(st["services"].OnWrite)
 	all.Add(core, "namespaces", newNamespaceREST(st["namespaces"]))

@@ -17,6 +17,10 @@ const (
 	coordination = "coordination.k8s.io"
 	discovery    = "discovery.k8s.io"
 	eventsGroup  = "events.k8s.io"
+	appsGroup    = "apps"
+	autoscaling  = "autoscaling"
+	batchGroup   = "batch"
+	networking   = "networking.k8s.io"
 	metricsGroup = "metrics.k8s.io"
 	nodeGroup    = "node.k8s.io"
 	policyGroup  = "policy"
@@ -55,6 +59,13 @@ func viewRules() []rbacv1.PolicyRule {
 			"replicationcontrollers", "replicationcontrollers/scale", "serviceaccounts", "services", "services/status"),
 		read().to(core, "bindings", "events", "limitranges", "namespaces/status", "pods/log", "pods/status",
 			"replicationcontrollers/status", "resourcequotas", "resourcequotas/status"),
+		read().to(appsGroup, "controllerrevisions", "daemonsets", "daemonsets/status", "deployments",
+			"deployments/scale", "deployments/status", "replicasets", "replicasets/scale", "replicasets/status",
+			"statefulsets", "statefulsets/scale", "statefulsets/status"),
+		read().to(autoscaling, "horizontalpodautoscalers", "horizontalpodautoscalers/status"),
+		read().to(batchGroup, "cronjobs", "cronjobs/status", "jobs", "jobs/status"),
+		read().to(policyGroup, "poddisruptionbudgets", "poddisruptionbudgets/status"),
+		read().to(networking, "ingresses", "ingresses/status", "networkpolicies"),
 		read().to(core, "namespaces"), // so that the namespace itself can be looked at
 		read().to(discovery, "endpointslices"),
 		read().to(eventsGroup, "events"),
@@ -76,6 +87,12 @@ func editRules() []rbacv1.PolicyRule {
 		write().to(core, "configmaps", "events", "persistentvolumeclaims", "replicationcontrollers",
 			"replicationcontrollers/scale", "secrets", "serviceaccounts", "services", "services/proxy"),
 		may("create").to(core, "serviceaccounts/token"),
+		write().to(appsGroup, "daemonsets", "deployments", "deployments/rollback", "deployments/scale", "replicasets",
+			"replicasets/scale", "statefulsets", "statefulsets/scale"),
+		write().to(autoscaling, "horizontalpodautoscalers"),
+		write().to(batchGroup, "cronjobs", "jobs"),
+		write().to(policyGroup, "poddisruptionbudgets"),
+		write().to(networking, "ingresses", "networkpolicies"),
 		append(read(), write()...).to(coordination, "leases"),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/warning"
@@ -25,6 +26,10 @@ type Kind struct {
 	Short      []string
 	Categories []string
 	Namespaced bool
+
+	// Foreign opens a kind whose rules are Kubernetes' own. Then all that follows is empty, and Short and Categories are
+	// what Kubernetes says.
+	Foreign func(generic.RESTOptionsGetter) (*Foreign, error)
 
 	Object func() runtime.Object
 	List   func() runtime.Object

@@ -4,8 +4,10 @@ package registry
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/api/upstream/types"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/options"
 )
@@ -69,28 +72,31 @@ func NewSchemes() (*Schemes, error) {
 type APIGroup struct {
 	GV  schema.GroupVersion
 	Add func(*runtime.Scheme) error
+	Hub func(*runtime.Scheme) error // of kinds whose rules are Kubernetes' own; nil: there are none
 }
 
 // Groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the
 // first.
 func Groups() []APIGroup {
 	return []APIGroup{
-		{corev1.SchemeGroupVersion, corev1.AddToScheme},
-		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme},
-		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme},
-		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme},
-		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme},
-		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme},
-		{nodev1.SchemeGroupVersion, nodev1.AddToScheme},
-		{policyv1.SchemeGroupVersion, policyv1.AddToScheme},
-		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme},
-		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme},
-		{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme},
-		{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme},
-		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme},
-		{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme},
-		{debugrun.GroupVersion(), debugrun.AddToScheme},
-		{imagepolicy.GroupVersion(), imagepolicy.AddToScheme},
+		{corev1.SchemeGroupVersion, corev1.AddToScheme, nil},
+		{appsv1.SchemeGroupVersion, appsv1.AddToScheme, types.Apps},
+		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme, nil},
+		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme, nil},
+		{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme, types.Autoscaling},
+		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme, nil},
+		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme, nil},
+		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme, nil},
+		{nodev1.SchemeGroupVersion, nodev1.AddToScheme, nil},
+		{policyv1.SchemeGroupVersion, policyv1.AddToScheme, nil},
+		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme, nil},
+		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme, nil},
+		{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme, nil},
+		{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme, nil},
+		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme, nil},
+		{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme, nil},
+		{debugrun.GroupVersion(), debugrun.AddToScheme, nil},
+		{imagepolicy.GroupVersion(), imagepolicy.AddToScheme, nil},
 	}
 }
 
@@ -102,7 +108,7 @@ func IsOwn(gv schema.GroupVersion) bool {
 func externalScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, g := range Groups() {
-		if err := g.Add(scheme); err != nil {
+		if err := addTypes(scheme, g); err != nil {
 			return nil, err
 		}
 	}
@@ -113,8 +119,30 @@ func externalScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
+// addTypes registers the types of a group and nothing else. Adding a group to a scheme adds the defaults and conversions
+// of Kubernetes, too, once those are linked into the program: they put themselves on the list of the types' package.
+func addTypes(scheme *runtime.Scheme, g APIGroup) error {
+	all := runtime.NewScheme()
+	if err := g.Add(all); err != nil {
+		return err
+	}
+	for kind := range all.KnownTypes(g.GV) {
+		if isMetaKind(kind) {
+			continue
+		}
+		obj, err := all.New(g.GV.WithKind(kind))
+		if err != nil {
+			return err
+		}
+		scheme.AddKnownTypeWithName(g.GV.WithKind(kind), obj)
+	}
+	metav1.AddToGroupVersion(scheme, g.GV)
+	return nil
+}
+
 // addHub registers the external types as the internal version of their group: the library converts every object to the
-// internal version and back, which costs nothing when both are the same type.
+// internal version and back, which costs nothing when both are the same type. Kinds whose rules are Kubernetes' own have
+// its internal types.
 func addHub(scheme *runtime.Scheme) error {
 	for _, g := range Groups() {
 		gv := g.GV
@@ -122,8 +150,13 @@ func addHub(scheme *runtime.Scheme) error {
 			continue
 		}
 		hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
+		if g.Hub != nil {
+			if err := g.Hub(scheme); err != nil {
+				return err
+			}
+		}
 		for kind := range scheme.KnownTypes(gv) {
-			if isMetaKind(kind) {
+			if isMetaKind(kind) || scheme.Recognizes(hub.WithKind(kind)) {
 				continue
 			}
 			obj, err := scheme.New(gv.WithKind(kind))

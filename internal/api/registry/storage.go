@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -63,6 +64,10 @@ func (b *Backend) options(k *Kind) generic.RESTOptions {
 // resourcePrefix is the place below the server's prefix, as kube-apiserver lays it out: the plain plural.
 func resourcePrefix(k *Kind) string {
 	switch k.Plural {
+	case "ingresses":
+		return "ingress"
+	case "replicationcontrollers":
+		return "controllers"
 	case "nodes":
 		return "minions"
 	case "services":
@@ -80,6 +85,9 @@ func (s *Schemes) StorageCodec(k *Kind) runtime.Codec {
 		wire = json.NewSerializerWithOptions(json.DefaultMetaFactory, s.Scheme, s.Scheme, json.SerializerOptions{})
 	}
 	codec := s.Codecs.CodecForVersions(wire, s.Codecs.UniversalDeserializer(), k.GV, runtime.InternalGroupVersioner)
+	if k.Foreign != nil {
+		return limitedCodec{codec, k.Resource()}
+	}
 	return storageCodec{limitedCodec{codec, k.Resource()}}
 }
 
@@ -219,7 +227,8 @@ type REST struct {
 	*genericregistry.Store
 	Kind    *Kind
 	OnWrite *onwrite.Hooks
-	Charger Charger // nil where no quota counts the kind
+	Charger Charger  // nil where no quota counts the kind
+	foreign *Foreign // nil: the rules are ours
 }
 
 // Charger charges what writes add to the quotas of a namespace.
@@ -248,10 +257,10 @@ func (r *REST) Growing(ctx context.Context, namespace string, update func(Charge
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (made runtime.Object, err error) {
 	if r.Charger == nil {
-		return r.Store.Create(ctx, obj, validate, options)
+		return r.writes().Create(ctx, obj, validate, options)
 	}
 	err = r.Charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
-		made, err = r.Store.Create(ctx, obj, validate, options)
+		made, err = r.writes().Create(ctx, obj, validate, options)
 		return err == nil, err
 	})
 	return made, err
@@ -262,13 +271,25 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	update rest.ValidateObjectUpdateFunc, mayCreate bool,
 	options *metav1.UpdateOptions) (obj runtime.Object, created bool, err error) {
 	if r.Charger == nil {
-		return r.Store.Update(ctx, name, info, create, update, mayCreate, options)
+		return r.writes().Update(ctx, name, info, create, update, mayCreate, options)
 	}
 	err = r.Charger.Creating(ctx, request.NamespaceValue(ctx), func(ctx context.Context) (bool, error) {
-		obj, created, err = r.Store.Update(ctx, name, info, create, update, mayCreate, options)
+		obj, created, err = r.writes().Update(ctx, name, info, create, update, mayCreate, options)
 		return created, err
 	})
 	return obj, created, err
+}
+
+// Delete implements rest.GracefulDeleter.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return r.writes().Delete(ctx, name, validate, options)
+}
+
+// DeleteCollection implements rest.CollectionDeleter.
+func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+	list *metainternal.ListOptions) (runtime.Object, error) {
+	return r.writes().DeleteCollection(ctx, validate, options, list)
 }
 
 // ShortNames implements rest.ShortNamesProvider.
@@ -278,6 +299,9 @@ func (r *REST) ShortNames() []string { return r.Kind.Short }
 func (r *REST) Categories() []string { return r.Kind.Categories }
 
 func (b *Backend) open(k *Kind) (*REST, error) {
+	if k.Foreign != nil {
+		return b.openForeign(k)
+	}
 	strategy := NewStrategy(b.Schemes, k, k.Rules)
 	store := &genericregistry.Store{
 		NewFunc:                   k.Object,

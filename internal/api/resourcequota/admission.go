@@ -49,15 +49,23 @@ func (p quotaAdmission) Validate(ctx context.Context, a admission.Attributes, _ 
 
 // admit charges what a write takes, or refuses it. The write is under way: c has its turn from here on.
 func (q *Quotas) admit(ctx context.Context, a admission.Attributes, c *creation) error {
-	item := charging{now: quota.Item{Resource: a.GetResource().GroupResource(), Object: a.GetObject()}}
+	if has, err := q.ruled.Has(ctx, a.GetNamespace()); err != nil || !has {
+		return err
+	}
+	obj, err := q.types.Versioned(a.GetObject(), a.GetKind().GroupVersion())
+	if err != nil {
+		return err
+	}
+	item := charging{now: quota.Item{Resource: a.GetResource().GroupResource(), Object: obj}}
 	if a.GetOperation() == admission.Update {
-		item.old = &quota.Item{Resource: item.now.Resource, Object: a.GetOldObject()}
+		old, err := q.types.Versioned(a.GetOldObject(), a.GetKind().GroupVersion())
+		if err != nil {
+			return err
+		}
+		item.old = &quota.Item{Resource: item.now.Resource, Object: old}
 		if !quota.Grows(item.now, *item.old) {
 			return nil
 		}
-	}
-	if has, err := q.ruled.Has(ctx, a.GetNamespace()); err != nil || !has {
-		return err
 	}
 	if err := c.begin(ctx, q); err != nil {
 		return err

@@ -39,6 +39,7 @@ const (
 // creates that race never get more than there is.
 type Quotas struct {
 	stores registry.Stores
+	types  *registry.Schemes
 	status *genericregistry.Store
 	log    *slog.Logger
 	ruled  *registry.Ruled
@@ -52,7 +53,7 @@ type Quotas struct {
 // New makes the charger of every counted kind. Nothing is counted before Run.
 func New(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) *Quotas {
 	q := &Quotas{
-		stores: st, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
+		stores: st, types: schemes, log: log, turns: map[string]chan struct{}{}, visits: map[types.UID]int64{},
 		status: st["resourcequotas"].With(schemes, kinds.ResourceQuotaStatusRules()),
 		ruled:  registry.NewRuled(st["resourcequotas"]),
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -232,8 +233,11 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 			return nil, fmt.Errorf("count the %s of namespace %s: %w", r.Kind.Plural, namespace, err)
 		}
 		if err := meta.EachListItem(list, func(obj runtime.Object) error {
-			items = append(items, q.item(r.Kind, obj))
-			return nil
+			obj, err := q.types.Versioned(obj, r.Kind.GV)
+			if err == nil {
+				items = append(items, q.item(r.Kind, obj))
+			}
+			return err
 		}); err != nil {
 			return nil, err
 		}
