@@ -43,7 +43,8 @@ func New(o Completed, h Host) (*Control, error) {
 		return nil, err
 	}
 	c := &Control{dynamic: d}
-	if c.policies, err = newPolicies(h.Stores, h.Schemes, o.config, o.DefaultPodSecurity, h.Locate, h.Authorizer); err == nil {
+	if c.policies, err = newPolicies(h.Stores, h.Schemes, o.config, o.DefaultPodSecurity, h.Locate,
+		h.Authorizer); err == nil {
 		c.Plugins, err = chain(c.plugins(o, h))
 	}
 	if err != nil {

@@ -27,8 +27,8 @@ type Kind struct {
 	Categories []string
 	Namespaced bool
 
-	// Foreign opens a kind whose rules are Kubernetes' own. Then all that follows is empty, and Short and Categories are
-	// what Kubernetes says.
+	// Foreign opens a kind whose rules are Kubernetes' own. Then all that follows is empty, and Short and Categories
+	// are what Kubernetes says.
 	Foreign func(generic.RESTOptionsGetter) (*Foreign, error)
 
 	Object func() runtime.Object

@@ -119,8 +119,9 @@ func externalScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// addTypes registers the types of a group and nothing else. Adding a group to a scheme adds the defaults and conversions
-// of Kubernetes, too, once those are linked into the program: they put themselves on the list of the types' package.
+// addTypes registers the types of a group and nothing else. Adding a group to a scheme adds the defaults and
+// conversions of Kubernetes, too, once those are linked into the program: they put themselves on the list of the types'
+// package.
 func addTypes(scheme *runtime.Scheme, g APIGroup) error {
 	all := runtime.NewScheme()
 	if err := g.Add(all); err != nil {
@@ -141,8 +142,8 @@ func addTypes(scheme *runtime.Scheme, g APIGroup) error {
 }
 
 // addHub registers the external types as the internal version of their group: the library converts every object to the
-// internal version and back, which costs nothing when both are the same type. Kinds whose rules are Kubernetes' own have
-// its internal types.
+// internal version and back, which costs nothing when both are the same type. Kinds whose rules are Kubernetes' own
+// have its internal types.
 func addHub(scheme *runtime.Scheme) error {
 	for _, g := range Groups() {
 		gv := g.GV

@@ -7,4 +7,6 @@
 // library, the strategies and the tables handle it.
 //
 // Its law: only those kinds. What has rules of ours keeps its v1 type as the hub, and none of Kubernetes' defaults.
+//
+// Pure.
 package types
