@@ -304,7 +304,7 @@ func (a *alone) wait(what string, until func([]corev1.Pod) bool) []corev1.Pod {
 func oneRuns(pods []corev1.Pod) bool { return len(pods) == 1 && runs(&pods[0]) }
 
 // TestStandalone: an agent without any API server runs the pods of a folder, across kill -9 and what a reboot leaves, and
-// ends them with their files, also those that went while it was away. (PL-31, PL-12)
+// ends them with their files, also those that went while it was away. (PL-31, PL-12, PL-36)
 func TestStandalone(t *testing.T) {
 	t.Parallel()
 	needBusybox(t)
@@ -323,6 +323,10 @@ func TestStandalone(t *testing.T) {
 	}
 	if text := a.get("/configz"); !strings.Contains(text, "kubeletconfig") {
 		t.Errorf("PL-31 /configz is %q", text)
+	}
+	if text := a.get("/metrics/resource"); !strings.Contains(text, `container_memory_working_set_bytes{container="main",namespace="default",pod="web-alone"}`) ||
+		!strings.Contains(text, "resource_scrape_error 0") || !strings.Contains(text, "node_cpu_usage_seconds_total ") {
+		t.Errorf("PL-36 /metrics/resource is\n%s", text)
 	}
 	a.Kill()
 	a.begin()

@@ -117,6 +117,33 @@ func TestStatsSummary(t *testing.T) {
 	}
 }
 
+// PL-36: what metrics-server and its like read: counters and sizes of the node, of each pod and container, in the kubelet's
+// names, each once; and a runtime that does not answer is told as an error of the scrape, with what is known all the same.
+func TestMetricsResource(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.NodeStats = func(context.Context) (statsapi.NodeStats, error) {
+			n := uint64(3e9)
+			return statsapi.NodeStats{CPU: &statsapi.CPUStats{UsageCoreNanoSeconds: &n},
+				Memory: &statsapi.MemoryStats{WorkingSetBytes: &n}}, nil
+		}
+	})
+	code, body := w.get(w.masters, "/metrics/resource")
+	for _, want := range []string{"resource_scrape_error 0\n", "node_cpu_usage_seconds_total 3\n", "node_memory_working_set_bytes 3e+09\n",
+		`container_cpu_usage_seconds_total{container="main",namespace="default",pod="web"} `,
+		`container_memory_working_set_bytes{container="main",namespace="default",pod="web"} `,
+		`container_start_time_seconds{container="main",namespace="default",pod="web"} 1.7e+09`,
+		`pod_cpu_usage_seconds_total{namespace="default",pod="web"} `, `pod_memory_working_set_bytes{namespace="default",pod="web"} `,
+		"# TYPE container_cpu_usage_seconds_total counter", "# TYPE pod_memory_working_set_bytes gauge"} {
+		if code != 200 || strings.Count(body, want) != 1 {
+			t.Errorf("PL-36 %d, %q is there %d times in\n%s", code, want, strings.Count(body, want), body)
+		}
+	}
+	w.fake.Down()
+	if code, body := w.get(w.masters, "/metrics/resource"); code != 200 || body == "" || !strings.Contains(body, "resource_scrape_error 1\n") {
+		t.Errorf("PL-36 with the runtime away: %d\n%s", code, body)
+	}
+}
+
 func TestHealthAndMetrics(t *testing.T) {
 	var sick error
 	w := newWorld(t, func(c *Config) {

@@ -34,6 +34,7 @@ func (s *Server) routes() http.Handler {
 	get("/runningpods", s.runningPods)
 	get("/runningpods/{$}", s.runningPods)
 	get("/stats/summary", s.statsSummary)
+	get("/metrics/resource", s.metricsResource)
 	get(string(wire.RouteImageNames), s.imageNames)
 	get("/healthz", s.healthz)
 	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })

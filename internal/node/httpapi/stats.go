@@ -21,25 +21,37 @@ import (
 
 // statsSummary is what metrics-server and `kubectl get --raw …/proxy/stats/summary` read.
 func (s *Server) statsSummary(w http.ResponseWriter, r *http.Request) {
-	summary := statsapi.Summary{Node: statsapi.NodeStats{NodeName: s.config.NodeName}}
-	if s.config.NodeStats != nil {
-		node, err := s.config.NodeStats(r.Context())
-		if err != nil {
-			s.refuse(w, r, fmt.Errorf("stats of the node: %w", err))
-			return
-		}
-		summary.Node = node
-		summary.Node.NodeName = s.config.NodeName
-	}
-	var err error
-	if summary.Pods, err = s.podStats(r.Context()); err != nil {
-		s.refuse(w, r, fmt.Errorf("stats of the pods: %w", err))
+	summary, err := s.summary(r.Context())
+	if err != nil {
+		s.refuse(w, r, err)
 		return
 	}
 	if r.URL.Query().Get("only_cpu_and_memory") == "true" {
 		onlyCPUAndMemory(&summary)
 	}
 	s.writeJSON(w, r, summary)
+}
+
+// summary is what node and pods use.
+func (s *Server) summary(ctx context.Context) (statsapi.Summary, error) {
+	summary := statsapi.Summary{Node: statsapi.NodeStats{NodeName: s.config.NodeName}}
+	if s.config.NodeStats != nil {
+		node, err := s.config.NodeStats(ctx)
+		if err != nil {
+			return summary, fmt.Errorf("stats of the node: %w", err)
+		}
+		summary.Node = node
+		summary.Node.NodeName = s.config.NodeName
+	}
+	pods, err := s.podStats(ctx)
+	if err != nil {
+		return summary, fmt.Errorf("stats of the pods: %w", err)
+	}
+	for i := range pods {
+		pods[i].Swap = sumSwap(pods[i].Containers)
+	}
+	summary.Pods = pods
+	return summary, nil
 }
 
 // podStats asks for whole pods, a pod that does not answer keeping its last figures, and for their containers of a
@@ -231,6 +243,20 @@ func sumMemory(list []statsapi.ContainerStats) *statsapi.MemoryStats {
 		add(&out.RSSBytes, c.Memory.RSSBytes)
 		add(&out.PageFaults, c.Memory.PageFaults)
 		add(&out.MajorPageFaults, c.Memory.MajorPageFaults)
+	}
+	return out
+}
+
+func sumSwap(list []statsapi.ContainerStats) *statsapi.SwapStats {
+	var out *statsapi.SwapStats
+	for _, c := range list {
+		if c.Swap == nil {
+			continue
+		}
+		if out == nil {
+			out = &statsapi.SwapStats{Time: c.Swap.Time}
+		}
+		add(&out.SwapUsageBytes, c.Swap.SwapUsageBytes)
 	}
 	return out
 }
