@@ -87,7 +87,8 @@ func (c *resourceMetrics) usage(prefix, what string, labels, values []string, cp
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		seconds := float64(*cpu.UsageCoreNanoSeconds) / float64(time.Second)
 		c.tell(series{prefix + "_cpu_usage_seconds_total",
-			"Cumulative cpu time consumed by the " + what + " in core-seconds", prometheus.CounterValue, labels, values},
+			"Cumulative cpu time consumed by the " + what + " in core-seconds", prometheus.CounterValue, labels,
+			values},
 			cpu.Time, &seconds)
 	}
 	if memory != nil {
