@@ -6,6 +6,13 @@ import (
 	"os"
 
 	"github.com/wherryproject/wherry/internal/cli/short"
+	"github.com/wherryproject/wherry/internal/names/resolver"
+	"github.com/wherryproject/wherry/internal/names/wire"
 )
 
-func main() { os.Exit(short.Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == wire.Word {
+		os.Exit(resolver.Main(os.Args[2:], os.Stderr))
+	}
+	os.Exit(short.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}

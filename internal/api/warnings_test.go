@@ -39,9 +39,9 @@ func TestWarnings(t *testing.T) {
 			p.Annotations = map[string]string{"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}
 			createPod(t, c, ns, p)
 		}, []string{"non-functional in v1.27+"}},
-		"service": {func() {
+		"service": {do: func() {
 			must(c.CoreV1().Services(ns).Create(t.Context(), service("plain"), metav1.CreateOptions{}))
-		}, []string{"service names are not resolved here"}},
+		}},
 		"headless service": {do: func() {
 			s := service("headless")
 			s.Spec.ClusterIP = corev1.ClusterIPNone

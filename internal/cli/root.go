@@ -151,7 +151,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newInspect(t))
+	root.AddCommand(newInspect(t), newResolver(t))
 	version := newVersion(t)
 	version.GroupID = "other"
 	root.AddCommand(version)

@@ -70,7 +70,7 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags) error {
 	}
 	manager := os.Getenv(notifySocket) // the server takes it out of the environment
 	opts.Flags = configz.Flags(logs.All)
-	opts.Inspector = cmdline.Inspector()
+	opts.Inspector, opts.Resolver = cmdline.Inspector(), resolverCommand()
 	s, err := server.New(opts, log)
 	if err != nil {
 		return cmdline.ExitWith(exitUsage, err)
@@ -148,6 +148,10 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	servingFlags(cmd, &o.Serving)
 	admissionFlags(cmd, &o.Admission)
 	authnFlags(cmd, o)
+	f.StringVar(&o.DNS, "dns", o.DNS,
+		"who answers pods that look up names: embedded, or none, for those who run CoreDNS or the like; tell pods of it with --cluster-dns")
+	f.BoolVar(&o.DNSLog, "dns-log", o.DNSLog,
+		"remember the last 100 names that each pod asked for, for wherry timeline --names")
 	nodeFlags(cmd, o)
 }
 
@@ -164,7 +168,10 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 		"IP address that the node agent's API listens on; default: --bind-address if that is a single address, otherwise the node's own")
 	tlsFlags(cmd, &o.Serving)
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
-	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil, "DNS server that pods use; default: the node's own")
+	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil,
+		"DNS server that pods use; default: the server's own, with wherry agent the node's")
+	f.StringVar(&o.ResolvConf, "resolv-conf", o.ResolvConf,
+		"file that names the resolvers for names outside of the cluster, and for pods with dnsPolicy Default")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 
 	f.StringVar(&o.RuntimeEndpoint, "container-runtime-endpoint", "",

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,6 +29,7 @@ type timelineFlags struct {
 	watch    bool
 	utc      bool
 	noColour bool
+	names    bool
 }
 
 func newTimeline(t Terminal) *cobra.Command {
@@ -40,11 +42,14 @@ func newTimeline(t Terminal) *cobra.Command {
 until readiness went.
 
 The pod's node keeps this data, even when its agent restarts, and for an hour after the pod is gone. Quiet periods are
-shortened on the axis. Without colour, bars differ by their characters; the legend explains those that are used.`,
+shortened on the axis. Without colour, bars differ by their characters; the legend explains those that are used.
+
+With --names it lists the names that the pod has looked up last (DNS) and what it was told instead.`,
 		Example: `  wherry timeline web
   wherry timeline -n shop web -w             # follow it as it happens
   wherry timeline web -o wide                # and list every moment with its time
   wherry timeline web -o svg > web.svg       # a picture; html adds a table
+  wherry timeline web --names                # which names it has looked up
   wherry timeline web -o json | jq '.moments[] | select(.failed)'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command,
@@ -57,6 +62,7 @@ shortened on the axis. Without colour, bars differ by their characters; the lege
 	f.AddTo(cmd)
 	fl.StringVarP(&f.output, "output", "o", "", "wide, json, svg or html")
 	fl.BoolVarP(&f.watch, "watch", "w", false, "keep following until the pod is gone")
+	fl.BoolVar(&f.names, "names", false, "list the last 100 names that the pod has looked up, with the answers")
 	fl.BoolVar(&f.utc, "utc", false, "show clock times in UTC instead of local time")
 	fl.BoolVar(&f.noColour, "no-color", false, "do not use colours (also $NO_COLOR)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "svg", "html"},
@@ -71,6 +77,10 @@ func (f *timelineFlags) check() error {
 	case f.watch && (f.output == "svg" || f.output == "html"):
 		return cmdline.ExitWith(exitUsage, fmt.Errorf("-o %s draws a single picture, so it cannot be combined with -w",
 			f.output))
+	}
+	if f.names && (f.watch || f.output != "" && f.output != "json") {
+		return &Exit{exitUsage,
+			errors.New("--names lists what was asked until now: leave out -w, and -o except -o json")}
 	}
 	return nil
 }
@@ -93,9 +103,17 @@ func (f *timelineFlags) run(ctx context.Context, t Terminal, name string) error 
 		}
 		return err
 	}
-	h, err := source.Get(ctx, f.Namespace, name)
+	get := source.Get
+	if f.names {
+		get = source.Names
+	}
+	h, err := get(ctx, f.Namespace, name)
 	if err != nil {
 		return err
+	}
+	if f.names && f.output == "" {
+		fmt.Fprint(t.Out, timeline.NamesText(h, f.options(t)))
+		return nil
 	}
 	switch f.output {
 	case "json":

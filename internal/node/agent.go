@@ -79,7 +79,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	m, err := lookAtMachine(c.DataDir)
+	m, err := lookAtMachine(c.DataDir, c.ResolvConf)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package node
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/httpapi"
 	"github.com/wherryproject/wherry/internal/node/image"
@@ -78,7 +80,10 @@ type Config struct {
 	// Blockers, if set, names the firewall chains that may drop pods' packets. It is asked every ten seconds.
 	Blockers func() ([]string, error)
 
-	ClusterDNS    []string
+	ClusterDNS []string
+	ResolvConf string // names the node's own resolvers; empty: /etc/resolv.conf
+	// Names are those that a pod has looked up; nil: nobody knows
+	Names         func(ctx context.Context, uid string) ([]asked.Asked, error)
 	ClusterDomain string
 	MaxPods       int               // 0: 110
 	Version       string            // of the agent, as the node's kubeletVersion

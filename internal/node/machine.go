@@ -5,6 +5,7 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/names/resolvers"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/ops"
 )
@@ -31,7 +33,7 @@ type machine struct {
 	apparmor   bool // the kernel confines with it
 }
 
-func lookAtMachine(dataDir string) (machine, error) {
+func lookAtMachine(dataDir, resolvConf string) (machine, error) {
 	m := machine{cpus: runtime.NumCPU()}
 	var err error
 	if m.memory, err = memoryTotal(); err != nil {
@@ -53,7 +55,7 @@ func lookAtMachine(dataDir string) (machine, error) {
 	m.id = strings.TrimSpace(readFile("/etc/machine-id"))
 	m.boot = strings.TrimSpace(readFile("/proc/sys/kernel/random/boot_id"))
 	m.apparmor = strings.HasPrefix(readFile("/sys/module/apparmor/parameters/enabled"), "Y")
-	m.dns = hostDNS(readFile("/etc/resolv.conf"), readFile("/run/systemd/resolve/resolv.conf"))
+	m.dns = hostDNS(readFile(cmp.Or(resolvConf, resolvers.File)), readFile(resolvers.Behind))
 	return m, nil
 }
 

@@ -39,7 +39,7 @@ func (a *Agent) observed(uid types.UID, seen *plan.Seen) {
 func (a *Agent) newHistory() *history.Recorder {
 	has := func(uid string) bool { return a.workers != nil && a.workers.Has(types.UID(uid)) }
 	r, err := history.New(history.Config{Dir: filepath.Join(a.cfg.DataDir, "history"), Node: a.cfg.NodeName, Has: has,
-		Logger: a.log}, time.Now())
+		Logger: a.log, Names: a.cfg.Names}, time.Now())
 	if err != nil {
 		a.log.Warn("cannot read all timelines of pods", "err", err)
 	}

@@ -33,6 +33,7 @@ const endedPodsKept = 12500
 func (s *Server) startControllers(context.Context) error {
 	users := insiders{server: s}
 	factory := informers.NewSharedInformerFactory(users.client(rbac.Controllers), 0)
+	s.parts.factory = factory
 	objects, err := metadata.NewForConfig(users.config(rbac.NamespaceController))
 	if err != nil {
 		return err

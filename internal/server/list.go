@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/http"
 
+	"k8s.io/client-go/informers"
+
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/door"
@@ -33,7 +35,10 @@ type parts struct {
 	cri         *cri.Client
 	snapshots   *background // of the embedded etcd
 	controllers *background
+	factory     informers.SharedInformerFactory // the controllers', which run it
 	agent       *background
+	names       *nameService // nil: pods ask somebody else
+	namesLoop   *background
 	services    *background // goes on carrying; nil without a pod network of its own
 	proxy       *background // carries the other services; nil with --service-proxy=none
 	carrier     *carrier    // of a server with a pod network of its own
@@ -57,7 +62,9 @@ func (s *Server) components() []component {
 		{name: "kubeconfig", after: []string{"api"}, start: s.startKubeconfigs, stop: s.stopKubeconfigs},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
-		{name: "services", after: []string{"runtime", "api"}, start: s.startServices, stop: s.stopServices},
+		{name: "resolver", after: []string{"runtime"}, start: s.startResolver, stop: s.stopResolver},
+		{name: "names", after: []string{"resolver", "controllers"}, start: s.startNames, stop: s.stopNames},
+		{name: "services", after: []string{"names"}, start: s.startServices, stop: s.stopServices},
 		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
 		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},

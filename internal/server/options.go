@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
+	"github.com/wherryproject/wherry/internal/names/resolvers"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/podspec"
 	"github.com/wherryproject/wherry/internal/store"
@@ -61,6 +62,11 @@ type Options struct {
 	KubeletAddress string   // IP the node's API listens on; empty: see complete
 	ClusterDNS     []string
 	ClusterDomain  string
+	DNS            string // who answers pods: DNSEmbedded or DNSNone
+	DNSLog         bool   // what pods ask is remembered
+	ResolvConf     string // file that names the machine's resolvers
+	// Resolver is the command that answers pods in a process of its own; empty: none is there
+	Resolver []string
 
 	EtcdServers  []string // empty: the embedded one
 	EtcdCAFile   string
@@ -123,6 +129,9 @@ func Defaults() Options {
 		ServiceCIDR:   DefaultServiceCIDR,
 		ServiceProxy:  ProxyNFTables,
 		ClusterDomain: "cluster.local",
+		DNS:           DNSEmbedded,
+		DNSLog:        true,
+		ResolvConf:    resolvers.File,
 		EtcdPrefix:    "/registry",
 		Audit:         audit.Defaults(),
 		Serving:       api.DefaultServing(),
@@ -229,6 +238,12 @@ func (o Options) validate() error {
 	if msgs := validation.IsDNS1123Subdomain(strings.TrimSuffix(o.ClusterDomain, ".")); o.ClusterDomain != "" &&
 		len(msgs) > 0 {
 		fail("--cluster-domain: %q: %s", o.ClusterDomain, strings.Join(msgs, "; "))
+	}
+	if o.DNS != "" && o.DNS != DNSEmbedded && o.DNS != DNSNone {
+		fail("--dns: %q is neither %s nor %s", o.DNS, DNSEmbedded, DNSNone)
+	}
+	if _, err := os.Stat(o.ResolvConf); err != nil && o.ResolvConf != resolvers.File && o.ResolvConf != "" {
+		fail("--resolv-conf: %w", err)
 	}
 	for _, name := range o.ExtraSANs {
 		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(strings.ToLower(name),

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/deeptree"
+	"github.com/wherryproject/wherry/internal/names/link"
+	"github.com/wherryproject/wherry/internal/names/wire"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
@@ -39,6 +41,9 @@ func Purge(ctx context.Context, dataDir string) error {
 		if err := runtime.Purge(ctx, dataDir); err != nil {
 			return err
 		}
+	}
+	if err := link.End(ctx, wire.Dir(dataDir)); err != nil {
+		return err
 	}
 	if err := teardownNetwork(dataDir); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (s *Server) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.client, c.url = client, s.parts.cluster.url
+	c.client, c.url, c.names = client, s.parts.cluster.url, s.parts.names
 	if c.pods, err = s.podsCgroup(ctx); err != nil {
 		return err
 	}
@@ -146,6 +146,7 @@ type carrier struct {
 	refused netip.Prefix   // see [network.Services]
 	proxied bool           // likewise
 	pods    network.Cgroup // likewise
+	names   *nameService   // whose address is carried too; nil: none
 	again   bool           // nobody watches the rules: they are installed again at each look
 
 	now  network.Services // as installed
@@ -164,6 +165,7 @@ func (c *carrier) carry(ctx context.Context) error {
 		return err
 	}
 	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused, Proxied: c.proxied}
+	want.Names, want.Resolver = c.names.carried()
 	if c.now == want && !c.again {
 		c.told = ""
 		return nil
@@ -192,14 +194,16 @@ func (c *carrier) keep(ctx context.Context, err error, log *slog.Logger) error {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(wait):
+		case <-c.names.changed():
 		}
 		err = c.carry(ctx)
 	}
 }
 
-// drop leaves the rules that refuse.
+// drop leaves the rules that refuse, and the way to names, which are answered without a server.
 func (c *carrier) drop() (err error) {
-	c.now = network.Services{Refused: c.refused, Proxied: c.proxied}
+	c.now = network.Services{Refused: c.refused, Proxied: c.proxied, Pods: c.pods}
+	c.now.Names, c.now.Resolver = c.names.carried()
 	c.own, err = c.install(c.now)
 	return err
 }

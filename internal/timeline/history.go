@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -47,6 +48,9 @@ type History struct {
 	Moments []Moment  `json:"moments"`
 	Gone    bool      `json:"gone,omitempty"` // nothing more will come
 	Now     time.Time `json:"now"`            // the node's clock when this was said
+	// Names are those that the pod has looked up last, for whoever asks for them; NoNames says why there are none.
+	Names   []asked.Asked `json:"names,omitempty"`
+	NoNames string        `json:"noNames,omitempty"`
 }
 
 // What is what happens at a moment.

@@ -13,3 +13,6 @@ const (
 	CauseUnknown = "NoTimelineOfPod"    // its node, or any node, has not heard of the pod
 	CauseNotKept = "NodeWithoutHistory" // the node's agent is not wherry's
 )
+
+// Names is the parameter with which a History says which names the pod has looked up.
+const Names = "names"

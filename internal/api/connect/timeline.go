@@ -59,7 +59,7 @@ func (*Timeline) Destroy() {}
 // ConnectMethods implements rest.Connecter.
 func (*Timeline) ConnectMethods() []string { return []string{http.MethodGet} }
 
-// NewConnectOptions implements rest.Connecter. The two parameters go to the node as they are.
+// NewConnectOptions implements rest.Connecter. The parameters go to the node as they are.
 func (*Timeline) NewConnectOptions() (runtime.Object, bool, string) {
 	return &corev1.PodProxyOptions{}, false, ""
 }
@@ -72,7 +72,7 @@ func (t *Timeline) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		q := url.Values{}
-		for _, key := range []string{"watch", "uid"} {
+		for _, key := range []string{"watch", "uid", timeline.Names} {
 			if v := req.URL.Query().Get(key); v != "" {
 				q.Set(key, v)
 			}

@@ -39,13 +39,8 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 		old.Spec.Type == s.Spec.Type {
 		return nil
 	}
-	switch s.Spec.Type {
-	case corev1.ServiceTypeLoadBalancer:
+	if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		all = append(all, "spec.type: LoadBalancer services get no address here; use its cluster IP or a node port")
-	case corev1.ServiceTypeNodePort, corev1.ServiceTypeClusterIP:
-		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			all = append(all, "spec.clusterIP: service names are not resolved here; use the address")
-		}
 	}
 	if s.Spec.LoadBalancerIP != "" {
 		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; it has no effect here")

@@ -22,6 +22,7 @@ const (
 	TokenCleaner             = controllerPrefix + "token-cleaner"
 	DebugRunController       = controllerPrefix + "debugrun-controller"
 	ServiceProxy             = controllerPrefix + "service-proxy"
+	NamesController          = controllerPrefix + "names-controller"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -119,6 +120,11 @@ func controllerRoles() []rbacv1.ClusterRole {
 		clusterRole(ServiceProxy,
 			may("list", "watch").to(core, "services"),
 			may("list", "watch").to(discovery, "endpointslices")),
+		clusterRole(NamesController,
+			may("create").to(core, "services"),
+			may("create").to(discovery, "endpointslices"),
+			named(may("get", "update", "delete").to(core, "services"), "kube-dns"),
+			named(may("get", "update", "delete").to(discovery, "endpointslices"), "kube-dns")),
 		clusterRole(DebugRunController,
 			append(read(), "delete").to(debugGroup, "debugruns"),
 			may("patch", "update").to(debugGroup, "debugruns/status"),

@@ -44,6 +44,16 @@ func (s Source) Get(ctx context.Context, namespace, name string) (h timeline.His
 	return h, nil
 }
 
+// Names fetches the timeline of a pod with the names that it has looked up.
+func (s Source) Names(ctx context.Context, namespace, name string) (h timeline.History, err error) {
+	body, err := s.open(ctx, namespace, name, timeline.Names, "1")
+	if err != nil {
+		return h, err
+	}
+	defer body.Close()
+	return h, json.NewDecoder(body).Decode(&h)
+}
+
 // Of fetches the timeline of a very pod that was bound to a node.
 func (s Source) Of(ctx context.Context, pod *corev1.Pod) (h timeline.History, err error) {
 	body, err := s.open(ctx, pod.Namespace, pod.Name, "uid", string(pod.UID))

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	Node   string                // this node's name
 	Has    func(uid string) bool // tells whether a pod is still on the node; nil: all are
 	Logger *slog.Logger
+	// Names are those that a pod has looked up; the error says why nobody knows. nil: nobody does.
+	Names func(ctx context.Context, uid string) ([]asked.Asked, error)
 }
 
 // Recorder keeps the histories of a node's pods. Its methods are safe for concurrent use and do not block. Until Run is

@@ -3,11 +3,13 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/names/asked"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -16,7 +18,7 @@ const beat = 10 * time.Second
 
 // ServeHTTP answers GET .../{namespace}/{pod} with the history of the newest pod of that name, or with ?uid= of that
 // very one, as JSON. With ?watch=1 the answer is a stream of JSON lines: the first is the whole history, each later one
-// what has changed; it ends when the pod is gone.
+// what has changed; it ends when the pod is gone. With ?names=1 it says, once, which names the pod has looked up.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	namespace, name, uid := req.PathValue("namespace"), req.PathValue("pod"), req.URL.Query().Get("uid")
 	h, changed, ok := r.Find(namespace, name, uid, time.Now())
@@ -27,11 +29,26 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	if req.URL.Query().Get(timeline.Names) == "1" {
+		h.Names, h.NoNames = r.names(req.Context(), h.UID)
+	}
 	if q := req.URL.Query().Get("watch"); q != "1" && q != "true" {
 		_ = json.NewEncoder(w).Encode(h)
 		return
 	}
 	r.stream(w, req, h, changed)
+}
+
+// names asks who knows which names a pod has looked up.
+func (r *Recorder) names(ctx context.Context, uid string) ([]asked.Asked, string) {
+	if r.cfg.Names == nil {
+		return nil, "the pods of this node ask another resolver, which does not tell wherry"
+	}
+	all, err := r.cfg.Names(ctx, uid)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return all, ""
 }
 
 func (r *Recorder) stream(w http.ResponseWriter, req *http.Request, h timeline.History, changed <-chan struct{}) {

@@ -22,6 +22,9 @@ type Services struct {
 	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback
 	// is reached too. Both are of one address family.
 	API, Server netip.AddrPort
+	// Names is the address of the service that pods ask for names, Resolver where they are answered, over UDP and TCP,
+	// on an address of the machine's own. The zero value carries none.
+	Names, Resolver netip.AddrPort
 	// Pods is the cgroup of this server's pods: those on the host's network reach its API server, whichever servers
 	// there are besides. The zero value says that it is not known; the machine's connections all go where the server
 	// says that has come first.
@@ -34,14 +37,16 @@ type Services struct {
 	Proxied bool
 }
 
-// ways are what the machine needs routes to. Where a network of its own lies in that of services, the API server's
-// address is left.
+// ways are what the machine needs routes to. Where a network of its own lies in that of services, the addresses
+// of the API server and of names are left.
 func (s Services) ways() (out []netip.Prefix) {
 	if s.Proxied && s.Refused.IsValid() && s.Refused.Addr().Is4() {
 		out = append(out, s.Refused.Masked())
 	}
-	if s.API.IsValid() && s.API.Addr().Is4() {
-		out = append(out, netip.PrefixFrom(s.API.Addr(), s.API.Addr().BitLen()))
+	for _, a := range []netip.Addr{s.API.Addr(), s.Names.Addr()} {
+		if a.Is4() {
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		}
 	}
 	return out
 }
@@ -55,6 +60,9 @@ type Cgroup struct {
 // validate says what cannot be carried.
 func (s Services) validate() error {
 	switch {
+	case s.Names.IsValid() && (!s.Resolver.IsValid() || s.Resolver.Addr().IsLoopback() ||
+		s.Names.Addr().Is4() != s.Resolver.Addr().Is4()):
+		return fmt.Errorf("service address %s: names are answered at %s, which cannot be reached by it: choose a --service-cidr of the pod network's address family, or --dns=none", s.Names, s.Resolver)
 	case !s.API.IsValid():
 		return nil
 	case !s.Server.IsValid() || s.Server.Addr().IsUnspecified():
@@ -73,7 +81,8 @@ const afterOthers = 10
 // Carry installs what s says, in place of what was said before, in one transaction. It is for a network that is set up,
 // and outlives the server, as pods do. The chains, in our table:
 //
-//	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server> }
+//	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server>
+//	                            ip daddr <names> udp dport <port> dnat ip to <resolver>; and tcp }
 //	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
 //	chain services-pods       { nat output dstnat+9:       socket cgroupv2 level <depth> <pods> jump services }
 //	chain services-output     { nat output dstnat+10:      jump services }
@@ -137,7 +146,11 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 	bridge := device(expr.MetaKeyIIFNAME, expr.CmpOpEq, c.Bridge)
 	rule := t.chain("services", "", nil, nil)
 	if s.API.IsValid() {
-		rule(toService(s.API), toAddress(s.Server))
+		rule(toService(s.API, isTCP()), toAddress(s.Server))
+	}
+	if s.Names.IsValid() {
+		rule(toService(s.Names, isUDP()), toAddress(s.Resolver))
+		rule(toService(s.Names, isTCP()), toAddress(s.Resolver))
 	}
 	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
 	jump := verdict(expr.VerdictJump, "services")
@@ -214,21 +227,24 @@ func routeHere(c Config, s Services) error {
 	return nil
 }
 
-// toService matches TCP to an address and port.
-func toService(a netip.AddrPort) []expr.Any {
+// toService matches a protocol to an address and port.
+func toService(a netip.AddrPort, protocol []expr.Any) []expr.Any {
 	f := familyOf(a.Addr())
 	out := append(isFamily(f), within(f, f.dstAt, netip.PrefixFrom(a.Addr(), a.Addr().BitLen()), true)...)
-	out = append(out, isTCP()...)
+	out = append(out, protocol...)
 	return append(out,
 		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: binary.BigEndian.AppendUint16(nil, a.Port())},
 	)
 }
 
-func isTCP() []expr.Any {
+func isTCP() []expr.Any { return isProtocol(unix.IPPROTO_TCP) }
+func isUDP() []expr.Any { return isProtocol(unix.IPPROTO_UDP) }
+
+func isProtocol(number byte) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: []byte{unix.IPPROTO_TCP}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: []byte{number}},
 	}
 }
 

@@ -276,7 +276,7 @@ func TestServicesYield(t *testing.T) {
 	defer proxy.close()
 	proxy.conn.AddTable(proxy.t)
 	rule := proxy.chain("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest)
-	rule(toService(api), toAddress(netip.AddrPortFrom(proxied.Addrs[0].Addr(), 6443)))
+	rule(toService(api, isTCP()), toAddress(netip.AddrPortFrom(proxied.Addrs[0].Addr(), 6443)))
 	if err := proxy.conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
