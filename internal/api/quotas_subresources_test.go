@@ -82,6 +82,7 @@ func TestQuotaOfSubresources(t *testing.T) {
 		debugrun.Resource + "/status":  "only the server writes it",
 		"pods/" + debugrun.Subresource: "reads records, and stops debug containers",
 		"pods/eviction":                "a condition of fixed text, before the pod goes",
+		"pods/resize":                  "amounts of CPU and memory, with which quotas of these are charged",
 		"pods/attach":                  "stores nothing",
 		"pods/portforward":             "stores nothing",
 		"pods/proxy":                   "stores nothing",

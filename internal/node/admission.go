@@ -32,18 +32,20 @@ type admission struct {
 	node    *fit.Node // with the pods that count
 	refused map[types.UID]*plan.Refusal
 	room    preemption
+	held    allocations
 }
 
 func newAdmission(fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)) *admission {
 	return &admission{fetch: fetch, node: fit.NewNode(nil), refused: map[types.UID]*plan.Refusal{},
-		room: newPreemption()}
+		room: newPreemption(), held: allocations{pods: map[types.UID]*allocation{}}}
 }
 
 // setNode takes in the node as the API server has it.
 func (a *admission) setNode(n *corev1.Node) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.node.Object = n
+	a.mu.Unlock()
+	a.grantAll()
 }
 
 // open takes in the pods that are bound to the node when the agent starts: first those that were taken before, then,
@@ -61,6 +63,7 @@ func (a *admission) open(ctx context.Context, pods []*corev1.Pod) {
 	for _, p := range pods {
 		a.judge(ctx, p)
 	}
+	a.grantAll()
 }
 
 // judge decides about a pod that has come, if it was not decided yet.
@@ -144,22 +147,29 @@ func (a *admission) refusal(uid types.UID) *plan.Refusal {
 // was refused nothing at all.
 func (a *admission) count(pod *corev1.Pod) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	freed := a.node.Has(pod.UID)
 	switch {
 	case ended(&pod.Status), a.room.leaves(pod.UID):
 		a.node.Remove(pod.UID)
 	case a.refused[pod.UID] == nil:
-		a.node.Add(fit.Place(pod))
+		a.node.Add(fit.PlaceAllocated(pod, a.allocate(pod).has.In(pod)))
+		freed = false
+	}
+	a.mu.Unlock()
+	if freed {
+		a.grantAll()
 	}
 }
 
 // forget drops a pod that the API server does not have any more.
 func (a *admission) forget(uid types.UID) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.node.Remove(uid)
 	delete(a.refused, uid)
+	delete(a.held.pods, uid)
 	a.room.forget(uid)
+	a.mu.Unlock()
+	a.grantAll()
 }
 
 func taken(pod *corev1.Pod) bool { return pod.Status.StartTime != nil && !ended(&pod.Status) }

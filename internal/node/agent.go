@@ -110,7 +110,8 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
 		Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
 		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(),
-		Logger: c.Logger, Started: a.starts.tell})
+		Logger: c.Logger, Started: a.starts.tell,
+		KeepAllocated: func(pod *corev1.Pod) error { return a.admission.keepAllocated(pod) }})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
 			Folder: filepath.Join(c.DataDir, "imageexec"), Logger: c.Logger, Pod: a.podOf, Changed: a.changes.wait,
@@ -118,6 +119,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)
+	a.admission.held = a.newAllocations()
 	a.mirrors = newMirrors(a)
 	if a.statics, err = a.newStatics(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -241,6 +243,7 @@ func (a *Agent) podEvents(ctx context.Context) cache.ResourceEventHandler {
 				a.mirrors.saw(p)
 			default:
 				a.admission.count(p)
+				a.admission.resized(p)
 				a.history.Pod(p, time.Now())
 				a.hand(ctx, p)
 				a.fresh.podChanged(was, p)

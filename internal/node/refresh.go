@@ -66,7 +66,7 @@ func (r *refresher) refresh(ctx context.Context, uid types.UID) {
 	if !ok || !v.Seen.Volumes || v.Pod.DeletionTimestamp != nil {
 		return // there is nothing to write, or nobody to read it
 	}
-	pod := r.newest(v.Pod)
+	pod, _ := r.a.Allocated(r.newest(v.Pod))
 	_, err := r.a.volumes.Refresh(ctx, pod)
 	if err == nil || ctx.Err() != nil {
 		return

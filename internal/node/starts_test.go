@@ -69,8 +69,10 @@ func (n *shows) SaveStatus(_ context.Context, pod *corev1.Pod, _, to *corev1.Pod
 func (n *shows) Tell(*corev1.Pod, *corev1.PodStatus, *corev1.PodStatus) { n.a.changes.tell() }
 func (n *shows) Announce(*corev1.Pod, string, plan.Event)               {}
 func (n *shows) Trace(*corev1.Pod, work.Event)                          {}
-func (n *shows) Refuse(*corev1.Pod) *plan.Refusal                       { return nil }
-func (n *shows) Facts() plan.Node                                       { return plan.Node{} }
+func (n *shows) Allocated(p *corev1.Pod) (*corev1.Pod, *plan.Resize)    { return p, nil }
+
+func (n *shows) Refuse(*corev1.Pod) *plan.Refusal { return nil }
+func (n *shows) Facts() plan.Node                 { return plan.Node{} }
 
 // DC-03: who waits for a start is told by the runtime's own answer, and if that was lost by what is seen on the node; it is over when
 // nobody waits any more. Nothing is kept of those who do not.

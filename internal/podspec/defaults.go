@@ -3,8 +3,6 @@
 package podspec
 
 import (
-	"slices"
-
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,7 +31,6 @@ func SetDefaults(pod *corev1.Pod) {
 		// a mistake that old objects have; templates keep it, and are warned about
 		spec.TerminationGracePeriodSeconds = new(int64(1))
 	}
-	defaultPodResources(pod)
 	defaultStatus(&pod.Status)
 }
 
@@ -41,6 +38,10 @@ func SetDefaults(pod *corev1.Pod) {
 // clients know nothing but podIP.
 func defaultStatus(s *corev1.PodStatus) {
 	RoundAmounts(s.AllocatedResources)
+	if s.Resources != nil {
+		RoundAmounts(s.Resources.Limits)
+		RoundAmounts(s.Resources.Requests)
+	}
 	for _, c := range Statuses(s) {
 		RoundAmounts(c.AllocatedResources)
 		if c.Resources != nil {
@@ -186,37 +187,6 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 			r.Requests = corev1.ResourceList{}
 		}
 		r.Requests[name] = limit.DeepCopy()
-	}
-}
-
-// defaultPodResources completes pod-level requests: by what the containers ask for, else by the pod's limit
-// (KEP-2837). Without any pod-level resource nothing is added.
-func defaultPodResources(pod *corev1.Pod) {
-	r := pod.Spec.Resources
-	if r == nil || !slices.ContainsFunc(append(sortedNames(r.Requests), sortedNames(r.Limits)...), isPodLevelResource) {
-		return
-	}
-	asked := combine(pod, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests })
-	for name, limit := range r.Limits {
-		if _, ok := r.Requests[name]; ok || !isPodLevelResource(name) {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		if q, ok := asked[name]; ok && !isHugePages(name) {
-			limit = q
-		}
-		r.Requests[name] = limit.DeepCopy()
-	}
-	for name, q := range asked {
-		if _, ok := r.Requests[name]; ok || !isPodLevelResource(name) || isHugePages(name) {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = q.DeepCopy()
 	}
 }
 

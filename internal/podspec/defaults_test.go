@@ -129,6 +129,7 @@ spec:
 		t.Run(row.name, func(t *testing.T) {
 			got, want := parsePod(t, row.in), parsePod(t, row.out)
 			SetDefaults(got)
+			DefaultPodResources(got)
 			if !equality.Semantic.DeepEqual(got, want) {
 				t.Error(cmp.Diff(toYAML(t, want), toYAML(t, got)))
 			}

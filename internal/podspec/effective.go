@@ -13,16 +13,18 @@ import (
 //
 //	max( max over inits i of (sidecars before i + use(i)), all sidecars + all mains ) + overhead
 //
-// where use is the larger of what the spec requests and what the node has allocated (status) while a
-// resize is under way. Pod-level requests, where given, stand in for the containers' sum. Ephemeral
-// containers play no part (EC-12).
+// where use is the larger of what the spec requests and what the node has allocated and gives (status) while a resize
+// is under way; of one that the node cannot do (PL-14) the spec does not count. Pod-level requests, where given, stand
+// in for the containers' sum, and are compared likewise (PL-23). Ephemeral containers play no part (EC-12).
 func EffectiveRequests(pod *corev1.Pod) corev1.ResourceList {
+	infeasible := ResizeInfeasible(&pod.Status)
 	total := combine(pod, func(c *corev1.Container) corev1.ResourceList {
-		use := maps.Clone(c.Resources.Requests)
-		if use == nil {
-			use = corev1.ResourceList{}
+		use := corev1.ResourceList{}
+		s := FindStatus(&pod.Status, c.Name)
+		if !infeasible || s == nil || s.AllocatedResources == nil {
+			raise(use, c.Resources.Requests)
 		}
-		if s := FindStatus(&pod.Status, c.Name); s != nil {
+		if s != nil {
 			raise(use, s.AllocatedResources)
 			if s.Resources != nil {
 				raise(use, s.Resources.Requests)
@@ -31,10 +33,38 @@ func EffectiveRequests(pod *corev1.Pod) corev1.ResourceList {
 		return use
 	})
 	if r := pod.Spec.Resources; r != nil {
-		override(total, r.Requests)
+		whole, s := corev1.ResourceList{}, &pod.Status
+		if !infeasible || s.AllocatedResources == nil {
+			raise(whole, r.Requests)
+		}
+		for name := range r.Requests { // of others the status tells the containers' sum
+			for _, list := range []corev1.ResourceList{s.AllocatedResources, statusRequests(s)} {
+				if q, ok := list[name]; ok {
+					raise(whole, corev1.ResourceList{name: q})
+				}
+			}
+		}
+		override(total, whole)
 	}
 	add(total, pod.Spec.Overhead)
 	return total
+}
+
+func statusRequests(s *corev1.PodStatus) corev1.ResourceList {
+	if s.Resources == nil {
+		return nil
+	}
+	return s.Resources.Requests
+}
+
+// ResizeInfeasible tells whether the node has said that it will never give the pod what its spec asks for.
+func ResizeInfeasible(s *corev1.PodStatus) bool {
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == corev1.PodResizePending {
+			return c.Reason == corev1.PodReasonInfeasible
+		}
+	}
+	return false
 }
 
 // EffectiveLimits combines the limits by the formula of EffectiveRequests. A container without a limit

@@ -63,10 +63,6 @@ func podGaps() []podGap {
 			"this node does not create user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
 		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },
 			"there is no dynamic resource allocation; leave resourceClaims out"},
-		{"resources", func(s *corev1.PodSpec) bool {
-			return s.Resources != nil && len(s.Resources.Limits)+len(s.Resources.Requests) > 0
-		},
-			"resources of the pod as a whole are not enforced; set them on its containers"},
 		{"schedulingGroup", func(s *corev1.PodSpec) bool { return s.SchedulingGroup != nil },
 			"pods are scheduled one by one; leave schedulingGroup out"},
 		{"evictionResponders", func(s *corev1.PodSpec) bool { return len(s.EvictionResponders) > 0 },

@@ -19,9 +19,6 @@ func TestUnsupported(t *testing.T) {
 	}{
 		{"spec.hostUsers", func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }},
 		{"spec.resourceClaims", func(p *corev1.Pod) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }},
-		{"spec.resources", func(p *corev1.Pod) {
-			p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": quantity("1")}}
-		}},
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},
 		{"spec.evictionResponders", func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
 		{"spec.os.name", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }},

@@ -110,6 +110,16 @@ func newPod(a admission.Attributes) (*corev1.Pod, bool) {
 	return wholePod(a)
 }
 
+// resizedPod is the pod of a request to pods/resize.
+func resizedPod(a admission.Attributes) (*corev1.Pod, bool) {
+	if a.GetOperation() != admission.Update || a.GetSubresource() != "resize" ||
+		a.GetResource().GroupResource() != corev1.Resource("pods") {
+		return nil, false
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	return pod, ok
+}
+
 // wholePod is the pod of a request that writes one, not a part of it.
 func wholePod(a admission.Attributes) (*corev1.Pod, bool) {
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("pods") {

@@ -74,6 +74,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		c.dynamic.ValidatingPolicies(),
 		c.dynamic.ValidatingWebhooks(),
 		eventSize{},
+		podRoom{h.Stores},
 		h.Quotas,
 	}
 }

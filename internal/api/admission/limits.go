@@ -15,7 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
-// limitRanger holds new pods to the LimitRanges of their namespace (SC-16).
+// limitRanger holds new pods, and those that are resized, to the LimitRanges of their namespace (SC-16, PL-14).
 type limitRanger struct{ ranges *registry.Ruled }
 
 var (
@@ -24,7 +24,9 @@ var (
 )
 
 // Handles implements admission.Interface.
-func (limitRanger) Handles(op admission.Operation) bool { return op == admission.Create }
+func (limitRanger) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
 
 // Admit implements admission.MutationInterface: defaults first.
 func (p limitRanger) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -48,9 +50,12 @@ func (p limitRanger) Validate(ctx context.Context, a admission.Attributes, _ adm
 	return nil
 }
 
-// of is the new pod and what rules it; most namespaces have no ranges and cost no read.
+// of is the new or resized pod and what rules it; most namespaces have no ranges and cost no read.
 func (p limitRanger) of(ctx context.Context, a admission.Attributes) (*corev1.Pod, []corev1.LimitRange, error) {
 	pod, ok := newPod(a)
+	if !ok {
+		pod, ok = resizedPod(a)
+	}
 	if !ok {
 		return nil, nil, nil
 	}

@@ -22,6 +22,7 @@ func podRules(gates *features.Gates) registry.Rules {
 	return registry.Typed[*corev1.Pod]{
 		Drop: func(pod, old *corev1.Pod) []string { return append(gates.Drop(pod, old), dropOwn(pod, old)...) },
 		PrepareCreate: func(pod *corev1.Pod) {
+			podspec.DefaultPodResources(pod)
 			pod.Generation = 1
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 			if len(pod.Spec.SchedulingGates) > 0 {

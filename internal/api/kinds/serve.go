@@ -40,6 +40,7 @@ func Serve(all registry.Served, h Host) {
 	all.Add(core, "endpoints", endpointsREST{st["endpoints"]})
 	all.Add(core, "componentstatuses", componentstatus.New(h.Etcd))
 	all.Add(core, "pods/binding", bindingREST{st["pods"]})
+	all.Add(core, "pods/resize", resizeREST{st["pods"].Sub(h.Schemes, podResizeRules())})
 	all.Add(core, "pods/eviction", evictionREST{st["pods"].Store})
 	events := st["events"]
 	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes,

@@ -27,6 +27,7 @@ func containerCases() []Case {
 		{"a second stop with less time is obeyed", testStopShorter},
 		{"a stop that is given up leaves the container", testStopGivenUp},
 		{"a running container can be removed", testRemoveRunning},
+		{"resources of a running container change", testResize},
 		{"lists filter by label, sandbox and state", testFilters},
 	}
 }

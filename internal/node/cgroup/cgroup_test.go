@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/wherryproject/wherry/internal/node/allot"
 )
 
 // list reads "cpu=500m memory=1Gi".
@@ -45,12 +47,12 @@ func TestPL08CPUUnits(t *testing.T) {
 	for milli, want := range map[int64]uint64{
 		-5: 2, 0: 2, 1: 2, 2: 2, 10: 10, 100: 102, 500: 512, 1000: 1024, 2500: 2560, 256000: 262144, math.MaxInt64: 262144,
 	} {
-		if got := MilliCPUToShares(milli); got != want {
+		if got := uint64(allot.Shares(milli)); got != want {
 			t.Errorf("%dm: %d shares, want %d", milli, got, want)
 		}
 	}
 	for milli, want := range map[int64]int64{-1: 0, 0: 0, 1: 1000, 10: 1000, 11: 1100, 100: 10000, 1000: 100000, 2500: 250000} {
-		if got := MilliCPUToQuota(milli); got != want {
+		if got := allot.Quota(milli); got != want {
 			t.Errorf("%dm: quota %d, want %d", milli, got, want)
 		}
 	}
@@ -59,10 +61,10 @@ func TestPL08CPUUnits(t *testing.T) {
 		if a > b {
 			a, b = b, a
 		}
-		if MilliCPUToShares(a) > MilliCPUToShares(b) || MilliCPUToShares(a) < minShares || MilliCPUToShares(b) > maxShares {
+		if allot.Shares(a) > allot.Shares(b) || allot.Shares(a) < allot.MinShares || allot.Shares(b) > allot.MaxShares {
 			t.Error("shares must grow within bounds")
 		}
-		if MilliCPUToQuota(a) < 0 || MilliCPUToQuota(b) < 0 {
+		if allot.Quota(a) < 0 || allot.Quota(b) < 0 {
 			t.Error("quota must not be negative")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -35,7 +36,7 @@ func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi
 	r := ContainerResources(pod, c, node)
 	r.OomScoreAdj = oomBestEffort
 	if node.Debug.MilliCPU > 0 {
-		r.CpuQuota = MilliCPUToQuota(node.Debug.MilliCPU)
+		r.CpuQuota = allot.Quota(node.Debug.MilliCPU)
 		// cgroup v1 refuses a quota that is larger than the parent's.
 		if whole := ResourcesOf(pod, Limits{}).CPUQuota; whole > 0 {
 			r.CpuQuota = min(r.CpuQuota, whole)
@@ -56,16 +57,12 @@ func DebugResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi
 // ContainerResources decides what the runtime is asked to give a container: weight, quota and limits by its own
 // requests and limits, and how readily the kernel kills it when memory runs out.
 func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtimeapi.LinuxContainerResources {
-	cpu, asked := c.Resources.Requests[corev1.ResourceCPU]
-	limit := c.Resources.Limits.Cpu()
-	if !asked {
-		cpu = *limit // as the defaults have it; the spec may come from elsewhere
-	}
+	give := allot.Container(pod, c)
 	r := &runtimeapi.LinuxContainerResources{
-		CpuShares:          int64(MilliCPUToShares(cpu.MilliValue())),
-		CpuPeriod:          period,
-		CpuQuota:           MilliCPUToQuota(limit.MilliValue()),
-		MemoryLimitInBytes: c.Resources.Limits.Memory().Value(),
+		CpuShares:          give.Shares,
+		CpuPeriod:          allot.Period,
+		CpuQuota:           give.Quota,
+		MemoryLimitInBytes: give.Memory,
 		OomScoreAdj:        OOMScoreAdj(pod, c, node.MemoryCapacity),
 	}
 	if node.V2 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/node/allot"
 )
 
 // TestDebugResources proves EC-19 and EC-18: a debug container asks for nothing, has the node's cap, and is the first to go.
@@ -29,7 +31,7 @@ func TestDebugResources(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.node.MemoryCapacity = 1 << 30
 			r := DebugResources(c.pod, &debug, c.node)
-			if r.CpuQuota != c.quota || r.MemoryLimitInBytes != c.memory || r.MemorySwapLimitInBytes != c.swap || r.CpuShares != minShares {
+			if r.CpuQuota != c.quota || r.MemoryLimitInBytes != c.memory || r.MemorySwapLimitInBytes != c.swap || r.CpuShares != allot.MinShares {
 				t.Errorf("%v", r)
 			}
 			if r.OomScoreAdj != oomBestEffort {

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -31,6 +32,12 @@ type Driver interface {
 	// EnsurePod makes the pod's cgroup and gives it what ResourcesOf says. It is idempotent, and follows a pod that was
 	// resized.
 	EnsurePod(pod *corev1.Pod) error
+	// ResizePod changes what the pod's cgroup gives, and nothing else of it. It makes none.
+	ResizePod(pod *corev1.Pod, give allot.Amounts) error
+	// PodAmounts reads what the pod's cgroup gives; not ok where there is none that can be read.
+	PodAmounts(pod *corev1.Pod) (give allot.Amounts, ok bool)
+	// PodMemory reads how much memory the pod's cgroup has in use, in bytes.
+	PodMemory(pod *corev1.Pod) (bytes int64, ok bool)
 	// RemovePod removes the pod's cgroup in every hierarchy, and the empty ones the runtime left in it. A cgroup that
 	// still has processes is an error that names them; one that is not there is fine.
 	RemovePod(uid types.UID) error
@@ -150,7 +157,7 @@ func (d *driver) ParentOf(pod *corev1.Pod) string {
 
 func (d *driver) Setup() error {
 	all := Resources{
-		CPUShares: MilliCPUToShares(d.config.Allocatable.Cpu().MilliValue()),
+		CPUShares: uint64(allot.Shares(d.config.Allocatable.Cpu().MilliValue())),
 		Memory:    d.config.Allocatable.Memory().Value(),
 	}
 	if d.config.Allocatable.Cpu().IsZero() {
@@ -159,7 +166,7 @@ func (d *driver) Setup() error {
 	if err := d.apply(d.layout.top(), all); err != nil {
 		return err
 	}
-	if err := d.apply(d.layout.class(corev1.PodQOSBestEffort), Resources{CPUShares: minShares}); err != nil {
+	if err := d.apply(d.layout.class(corev1.PodQOSBestEffort), Resources{CPUShares: allot.MinShares}); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -192,7 +199,7 @@ func (d *driver) weighBurstable() error {
 	for _, s := range d.shares {
 		sum += s
 	}
-	sum = min(max(sum, minShares), maxShares)
+	sum = min(max(sum, allot.MinShares), allot.MaxShares)
 	if sum == d.given {
 		return nil
 	}
@@ -248,7 +255,7 @@ func (d *driver) translate(r Resources) *cgroups.Resources {
 	out := &cgroups.Resources{
 		SkipDevices:     true,
 		SkipFreezeOnSet: true,
-		CpuPeriod:       period,
+		CpuPeriod:       allot.Period,
 		CpuQuota:        unlimited(r.CPUQuota),
 		Memory:          unlimited(r.Memory),
 	}

@@ -8,36 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
-
-// The CPU controller's units, as Kubernetes uses them.
-const (
-	minShares = 2      // the least the kernel accepts; what a container without CPU request gets
-	maxShares = 262144 // the most
-	period    = 100000 // of the CPU quota, in µs: 100 ms
-	minQuota  = 1000   // in µs: the kernel refuses less
-)
-
-// MilliCPUToShares converts thousandths of a CPU to cgroup v1 cpu.shares: 1024 for a CPU.
-func MilliCPUToShares(milli int64) uint64 {
-	if milli <= 0 {
-		return minShares
-	}
-	if milli >= maxShares*1000/1024 {
-		return maxShares
-	}
-	return max(uint64(milli)*1024/1000, minShares)
-}
-
-// MilliCPUToQuota converts thousandths of a CPU to µs of CPU time in every 100 ms. 0 means no limit, for 0.
-func MilliCPUToQuota(milli int64) int64 {
-	if milli <= 0 {
-		return 0
-	}
-	const most = 1 << 40 / period // far above any machine, far below an overflow
-	return max(min(milli, most)*period/1000, minQuota)
-}
 
 // Resources is what a pod's cgroup is given. Zero values of limits mean no limit.
 type Resources struct {
@@ -61,17 +34,9 @@ type Limits struct {
 // request; a quota and a memory limit only if every container of the pod has one, as otherwise those without one may
 // use what the node has.
 func ResourcesOf(pod *corev1.Pod, limits Limits) Resources {
-	r := Resources{CPUShares: minShares, PIDs: limits.PodPIDs}
-	bounded := podspec.BoundedLimits(pod)
-	r.HugePages = hugePages(podspec.EffectiveLimits(pod), limits.HugePageSizes)
-	if podspec.QOSClass(pod) == corev1.PodQOSBestEffort {
-		return r
-	}
-	requests := podspec.EffectiveRequests(pod)
-	r.CPUShares = MilliCPUToShares(requests.Cpu().MilliValue())
-	r.CPUQuota = MilliCPUToQuota(bounded.Cpu().MilliValue())
-	r.Memory = bounded.Memory().Value()
-	return r
+	give := allot.Pod(pod)
+	return Resources{CPUShares: uint64(give.Shares), CPUQuota: give.Quota, Memory: give.Memory, PIDs: limits.PodPIDs,
+		HugePages: hugePages(podspec.EffectiveLimits(pod), limits.HugePageSizes)}
 }
 
 // hugePages spreads hugepages-* limits over the sizes of the machine; those not asked for are 0.

@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/env"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -22,6 +23,7 @@ const (
 	annotationImage  = cri.AnnotationPrefix + "image"  // the image the spec named
 	annotationStreak = cri.AnnotationPrefix + "streak" // restarts in a row, see plan.Delay
 	annotationRound  = cri.AnnotationPrefix + "round"  // restarts of all containers before it
+	annotationSize   = cri.AnnotationPrefix + "size"   // what it was made with, see allot.Size
 )
 
 // ContainerInput is what a container's config is made of.
@@ -115,6 +117,9 @@ func containerAnnotations(in ContainerInput) map[string]string {
 	}
 	if in.Round > 0 {
 		a[annotationRound] = strconv.Itoa(in.Round)
+	}
+	if in.Kind != podspec.Ephemeral {
+		a[annotationSize] = sizeText(allot.SizeOf(in.Pod, in.Container))
 	}
 	if g := in.Pod.Spec.TerminationGracePeriodSeconds; g != nil {
 		a[cri.AnnotationPodGracePeriod] = strconv.FormatInt(*g, 10)

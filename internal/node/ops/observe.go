@@ -27,6 +27,11 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 		return plan.Seen{}, err
 	}
 	seen := plan.Seen{Logs: r.Logs.Has(pod), Volumes: r.hasFolders(pod)}
+	if r.Cgroups != nil && len(o.Sandboxes) > 0 {
+		if give, ok := r.Cgroups.PodAmounts(pod); ok {
+			seen.Group = &give
+		}
+	}
 	for _, s := range o.Sandboxes {
 		seen.Sandboxes = append(seen.Sandboxes, sandboxFacts(s))
 	}
@@ -73,6 +78,7 @@ func containerFacts(o cri.ObservedContainer) plan.Container {
 		c.User = &corev1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(),
 			SupplementalGroups: u.GetSupplementalGroups()}
 	}
+	c.Made, c.Given = sizeOf(s.GetAnnotations()[annotationSize]), givenTo(s.GetResources().GetLinux())
 	c.Streak = streakOf(s.GetAnnotations()[annotationStreak])
 	c.Round = roundOf(s.GetAnnotations()[annotationRound])
 	switch s.GetState() {

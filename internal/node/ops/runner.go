@@ -31,7 +31,8 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Services, HandlerOf, Cgroups and Started are required.
+// Config is what a Runner works with. All fields but Services, HandlerOf, Cgroups, Started and KeepAllocated are
+// required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
@@ -46,7 +47,9 @@ type Config struct {
 	Events    Recorder
 	// Started is called when the runtime has started an attempt of a container; nil: nobody is told. It must not block.
 	Started func(pod *corev1.Pod, container string, attempt uint32, id string)
-	Logs    LogFolders
+	// KeepAllocated writes down, in the pod's folder, what the node has set aside for the pod; nil: nobody does.
+	KeepAllocated func(pod *corev1.Pod) error
+	Logs          LogFolders
 	// PodsFolder holds one folder per pod, as Volumes has it.
 	PodsFolder string
 	Node       Node
@@ -102,6 +105,10 @@ func (r *Runner) Do(ctx context.Context, t work.Task) error {
 		return r.runHook(ctx, t)
 	case plan.Probe:
 		return r.tryProbe(ctx, t)
+	case plan.ResizePod:
+		return r.resizePod(t)
+	case plan.ResizeContainer:
+		return r.resizeContainer(ctx, t)
 	case plan.RemoveLogs:
 		return r.Logs.remove(t.Pod)
 	}
@@ -111,6 +118,9 @@ func (r *Runner) Do(ctx context.Context, t work.Task) error {
 func (r *Runner) prepareVolumes(ctx context.Context, t work.Task) error {
 	r.Sources.Register(t.Pod)
 	if err := os.MkdirAll(filepath.Join(r.PodsFolder, string(t.Pod.UID)), 0o750); err != nil {
+		return err
+	}
+	if err := r.keepAllocated(t.Pod); err != nil {
 		return err
 	}
 	err := r.Volumes.Prepare(ctx, t.Pod)

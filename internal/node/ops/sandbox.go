@@ -49,6 +49,9 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 	if err := os.MkdirAll(filepath.Join(r.PodsFolder, string(t.Pod.UID)), 0o750); err != nil {
 		return err
 	}
+	if err := r.keepAllocated(t.Pod); err != nil {
+		return err
+	}
 	if r.Cgroups != nil {
 		// Nothing of the pod is known to run: what runs there has been lost sight of, and would run twice.
 		if err := r.endStrays(ctx, t.Pod); err != nil {

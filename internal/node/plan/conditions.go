@@ -28,20 +28,28 @@ func (v *view) conditions(s *corev1.PodStatus) {
 	if v.left.evicted {
 		own = append(own, disruption(v.left.message))
 	}
+	own = append(own, v.resizeConditions(over)...)
 	for i := range own {
 		c := &own[i]
-		c.ObservedGeneration = v.Pod.Generation
+		if c.ObservedGeneration == 0 {
+			c.ObservedGeneration = v.Pod.Generation
+		}
 		c.LastTransitionTime = stamp(v.Now)
 		if was := find(old, c.Type); was != nil && was.Status == c.Status {
 			c.LastTransitionTime = was.LastTransitionTime
 		}
 	}
 	for i := range old {
-		if find(own, old[i].Type) == nil {
+		if find(own, old[i].Type) == nil && !ofResize(old[i].Type) {
 			own = append(own, old[i])
 		}
 	}
 	s.Conditions = own
+}
+
+// ofResize tells whether a condition is there only while there is a resize.
+func ofResize(t corev1.PodConditionType) bool {
+	return t == corev1.PodResizePending || t == corev1.PodResizeInProgress
 }
 
 func condition(t corev1.PodConditionType, ok bool, reason, message string) corev1.PodCondition {

@@ -18,7 +18,8 @@ import (
 var graceSeconds = int64(30)
 
 // shape makes a pod from letters: i = init, s = sidecar, m = main; S = a sidecar with a startup probe and both hooks, M = a
-// main with a preStop hook, H = a main with both hooks, R and J = a main and an init whose exit code 1 starts all again, d = a debug
+// main with a preStop hook, H = a main with both hooks, R and J = a main and an init whose exit code 1 starts all again,
+// n and r = mains that are resized in place or by a restart, d = a debug
 // container, which comes last.
 func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"},
@@ -42,7 +43,10 @@ func shape(letters string, policy corev1.RestartPolicy) *corev1.Pod {
 		case 'J':
 			c.RestartPolicy, c.RestartPolicyRules = &none, all
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
-		case 'm':
+		case 'r':
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+			p.Spec.Containers = append(p.Spec.Containers, c)
+		case 'm', 'n':
 			p.Spec.Containers = append(p.Spec.Containers, c)
 		case 'S':
 			c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}, PreStop: &corev1.LifecycleHandler{}}
@@ -67,6 +71,9 @@ func newScene(p *corev1.Pod) (*scene, world) {
 	w := world{left: -1, logs: false}
 	w.mem = s.intern(&p.Status)
 	w.stored = w.mem
+	if strings.ContainsAny(fmt.Sprint(s.names()), "nr") {
+		s.sized()
+	}
 	return s, w
 }
 
@@ -285,8 +292,9 @@ func (e *explorer) issue(w *world, o Op, what string) {
 			if o.Verb == StopContainer {
 				w.told[w.calls[i].c] = uint8(o.Attempt) + 1
 			}
-			w.calls[i].early, w.calls[i].verdict = o.Early, o.Verdict.Given()
-			if (o.Verb == StopContainer || o.Verb == PreStop) && e.hookFailed(w, w.calls[i].c, w.calls[i].attempt) {
+			w.calls[i].early, w.calls[i].verdict, w.calls[i].give = o.Early, o.Verdict.Given(), e.giveOf(w, o, what)
+			if (o.Verb == StopContainer || o.Verb == PreStop) && (e.hookFailed(w, w.calls[i].c, w.calls[i].attempt) ||
+				e.s.isSized(int(w.calls[i].c)) && o.Verdict.Given()) {
 				w.runs[w.calls[i].c][o.Attempt].judged = true
 			}
 			if o.Verb == StopContainer || o.Verb == PreStop {
@@ -391,6 +399,12 @@ func TestExplore(t *testing.T) {
 		{"R", corev1.RestartPolicyNever, world{crashes: 1, pauses: 1}},
 		{"R", corev1.RestartPolicyNever, world{crashes: 1, reboots: 1}},
 		{"Rm", corev1.RestartPolicyNever, world{crashes: 1, fails: 1}},
+		{"n", corev1.RestartPolicyAlways, world{resizes: 2, deaths: 1}},
+		{"n", corev1.RestartPolicyOnFailure, world{resizes: 1, fails: 1, ticks: 1, crashes: 1}},
+		{"r", corev1.RestartPolicyOnFailure, world{resizes: 1, deaths: 1, crashes: 1}},
+		{"r", corev1.RestartPolicyAlways, world{resizes: 1, reboots: 1}},
+		{"nr", corev1.RestartPolicyAlways, world{resizes: 1, deaths: 1}},
+		{"in", corev1.RestartPolicyNever, world{resizes: 2}},
 	}
 	if *deep {
 		cases = []pod{
@@ -411,7 +425,7 @@ func TestExplore(t *testing.T) {
 		t.Run(c.letters+"/"+string(c.policy), func(t *testing.T) {
 			s, w := newScene(shape(c.letters, c.policy))
 			w.budgets(c.faults)
-			s.stays = c.faults.losses > 0
+			s.stays = c.faults.losses+c.faults.resizes > 0
 			e := explore(s, w, 50_000_000)
 			for _, b := range e.bad {
 				t.Error(b)

@@ -69,7 +69,7 @@ func (e *explorer) isUp(w *world) bool {
 		runs := s.State.Running != nil || s.State.Terminated != nil && e.s.pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
 		up = up && runs
 	}
-	return up && !e.calls(w, 0, -1)
+	return up && !e.calls(w, 0, -1) && e.fits(w)
 }
 
 // outgrown tells whether the pod needs more of something than the model has.

@@ -45,6 +45,7 @@ func (v *view) holdsUp(m *member) bool {
 		key := Key{Verb: PostStart, Container: m.spec.Name, Attempt: m.newest.Attempt}
 		_, failed := v.Heard.Failed[key]
 		return m.running() && m.here && !failed && !m.up && !v.Heard.Done[key] && !m.outdated(m.newest.SpecImage) &&
+			!v.outgrown(m) &&
 			!v.isOut(Key{StopContainer, m.spec.Name, m.newest.Attempt, NoProbe})
 	}
 	return v.again(m) && v.held(m).IsZero() && !v.Now.Before(v.due(m)) &&

@@ -66,6 +66,7 @@ func (e *explorer) checkIssue(w *world, o Op, what string) {
 			e.fault(w, what, "%v of %s runs twice", o.Verb, o.Container)
 		}
 	case StopContainer:
+		e.checkResizeStop(w, int(c), o, what)
 		e.checkPreStop(w, int(c), o, what)
 		if o.Until.After(at(w.now).Add(lastWords)) { // past the deadline there is no order
 			e.checkStop(w, int(c), what)
@@ -204,6 +205,9 @@ func (e *explorer) checkDelay(w *world, c int, what string) {
 		}
 		if int(r.round) < e.round(w) && !e.calls1(c, r) {
 			return // it was ended for the sake of another
+		}
+		if e.s.isSized(c) && r.judged && r.made != w.size {
+			return // it was stopped for its size
 		}
 		if due := r.end + int16(Delay(x)/time.Second); w.now < due && r.end-r.start < int16(restartReset/time.Second) && !(isInit && r.code == 0) {
 			e.fault(w, what, "%s starts at %d, before its back-off is over at %d", e.s.nameOf(int8(c)), w.now, due)

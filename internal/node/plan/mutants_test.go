@@ -288,6 +288,17 @@ func mutants() []mutant {
 				}
 			}
 		})},
+		{"the pod's cgroup is not looked at", "n", always, world{resizes: 2}, lied(func(in *Input) { in.Seen.Group = nil })},
+		{"what a container is given is not looked at", "n", always, world{resizes: 2}, lied(func(in *Input) {
+			in.Seen.Containers = slices.Clone(in.Seen.Containers)
+			for i := range in.Seen.Containers {
+				in.Seen.Containers[i].Given = nil
+			}
+		})},
+		{"any size is started again", "n", always, world{resizes: 1}, lied(func(in *Input) {
+			in.Pod.Spec.Containers = slices.Clone(in.Pod.Spec.Containers)
+			in.Pod.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: "RestartContainer"}}
+		})},
 		{"gone is said when the sandbox is", "m", always, some, edited(func(in Input, d *Decision) {
 			d.Gone = d.Gone || leaves(in) && len(in.Seen.Sandboxes) == 0
 		})},

@@ -20,6 +20,7 @@ func Next(in Input) Decision {
 		v = look(in, v.round+1)
 	}
 	v.left = v.leaving()
+	v.shift = v.shifting()
 	v.out.Status = v.status()
 	v.tellEviction()
 	switch {
@@ -31,6 +32,7 @@ func Next(in Input) Decision {
 		v.makeBox()
 	default:
 		v.tend()
+		v.shrinkGroup()
 	}
 	return v.out
 }

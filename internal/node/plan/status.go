@@ -62,6 +62,7 @@ func (v *view) status() corev1.PodStatus {
 	case s.Phase == old.Phase && old.Reason != reasonHeld:
 		s.Reason, s.Message = old.Reason, old.Message
 	}
+	v.tellWhole(&s)
 	v.conditions(&s)
 	return s
 }
@@ -182,10 +183,7 @@ func (v *view) containerStatus(m *member) corev1.ContainerStatus {
 	}
 	started := m.up
 	s.Started = &started
-	if s.State.Running != nil && (len(m.spec.Resources.Requests) > 0 || len(m.spec.Resources.Limits) > 0) {
-		s.AllocatedResources = m.spec.Resources.Requests
-		s.Resources = m.spec.Resources.DeepCopy()
-	}
+	v.tellResources(m, &s)
 	return s
 }
 

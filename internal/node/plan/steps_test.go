@@ -58,6 +58,15 @@ func (e *explorer) faultSteps(w world, yield func(world, string) bool) {
 			return
 		}
 	}
+	if w.resizes > 0 {
+		n := w
+		n.resizes--
+		n.size = 1 - n.size
+		e.unfail(&n)
+		if !yield(n, "resize") {
+			return
+		}
+	}
 	if w.deaths > 0 {
 		n := w
 		n.deaths--
@@ -118,6 +127,15 @@ func forget(w *world) {
 	w.prepared, w.pulled, w.stopped, w.left, w.evicted = false, [maxContainers]uint8{}, [maxBoxes]bool{}, -1, 0
 	w.failed, w.calls, w.mem = [maxFails]wfail{}, [maxCalls]wcall{}, w.stored
 	w.posted, w.readied, w.probes = [maxContainers]uint8{}, [maxContainers]uint8{}, [maxContainers]wprobe{}
+}
+
+// unfail drops failures of a resize: they were of another one.
+func (e *explorer) unfail(w *world) {
+	for i, f := range w.failed {
+		if f.verb == ResizePod || f.verb == ResizeContainer {
+			w.failed[i] = wfail{}
+		}
+	}
 }
 
 // unjudge takes the verdicts away that a dying agent had given, and neither kept nor had stored with the container's end.
@@ -250,7 +268,9 @@ func (e *explorer) effect(w world, i int) (world, bool) {
 			return w, cancelled
 		}
 		w.boxes[c.attempt] = box{true, true, w.now}
-		w.logs, w.volumes = true, true
+		w.logs, w.volumes, w.group = true, true, c.give
+	case ResizePod, ResizeContainer:
+		e.resizeEffect(&w, *c)
 	case StartContainer:
 		return e.startEffect(w, i)
 	case StopContainer:
@@ -318,10 +338,11 @@ func (e *explorer) startEffect(w world, i int) (world, bool) {
 			w.calls[i] = wcall{}
 			return w, true
 		}
-		*r = attempt{life: created, box: uint8(newest), round: c.round, start: w.now}
+		*r = attempt{life: created, box: uint8(newest), round: c.round, start: w.now, made: c.give, given: c.give}
 	case created:
 		r.life, r.start = running, w.now
 		c.done = true
+		e.checkResize(&w, "the start of "+e.s.nameOf(c.c))
 	default:
 		c.done = true
 	}

@@ -39,7 +39,7 @@ func (v *view) comesBack(m *member) bool {
 	case v.left.because != "":
 		return false
 	case m.kind == podspec.Main:
-		return m.outdated(m.newest.SpecImage) || restarts(&v.Pod.Spec, m.spec, killedCode, true)
+		return m.outdated(m.newest.SpecImage) || v.outgrown(m) || restarts(&v.Pod.Spec, m.spec, killedCode, true)
 	}
 	return v.Pod.Spec.RestartPolicy != corev1.RestartPolicyNever
 }

@@ -76,9 +76,12 @@ func (v *view) pullAhead() {
 
 // tend keeps the pod going: opens the gates in order, starts mains behind them, restarts what the policy says.
 func (v *view) tend() {
-	v.keep(RunSandbox, PullImage, StartContainer, StopContainer, RemoveContainer, RemoveSandbox, StopSandbox)
+	v.keep(RunSandbox, PullImage, StartContainer, StopContainer, RemoveContainer, RemoveSandbox, StopSandbox, ResizePod,
+		ResizeContainer)
 	v.prepare()
 	v.sweep()
+	v.growGroup()
+	v.fit()
 	for i := range v.debug {
 		v.debugOnce(&v.debug[i])
 	}
@@ -140,6 +143,9 @@ func (v *view) advance(m *member) {
 		v.tellKilling(m, "definition changed")
 		v.takeDown(m, v.Now.Add(graceOf(v.Pod)), Verdict{})
 		return
+	case v.outgrown(m):
+		v.restartFor(m)
+		return
 	case m.live():
 		v.attend(m, StartupProbe, ReadinessProbe, LivenessProbe)
 		return
@@ -170,6 +176,10 @@ func (v *view) revive(m *member) {
 		v.why(name, "waits for the pod's volumes")
 		return
 	}
+	if v.shift.short {
+		v.why(name, "waits for the pod's cgroup to grow")
+		return
+	}
 	for i := range v.Seen.Containers {
 		if c := &v.Seen.Containers[i]; c.Name == name && c.Attempt >= m.next && v.stillborn(c) {
 			v.why(name, "waits until what is left of an attempt that never ran is removed")
@@ -177,8 +187,7 @@ func (v *view) revive(m *member) {
 			return
 		}
 	}
-	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: m.streakAfter(),
-		Round: v.round})
+	v.do(Op{Verb: StartContainer, Container: name, Attempt: m.next, Streak: v.streakAfter(m), Round: v.round})
 }
 
 // attend does for m, which runs, what a running container needs: its postStart hook, tries of these probes, and an end

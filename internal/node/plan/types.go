@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/node/allot"
 )
 
 // Verb names one kind of operation. Each runs to its end or fails; none of them decides anything.
@@ -39,6 +41,11 @@ const (
 	PreStop
 	// Probe makes one try of one of a container's probes.
 	Probe
+	// ResizePod sets what the pod's cgroup gives, by the op's Give. It makes none.
+	ResizePod
+	// ResizeContainer has the runtime give a container that runs what the op's Give says. Memory is not taken away that
+	// is in use.
+	ResizeContainer
 )
 
 var verbNames = [...]string{
@@ -55,6 +62,8 @@ var verbNames = [...]string{
 	PostStart:       "PostStart",
 	PreStop:         "PreStop",
 	Probe:           "Probe",
+	ResizePod:       "ResizePod",
+	ResizeContainer: "ResizeContainer",
 }
 
 // String returns the verb's name as logs and traces show it.
@@ -80,6 +89,7 @@ type Op struct {
 	// Verdict is set when a PreStop or StopContainer ends a container for a fault of its own. It is to be kept with the
 	// container before anything else is done to it; see [Container].
 	Verdict Verdict
+	Give    allot.Amounts // by a ResizePod or ResizeContainer
 }
 
 // Verdict says that a container is killed because it failed a probe or its postStart hook: it has failed then, whatever
@@ -146,6 +156,10 @@ type Container struct {
 	Round int
 	// Condemned is the verdict it was stopped for, if it was. From a file that outlives the agent.
 	Condemned Verdict
+	// Made is the size it was made with, where known. From an annotation.
+	Made *allot.Size
+	// Given is what its cgroup gives it, where the runtime says so.
+	Given *allot.Amounts
 	// Held is set while somebody looks at its files: one that has ended is not removed then, unless its pod is.
 	Held bool
 }
@@ -165,8 +179,9 @@ func (c *Container) Live() bool { return c.Running() || c.Lost }
 type Seen struct {
 	Sandboxes  []Sandbox
 	Containers []Container
-	Volumes    bool // folders, mounts or a cgroup of the pod are there
-	Logs       bool // the pod's log folder is there
+	Group      *allot.Amounts // what the pod's cgroup gives, where it can be read
+	Volumes    bool           // folders, mounts or a cgroup of the pod are there
+	Logs       bool           // the pod's log folder is there
 }
 
 // Failure is what remains of an operation that failed, until one with the same key succeeds.
@@ -192,7 +207,8 @@ type Heard struct {
 	Stopped  map[uint32]bool   // sandboxes, by attempt, that StopSandbox has succeeded on
 	Done     map[Key]bool      // hooks that have completed
 	Probes   map[ProbeKey]Probed
-	LeftAt   time.Time // when the agent first knew of the pod's deletion
+	Given    map[Key]allot.Amounts // by ResizePod and ResizeContainer that succeeded
+	LeftAt   time.Time             // when the agent first knew of the pod's deletion
 }
 
 // Node is what every pod of the node shares.
@@ -217,13 +233,16 @@ type Refusal struct {
 
 // Input is everything a decision rests on.
 type Input struct {
-	// Pod holds the spec and the deletion mark as last received, and as its status the one last decided or,
-	// after a restart of the agent, the one last stored: the durable memory.
+	// Pod holds the spec, with the resources that the node has set aside in the place of those asked for, and the
+	// deletion mark as last received, and as its status the one last decided or, after a restart of the agent, the one
+	// last stored: the durable memory.
 	Pod *corev1.Pod
 	// Removed is set when the API server has no such pod any more.
 	Removed bool
 	// Refused says why this node does not take the pod, or is nil. See [Refusal] for pods that run already.
 	Refused *Refusal
+	// Resize is set when the spec asks for resources that are not set aside (PL-14).
+	Resize *Resize
 	// Evicted is set when this node wants the pod gone for want of a resource.
 	Evicted *Eviction
 	// Saved is set when the API server holds Pod.Status as it is here.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -26,6 +27,7 @@ type exit struct {
 	condemned         bool // it was killed for a fault of its own
 	reset             bool // all containers were told to start again since
 	calls             bool // it is by such an end that they are told
+	made              *allot.Size
 }
 
 // failed tells whether the attempt failed, by its exit code or by the verdict it was killed for (PL-16).
@@ -59,7 +61,8 @@ type view struct {
 	mains []member
 	debug []member // ephemeral containers
 	hold  time.Duration
-	round int // how often all containers were told to start again, see restartall.go
+	round int   // how often all containers were told to start again, see restartall.go
+	shift shift // of the pod's resources
 }
 
 func look(in Input, round int) *view {
@@ -163,7 +166,7 @@ func (v *view) lastExit(m *member) *exit {
 		return &exit{code: c.ExitCode, started: c.StartedAt, finished: c.FinishedAt, reason: c.Reason,
 			message: c.Message, attempt: c.Attempt, here: v.inBox(c) && !reset, reset: reset,
 			calls:  callsAll(m, c.ExitCode),
-			streak: c.Streak, specImage: c.SpecImage, id: c.ID, condemned: v.verdictOn(m, c).Given()}
+			streak: c.Streak, specImage: c.SpecImage, id: c.ID, condemned: v.verdictOn(m, c).Given(), made: c.Made}
 	}
 	if m.mem == nil { // what the runtime shows, if anything, never ran
 		return nil
@@ -237,7 +240,7 @@ func (v *view) again(m *member) bool {
 	case podspec.Ephemeral:
 		return e.attempt < m.run
 	}
-	return m.outdated(e.specImage) && !e.condemned && !v.finished(m) ||
+	return (m.outdated(e.specImage) && !e.condemned || v.outgrew(m)) && !v.finished(m) ||
 		restarts(&v.Pod.Spec, m.spec, e.code, e.failed())
 }
 
@@ -251,21 +254,24 @@ func (v *view) finished(m *member) bool {
 // due returns when m's next attempt may start.
 func (v *view) due(m *member) time.Time {
 	e := m.exit
-	if e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0 ||
+	if e == nil || m.kind == podspec.Ephemeral || v.replaced(m) || m.kind == podspec.Init && e.code == 0 ||
 		e.reset && !e.calls {
 		return time.Time{}
 	}
 	if v.setBack(e.finished) {
 		return time.Time{}
 	}
-	return e.finished.Add(Delay(m.streakAfter() - 1))
+	return e.finished.Add(Delay(v.streakAfter(m) - 1))
 }
 
+// replaced tells whether m's end makes room for another m, with the image or the size that the spec has now.
+func (v *view) replaced(m *member) bool { return m.outdated(m.exit.specImage) || v.outgrew(m) }
+
 // streakAfter returns the streak of the attempt that follows m's exit.
-func (m *member) streakAfter() int {
+func (v *view) streakAfter(m *member) int {
 	e := m.exit
 	switch {
-	case e == nil || m.kind == podspec.Ephemeral || m.outdated(e.specImage) || m.kind == podspec.Init && e.code == 0:
+	case e == nil || m.kind == podspec.Ephemeral || v.replaced(m) || m.kind == podspec.Init && e.code == 0:
 		return 0
 	case e.reset && !e.calls:
 		return 0 // it was ended for the sake of another

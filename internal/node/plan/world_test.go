@@ -38,6 +38,8 @@ type attempt struct {
 	round      uint8 // how often all were told to start again before
 	judged     bool  // it was to be killed for a fault of its own
 	condemned  bool  // and that is kept
+	made       uint8 // size that it was made with
+	given      uint8 // size that it is given
 	lost       bool  // the runtime has lost sight of it, and knows of no start
 	start, end int16 // seconds
 }
@@ -59,6 +61,7 @@ type wcall struct {
 	cancelled bool
 	early     bool
 	verdict   bool
+	give      uint8 // size
 	until     int16
 }
 
@@ -80,6 +83,9 @@ type world struct {
 	pauses  uint8 // of the sandbox
 	reboots uint8 // of the node
 	evicts  uint8 // evictions by the node
+	resizes uint8 // changes of what is set aside for the pod
+	size    uint8 // what is set aside, which outlives the agent: 0 or 1
+	group   uint8 // what the pod's cgroup gives
 
 	deleted, gone bool
 	deletedAt     int16
@@ -108,7 +114,7 @@ type world struct {
 
 // budgets takes over how many faults may happen.
 func (w *world) budgets(f world) {
-	w.ticks, w.crashes, w.fails, w.deaths, w.losses, w.pauses, w.reboots, w.evicts = f.ticks, f.crashes, f.fails, f.deaths, f.losses, f.pauses, f.reboots, f.evicts
+	w.ticks, w.crashes, w.fails, w.deaths, w.losses, w.pauses, w.reboots, w.evicts, w.resizes = f.ticks, f.crashes, f.fails, f.deaths, f.losses, f.pauses, f.reboots, f.evicts, f.resizes
 }
 
 // wprobe is what the agent heard of a startup probe.
@@ -126,7 +132,8 @@ type scene struct {
 	byKey    map[string]int32
 	next     func(Input) Decision
 	mutant   func(*Decision, *world)
-	stays    bool // hold also that a pod that stays comes up
+	sizes    [2]*corev1.Pod // the pod with what may be set aside for it; nil for one that is not resized
+	stays    bool           // hold also that a pod that stays comes up
 }
 
 func (s *scene) intern(st *corev1.PodStatus) int32 {
@@ -148,6 +155,9 @@ func statusKey(st *corev1.PodStatus) string {
 		for i := range list {
 			c := &list[i]
 			b = fmt.Appendf(b, "|%d%v", c.RestartCount, c.Ready)
+			if r := c.Resources; r != nil && len(r.Requests) > 0 {
+				b = fmt.Appendf(b, "c%d/%d/%d", c.AllocatedResources.Cpu().MilliValue(), r.Requests.Cpu().MilliValue(), r.Limits.Cpu().MilliValue())
+			}
 			if c.Started != nil && *c.Started {
 				b = append(b, 's')
 			}
@@ -170,6 +180,9 @@ func statusKey(st *corev1.PodStatus) string {
 	add(st.EphemeralContainerStatuses)
 	for i := range st.Conditions {
 		b = fmt.Appendf(b, "%c%s%s", st.Conditions[i].Status[0], st.Conditions[i].Reason, st.Conditions[i].Message)
+	}
+	if r := st.Resources; r != nil && len(r.Requests) > 0 {
+		b = fmt.Appendf(b, "c%d/%d", st.AllocatedResources.Cpu().MilliValue(), r.Requests.Cpu().MilliValue())
 	}
 	b = append(b, st.PodIP...)
 	return string(b)
@@ -221,7 +234,7 @@ func boxID(i int) string { return [...]string{"box0", "box1"}[i] }
 
 // input is what the agent would know of this world.
 func (s *scene) input(w *world) Input {
-	pod := *s.pod
+	pod := *s.podOf(w.size)
 	pod.Status = *s.statuses[w.mem]
 	if w.deleted {
 		grace := graceSeconds
@@ -287,6 +300,7 @@ func (s *scene) op(c wcall) Op {
 	if c.verb == StopContainer || c.verb == PreStop {
 		o.Until = at(c.until)
 	}
+	s.giveOp(&o, c)
 	if c.verdict {
 		o.Verdict = Verdict{"failed", o.Until}
 	}
@@ -294,7 +308,7 @@ func (s *scene) op(c wcall) Op {
 }
 
 func (s *scene) seen(w *world) Seen {
-	seen := Seen{Volumes: w.volumes, Logs: w.logs}
+	seen := Seen{Volumes: w.volumes, Logs: w.logs, Group: s.groupOf(w)}
 	for i, b := range w.boxes {
 		if b.there {
 			seen.Sandboxes = append(seen.Sandboxes, Sandbox{ID: boxID(i), Attempt: uint32(i), Ready: b.ready, CreatedAt: at(b.at), IPs: []string{"10.1.0.2"}})
@@ -311,6 +325,7 @@ func (s *scene) seen(w *world) Seen {
 				x.StartedAt = at(r.start)
 			}
 			x.Lost = r.lost && r.life < exited
+			s.showSize(&x, c, r)
 			if r.condemned {
 				x.Condemned = Verdict{"failed", at(r.start + int16(graceSeconds))}
 			}

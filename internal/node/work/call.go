@@ -36,7 +36,7 @@ func (w *Worker) start(ctx context.Context, op plan.Op) {
 	w.calls[op.Key()] = c
 	w.log.Debug("operation starts", "op", op.Verb.String(), "container", op.Container, "attempt", op.Attempt)
 	w.node.Trace(w.pod, Event{At: c.began, Op: op})
-	task := Task{Pod: w.pod, Op: op, Seen: w.seen, Sooner: c.until}
+	task := Task{Pod: w.has, Op: op, Seen: w.seen, Sooner: c.until}
 	go func() {
 		defer cancel()
 		err := w.node.Do(ctx, task)
@@ -88,6 +88,8 @@ func (w *Worker) returned(r returned) {
 		delete(w.heard.Failed, plan.Key{Verb: plan.StartContainer, Container: r.key.Container, Attempt: r.key.Attempt})
 	case plan.PostStart, plan.PreStop:
 		w.heard.Done[r.key] = true
+	case plan.ResizePod, plan.ResizeContainer:
+		w.heard.Given[r.key] = c.op.Give
 	case plan.StartContainer:
 		w.forgetOlder(r.key)
 		w.forgetProbes(r.key)

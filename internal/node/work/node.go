@@ -34,6 +34,10 @@ type Node interface {
 	Trace(pod *corev1.Pod, e Event)
 	// Refuse says why this node does not take the pod, or nil. It is asked once, when the pod comes.
 	Refuse(pod *corev1.Pod) *plan.Refusal
+	// Allocated returns the pod with the resources that the node has set aside for it in the place of those that its
+	// spec asks for, and what was decided of these if they are not the same; nil if it is open or there is nothing to
+	// decide. The pod itself is not changed. What it says was recorded where it outlives the agent.
+	Allocated(pod *corev1.Pod) (*corev1.Pod, *plan.Resize)
 	// Facts returns what all pods of the node share.
 	Facts() plan.Node
 }

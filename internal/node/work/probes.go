@@ -39,11 +39,16 @@ func (w *Worker) tried(c *call, r returned) {
 	w.heard.Probes[key] = f
 }
 
-// forgetProbes drops what was heard of probes and hooks of attempts before the one that has started.
+// forgetProbes drops what was heard of probes, hooks and resizes of attempts before the one that has started.
 func (w *Worker) forgetProbes(started plan.Key) {
 	for k := range w.heard.Probes {
 		if k.Container == started.Container && k.Attempt < started.Attempt {
 			delete(w.heard.Probes, k)
+		}
+	}
+	for k := range w.heard.Given {
+		if k.Container == started.Container && k.Attempt < started.Attempt {
+			delete(w.heard.Given, k)
 		}
 	}
 	for k := range w.heard.Done {

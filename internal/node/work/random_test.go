@@ -15,9 +15,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/cri/critest"
 	"github.com/wherryproject/wherry/internal/cri/critest/script"
+	"github.com/wherryproject/wherry/internal/node/allot"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 var (
@@ -29,7 +32,8 @@ var (
 // before or after they took effect, a runtime and an API server that come and go, reboots, crashes, edits, a deletion. What must
 // always hold is held by the spy on every call; when all is calm again the pod must do what its policy says, and when it is
 // deleted nothing may be left (PL-02, PL-04, PL-10, SC-02, SC-04, SC-05, SC-19,
-// SC-20). A debug container comes, ends and is used again on the way: each of its runs starts exactly once (EC-10, EC-11, DC-06).
+// SC-20). A debug container comes, ends and is used again on the way: each of its runs starts exactly once (EC-10, EC-11, DC-06). What
+// is set aside for the pod changes, and in the end everything is given just that (PL-14).
 func TestRandomHistories(t *testing.T) {
 	first, last := int64(1), int64(*seeds)
 	if *seed >= 0 {
@@ -64,7 +68,9 @@ type history struct {
 	calls map[string]int // made, by method and container
 	evil  uint64         // of 1000 calls fail
 	calm  bool
-	opsTo int // operations until something happens in the middle of one; 0 for never
+	// resizes is how often the pod might have been resized.
+	resizes int
+	opsTo   int // operations until something happens in the middle of one; 0 for never
 }
 
 func newHistory(t *testing.T, n int64) *history {
@@ -119,7 +125,25 @@ func (h *history) pod() *corev1.Pod {
 		c.RestartPolicy, c.RestartPolicyRules = &own, []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers,
 			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{139, 2}}}}
 	}
+	h.size(p, 0)
 	return p
+}
+
+// size gives some containers of a pod a size, the n-th, and some of those a policy that has them started again for another one.
+func (h *history) size(p *corev1.Pod, n int) {
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			if h.dice("sized", c.Name)%2 == 0 {
+				continue
+			}
+			cpu := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(100+int64(h.dice("size", c.Name, n)%3)*100, resource.DecimalSI)}
+			c.Resources = corev1.ResourceRequirements{Requests: cpu, Limits: cpu}
+			if h.dice("by restart", c.Name)%3 == 0 && c.Name[0] != 'i' && p.Spec.RestartPolicy != corev1.RestartPolicyNever {
+				c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+			}
+		}
+	}
 }
 
 // attend gives a container some probes, which say yes, and some hooks, which take their time. What is asked of the runtime for
@@ -351,6 +375,10 @@ func (h *history) misfortune() {
 		image := fmt.Sprintf("img%d", h.rng.IntN(3))
 		say("image m0 %s", image)
 		h.api.edit(func(p *corev1.Pod) { p.Spec.Containers[0].Image = image })
+		if h.resizes++; h.resizes%2 == 1 {
+			say("resize")
+			h.api.edit(func(p *corev1.Pod) { h.size(p, h.resizes) })
+		}
 	case 17:
 		say("pulls fail")
 		for _, image := range []string{"img", "img0", "img1", "img2"} {
@@ -413,6 +441,11 @@ func (h *history) checkCalm() {
 			runs := newest[c.Name].ContainerStatus != nil && newest[c.Name].running()
 			if runs != (c.State.Running != nil) {
 				h.spy.fault("%s is said to be %s, in truth it runs: %v", c.Name, stateOf(c.State), runs)
+			}
+			ref, _ := podspec.FindContainer(&p.Spec, c.Name)
+			if want := allot.Container(p, ref.Container).Shares; runs && ref.Kind != podspec.Ephemeral &&
+				newest[c.Name].GetResources().GetLinux().GetCpuShares() != want {
+				h.spy.fault("%s is given %v, want %d shares (PL-14)", c.Name, newest[c.Name].GetResources(), want)
 			}
 			if over && runs {
 				h.spy.fault("%s runs in a pod that has ended", c.Name)

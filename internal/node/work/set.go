@@ -73,6 +73,9 @@ func (s *Set) Nudge(uid types.UID) {
 	}
 }
 
+// Reallocate tells a pod's worker that what the node sets aside for the pod may have changed.
+func (s *Set) Reallocate(uid types.UID) { s.with(uid, nil, (*Worker).Reallocate) }
+
 // Retry makes a pod's worker try again what failed.
 func (s *Set) Retry(uid types.UID) { s.with(uid, nil, (*Worker).Retry) }
 

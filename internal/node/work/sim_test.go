@@ -352,6 +352,8 @@ func (a *agent) Trace(pod *corev1.Pod, e work.Event) {
 	}
 }
 
+func (a *agent) Allocated(p *corev1.Pod) (*corev1.Pod, *plan.Resize) { return p, nil }
+
 func (a *agent) Refuse(*corev1.Pod) *plan.Refusal { return nil }
 
 func (a *agent) Facts() plan.Node {

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // relist is how often a worker looks at the node without being told to: the safety net under lost events.
@@ -27,6 +29,8 @@ type Worker struct {
 
 	// What follows belongs to the goroutine in Run.
 	pod     *corev1.Pod
+	has     *corev1.Pod // pod, with what the node has set aside for it
+	resize  *plan.Resize
 	version uint64 // resource version of pod, or of the last status stored, whichever is newer
 	removed bool
 	forgot  bool // the record was removed on this worker's word
@@ -70,8 +74,10 @@ func NewWorker(node Node, pod *corev1.Pod, log *slog.Logger) *Worker {
 	w := &Worker{node: node, log: log.With("pod", pod.Namespace+"/"+pod.Name), box: newMailbox(),
 		calls: map[plan.Key]*call{}, returns: make(chan returned), ended: make(chan struct{})}
 	w.heard = plan.Heard{Pulled: map[string]plan.Pulled{}, Failed: map[plan.Key]plan.Failure{},
-		Stopped: map[uint32]bool{}, Done: map[plan.Key]bool{}, Probes: map[plan.ProbeKey]plan.Probed{}}
+		Stopped: map[uint32]bool{}, Done: map[plan.Key]bool{}, Probes: map[plan.ProbeKey]plan.Probed{},
+		Given: map[plan.Key]allot.Amounts{}}
 	w.pod, w.version, w.refused = pod, version(pod), node.Refuse(pod)
+	w.has, w.resize = node.Allocated(pod)
 	w.status, w.saved = pod.Status, pod.Status
 	w.show()
 	return w
@@ -85,6 +91,9 @@ func (w *Worker) Remove() { w.box.post(func(n *news) { n.removed = true }) }
 
 // Nudge makes the worker look at the node again.
 func (w *Worker) Nudge() { w.box.post(func(n *news) { n.nudge = true }) }
+
+// Reallocate tells the worker that what the node sets aside for its pod may have changed.
+func (w *Worker) Reallocate() { w.box.post(func(*news) {}) }
 
 // Retry makes the worker try again at once what failed, because what the pod refers to has changed.
 func (w *Worker) Retry() { w.box.post(func(n *news) { n.retry = true }) }
@@ -110,6 +119,7 @@ func (w *Worker) Run(ctx context.Context) {
 	w.hear(w.box.take())
 	for ctx.Err() == nil {
 		w.meter.begin()
+		w.allocate()
 		wake := w.observe(ctx)
 		if w.known {
 			d := w.decide()
@@ -127,13 +137,27 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
+// allocate takes in what the node sets aside for the pod. What failed for another allocation says nothing of this one.
+func (w *Worker) allocate() {
+	had := w.has
+	w.has, w.resize = w.node.Allocated(w.pod)
+	if had == w.has || podspec.ResourcesOf(had).Of(w.has) {
+		return
+	}
+	for k := range w.heard.Failed {
+		if k.Verb == plan.ResizePod || k.Verb == plan.ResizeContainer {
+			delete(w.heard.Failed, k)
+		}
+	}
+}
+
 // observe brings seen up to date. When the node cannot be seen it says when to try again; nothing is decided on the
 // old picture then.
 func (w *Worker) observe(ctx context.Context) time.Time {
 	if w.fresh {
 		return time.Time{}
 	}
-	seen, err := w.node.Observe(ctx, w.pod)
+	seen, err := w.node.Observe(ctx, w.has)
 	if err != nil {
 		w.known = false
 		if ctx.Err() == nil {
@@ -150,9 +174,9 @@ func (w *Worker) observe(ctx context.Context) time.Time {
 func (w *Worker) decide() plan.Decision {
 	for {
 		in := plan.Input{Removed: w.removed, Node: w.node.Facts(), Seen: w.seen, Heard: w.heard, Now: time.Now()}
-		pod := *w.pod
+		pod := *w.has
 		pod.Status = w.status
-		in.Pod = &pod
+		in.Pod, in.Resize = &pod, w.resize
 		in.Refused, in.Evicted = w.refused, w.evicted
 		in.Saved = w.isSaved()
 		for _, c := range w.calls {
@@ -280,7 +304,8 @@ func (w *Worker) heed(pod *corev1.Pod) {
 // ours tells whether the planner derives this condition.
 func ours(t corev1.PodConditionType) bool {
 	switch t {
-	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady:
+	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
+		corev1.PodResizePending, corev1.PodResizeInProgress:
 		return true
 	}
 	return false

@@ -50,6 +50,8 @@ func (s *stub) Announce(*corev1.Pod, string, plan.Event) {}
 
 func (s *stub) Trace(*corev1.Pod, work.Event) {}
 
+func (s *stub) Allocated(p *corev1.Pod) (*corev1.Pod, *plan.Resize) { return p, nil }
+
 func (s *stub) Refuse(*corev1.Pod) *plan.Refusal { return nil }
 
 func (s *stub) Facts() plan.Node {
