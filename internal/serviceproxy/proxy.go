@@ -255,6 +255,10 @@ func (p *Proxy) takeIn() error {
 			delete(p.parts, name)
 			continue
 		}
+		if p.slices == nil { // the first service has come since it was asked for: Run follows its endpoints first
+			p.mark(name)
+			continue
+		}
 		var ends []*discoveryv1.EndpointSlice
 		found, ierr := p.slices.ByIndex(ofService, name)
 		err = errors.Join(err, ierr)
