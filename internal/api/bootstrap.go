@@ -60,6 +60,7 @@ func (s *Server) loadAddresses(ctx context.Context) error {
 		return fmt.Errorf("read the services' addresses: %w", err)
 	}
 	s.data.addresses.Load(list.(*corev1.ServiceList).Items)
+	s.data.nodePorts.Load(list.(*corev1.ServiceList).Items)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/features"
@@ -45,6 +46,7 @@ type Config struct {
 	Room registry.Room // of the store, if it is the server's own; nil: nobody but etcd judges whether there is some
 
 	TokenAuthFile string // CSV of token,user,uid,"group,group"; default: none
+	NodePorts     string // range of node ports; default: serviceips.DefaultNodePorts
 	ServiceCIDR   string // where the addresses of services come from; default: 10.96.0.0/12
 
 	Authentication authn.Options
@@ -124,6 +126,9 @@ func (c Config) complete() (*completed, error) {
 	}
 	if s.ServiceCIDR == "" {
 		s.ServiceCIDR = defaultServiceCIDR
+	}
+	if s.NodePorts == "" {
+		s.NodePorts = serviceips.DefaultNodePorts
 	}
 	s.Serving = DefaultServing()
 	if c.Serving != nil {

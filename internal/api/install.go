@@ -24,7 +24,8 @@ import (
 func (s *Server) install() error {
 	all := registry.Served{}
 	kinds.Serve(all, kinds.Host{Stores: s.data.stores, Schemes: s.data.schemes, Addresses: s.data.addresses,
-		Etcd: s.data.health})
+		NodePorts: s.data.nodePorts,
+		Etcd:      s.data.health})
 	s.addDebugging(all[corev1.SchemeGroupVersion])
 	s.addConnecters(all[corev1.SchemeGroupVersion])
 	metrics.Serve(all, s.data.stores, s.ways.kubelets.Locate)

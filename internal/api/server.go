@@ -56,6 +56,7 @@ type data struct {
 	schemes   *registry.Schemes
 	stores    registry.Stores
 	addresses *serviceips.Addresses
+	nodePorts *serviceips.NodePorts
 	health    func() error // nil: etcd answers
 }
 

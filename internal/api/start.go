@@ -66,6 +66,9 @@ func (s *Server) openStorage() (err error) {
 	if d.addresses, err = serviceips.New(s.cfg.services); err != nil {
 		return err
 	}
+	if d.nodePorts, err = serviceips.NewNodePorts(s.cfg.NodePorts); err != nil {
+		return err
+	}
 	d.backend = newBackend(d.schemes, s.cfg.Config)
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
 		d.stores.Close()

@@ -56,7 +56,7 @@ func TestWarnings(t *testing.T) {
 			s := service("balanced")
 			s.Spec.Type = corev1.ServiceTypeLoadBalancer
 			must(c.CoreV1().Services(ns).Create(t.Context(), s, metav1.CreateOptions{}))
-		}, []string{"LoadBalancer services get no address here"}},
+		}, []string{"service names are not resolved here"}},
 		"service account": {func() {
 			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "a",
 				Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "true"}}}

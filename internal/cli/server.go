@@ -121,6 +121,10 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 	f.StringVar(&o.TokenAuthFile, "token-auth-file", "", "CSV file of bearer tokens: token,user,uid,\"group,group\"")
 	f.StringVar(&o.ServiceCIDR, "service-cidr", o.ServiceCIDR,
 		"network of service addresses; the API server has the first one, connections to those of no service are refused")
+	f.StringVar(&o.NodePorts, "service-node-port-range", o.NodePorts,
+		"ports of this machine that services of type NodePort and LoadBalancer get")
+	f.StringSliceVar(&o.LoadBalancerCIDRs, "load-balancer-cidr", nil,
+		"network that services of type LoadBalancer get an address of their own from; others need a route for it to this machine. Default: all have the node's address")
 	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
 		"who carries services on this node: nftables for this server, none for another program, such as a kube-proxy")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "",

@@ -79,8 +79,8 @@ func (f *timelineFlags) check() error {
 			f.output))
 	}
 	if f.names && (f.watch || f.output != "" && f.output != "json") {
-		return &Exit{exitUsage,
-			errors.New("--names lists what was asked until now: leave out -w, and -o except -o json")}
+		return cmdline.ExitWith(exitUsage,
+			errors.New("--names lists what was asked until now: leave out -w, and -o except -o json"))
 	}
 	return nil
 }

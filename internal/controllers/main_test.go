@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
+	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
@@ -102,6 +104,9 @@ func start(t *testing.T) kubernetes.Interface {
 	return client
 }
 
+// balancer is the address of the machine, as far as services of type LoadBalancer are told.
+const balancer = "192.0.2.7"
+
 type controller interface{ Run(context.Context) error }
 
 func run(t *testing.T, ctx context.Context) (wait func()) {
@@ -132,6 +137,7 @@ func run(t *testing.T, ctx context.Context) (wait func()) {
 		roleaggregation.New(client(rbac.RoleAggregation), factory, log),
 		certificates.New(client(rbac.CertificateController), factory, log, server.CA(), certificates.Longest),
 		bootstraptokens.New(client(rbac.TokenCleaner), log),
+		loadbalancer.New(client(rbac.LoadBalancer), factory, loadbalancer.Pool{Machine: []netip.Addr{netip.MustParseAddr(balancer)}}, log),
 	}
 	factory.Start(ctx.Done())
 	ended := make(chan error, len(all))

@@ -30,6 +30,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Room:          room,
 		TokenAuthFile: o.TokenAuthFile,
 		ServiceCIDR:   o.ServiceCIDR,
+		NodePorts:     o.NodePorts,
 		Features:      s.features,
 		Flags:         o.Flags,
 		Audit:         &o.Audit,

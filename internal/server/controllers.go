@@ -13,6 +13,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
+	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
@@ -65,6 +66,13 @@ func (s *Server) startControllers(context.Context) error {
 		Looking:   ondemand.Looking{Client: users.client(rbac.Controllers), Metadata: everything},
 		Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
 	}).Run)
+	if s.opts.ServiceProxy != ProxyNone && s.opts.RuntimeEndpoint == "" {
+		pool, err := s.opts.balancerPool()
+		if err != nil {
+			return err
+		}
+		loops = append(loops, loadbalancer.New(users.client(rbac.LoadBalancer), factory, pool, log).Run)
+	}
 	if s.parts.etcd != nil {
 		loops = append(loops, s.keepSpaces(factory))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
+	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/datadir"
@@ -45,7 +46,10 @@ type Options struct {
 	ExtraSANs     []string
 	TokenAuthFile string
 	ServiceCIDR   string
-	ServiceProxy  string // who carries services: ProxyNFTables, or ProxyNone
+	NodePorts     string // range, such as 30000-32767; empty: that
+	// ranges that services of type LoadBalancer get an address of their own from; none: they have the machine's
+	LoadBalancerCIDRs []string
+	ServiceProxy      string // who carries services: ProxyNFTables, or ProxyNone
 	// a second place for the administrator's kubeconfig; empty: only <DataDir>/kubeconfig
 	WriteKubeconfig string
 	// of that place, or without one of <DataDir>/kubeconfig, octal; empty: 600, or with a group 640
@@ -127,6 +131,7 @@ func Defaults() Options {
 		SecurePort:    DefaultSecurePort,
 		KubeletPort:   DefaultKubeletPort,
 		ServiceCIDR:   DefaultServiceCIDR,
+		NodePorts:     serviceips.DefaultNodePorts,
 		ServiceProxy:  ProxyNFTables,
 		ClusterDomain: "cluster.local",
 		DNS:           DNSEmbedded,
@@ -219,6 +224,9 @@ func (o Options) validate() error {
 			fail("--node-ip, --cluster-dns: %q is not an IP address", ip)
 		}
 	}
+	if _, err := serviceips.NewNodePorts(o.NodePorts); o.NodePorts != "" && err != nil {
+		fail("--service-node-port-range: %w", err)
+	}
 	if o.ServiceProxy != "" && o.ServiceProxy != ProxyNFTables && o.ServiceProxy != ProxyNone {
 		fail("--service-proxy: %q is neither %s nor %s (for those who run a kube-proxy)", o.ServiceProxy, ProxyNFTables,
 			ProxyNone)
@@ -252,7 +260,8 @@ func (o Options) validate() error {
 		}
 	}
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
-		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29), o.Authentication.Validate(), o.validateEtcd(),
+		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29),
+		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(), o.validateEtcd(),
 		o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(),
 		o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
 	return errors.Join(errs...)

@@ -4,8 +4,14 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
+	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/serviceproxy"
 	"github.com/wherryproject/wherry/internal/serviceproxy/tables"
 )
@@ -27,20 +33,20 @@ func (s *Server) startProxy(context.Context) error {
 	if s.parts.runtime == nil {
 		return nil
 	}
-	network, wanted, err := s.parts.runtime.Network()
+	c, wanted, err := s.parts.runtime.Network()
 	if err != nil || !wanted {
 		return err
 	}
-	host := tables.Host{Bridge: network.Bridge}
+	host := tables.Host{Bridge: c.Bridge}
 	if !s.carriesServices() {
 		return host.Remove() // of a start before
 	}
-	if c := s.parts.carrier; c != nil {
-		host.Cgroup = tables.Cgroup{ID: c.pods.ID, Depth: c.pods.Depth}
+	if carrier := s.parts.carrier; carrier != nil {
+		host.Cgroup = tables.Cgroup{ID: carrier.pods.ID, Depth: carrier.pods.Depth}
 	}
 	users := insiders{server: s}
 	proxy := serviceproxy.New(serviceproxy.Config{
-		Node: s.opts.NodeName, Pods: network.CIDRs, Host: host, Client: users.client(rbac.ServiceProxy),
+		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: users.client(rbac.ServiceProxy),
 		Log: s.log.With("component", "service-proxy"),
 	})
 	if users.err != nil {
@@ -48,6 +54,28 @@ func (s *Server) startProxy(context.Context) error {
 	}
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil
+}
+
+// balancerPool is where services of type LoadBalancer get their addresses.
+func (o Options) balancerPool() (loadbalancer.Pool, error) {
+	pool := loadbalancer.Pool{Busy: func(at netip.AddrPort, proto corev1.Protocol) string {
+		return network.Taken(at, string(proto))
+	}}
+	for _, text := range o.LoadBalancerCIDRs {
+		r, err := netip.ParsePrefix(text)
+		if err != nil {
+			return pool, fmt.Errorf("--load-balancer-cidr: %w", err)
+		}
+		pool.Ranges = append(pool.Ranges, r)
+	}
+	for _, text := range o.NodeIPs {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return pool, fmt.Errorf("--node-ip: %w", err)
+		}
+		pool.Machine = append(pool.Machine, a.Unmap())
+	}
+	return pool, nil
 }
 
 // stopProxy leaves all rules: services go on while the server is down.

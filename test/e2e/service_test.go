@@ -284,3 +284,29 @@ spec: {ports: [{name: http, port: 80}]}
 		t.Errorf("RS-09 rules that were flushed are back after %s", took)
 	}
 }
+
+// WL-09, WL-24: a Service of type LoadBalancer has the machine's address and a node port of its own, and is reached at both; one that wants
+// a port that a program has is told whose it is.
+func TestServiceBalanced(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	a := k.web("a")
+	port := FreePort(t)
+	s := k.service(fmt.Sprintf(`
+metadata: {name: web}
+spec: {type: LoadBalancer, ports: [{name: http, port: %d}]}
+`, port))
+	k.leads(s, map[string]int32{"http": 8080}, a)
+	k.asks(fmt.Sprintf("http://%s:%d/hostname", k.NodeIP, port), says("a"))
+	k.asks(fmt.Sprintf("http://127.0.0.1:%d/hostname", s.Spec.Ports[0].NodePort), says("a"))
+	k.says("a", "c", fmt.Sprintf("wget -qO- http://%s:%d/hostname", k.NodeIP, port), "a")
+
+	k.service(fmt.Sprintf(`
+metadata: {name: greedy}
+spec: {type: LoadBalancer, ports: [{name: http, port: %s}]}
+`, k.Config.Host[strings.LastIndex(k.Config.Host, ":")+1:]))
+	k.WaitEvent("greedy", "NoLoadBalancerAddress", "is in use: ")
+	k.KubectlFails("create", "service", "nodeport", "low", "--tcp=80", "--node-port=80").Says("The range of valid ports is 30000-32767; choose one")
+	k.KubectlFails("create", "service", "nodeport", "same", "--tcp=80", fmt.Sprintf("--node-port=%d", s.Spec.Ports[0].NodePort)).
+		Says("already allocated, to service " + k.Namespace + "/web; choose another")
+}

@@ -17,6 +17,7 @@ type Host struct {
 	Stores    registry.Stores
 	Schemes   *registry.Schemes
 	Addresses *serviceips.Addresses // of services
+	NodePorts *serviceips.NodePorts // likewise
 	Etcd      func() error          // nil: etcd answers
 }
 
@@ -35,6 +36,7 @@ func Serve(all registry.Served, h Host) {
 		}
 	}
 	h.Addresses.Attach(st["services"].OnWrite)
+	h.NodePorts.Attach(st["services"].OnWrite)
 	all.Add(core, "namespaces", newNamespaceREST(st["namespaces"]))
 	all.Add(core, "namespaces/finalize", finalizeREST{st["namespaces"].With(h.Schemes, namespaceFinalizeRules())})
 	all.Add(core, "endpoints", endpointsREST{st["endpoints"]})

@@ -39,11 +39,9 @@ func serviceWarnings(s, old *corev1.Service) (all []string) {
 		old.Spec.Type == s.Spec.Type {
 		return nil
 	}
-	if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		all = append(all, "spec.type: LoadBalancer services get no address here; use its cluster IP or a node port")
-	}
 	if s.Spec.LoadBalancerIP != "" {
-		all = append(all, "spec.loadBalancerIP: deprecated since v1.24; it has no effect here")
+		all = append(all,
+			"spec.loadBalancerIP: deprecated since v1.24; it has an effect only with --load-balancer-cidr")
 	}
 	if s.Spec.ClusterIP == corev1.ClusterIPNone && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 		all = append(all, "spec.SessionAffinity is ignored for headless services")

@@ -23,6 +23,7 @@ const (
 	DebugRunController       = controllerPrefix + "debugrun-controller"
 	ServiceProxy             = controllerPrefix + "service-proxy"
 	NamesController          = controllerPrefix + "names-controller"
+	LoadBalancer             = controllerPrefix + "load-balancer"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -117,6 +118,8 @@ func controllerRoles() []rbacv1.ClusterRole {
 				"kubernetes.io/legacy-unknown"),
 			may("create").to(authzGroup, "subjectaccessreviews"))...),
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),
+		clusterRole(LoadBalancer, append(tellEvents(),
+			may("update").to(core, "services/status"))...),
 		clusterRole(ServiceProxy,
 			may("list", "watch").to(core, "services"),
 			may("list", "watch").to(discovery, "endpointslices")),

@@ -96,6 +96,25 @@ func parseSCTP(text string) []socket {
 	return out
 }
 
+// Taken says who takes what comes to a port of one of this machine's addresses: a program, or a pod with a host port;
+// empty: nobody does. The protocol is tcp, udp or sctp, in capitals or not.
+func Taken(at netip.AddrPort, protocol string) string {
+	ports, err := resolve([]PortMapping{{HostPort: int32(at.Port()), ContainerPort: int32(at.Port()),
+		Protocol: protocol, HostIP: at.Addr().String()}}, []netip.Addr{at.Addr()})
+	if err != nil || len(ports) == 0 {
+		return ""
+	}
+	for _, s := range listening() {
+		if s.covers(ports[0]) {
+			return fmt.Sprintf("%s listens on %s", holder("/proc", s.inode), s.at)
+		}
+	}
+	if to, err := Forwarded(at.Addr(), at.Port()); err == nil && to.IsValid() && ports[0].proto == unix.IPPROTO_TCP {
+		return fmt.Sprintf("a pod has it as its host port, %s", to)
+	}
+	return ""
+}
+
 // inUse says, as ErrPortConflict, that something on this machine listens on one of the ports already. Forwarding begins
 // before the machine's own sockets are asked, so whoever listens would get nothing any more: sshd, say, or the API
 // server.

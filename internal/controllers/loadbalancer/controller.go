@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/controllers/loop"
+)
+
+// Name is the controller's in events.
+const Name = "load-balancer"
+
+// all is the one name in the queue: addresses are decided over all services.
+const all = "services"
+
+// Controller keeps the status of services.
+type Controller struct {
+	client   kubernetes.Interface
+	pool     Pool
+	loop     *loop.Loop
+	services corelisters.ServiceLister
+	sink     record.EventBroadcaster
+	events   record.EventRecorder
+	told     map[string]string // of services without an address, what they were told
+}
+
+// New makes the controller; the caller starts the factory's informers.
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool Pool,
+	log *slog.Logger) *Controller {
+	c := &Controller{client: client, pool: pool, told: map[string]string{}, sink: record.NewBroadcaster()}
+	c.events = c.sink.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Name})
+	c.loop = loop.New(Name, log, c.sync)
+	services := factory.Core().V1().Services()
+	c.services = services.Lister()
+	c.loop.Watch(services.Informer(), func(obj any) {
+		if s := obj.(*corev1.Service); s.Spec.Type == corev1.ServiceTypeLoadBalancer ||
+			len(s.Status.LoadBalancer.Ingress) > 0 {
+			c.loop.Add(all)
+		}
+	})
+	return c
+}
+
+// Run works until ctx is done. It is called once.
+func (c *Controller) Run(ctx context.Context) error {
+	c.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
+	defer c.sink.Shutdown()
+	return c.loop.Run(ctx)
+}
+
+func (c *Controller) sync(ctx context.Context, _ string) error {
+	list, err := c.services.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	told, passing := map[string]string{}, ""
+	var errs []error
+	for _, r := range Assign(list, c.pool) {
+		errs = append(errs, c.publish(ctx, r))
+		if r.Problem == "" {
+			continue
+		}
+		name := nameOf(r.Service)
+		if told[name] = r.Problem; c.told[name] != r.Problem {
+			c.events.Event(r.Service, corev1.EventTypeWarning, "NoLoadBalancerAddress", r.Problem)
+		}
+		if r.Passing {
+			passing = r.Problem
+		}
+	}
+	c.told = told
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if passing != "" {
+		return loop.Later{Why: passing}
+	}
+	return nil
+}
+
+// publish writes the status if it is another.
+func (c *Controller) publish(ctx context.Context, r Result) error {
+	want := statusOf(r.Addrs)
+	if slices.EqualFunc(want, r.Service.Status.LoadBalancer.Ingress, func(a, b corev1.LoadBalancerIngress) bool {
+		return a.IP == b.IP && a.Hostname == b.Hostname && ptr.Equal(a.IPMode, b.IPMode)
+	}) {
+		return nil
+	}
+	s := r.Service.DeepCopy()
+	s.Status.LoadBalancer.Ingress = want
+	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(ctx, s, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // its event comes
+		return nil
+	}
+	return err
+}
+
+func statusOf(addrs []netip.Addr) (out []corev1.LoadBalancerIngress) {
+	for _, a := range addrs {
+		out = append(out, corev1.LoadBalancerIngress{IP: a.String(), IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)})
+	}
+	return out
+}
