@@ -13,11 +13,17 @@ import (
 // rights that Kubernetes gives it.
 func KubernetesControllers() []string {
 	return []string{
+		"cronjob-controller",
+		"daemon-set-controller",
 		"deployment-controller",
 		"endpoint-controller",
 		"endpointslice-controller",
 		"generic-garbage-collector",
+		"job-controller",
 		"replicaset-controller",
+		"replication-controller",
+		"statefulset-controller",
+		"ttl-after-finished-controller",
 	}
 }
 

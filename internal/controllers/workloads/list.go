@@ -13,6 +13,12 @@ func Controllers() []ondemand.Controller {
 	return []ondemand.Controller{
 		deployments(),
 		replicaSets(),
+		statefulSets(),
+		daemonSets(),
+		replicationControllers(),
+		jobs(),
+		cronJobs(),
+		finishedJobs(),
 		endpointSlices(),
 		endpoints(),
 		garbageCollector(), // looks through all kinds
