@@ -165,7 +165,12 @@ func exitCodes(codes []int32, path *field.Path) (all errs) {
 // initContainer: inits have neither probes nor hooks; sidecars have both (SC-01, SC-07).
 func (s *scope) initContainer(ref ContainerRef) (all errs) {
 	c, path := ref.Container, ref.Path()
-	all = append(all, restartRules(c, path)...)
+	if c.RestartPolicy == nil && len(c.RestartPolicyRules) > 0 { // what they say is nobody's then
+		all = append(all, field.Required(path.Child("restartPolicy"),
+			"must specify restartPolicy when restart rules are used"))
+	} else {
+		all = append(all, restartRules(c, path)...)
+	}
 	if ref.Kind == Sidecar {
 		all = append(all, s.probes(c, path)...)
 		return append(all, s.lifecycle(c.Lifecycle, path.Child("lifecycle"))...)
