@@ -18,6 +18,7 @@ import (
 	podsecuritypolicy "k8s.io/pod-security-admission/policy"
 
 	"github.com/wherryproject/wherry/internal/api/imagepolicy"
+	"github.com/wherryproject/wherry/internal/api/registry"
 )
 
 // fixedNamespace is all that Pod Security reads.
@@ -50,8 +51,12 @@ func TestAdmissionAudits(t *testing.T) {
 	images := &imagePolicies{namespace: ns.GetNamespace, fixed: []imagepolicy.ImagePolicy{
 		{ObjectMeta: metav1.ObjectMeta{Name: "trial"}, Spec: imagepolicy.ImagePolicySpec{Deny: []string{"tools"},
 			Action: imagepolicy.Audit}}}}
-	chain := admission.WithAudit(admission.NewChainHandler(podSecurity{judge: judge},
-		images)).(admission.ValidationInterface)
+	types, err := registry.NewSchemes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := admission.WithAudit(admission.NewChainHandler(
+		podSecurity{judge: judge, types: types}, images)).(admission.ValidationInterface)
 
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}

@@ -33,7 +33,7 @@ func TestLostSight(t *testing.T) {
 			ops: "PullImage m0/1; RunSandbox 1", status: []string{"m0=ContainerCreating", "m0.last=exit137(ContainerStatusUnknown)"}},
 		{name: "what the old sandbox left is removed first, also if its number is higher than the next",
 			facts: about("m", always).boxed().runs("m0", 0).but(over).but(stored).but(created).but(died).but(moved).but(first).pulled("m0", 0), ops: "RemoveContainer m0/1",
-			why: "what its old sandbox left"},
+			why: "what is left of an attempt that never ran"},
 		{name: "a pod that is told to have ended starts no sidecar again, though a main is found running", facts: about("sm", always).boxed().ended("s0", 0, 1, 0).runs("m1", 0).but(func(f *facts) {
 			f.Pod.Status.Phase = corev1.PodFailed
 		}), ops: "StopContainer m1/0 in 30s", status: []string{"Failed"}},

@@ -155,6 +155,9 @@ func statusKey(st *corev1.PodStatus) string {
 		for i := range list {
 			c := &list[i]
 			b = fmt.Appendf(b, "|%d%v", c.RestartCount, c.Ready)
+			if c.Resources != nil {
+				b = append(b, 'r')
+			}
 			if r := c.Resources; r != nil && len(r.Requests) > 0 {
 				b = fmt.Appendf(b, "c%d/%d/%d", c.AllocatedResources.Cpu().MilliValue(), r.Requests.Cpu().MilliValue(), r.Limits.Cpu().MilliValue())
 			}
