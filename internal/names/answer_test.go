@@ -236,7 +236,7 @@ func TestChanges(t *testing.T) {
 	w.Apply(Change{Gone: true, Pod: &Pod{Namespace: "lonely", Name: "q"}})
 	is("lonely.pod.cluster.local", dnsmessage.TypeA, "NXDOMAIN; SOA cluster.local")
 	// all that there is makes the same world
-	again := New(w.Zone())
+	again := New(w.zone)
 	for _, c := range w.All() {
 		again.Apply(c)
 	}

@@ -199,9 +199,6 @@ func (w *World) applyPod(p *Pod, gone bool) {
 // PodAt is the pod that has an address; nil if none is known to.
 func (w *World) PodAt(ip netip.Addr) *Pod { return w.pods[w.addresses[ip.Unmap()]] }
 
-// Zone is what the world was made for.
-func (w *World) Zone() Zone { return w.zone }
-
 // All is the world in changes that make the same one of an empty one, in a fixed order.
 func (w *World) All() (all []Change) {
 	for _, k := range sorted(w.services) {
