@@ -261,9 +261,9 @@ func (o Options) validate() error {
 	}
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
 		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29),
-		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(), o.validateEtcd(),
-		o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(), o.Admission.Validate(),
-		o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
+		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(),
+		o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(),
+		o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())
 	return errors.Join(errs...)
 }
 

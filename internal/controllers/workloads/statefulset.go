@@ -15,7 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 )
 
-// statefulSets keeps the pods of StatefulSets, in order. Claims are not served yet: to make one fails, which an event tells.
+// statefulSets keeps the pods of StatefulSets, in order. Claims are not served yet: to make one fails, which an event
+// tells.
 func statefulSets() ondemand.Controller {
 	return ondemand.Controller{
 		Name:   "statefulset-controller",
