@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/table"
 )
@@ -61,7 +60,7 @@ func FuzzBody(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	all := kinds.All(nil)
+	all := ownKinds()
 	media := s.Codecs.SupportedMediaTypes()
 	dice := rand.New(rand.NewPCG(1, 2)) // the same at every run
 	damages, oddities := 8, 400
