@@ -5,6 +5,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // PL-26: setHostnameAsFQDN and hostnameOverride, as the kernel and the hosts file show them.
@@ -55,8 +57,11 @@ spec:
   containers: [{name: c, command: [sh, -c, IDLE]}]
 `)
 	k.WaitEvent("long", "FailedCreatePodSandBox", "too long for a kernel")
-	pod := k.Get("long")
-	if w := pod.Status.ContainerStatuses[0].State.Waiting; pod.Status.Phase != "Pending" || w == nil || !strings.Contains(w.Message, "at most 64") {
-		t.Errorf("PL-26 the pod is %s and waits for %+v", pod.Status.Phase, w)
-	}
+	k.Wait("long", "PL-26 pending, and its status says why", func(pod *corev1.Pod) bool {
+		if len(pod.Status.ContainerStatuses) == 0 {
+			return false
+		}
+		w := pod.Status.ContainerStatuses[0].State.Waiting
+		return pod.Status.Phase == corev1.PodPending && w != nil && strings.Contains(w.Message, "at most 64")
+	})
 }

@@ -98,7 +98,7 @@ func (k *kit) resolves(pod, kind, name string, want ...string) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	outside := newMachineResolver(t)
-	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.78.0/24", "--resolv-conf", outside.conf}})
+	s := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.81.0/24", "--resolv-conf", outside.conf}})
 	k := kitOn(t, s)
 	pod := k.up(`
 metadata: {name: p}
@@ -116,7 +116,7 @@ spec: {dnsPolicy: Default, containers: [{name: c, command: [sh, -c, IDLE]}]}
 apiVersion: v1
 kind: Service
 metadata: {name: web}
-spec: {clusterIP: 10.98.78.77, ports: [{name: http, port: 80}]}
+spec: {clusterIP: 10.98.81.77, ports: [{name: http, port: 80}]}
 ---
 apiVersion: v1
 kind: Service
@@ -136,11 +136,11 @@ metadata: {name: ext}
 spec: {type: ExternalName, externalName: www.example}
 `)
 	full := "." + k.Namespace + ".svc.cluster.local"
-	k.says("p", "c", "cat /etc/resolv.conf", "search "+k.Namespace+".svc.cluster.local svc.cluster.local cluster.local corp.example\nnameserver 10.98.78.10\noptions ndots:5")
-	k.says("default", "c", "grep -c 10.98.78.10 /etc/resolv.conf || true", "0")
+	k.says("p", "c", "cat /etc/resolv.conf", "search "+k.Namespace+".svc.cluster.local svc.cluster.local cluster.local corp.example\nnameserver 10.98.81.10\noptions ndots:5")
+	k.says("default", "c", "grep -c 10.98.81.10 /etc/resolv.conf || true", "0")
 	for _, p := range []string{"p", "host"} {
-		k.resolves(p, "a", "kubernetes.default.svc.cluster.local", "10.98.78.1")
-		k.resolves(p, "a", "web"+full, "10.98.78.77")
+		k.resolves(p, "a", "kubernetes.default.svc.cluster.local", "10.98.81.1")
+		k.resolves(p, "a", "web"+full, "10.98.81.77")
 		k.resolves(p, "a", "db"+full, "10.1.2.3", "10.1.2.4")
 		k.resolves(p, "a", "db-0.db"+full, "10.1.2.3")
 		k.resolves(p, "srv", "_sql._tcp.db"+full, "5432 db-0.db"+full)
@@ -148,12 +148,12 @@ spec: {type: ExternalName, externalName: www.example}
 		k.resolves(p, "a", "www.example", "192.0.2.99")
 		k.resolves(p, "a", "nope.example", "NXDOMAIN")
 		k.resolves(p, "a", "nope"+full, "NXDOMAIN")
-		k.resolves(p, "ptr", "77.78.98.10.in-addr.arpa", "web"+full)
+		k.resolves(p, "ptr", "77.81.98.10.in-addr.arpa", "web"+full)
 		k.resolves(p, "txt", "dns-version.cluster.local", "1.1.0")
 	}
 	// by its short name, as programs do, through the C library's way
 	k.says("p", "c", "ping -c1 -w1 db-0.db 2>&1 | sed -n 's/^PING[^(]*(\\([0-9.]*\\)).*/\\1/p'", "10.1.2.3")
-	if got, _, err := lookUp("10.98.78.10:53", "web"+full); err != nil || got != "10.98.78.77" {
+	if got, _, err := lookUp("10.98.81.10:53", "web"+full); err != nil || got != "10.98.81.77" {
 		t.Errorf("WL-13 the machine itself is told %q (%v)", got, err)
 	}
 	if out, _, _ := k.exec("p", "c", "nslookup", "-type=a", "db"+full); strings.Contains(out, "10.1.2.5") {
@@ -164,7 +164,7 @@ spec: {type: ExternalName, externalName: www.example}
 		k.must(k.Client.CoreV1().Services(k.Namespace).Delete(k.ctx(), "web", metav1.DeleteOptions{}))
 		deleted := time.Now()
 		for {
-			_, code, err := lookUp("10.98.78.10:53", "web"+full)
+			_, code, err := lookUp("10.98.81.10:53", "web"+full)
 			if err == nil && code == dnsmessage.RCodeNameError {
 				break
 			}
@@ -187,7 +187,7 @@ spec: {type: ExternalName, externalName: www.example}
 		for _, n := range h.Names {
 			told[n.Name+" "+n.Type] = n.Code + " " + strings.Join(n.Answer, ",")
 		}
-		for name, want := range map[string]string{"web" + full + " A": "NOERROR 10.98.78.77", "nope.example A": "NXDOMAIN ",
+		for name, want := range map[string]string{"web" + full + " A": "NOERROR 10.98.81.77", "nope.example A": "NXDOMAIN ",
 			"ext" + full + " A": "NOERROR -> www.example,192.0.2.99"} {
 			if told[name] != want {
 				t.Errorf("%s: %q, want %q", name, told[name], want)

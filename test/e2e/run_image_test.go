@@ -121,6 +121,8 @@ func TestRunSources(t *testing.T) {
 		t.Errorf("it printed %q", r.Out)
 	}
 	s.runImage("-f", manifestFile(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}\n")).exits(125).
-		Says("wherry run does not support Deployment", "make one from its spec.template")
+		Says("wherry run does not support Deployment", "create it with wherry kubectl apply -f")
+	s.runImage("-f", manifestFile(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {}}\n")).exits(125).
+		Says("wherry run does not support Job", "make one from its spec.template")
 	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).Says("create it first, with wherry kubectl apply -f")
 }

@@ -23,8 +23,6 @@ func TestSidecarRefused(t *testing.T) {
 		init func(*corev1.Container)
 		want []string
 	}{
-		"SC-01 OnFailure": {func(c *corev1.Container) { c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyOnFailure) }, []string{"spec.initContainers[0].restartPolicy", `supported values: "Always"`}},
-		"SC-01 Never":     {func(c *corev1.Container) { c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever) }, []string{"spec.initContainers[0].restartPolicy", `supported values: "Always"`}},
 		"SC-01 nonsense":  {func(c *corev1.Container) { c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicy("Sometimes")) }, []string{"spec.initContainers[0].restartPolicy"}},
 		"SC-07 startup":   {func(c *corev1.Container) { c.StartupProbe = Healthy("x") }, []string{"spec.initContainers[0].startupProbe", onInit}},
 		"SC-07 readiness": {func(c *corev1.Container) { c.ReadinessProbe = Healthy("x") }, []string{"spec.initContainers[0].readinessProbe", onInit}},

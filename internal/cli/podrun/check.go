@@ -51,6 +51,8 @@ func serves(client kubernetes.Interface, o manifest.Object) bool {
 // instead says what can be done with an object that a run does not take.
 func instead(o manifest.Object, served bool) string {
 	switch path := templateOf(o.Object); {
+	case served && path != "":
+		return "create it with wherry kubectl apply -f; wherry run supports pods and " + theirs
 	case served:
 		return fmt.Sprintf("create it first, with wherry kubectl apply -f and a manifest without pods; wherry run supports pods and %s", theirs)
 	case path != "":
