@@ -12,7 +12,7 @@ import (
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// Rulebook holds the rules of every kind that is served, without a server: test/agree compares them with Kubernetes'
+// Rulebook holds the rules of every kind that is served by ours, without a server: test/agree compares them with Kubernetes'
 // own.
 type Rulebook struct {
 	Codecs runtime.NegotiatedSerializer // decodes and applies the defaults
@@ -37,6 +37,9 @@ func NewRulebook(gates *features.Gates) (*Rulebook, error) {
 	}
 	book := &Rulebook{Codecs: s.Codecs}
 	for _, k := range All(gates) {
+		if k.Foreign != nil {
+			continue // its rules are Kubernetes' own: there is nothing to compare
+		}
 		main := registry.NewStrategy(s, k, k.Rules)
 		r := Rules{Kind: k.GV.WithKind(k.Name), Namespaced: k.Namespaced, New: k.Object, Create: main,
 			Updates: map[string]rest.RESTUpdateStrategy{"": main}}

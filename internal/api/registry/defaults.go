@@ -29,6 +29,11 @@ func addDefaults(scheme *runtime.Scheme) {
 	defaulter(scheme, validation.SetDefaultsConfigMap)
 	defaulter(scheme, validation.SetDefaultsSecret)
 	defaulter(scheme, validation.SetDefaultsLimitRange)
+	defaulter(scheme, func(q *corev1.ResourceQuota) {
+		podspec.RoundAmounts(q.Spec.Hard)
+		podspec.RoundAmounts(q.Status.Hard)
+		podspec.RoundAmounts(q.Status.Used)
+	})
 	defaulter(scheme, validation.SetDefaultsEndpointSlice)
 	defaulter(scheme, validation.SetDefaultsRoleBinding)
 	defaulter(scheme, validation.SetDefaultsClusterRoleBinding)
