@@ -12,8 +12,8 @@ import (
 	"github.com/wherryproject/wherry/internal/features"
 )
 
-// Rulebook holds the rules of every kind that is served by ours, without a server: test/agree compares them with Kubernetes'
-// own.
+// Rulebook holds the rules of every kind that is served by ours, without a server: test/agree compares them with
+// Kubernetes' own.
 type Rulebook struct {
 	Codecs runtime.NegotiatedSerializer // decodes and applies the defaults
 	Kinds  []Rules
