@@ -54,6 +54,10 @@ until [ -S "$data/wherry.sock" ]; do
 	kill -0 "$server" 2>/dev/null || { wait "$server" || exit $?; exit 1; }
 	sleep 0.05
 done
+until [ -n "$(kubectl get nodes -o name 2>/dev/null)" ]; do # the agent comes last
+	kill -0 "$server" 2>/dev/null || { wait "$server" || exit $?; exit 1; }
+	sleep 0.05
+done
 kubectl wait --for=condition=Ready node --all --timeout=60s
 echo "up after $(seconds "$began")"
 
