@@ -12,7 +12,8 @@ mkdir -p "$root/bin"
 log=$(mktemp "$root/bin/gotest.XXXXXX")
 trap 'rm -f "$log"' EXIT
 
-go test "$@" 2>&1 | tee "$log"
+# `make lint` vets everything, with more analyzers: once more here would be minutes for the same answer.
+go test -vet=off "$@" 2>&1 | tee "$log"
 [ "${PIPESTATUS[0]}" -eq 0 ] && exit 0
 
 # failures lists "package tests": the tests, divided by |, of a package that failed, or "." where none of them is named (a panic, a time limit).
@@ -47,7 +48,7 @@ status=0
 for f in "${failed[@]}"; do
 	package=${f%% *} which=${f#* }
 	printf '\n=== run again, alone: %s %s\n' "$package" "$which"
-	if go test "${options[@]}" -count=1 -p 1 -parallel 1 -run "$which" "$package"; then
+	if go test -vet=off "${options[@]}" -count=1 -p 1 -parallel 1 -run "$which" "$package"; then
 		printf '%s %s\n' "$package" "$which" >>"$root/bin/seen-once"
 	else
 		status=1

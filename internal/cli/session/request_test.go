@@ -229,13 +229,14 @@ func tunnel(t *testing.T) string {
 		}
 		defer to.Close()
 		w.WriteHeader(http.StatusOK)
-		conn, _, err := http.NewResponseController(w).Hijack()
+		conn, read, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer conn.Close()
-		go func() { _, _ = io.Copy(to, conn) }()
+		// The client answers the header before the connection is taken over: what it sent may be read already.
+		go func() { _, _ = io.Copy(to, read.Reader) }()
 		_, _ = io.Copy(conn, to)
 	}))
 	t.Cleanup(srv.Close)
