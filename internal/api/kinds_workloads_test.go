@@ -5,6 +5,8 @@ package api_test
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,4 +41,39 @@ func workloadSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtim
 		apps.WithResource("controllerrevisions"): &appsv1.ControllerRevision{ObjectMeta: m,
 			Data: runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}, Revision: 1},
 	}
+}
+
+// volumeSamples are objects of the kinds of volumes.
+func volumeSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtime.Object {
+	core, storage := corev1.SchemeGroupVersion, storagev1.SchemeGroupVersion
+	volume, claim := sampleVolume(m.Name), sampleClaim(m.Name)
+	return map[schema.GroupVersionResource]runtime.Object{
+		core.WithResource("persistentvolumes"):      volume,
+		core.WithResource("persistentvolumeclaims"): claim,
+		storage.WithResource("storageclasses"):      &storagev1.StorageClass{ObjectMeta: m, Provisioner: "example.com/p"},
+		storage.WithResource("volumeattachments"): &storagev1.VolumeAttachment{ObjectMeta: m,
+			Spec: storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: "n",
+				Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("v")}}},
+		storage.WithResource("csidrivers"): &storagev1.CSIDriver{ObjectMeta: m},
+		storage.WithResource("csinodes"):   &storagev1.CSINode{ObjectMeta: m},
+		storage.WithResource("csistoragecapacities"): &storagev1.CSIStorageCapacity{ObjectMeta: m,
+			StorageClassName: "c"},
+		storage.WithResource("volumeattributesclasses"): &storagev1.VolumeAttributesClass{ObjectMeta: m,
+			DriverName: "example.com/p", Parameters: map[string]string{"a": "b"}},
+	}
+}
+
+func sampleVolume(name string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/x"}}}}
+}
+
+func sampleClaim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
 }

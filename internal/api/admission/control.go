@@ -60,6 +60,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		&admit{namespace: h.Stores.Namespace, account: h.Stores.ServiceAccount, notReady: *o.NotReady,
 			unreachable: *o.Unreachable},
 		nodeRestriction{h.Stores, h.Audiences},
+		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
 		c.policies.runtimeClasses,

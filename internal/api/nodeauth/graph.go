@@ -17,6 +17,9 @@ const (
 	Secret         Kind = "secret"
 	ConfigMap      Kind = "configmap"
 	ServiceAccount Kind = "serviceaccount"
+	Claim          Kind = "persistentvolumeclaim"
+	// Volume is a persistent volume. Pods do not name it: their claims are bound to it, as it says itself.
+	Volume Kind = "persistentvolume"
 )
 
 // Ref names an object in a namespace. A pod refers to itself.
@@ -96,6 +99,7 @@ func Refs(pod *corev1.Pod) []Ref {
 	}
 	for i := range pod.Spec.Volumes {
 		c.volume(&pod.Spec.Volumes[i].VolumeSource)
+		c.add(Claim, podspec.ClaimName(pod, &pod.Spec.Volumes[i]))
 	}
 	for ref := range podspec.Containers(&pod.Spec) {
 		c.environment(ref.Container.EnvFrom, ref.Container.Env)

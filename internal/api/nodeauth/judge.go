@@ -62,6 +62,13 @@ func Judge(node string, r *Request, rules []rbacv1.PolicyRule) Verdict {
 		return judgeRead(Secret, r)
 	case "configmaps":
 		return judgeRead(ConfigMap, r)
+	case "persistentvolumeclaims":
+		return judgeRead(Claim, r)
+	case "persistentvolumes":
+		if r.Name == "" {
+			return refused("node can only %s %ss by name, those that its pods' claims are bound to", r.Verb, Volume)
+		}
+		return need(Volume, r)
 	case "serviceaccounts": // of its pods, and tokens for them
 		return need(ServiceAccount, r)
 	case "leases":

@@ -33,9 +33,6 @@ func RestrictNewPod(node string, pod *corev1.Pod) error {
 	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			return fmt.Errorf("node %q can not create pods that reference a persistentvolumeclaim", node)
-		}
 		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources,
 			func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
 			return fmt.Errorf("node %q can not create pods that reference a service account token", node)

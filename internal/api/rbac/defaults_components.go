@@ -24,6 +24,7 @@ const (
 	ServiceProxy             = controllerPrefix + "service-proxy"
 	NamesController          = controllerPrefix + "names-controller"
 	LoadBalancer             = controllerPrefix + "load-balancer"
+	LocalVolumes             = controllerPrefix + "wherry-local-volumes"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -37,8 +38,9 @@ func tellEvents() []rbacv1.PolicyRule {
 func componentRoles() []rbacv1.ClusterRole {
 	return []rbacv1.ClusterRole{
 		clusterRole("system:kube-scheduler", append(tellEvents(),
-			read().to(core, "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
-				"replicationcontrollers", "services"),
+			read().to(core, "namespaces", "nodes", "replicationcontrollers", "services"),
+			append(read(), "patch", "update").to(core, "persistentvolumeclaims", "persistentvolumes"),
+			read().to(storage, "storageclasses"),
 			append(read(), "delete").to(core, "pods"),
 			may("create").to(core, "bindings", "pods/binding"),
 			may("patch", "update").to(core, "pods/status"),
@@ -75,6 +77,7 @@ func NodeRules() []rbacv1.PolicyRule {
 		may("patch", "update").to(core, "pods/status"),
 		may("create").to(core, "pods/eviction"),
 		read().to(core, "configmaps", "secrets"),
+		may("get").to(core, "persistentvolumeclaims", "persistentvolumes"),
 		may("get").to(core, "serviceaccounts"),
 		may("create").to(core, "serviceaccounts/token"),
 		may("create", "delete", "get", "patch", "update").to(coordination, "leases"),
@@ -120,6 +123,11 @@ func controllerRoles() []rbacv1.ClusterRole {
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),
 		clusterRole(LoadBalancer, append(tellEvents(),
 			may("update").to(core, "services/status"))...),
+		clusterRole(LocalVolumes, append(tellEvents(),
+			append(read(), "create", "delete", "patch", "update").to(core, "persistentvolumes"),
+			read().to(core, "persistentvolumeclaims"),
+			may("patch", "update").to(core, "persistentvolumeclaims/status"),
+			append(read(), "create").to(storage, "storageclasses"))...),
 		clusterRole(ServiceProxy,
 			may("list", "watch").to(core, "services"),
 			may("list", "watch").to(discovery, "endpointslices")),

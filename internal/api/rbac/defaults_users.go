@@ -25,6 +25,7 @@ const (
 	nodeGroup    = "node.k8s.io"
 	policyGroup  = "policy"
 	scheduling   = "scheduling.k8s.io"
+	storage      = "storage.k8s.io"
 )
 
 // userRoles are those that an administrator gives to people: in a namespace by a RoleBinding, or everywhere by a

@@ -18,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,7 +80,7 @@ type APIGroup struct {
 // first.
 func Groups() []APIGroup {
 	return []APIGroup{
-		{corev1.SchemeGroupVersion, corev1.AddToScheme, nil},
+		{corev1.SchemeGroupVersion, corev1.AddToScheme, types.Volumes},
 		{appsv1.SchemeGroupVersion, appsv1.AddToScheme, types.Apps},
 		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme, nil},
 		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme, nil},
@@ -91,6 +92,7 @@ func Groups() []APIGroup {
 		{policyv1.SchemeGroupVersion, policyv1.AddToScheme, nil},
 		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme, nil},
 		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme, nil},
+		{storagev1.SchemeGroupVersion, storagev1.AddToScheme, types.Storage},
 		{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme, nil},
 		{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme, nil},
 		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme, nil},

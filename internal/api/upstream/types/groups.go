@@ -3,11 +3,16 @@
 package types
 
 import (
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	autoscalingv1 "k8s.io/kubernetes/pkg/apis/autoscaling/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
 )
 
 // Apps is group apps. Its internal version also holds the Scale of its subresources.
@@ -16,6 +21,28 @@ func Apps(s *runtime.Scheme) error { return all(s, apps.AddToScheme, appsv1.AddT
 // Autoscaling is group autoscaling.
 func Autoscaling(s *runtime.Scheme) error {
 	return all(s, autoscaling.AddToScheme, autoscalingv1.AddToScheme)
+}
+
+// Storage is group storage.k8s.io.
+func Storage(s *runtime.Scheme) error { return all(s, storage.AddToScheme, storagev1.AddToScheme) }
+
+// Volumes are the two kinds of the core group whose rules are Kubernetes' own: its other kinds have ours.
+func Volumes(s *runtime.Scheme) error {
+	s.AddKnownTypes(core.SchemeGroupVersion, &core.PersistentVolume{}, &core.PersistentVolumeList{},
+		&core.PersistentVolumeClaim{}, &core.PersistentVolumeClaimList{})
+	s.AddTypeDefaultingFunc(&v1.PersistentVolume{}, func(obj any) {
+		corev1.SetObjectDefaults_PersistentVolume(obj.(*v1.PersistentVolume))
+	})
+	s.AddTypeDefaultingFunc(&v1.PersistentVolumeList{}, func(obj any) {
+		corev1.SetObjectDefaults_PersistentVolumeList(obj.(*v1.PersistentVolumeList))
+	})
+	s.AddTypeDefaultingFunc(&v1.PersistentVolumeClaim{}, func(obj any) {
+		corev1.SetObjectDefaults_PersistentVolumeClaim(obj.(*v1.PersistentVolumeClaim))
+	})
+	s.AddTypeDefaultingFunc(&v1.PersistentVolumeClaimList{}, func(obj any) {
+		corev1.SetObjectDefaults_PersistentVolumeClaimList(obj.(*v1.PersistentVolumeClaimList))
+	})
+	return corev1.RegisterConversions(s) // of all core kinds: those of others are never called
 }
 
 func all(s *runtime.Scheme, adds ...func(*runtime.Scheme) error) error {
