@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/informers/discovery"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/informers/policy"
+	"k8s.io/client-go/informers/storage"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -66,6 +67,9 @@ func (v *view) Discovery() discovery.Interface { return discovery.New(v, metav1.
 
 // Policy implements informers.SharedInformerFactory.
 func (v *view) Policy() policy.Interface { return policy.New(v, metav1.NamespaceAll, nil) }
+
+// Storage implements informers.SharedInformerFactory.
+func (v *view) Storage() storage.Interface { return storage.New(v, metav1.NamespaceAll, nil) }
 
 // synced are what is to be waited for until everything that is there has been handed to the controller.
 func (v *view) synced() (all []cache.DoneChecker) {

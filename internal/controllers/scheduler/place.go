@@ -23,12 +23,15 @@ const (
 )
 
 // place decides about every pod that is due and returns what the binders have to do about it.
-func (r *run) place(now time.Time) []func(context.Context) {
+func (r *run) place(ctx context.Context, now time.Time) []func(context.Context) {
 	var out []func(context.Context)
 	for _, w := range r.state.due(now) {
 		w.try = false
 		pod := w.pod
-		d := r.decide(pod)
+		d, bind, known := r.decide(ctx, pod)
+		if !known {
+			continue // it is tried again when it is known
+		}
 		if d.Node == "" {
 			if d.Refusal != w.told {
 				w.told = d.Refusal
@@ -38,17 +41,27 @@ func (r *run) place(now time.Time) []func(context.Context) {
 		}
 		w.binding = true
 		r.state.place(fit.Place(pod), d.Node)
-		out = append(out, func(ctx context.Context) { r.bind(ctx, pod, d.Node) })
+		out = append(out, bind)
 	}
 	return out
 }
 
-// decide picks a node, unless the pod needs a feature that is off: no node will do then.
-func (r *run) decide(pod *corev1.Pod) fit.Decision {
+// decide picks a node, unless the pod needs a feature that is off: no node will do then. bind is what there is to do
+// when there is a node; known is false while a decision is not possible.
+func (r *run) decide(ctx context.Context, pod *corev1.Pod) (d fit.Decision, bind func(context.Context), known bool) {
 	if missing := r.features.Missing(pod); missing != "" {
-		return fit.Decision{Refusal: "not scheduling the pod: " + missing + " at the scheduler"}
+		return fit.Decision{Refusal: "not scheduling the pod: " + missing + " at the scheduler"}, nil, true
 	}
-	return fit.Decide(pod, r.state.cluster)
+	if len(podspec.ClaimNames(pod)) == 0 {
+		d = fit.Decide(pod, r.state.cluster)
+		return d, func(ctx context.Context) { r.bind(ctx, pod, d.Node) }, true
+	}
+	d, v, known := r.decideWithClaims(ctx, pod)
+	if d.Node == "" {
+		return d, nil, known
+	}
+	node, events := r.state.cluster.Nodes[d.Node].Object, r.volumes.events
+	return d, func(ctx context.Context) { r.bindWithClaims(ctx, pod, &v, node, events) }, known
 }
 
 // bind gives the pod its node; the result goes back to the owner of the state.
@@ -86,6 +99,14 @@ func (r *run) bindFailed(ctx context.Context, pod *corev1.Pod, node string, err 
 // refuse publishes why the pod fits nowhere (PL-15): a condition and an event.
 func (r *run) refuse(ctx context.Context, pod *corev1.Pod, why string) {
 	r.events.Event(pod, corev1.EventTypeWarning, "FailedScheduling", why)
+	r.report(ctx, pod, why)
+}
+
+// report publishes in the pod's condition why it has no node yet, unless that is what it says.
+func (r *run) report(ctx context.Context, pod *corev1.Pod, why string) {
+	if refusalIn(pod) == why {
+		return
+	}
 	patch, err := refusalPatch(pod, why, metav1.Now())
 	if err == nil {
 		_, err = r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,

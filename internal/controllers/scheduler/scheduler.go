@@ -35,6 +35,7 @@ type Scheduler struct {
 	pods       cache.SharedIndexInformer
 	nodes      cache.SharedIndexInformer
 	namespaces cache.SharedIndexInformer
+	volumes    *volumeBook
 }
 
 // New makes a scheduler; the caller starts the factory's informers. A pod that needs a feature that is off in gates
@@ -45,6 +46,7 @@ func New(client kubernetes.Interface, factory informers.SharedInformerFactory, g
 	return &Scheduler{
 		client: client, features: gates, log: log,
 		pods: core.Pods().Informer(), nodes: core.Nodes().Informer(), namespaces: core.Namespaces().Informer(),
+		volumes: &volumeBook{factory: factory, pods: core.Pods().Lister()},
 	}
 }
 
@@ -55,8 +57,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.client.CoreV1().Events("")})
 	r := &run{
 		client: s.client, features: s.features, log: s.log, box: newMailbox(), state: newState(),
-		events: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Name}),
-		work:   make(chan func(context.Context)),
+		events:  broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Name}),
+		work:    make(chan func(context.Context)),
+		volumes: s.volumes,
 	}
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -127,6 +130,7 @@ type run struct {
 	state    *state
 	work     chan func(context.Context) // for the binders
 	todo     []func(context.Context)    // not yet taken by one
+	volumes  *volumeBook
 }
 
 func (r *run) loop(ctx context.Context) {
@@ -135,7 +139,7 @@ func (r *run) loop(ctx context.Context) {
 		for _, message := range r.box.take() {
 			message()
 		}
-		r.todo = append(r.todo, r.place(time.Now())...)
+		r.todo = append(r.todo, r.place(ctx, time.Now())...)
 		var wake <-chan time.Time
 		if at, ok := r.state.nextRetry(); ok {
 			if timer != nil {
