@@ -98,8 +98,12 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.history = a.newHistory()
 	a.events = newRecorder(c.Client, c.NodeName, c.Logger)
 	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
-	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Allocatable: a.allocatable(),
-		RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
+	var claims volume.Claims
+	if !a.standalone() {
+		claims = a.sources
+	}
+	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims,
+		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
 	a.fresh = newRefresher(a)
 	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -32,11 +32,9 @@ func TestUnsupported(t *testing.T) {
 		{c0 + ".securityContext.windowsOptions", func(p *corev1.Pod) {
 			mainOf(p).SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
-		{v0 + ".nfs", volumeOf(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}})},
+		{v0 + ".iscsi", volumeOf(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}})},
 		{v0 + ".csi", volumeOf(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}})},
 		{v0 + ".gitRepo", volumeOf(corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{}})},
-		{v0 + ".persistentVolumeClaim", volumeOf(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})},
-		{v0 + ".ephemeral", volumeOf(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},
 		{v0 + ".emptyDir.mode", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}})},

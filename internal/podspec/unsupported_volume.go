@@ -14,7 +14,8 @@ import (
 // volumeGaps lists the kinds and options of volumes that are not honoured yet. Kinds are refused unless named
 // here, so that a new kind in the API is refused by itself.
 func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
-	known := []string{"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "image"}
+	known := []string{"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "image",
+		"persistentVolumeClaim", "ephemeral", "nfs"}
 	for _, s := range volumeSources(v) {
 		if s.set && !slices.Contains(known, s.name) {
 			all = append(all, notYet(path.Child(s.name),

@@ -4,6 +4,8 @@ package server
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
@@ -14,6 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
+	"github.com/wherryproject/wherry/internal/controllers/localvolumes"
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
@@ -22,9 +25,11 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
 	"github.com/wherryproject/wherry/internal/controllers/scheduler"
 	"github.com/wherryproject/wherry/internal/controllers/serviceaccount"
+	"github.com/wherryproject/wherry/internal/controllers/volumes"
 	"github.com/wherryproject/wherry/internal/controllers/workloads"
 	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
+	"github.com/wherryproject/wherry/internal/localvolume"
 )
 
 // endedPodsKept is how many pods that have ended are kept, as Kubernetes has it.
@@ -61,11 +66,13 @@ func (s *Server) startControllers(context.Context) error {
 		roleaggregation.New(users.client(rbac.RoleAggregation), factory, log).Run,
 		bootstraptokens.New(users.client(rbac.TokenCleaner), log).Run,
 	}
-	loops = append(loops, ondemand.New(workloads.Controllers(), ondemand.Config{
+	loops = append(loops, ondemand.New(s.lateControllers(), ondemand.Config{
 		As:        s.controllerConfig,
 		Looking:   ondemand.Looking{Client: users.client(rbac.Controllers), Metadata: everything},
 		Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
 	}).Run)
+	classes := users.client(rbac.LocalVolumes)
+	loops = append(loops, func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes) })
 	if s.opts.ServiceProxy != ProxyNone && s.opts.RuntimeEndpoint == "" {
 		pool, err := s.opts.balancerPool()
 		if err != nil {
@@ -89,6 +96,12 @@ func (s *Server) startControllers(context.Context) error {
 		return g.Wait()
 	})
 	return nil
+}
+
+// lateControllers are those that start with what they are for.
+func (s *Server) lateControllers() []ondemand.Controller {
+	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
+		localvolumes.Controller(s.opts.NodeName, localvolume.New(filepath.Join(s.opts.DataDir, "volumes"))))
 }
 
 func (s *Server) stopControllers(ctx context.Context) error { return s.parts.controllers.stop(ctx) }

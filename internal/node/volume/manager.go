@@ -36,6 +36,7 @@ type Config struct {
 	// Root is the folder that holds one folder per pod. It is made when missing.
 	Root    string
 	Sources Sources
+	Claims  Claims // nil: there is no API server
 	// Allocatable of the node: the size of a memory emptyDir without any limit, and what a resourceFieldRef shows for
 	// one.
 	Allocatable corev1.ResourceList
@@ -115,6 +116,10 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return false, nil // the runtime mounts it
 	case v.HostPath != nil:
 		return false, checkHostPath(v.HostPath)
+	case podspec.ClaimName(pod, &v) != "":
+		return false, m.claim(ctx, pod, v)
+	case v.NFS != nil:
+		return false, m.nfs(ctx, pod, v)
 	case isFiles(v.VolumeSource):
 		p, err := m.gather(ctx, pod, v)
 		if err != nil {
@@ -123,7 +128,7 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return m.show(pod, v, p)
 	}
 	return false,
-		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI, projected or image")
+		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI, projected, image, nfs or a persistentVolumeClaim")
 }
 
 // mounted lists the volumes that some container mounts, or has variables from. Others are not set up: a missing
@@ -195,6 +200,10 @@ func (m *Manager) volumeDir(uid types.UID, v corev1.Volume) string {
 		kind = "downward-api"
 	case v.Projected != nil:
 		kind = "projected"
+	case v.PersistentVolumeClaim != nil || v.Ephemeral != nil:
+		kind = "claim"
+	case v.NFS != nil:
+		kind = "nfs"
 	}
 	return filepath.Join(m.cfg.Root, string(uid), "volumes", "kubernetes.io~"+kind, v.Name)
 }

@@ -45,8 +45,9 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 	out := &runtimeapi.Mount{
 		ContainerPath: path.Join("/", vm.MountPath),
 		HostPath:      m.volumeDir(pod.UID, v),
-		Readonly:      vm.ReadOnly || isFiles(v.VolumeSource), // what the API holds is not changed by writing here
-		Propagation:   propagation(vm.MountPropagation),
+		// what the API holds is not changed by writing here
+		Readonly:    vm.ReadOnly || isFiles(v.VolumeSource) || readOnlyClaim(&v) || v.NFS != nil && v.NFS.ReadOnly,
+		Propagation: propagation(vm.MountPropagation),
 	}
 	if v.Image != nil {
 		out.HostPath, out.Readonly, out.Image = "", true, &runtimeapi.ImageSpec{Image: v.Image.Reference}

@@ -220,7 +220,7 @@ func TestFiles(t *testing.T) {
 func TestMissing(t *testing.T) {
 	m, s := manager(t)
 	s.configMaps["ns/settings"] = map[string]string{"level": "debug"}
-	nfs := corev1.Volume{Name: "nfs", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}}
+	iscsi := corev1.Volume{Name: "iscsi", VolumeSource: corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}}}
 	unused := podWith(configMapVolume("unused", "none"))
 	unused.Spec.Containers[0].VolumeMounts = nil
 	prepare(t, m, unused)
@@ -229,7 +229,7 @@ func TestMissing(t *testing.T) {
 		`MountVolume.SetUp failed for volume "v" : secret "none" not found`:                                                         podWith(secretVolume("v", "none")),
 		`MountVolume.SetUp failed for volume "v" : configmap "settings" references non-existent config key: colour (it has: level)`: podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "colour", Path: "x"})),
 		`MountVolume.SetUp failed for volume "v" : file path "../x" is not allowed: it must be relative, without ..`:                podWith(configMapVolume("v", "settings", corev1.KeyToPath{Key: "level", Path: "../x"})),
-		`MountVolume.SetUp failed for volume "nfs" : this kind of volume is not supported yet`:                                      podWith(nfs),
+		`MountVolume.SetUp failed for volume "iscsi" : this kind of volume is not supported yet`:                                    podWith(iscsi),
 	} {
 		ok := configMapVolume("ok", "settings")
 		pod.Spec.Volumes = append(pod.Spec.Volumes, ok)

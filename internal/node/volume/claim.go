@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Claims gives what a pod's claim is bound to: nil for a volume that is not there. A claim that does not exist is an
+// error for which apierrors.IsNotFound holds.
+type Claims interface {
+	Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error)
+}
+
+// claim mounts the persistent volume of a claim at a place of the pod's own. What is mounted there is not looked at
+// again: the volume of a claim stays the same, and the API server may be away.
+func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) error {
+	dir := m.volumeDir(pod.UID, v)
+	if there, err := isMounted(dir); err != nil || there {
+		return err
+	}
+	if m.cfg.Claims == nil {
+		return errors.New("persistent volumes need an API server, and this agent has none: use hostPath")
+	}
+	name := podspec.ClaimName(pod, &v)
+	claim, pv, err := m.cfg.Claims.Claim(ctx, pod.Namespace, name)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return apierrors.NewNotFound(corev1.Resource("persistentvolumeclaim"), name)
+		}
+		return fmt.Errorf("persistentvolumeclaim %q: %w", name, err)
+	}
+	if err := usable(pod, &v, claim, pv); err != nil {
+		return err
+	}
+	if err := m.mountVolume(ctx, pv, dir); err != nil {
+		return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
+	}
+	gid := fsGroup(pod)
+	if gid == nil || readOnlyClaim(&v) || pv.Spec.HostPath != nil || pv.Spec.NFS != nil {
+		return nil // others' files are not given away, as Kubernetes does it
+	}
+	if err := giveToGroup(ctx, dir, *gid, pod.Spec.SecurityContext.FSGroupChangePolicy); err != nil {
+		return fmt.Errorf("giving the volume to fsGroup %d: %w", *gid, err)
+	}
+	return nil
+}
+
+// usable says why the pod cannot have the volume of a claim. (Pure.)
+func usable(pod *corev1.Pod, v *corev1.Volume, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+	switch {
+	case !podspec.OwnsClaim(pod, v, claim):
+		return fmt.Errorf("PVC %s/%s was not created for pod %s (pod is not owner): rename the volume or delete the claim",
+			claim.Namespace, claim.Name, pod.Name)
+	case claim.DeletionTimestamp != nil:
+		return fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
+	case claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound:
+		return fmt.Errorf("persistentvolumeclaim %q is not bound to a volume yet: kubectl describe pvc %s says why",
+			claim.Name, claim.Name)
+	case pv == nil:
+		return fmt.Errorf("persistentvolume %q, which claim %q is bound to, does not exist", claim.Spec.VolumeName,
+			claim.Name)
+	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
+		return fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q", pv.Name, claim.Name)
+	case ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock:
+		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", v.Name)
+	}
+	return nil
+}
+
+// readOnlyClaim: the pod may not write to the volume.
+func readOnlyClaim(v *corev1.Volume) bool {
+	return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly
+}
+
+// mountVolume mounts a persistent volume at dir.
+func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, dir string) error {
+	switch s := pv.Spec.PersistentVolumeSource; {
+	case s.Local != nil:
+		return bindLocal(s.Local, dir)
+	case s.HostPath != nil:
+		if err := checkHostPath(s.HostPath); err != nil {
+			return err
+		}
+		if _, err := os.Stat(s.HostPath.Path); errors.Is(err, fs.ErrNotExist) { // as the runtime does for a hostPath
+			if err := os.MkdirAll(s.HostPath.Path, 0o755); err != nil {
+				return err
+			}
+		}
+		return bindPath(s.HostPath.Path, dir)
+	case s.NFS != nil:
+		return mountNFS(ctx, s.NFS, pv.Spec.MountOptions, dir)
+	}
+	return errors.New("this node mounts volumes of the kinds local, hostPath and nfs")
+}
+
+// bindLocal: the path is a folder, or a device with a file system on it.
+func bindLocal(s *corev1.LocalVolumeSource, dir string) error {
+	info, err := os.Stat(s.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("path %q does not exist on the node", s.Path)
+	}
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return bindPath(s.Path, dir)
+	case info.Mode()&fs.ModeDevice == 0 || info.Mode()&fs.ModeCharDevice != 0:
+		return fmt.Errorf("path %q is neither a folder nor a block device", s.Path)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	kind := ptr.Deref(s.FSType, "ext4")
+	if err := unix.Mount(s.Path, dir, kind, 0, ""); err != nil {
+		return fmt.Errorf("mounting %s as %s: %w: make a file system on it first (mkfs.%s %s), or say another fsType",
+			s.Path, kind, err, kind, s.Path)
+	}
+	return nil
+}
+
+// bindPath binds what is at a path of the host, and what is mounted below.
+func bindPath(from, at string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := mountPoint(at, info.IsDir()); err != nil {
+		return err
+	}
+	if err := unix.Mount(from, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("binding %s: %w", from, err)
+	}
+	return nil
+}
+
+func isMounted(dir string) (bool, error) {
+	there, err := mountinfo.Mounted(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return there, err
+}
+
+// giveToGroup gives a volume's files to a group, which may read and write them and gets what is made in its folders. A
+// volume may be large: with OnRootMismatch its root tells whether that was done before.
+func giveToGroup(ctx context.Context, dir string, gid int64, policy *corev1.PodFSGroupChangePolicy) error {
+	const (
+		forFile   = 0o660
+		forFolder = 0o770
+	)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if ptr.Deref(policy, corev1.FSGroupChangeAlways) == corev1.FSGroupChangeOnRootMismatch && groupOf(info) == gid &&
+		info.Mode()&(fs.ModeSetgid|forFolder) == fs.ModeSetgid|forFolder {
+		return nil
+	}
+	root, err := os.OpenRoot(dir) // no symlink in the volume leads out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	give := func(path string, info fs.FileInfo) error {
+		if err := root.Lchown(path, -1, int(gid)); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return err
+		}
+		mode := info.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | forFile
+		if info.IsDir() {
+			mode |= forFolder | fs.ModeSetgid
+		}
+		return root.Chmod(path, mode)
+	}
+	if err := fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || path == "." {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			err = give(filepath.FromSlash(path), info)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // another pod has removed it
+			return nil
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return give(".", info) // last: it says that all is done
+}
+
+// groupOf is the group that a file belongs to, -1 if that is not known.
+func groupOf(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(st.Gid)
+	}
+	return -1
+}
