@@ -11,8 +11,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // tick is the unit of /proc/stat (proc_stat(5)): USER_HZ is 100 on every machine that Linux still runs on.
@@ -42,6 +45,27 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 	}
 	out.Memory.Time = now
 	return out, nil
+}
+
+// volumeStats is what the volumes of a pod have that are claims.
+func (a *Agent) volumeStats(uid types.UID) (out []statsapi.VolumeStats) {
+	view, ok := a.workers.View(uid)
+	if !ok || view.Pod == nil {
+		return nil
+	}
+	rooms := a.volumes.Rooms(view.Pod)
+	for i := range view.Pod.Spec.Volumes {
+		v := &view.Pod.Spec.Volumes[i]
+		r, ok := rooms[v.Name]
+		if !ok {
+			continue
+		}
+		out = append(out, statsapi.VolumeStats{Name: v.Name,
+			PVCRef: &statsapi.PVCReference{Name: podspec.ClaimName(view.Pod, v), Namespace: view.Pod.Namespace},
+			FsStats: statsapi.FsStats{Time: metav1.Now(), AvailableBytes: &r.Free, CapacityBytes: &r.Bytes,
+				UsedBytes: &r.Used, InodesFree: &r.InodesFree, Inodes: &r.Inodes, InodesUsed: &r.InodesUsed}})
+	}
+	return out
 }
 
 // parseStat reads how long the processors have worked since the machine started, and when that was. Guests' time is in

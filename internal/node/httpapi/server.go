@@ -22,6 +22,7 @@ import (
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -64,6 +65,8 @@ type Config struct {
 	Configz     http.Handler // /configz; nil: 404
 	// the node's part of /stats/summary; nil: its name only
 	NodeStats func(context.Context) (statsapi.NodeStats, error)
+	// what the volumes of a pod have; nil: that is not said
+	VolumeStats func(uid types.UID) []statsapi.VolumeStats
 	Health    func() error // what /healthz says; nil: always ok
 	LogDir    string       // what /logs/ shows; empty: 404
 	Logger    *slog.Logger // nil: silent
