@@ -33,7 +33,7 @@ func TestUnsupported(t *testing.T) {
 			mainOf(p).SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
 		{v0 + ".iscsi", volumeOf(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}})},
-		{v0 + ".csi", volumeOf(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}})},
+		{v0 + ".fc", volumeOf(corev1.VolumeSource{FC: &corev1.FCVolumeSource{}})},
 		{v0 + ".gitRepo", volumeOf(corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},

@@ -15,7 +15,7 @@ import (
 // here, so that a new kind in the API is refused by itself.
 func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 	known := []string{"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "image",
-		"persistentVolumeClaim", "ephemeral", "nfs"}
+		"persistentVolumeClaim", "ephemeral", "nfs", "csi"}
 	for _, s := range volumeSources(v) {
 		if s.set && !slices.Contains(known, s.name) {
 			all = append(all, notYet(path.Child(s.name),

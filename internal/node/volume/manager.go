@@ -120,6 +120,9 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return false, m.claim(ctx, pod, v)
 	case v.NFS != nil:
 		return false, m.nfs(ctx, pod, v)
+	case v.CSI != nil: // a driver may come after the pod, so that the API takes it
+		return false, fmt.Errorf("kubernetes.io/csi: driver name %s not found in the list of registered CSI drivers: "+
+			"this node has none; use a persistentVolumeClaim of class wherry-local", v.CSI.Driver)
 	case isFiles(v.VolumeSource):
 		p, err := m.gather(ctx, pod, v)
 		if err != nil {
