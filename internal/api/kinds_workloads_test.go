@@ -50,7 +50,8 @@ func volumeSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtime.
 	return map[schema.GroupVersionResource]runtime.Object{
 		core.WithResource("persistentvolumes"):      volume,
 		core.WithResource("persistentvolumeclaims"): claim,
-		storage.WithResource("storageclasses"):      &storagev1.StorageClass{ObjectMeta: m, Provisioner: "example.com/p"},
+		storage.WithResource("storageclasses"): &storagev1.StorageClass{ObjectMeta: m,
+			Provisioner: "example.com/p"},
 		storage.WithResource("volumeattachments"): &storagev1.VolumeAttachment{ObjectMeta: m,
 			Spec: storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: "n",
 				Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("v")}}},

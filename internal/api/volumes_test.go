@@ -19,8 +19,9 @@ import (
 func TestClaimObjects(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default-" + ns, Annotations: map[string]string{
-		"storageclass.kubernetes.io/is-default-class": "true"}}, Provisioner: "example.com/p"}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "default-" + ns,
+		Annotations: map[string]string{
+			"storageclass.kubernetes.io/is-default-class": "true"}}, Provisioner: "example.com/p"}
 	if _, err := c.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -160,8 +160,8 @@ func (kernel) missing(at string) string {
 	case "xfs":
 		how = "mount it with -o prjquota"
 	}
-	return fmt.Sprintf("the file system of %s (%s, mounted at %s) has no project quotas: to have sizes enforced, %s", at,
-		m.FSType, m.Mountpoint, how)
+	return fmt.Sprintf("the file system of %s (%s, mounted at %s) has no project quotas: to have sizes enforced, %s",
+		at, m.FSType, m.Mountpoint, how)
 }
 
 // mountOf is the mount that a path is on.

@@ -35,7 +35,8 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec,
 		Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
-		Configz: a.configz(), NodeStats: machineStats, VolumeStats: a.volumeStats, Health: a.health, LogDir: a.cfg.Logs.Pods, Logger: a.log}
+		Configz: a.configz(), NodeStats: machineStats, VolumeStats: a.volumeStats, Health: a.health,
+		LogDir: a.cfg.Logs.Pods, Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {

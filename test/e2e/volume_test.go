@@ -99,11 +99,13 @@ func (k *kit) usage(pod, claim string) {
 			}
 		}
 	}
-	k.must(json.Unmarshal([]byte(k.Kubectl("get", "--raw", "/api/v1/nodes/"+nodes.Items[0].Name+"/proxy/stats/summary").Out),
+	k.must(json.Unmarshal([]byte(k.Kubectl("get", "--raw", "/api/v1/nodes/"+nodes.Items[0].Name+
+		"/proxy/stats/summary").Out),
 		&summary))
 	for _, p := range summary.Pods {
 		for _, v := range p.Volume {
-			if p.PodRef.Name == pod && p.PodRef.Namespace == k.Namespace && v.PVCRef.Name == claim && v.CapacityBytes > 0 {
+			if p.PodRef.Name == pod && p.PodRef.Namespace == k.Namespace && v.PVCRef.Name == claim &&
+				v.CapacityBytes > 0 {
 				return
 			}
 		}
@@ -111,8 +113,8 @@ func (k *kit) usage(pod, claim string) {
 	k.t.Errorf("WL-16 stats/summary does not show the volume of claim %s: %+v", claim, summary)
 }
 
-// TestVolumeKinds proves WL-15 and WL-17: an ephemeral volume lives with its pod, a volume made by hand is found, mounted
-// at a subPath and read-only, and what waits for a volume says why.
+// TestVolumeKinds proves WL-15 and WL-17: an ephemeral volume lives with its pod, a volume made by hand is found,
+// mounted at a subPath and read-only, and what waits for a volume says why.
 func TestVolumeKinds(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -165,7 +167,8 @@ spec:
 	waits := k.Wait("waits", "have a reason to wait", func(p *corev1.Pod) bool {
 		return len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Message != ""
 	})
-	if said := waits.Status.Conditions[0].Message; !strings.Contains(said, "unbound immediate PersistentVolumeClaims: odd") {
+	if said := waits.Status.Conditions[0].Message; !strings.Contains(said,
+		"unbound immediate PersistentVolumeClaims: odd") {
 		t.Errorf("WL-15 a pod waits because %q", said)
 	}
 	k.WaitEvent("odd", "ProvisioningFailed", `"no-such" not found; there are the classes: `)

@@ -97,7 +97,8 @@ func (p volumes) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok || !was {
 		return nil
 	}
-	size, before := claim.Spec.Resources.Requests[core.ResourceStorage], old.Spec.Resources.Requests[core.ResourceStorage]
+	size, before := claim.Spec.Resources.Requests[core.ResourceStorage],
+		old.Spec.Resources.Requests[core.ResourceStorage]
 	if size.Cmp(before) <= 0 {
 		return nil
 	}

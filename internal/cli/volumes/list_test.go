@@ -29,10 +29,12 @@ func TestList(t *testing.T) {
 		},
 		volumes: []corev1.PersistentVolume{
 			{ObjectMeta: metav1.ObjectMeta{Name: "pvc-1"}, Spec: corev1.PersistentVolumeSpec{
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, PersistentVolumeSource: corev1.PersistentVolumeSource{
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
 					Local: &corev1.LocalVolumeSource{Path: "/data/volumes/pvc-1"}}}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: corev1.PersistentVolumeSpec{Capacity: size,
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, PersistentVolumeSource: corev1.PersistentVolumeSource{
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
 					HostPath: &corev1.HostPathVolumeSource{Path: "/srv/old"}}},
 				Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeReleased}},
 		},

@@ -138,8 +138,8 @@ func row(w io.Writer, v *Volume, all bool) {
 	if v.Used != nil && v.Capacity != nil {
 		used = inUnits(*v.Used) + "/" + inUnits(*v.Capacity)
 	}
-	cells := []string{claim, v.Status, v.Size, used, orDash(v.Class), orDash(v.Policy), orDash(strings.Join(v.Pods, ",")),
-		orDash(v.Where)}
+	cells := []string{claim, v.Status, v.Size, used, orDash(v.Class), orDash(v.Policy),
+		orDash(strings.Join(v.Pods, ",")), orDash(v.Where)}
 	if all {
 		cells = append([]string{orDash(v.Namespace)}, cells...)
 	}

@@ -150,7 +150,8 @@ func (c *controller) syncClaim(ctx context.Context, namespace, name string) erro
 	size := requested(claim)
 	notHeld, err := c.folders.Make(v.Name, size.Value())
 	if err != nil {
-		c.events.Eventf(claim, corev1.EventTypeWarning, "ProvisioningFailed", "failed to make the volume's folder: %v", err)
+		c.events.Eventf(claim, corev1.EventTypeWarning, "ProvisioningFailed", "failed to make the volume's folder: %v",
+			err)
 		return err
 	}
 	if _, err = c.client.CoreV1().PersistentVolumes().Create(ctx, v, metav1.CreateOptions{}); err != nil {
@@ -159,7 +160,8 @@ func (c *controller) syncClaim(ctx context.Context, namespace, name string) erro
 		}
 		return fmt.Errorf("create volume %s: %w", v.Name, err)
 	}
-	c.events.Eventf(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s", v.Name)
+	c.events.Eventf(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s",
+		v.Name)
 	c.tellSize(claim, notHeld)
 	return nil
 }
@@ -182,7 +184,8 @@ func (c *controller) syncVolume(ctx context.Context, name string) error {
 	}
 	var claim *corev1.PersistentVolumeClaim
 	if ref := v.Spec.ClaimRef; ref != nil {
-		if claim, err = c.claims.PersistentVolumeClaims(ref.Namespace).Get(ref.Name); err != nil || claim.UID != ref.UID {
+		if claim, err = c.claims.PersistentVolumeClaims(ref.Namespace).Get(ref.Name); err != nil ||
+			claim.UID != ref.UID {
 			claim = nil
 		}
 	}
@@ -215,7 +218,8 @@ func (c *controller) removeFolder(v *corev1.PersistentVolume) error {
 func (c *controller) forget(ctx context.Context, v *corev1.PersistentVolume) error {
 	volumes := c.client.CoreV1().PersistentVolumes()
 	if v.DeletionTimestamp == nil {
-		err := volumes.Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID))})
+		err := volumes.Delete(ctx, v.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID))})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -251,11 +255,13 @@ func (c *controller) grow(ctx context.Context, v *corev1.PersistentVolume, claim
 	}
 	changed := claim.DeepCopy()
 	changed.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: v.Spec.Capacity[corev1.ResourceStorage]}
-	changed.Status.Conditions = slices.DeleteFunc(changed.Status.Conditions, func(n corev1.PersistentVolumeClaimCondition) bool {
-		return n.Type == corev1.PersistentVolumeClaimResizing ||
-			n.Type == corev1.PersistentVolumeClaimFileSystemResizePending
-	})
-	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	changed.Status.Conditions = slices.DeleteFunc(changed.Status.Conditions,
+		func(n corev1.PersistentVolumeClaimCondition) bool {
+			return n.Type == corev1.PersistentVolumeClaimResizing ||
+				n.Type == corev1.PersistentVolumeClaimFileSystemResizePending
+		})
+	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, changed,
+		metav1.UpdateOptions{})
 	if err == nil {
 		c.events.Eventf(claim, corev1.EventTypeNormal, "VolumeResizeSuccessful", "the volume has %s now", want.String())
 	}

@@ -48,8 +48,9 @@ func nextForClaim(c *corev1.PersistentVolumeClaim, class *storagev1.StorageClass
 	case late && at == "":
 		return false, ""
 	case at != "" && at != node:
-		return false, fmt.Sprintf("the pod goes to node %s, and class %s makes volumes on the server's machine, %s: give "+
-			"the pod nodeSelector kubernetes.io/hostname=%s, or use another class", at, class.Name, node, node)
+		return false,
+			fmt.Sprintf("the pod goes to node %s, and class %s makes volumes on the server's machine, %s: give "+
+				"the pod nodeSelector kubernetes.io/hostname=%s, or use another class", at, class.Name, node, node)
 	case ptr.Deref(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock:
 		return false, fmt.Sprintf("class %s makes folders, no block devices: use volumeMode Filesystem, or create a "+
 			"PersistentVolume of type local whose path is a device", class.Name)
@@ -68,7 +69,8 @@ func nextForClaim(c *corev1.PersistentVolumeClaim, class *storagev1.StorageClass
 func nameFor(c *corev1.PersistentVolumeClaim) string { return "pvc-" + string(c.UID) }
 
 // volumeFor is the volume of a claim.
-func volumeFor(c *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node, path string) *corev1.PersistentVolume {
+func volumeFor(c *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node,
+	path string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: nameFor(c), Finalizers: []string{finalizer},
 			Annotations: map[string]string{storagehelpers.AnnDynamicallyProvisioned: Provisioner}},

@@ -45,7 +45,8 @@ func TestNextForClaim(t *testing.T) {
 		"no class":        {claim(), nil, false, ""},
 		"no node yet":     {claim(at("")), class(), false, ""},
 		"another node":    {claim(at("there")), class(), false, "nodeSelector kubernetes.io/hostname=here"},
-		"bound":           {claim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" }), class(), false, ""},
+		"bound": {claim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "v" }), class(), false,
+			""},
 		"a fitting volume may be there": {claim(func(c *corev1.PersistentVolumeClaim) {
 			delete(c.Annotations, storagehelpers.AnnStorageProvisioner)
 		}), class(), false, ""},
@@ -55,8 +56,8 @@ func TestNextForClaim(t *testing.T) {
 		"a copy": {claim(func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.DataSource = &corev1.TypedLocalObjectReference{}
 		}), class(), false, "leave dataSource and dataSourceRef out"},
-		"a selector": {claim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }), class(),
-			false, "leave selector out"},
+		"a selector": {claim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }),
+			class(), false, "leave selector out"},
 	} {
 		needed, refusal := nextForClaim(row.claim, row.class, "here")
 		if needed != row.needed || (refusal == "") != (row.refusal == "") || !strings.Contains(refusal, row.refusal) {

@@ -36,7 +36,10 @@ func Controllers() []ondemand.Controller {
 		{Name: claimsName, Starts: []ondemand.Start{claims}, Code: own,
 			New: func(_ context.Context, k *ondemand.Kit) (func(context.Context), error) { return keepClaims(k), nil }},
 		{Name: volumesName, Starts: []ondemand.Start{volumes}, Code: own,
-			New: func(_ context.Context, k *ondemand.Kit) (func(context.Context), error) { return keepVolumes(k), nil }},
+			New: func(_ context.Context,
+				k *ondemand.Kit) (func(context.Context), error) {
+				return keepVolumes(k), nil
+			}},
 		ephemeralVolumes(),
 	}
 }

@@ -29,7 +29,8 @@ func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false
 	}
-	ended := pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+	ended := pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
+		*pod.DeletionGracePeriodSeconds == 0
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if podspec.ClaimName(pod, v) == claim.Name && podspec.OwnsClaim(pod, v, claim) &&

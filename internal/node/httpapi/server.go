@@ -16,13 +16,13 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -67,9 +67,9 @@ type Config struct {
 	NodeStats func(context.Context) (statsapi.NodeStats, error)
 	// what the volumes of a pod have; nil: that is not said
 	VolumeStats func(uid types.UID) []statsapi.VolumeStats
-	Health    func() error // what /healthz says; nil: always ok
-	LogDir    string       // what /logs/ shows; empty: 404
-	Logger    *slog.Logger // nil: silent
+	Health      func() error // what /healthz says; nil: always ok
+	LogDir      string       // what /logs/ shows; empty: 404
+	Logger      *slog.Logger // nil: silent
 }
 
 // Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.

@@ -166,8 +166,10 @@ func TestClaimRefused(t *testing.T) {
 // TestNFSArgs proves WL-17 for nfs: what the host's mount is told.
 func TestNFSArgs(t *testing.T) {
 	for want, args := range map[string][]string{
-		"-t nfs -- files:/export /at":                 nfsArgs(&corev1.NFSVolumeSource{Server: "files", Path: "/export"}, nil, "/at"),
-		"-t nfs -o ro,nfsvers=4.1 -- [fd00::1]:/ /at": nfsArgs(&corev1.NFSVolumeSource{Server: "fd00::1", Path: "/", ReadOnly: true}, []string{"nfsvers=4.1"}, "/at"),
+		"-t nfs -- files:/export /at": nfsArgs(&corev1.NFSVolumeSource{Server: "files",
+			Path: "/export"}, nil, "/at"),
+		"-t nfs -o ro,nfsvers=4.1 -- [fd00::1]:/ /at": nfsArgs(&corev1.NFSVolumeSource{Server: "fd00::1", Path: "/",
+			ReadOnly: true}, []string{"nfsvers=4.1"}, "/at"),
 	} {
 		if got := strings.Join(args, " "); got != want || !slices.Contains(args, "--") {
 			t.Errorf("%q, want %q", got, want)

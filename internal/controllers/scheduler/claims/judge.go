@@ -60,7 +60,8 @@ func (v *Verdict) claim(pod *corev1.Pod, volume *corev1.Volume, name string) str
 	case c.DeletionTimestamp != nil:
 		return fmt.Sprintf("persistentvolumeclaim %q is being deleted", name)
 	case c.Status.Phase == corev1.ClaimLost:
-		return fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name, c.Spec.VolumeName)
+		return fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name,
+			c.Spec.VolumeName)
 	}
 	if user := v.otherUser(pod, c); user != "" {
 		return fmt.Sprintf("pod %q uses PersistentVolumeClaim %q already, whose access mode is ReadWriteOncePod", user,

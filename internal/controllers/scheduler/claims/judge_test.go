@@ -61,7 +61,8 @@ func pod(claim string) *corev1.Pod {
 }
 
 func node(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{corev1.LabelHostname: name}}}
 }
 
 // volumeOn is an available volume of a class on a node.
@@ -100,16 +101,19 @@ func TestJudge(t *testing.T) {
 		reserves bool
 		wait     bool
 	}{
-		"no claim":         {world: world("local", nil), claim: "none", refusal: `persistentvolumeclaim "none" not found`},
+		"no claim": {world: world("local", nil), claim: "none",
+			refusal: `persistentvolumeclaim "none" not found`},
 		"being deleted":    {world: world("local", nil, gone), refusal: "is being deleted"},
 		"unbound, at once": {world: world("fast", nil), refusal: "unbound immediate PersistentVolumeClaims: data"},
 		"volume is gone":   {world: world("", nil, bound), refusal: "non-existent persistentvolume"},
-		"for one pod only": {world: world("", on1, once), refusal: `pod "other" uses PersistentVolumeClaim "data" already`},
-		"bound":            {world: world("", on1, bound), n2: "node affinity"},
-		"to be made":       {world: world("local", nil), steps: 1, wait: true},
-		"being made":       {world: world("local", nil, selected("n1")), n2: "being made", wait: true},
-		"one is there":     {world: world("by-hand", on1), n2: "didn't find available persistent volumes", steps: 1, reserves: true, wait: true},
-		"none is there":    {world: world("by-hand", nil), n1: "didn't find available", n2: "didn't find available"},
+		"for one pod only": {world: world("", on1, once),
+			refusal: `pod "other" uses PersistentVolumeClaim "data" already`},
+		"bound":      {world: world("", on1, bound), n2: "node affinity"},
+		"to be made": {world: world("local", nil), steps: 1, wait: true},
+		"being made": {world: world("local", nil, selected("n1")), n2: "being made", wait: true},
+		"one is there": {world: world("by-hand", on1), n2: "didn't find available persistent volumes", steps: 1,
+			reserves: true, wait: true},
+		"none is there": {world: world("by-hand", nil), n1: "didn't find available", n2: "didn't find available"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.claim == "" {
@@ -131,7 +135,8 @@ func TestJudge(t *testing.T) {
 				return
 			}
 			steps, wait := v.Prepare(node("n1"))
-			if len(steps) != row.steps || wait != row.wait || row.steps == 1 && (steps[0].Volume != nil) != row.reserves {
+			if len(steps) != row.steps || wait != row.wait ||
+				row.steps == 1 && (steps[0].Volume != nil) != row.reserves {
 				t.Errorf("%+v, wait %v", steps, wait)
 			}
 		})
