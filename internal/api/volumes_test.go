@@ -73,3 +73,39 @@ func TestClaimObjects(t *testing.T) {
 		t.Errorf("volume: %+v, %v", volume, err)
 	}
 }
+
+// TestClaimsAreCounted proves SC-14 and SC-16 for claims: quotas count them and what they ask for, also by class, and
+// LimitRanges bound their size.
+func TestClaimsAreCounted(t *testing.T) {
+	c := client(t)
+	ns := namespace(t, c)
+	hard := corev1.ResourceList{"persistentvolumeclaims": resource.MustParse("3"),
+		"requests.storage": resource.MustParse("3Gi"),
+		"slow.storageclass.storage.k8s.io/requests.storage": resource.MustParse("1Gi")}
+	if _, err := c.CoreV1().ResourceQuotas(ns).Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}},
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CoreV1().LimitRanges(ns).Create(t.Context(), &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypePersistentVolumeClaim,
+			Max:  corev1.ResourceList{"storage": resource.MustParse("2Gi")}}}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range []struct{ class, size, refusal string }{
+		{"slow", "1Gi", ""},
+		{"slow", "1Mi", "exceeded quota: q, requested: slow.storageclass.storage.k8s.io/requests.storage=1Mi"},
+		{"fast", "3Gi", "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"},
+		{"fast", "2Gi", ""},
+		{"fast", "1Gi", "exceeded quota: q, requested: requests.storage=1Gi, used: requests.storage=3Gi"},
+	} {
+		claim := sampleClaim("c")
+		claim.Name, claim.GenerateName, claim.Spec.StorageClassName = "", "c-", &row.class
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(row.size)
+		_, err := c.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), claim, metav1.CreateOptions{})
+		if (err == nil) != (row.refusal == "") || err != nil && !strings.Contains(err.Error(), row.refusal) {
+			t.Errorf("claim %d: %v, want %q", i, err, row.refusal)
+		}
+	}
+}

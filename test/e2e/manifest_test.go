@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 		"missing volume":     {pod("containers: [{name: main, image: i, volumeMounts: [{name: v, mountPath: /v}]}]"), []string{`spec.containers[0].volumeMounts[0].name: Not found: "v"`}},
 		"bad init policy":    {pod(main + "initContainers: [{name: side, image: i, restartPolicy: Sometimes}]"), []string{"spec.initContainers[0].restartPolicy"}},
 		"ephemeral":          {pod(main + "ephemeralContainers: [{name: dbg, image: i}]"), []string{"spec.ephemeralContainers"}},
-		"PVC":                {pod(main + "volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]"), []string{"spec.volumes[0].persistentVolumeClaim", "not supported yet"}},
+		"iscsi":              {pod(main + "volumes: [{name: v, iscsi: {targetPortal: '192.0.2.1:3260', iqn: 'iqn.2026-01.test:x', lun: 0}}]"), []string{"spec.volumes[0].iscsi", "not supported yet"}},
 		"runtime class":      {pod(main + "runtimeClassName: other"), []string{`RuntimeClass "other" not found`}},
 		"user namespace":     {pod(main + "hostUsers: false"), []string{"spec.hostUsers", "not supported yet"}},
 		"two PID modes":      {pod(main + "hostPID: true\nshareProcessNamespace: true"), []string{"shareProcessNamespace"}},

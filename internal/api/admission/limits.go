@@ -10,6 +10,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/wherryproject/wherry/internal/api/limitrange"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -40,6 +41,15 @@ func (p limitRanger) Admit(ctx context.Context, a admission.Attributes, _ admiss
 
 // Validate implements admission.ValidationInterface: then the limits, all violations at once.
 func (p limitRanger) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if claim, ok := a.GetObject().(*core.PersistentVolumeClaim); ok && a.GetSubresource() == "" {
+		ranges, err := p.in(ctx, a.GetNamespace())
+		refused := errors.NewAggregate(limitrange.CheckClaim(claim.Spec.Resources.Requests[core.ResourceStorage],
+			ranges))
+		if err == nil && refused != nil {
+			return admission.NewForbidden(a, refused)
+		}
+		return err
+	}
 	pod, ranges, err := p.of(ctx, a)
 	if err != nil || len(ranges) == 0 {
 		return err
@@ -59,12 +69,17 @@ func (p limitRanger) of(ctx context.Context, a admission.Attributes) (*corev1.Po
 	if !ok {
 		return nil, nil, nil
 	}
-	if has, err := p.ranges.Has(ctx, a.GetNamespace()); err != nil || !has {
-		return nil, nil, err
+	ranges, err := p.in(ctx, a.GetNamespace())
+	return pod, ranges, err
+}
+
+func (p limitRanger) in(ctx context.Context, namespace string) ([]corev1.LimitRange, error) {
+	if has, err := p.ranges.Has(ctx, namespace); err != nil || !has {
+		return nil, err
 	}
-	list, err := p.ranges.Of.List(p.ranges.Of.Within(ctx, a.GetNamespace()), &metainternal.ListOptions{})
+	list, err := p.ranges.Of.List(p.ranges.Of.Within(ctx, namespace), &metainternal.ListOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the limit ranges of namespace %s: %w", a.GetNamespace(), err)
+		return nil, fmt.Errorf("read the limit ranges of namespace %s: %w", namespace, err)
 	}
-	return pod, list.(*corev1.LimitRangeList).Items, nil
+	return list.(*corev1.LimitRangeList).Items, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -18,6 +19,8 @@ const (
 	countPrefix    = "count/"
 	requestsPrefix = corev1.DefaultResourceRequestsPrefix
 	limitsPrefix   = "limits."
+	// classSuffix stands between a storage class and what of its claims is counted.
+	classSuffix = ".storageclass.storage.k8s.io/"
 )
 
 // StoredBytes is the entry of a quota for what a namespace's objects take in the store together. It counts every kind
@@ -50,6 +53,10 @@ func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
 	case corev1.Resource("services"):
 		return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts ||
 			name == corev1.ResourceServicesLoadBalancers
+	case corev1.Resource("persistentvolumeclaims"):
+		_, of, byClass := strings.Cut(string(name), classSuffix)
+		return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage ||
+			byClass && Tracks(r, corev1.ResourceName(of))
 	case corev1.Resource("configmaps"), corev1.Resource("secrets"), corev1.Resource("resourcequotas"):
 		return string(name) == r.Resource
 	}
@@ -120,12 +127,35 @@ func Usage(i Item) corev1.ResourceList {
 			used[corev1.ResourceServicesNodePorts] = *resource.NewQuantity(int64(len(obj.Spec.Ports)),
 				resource.DecimalSI)
 		}
+	case *corev1.PersistentVolumeClaim:
+		addClaim(used, obj)
 	default:
 		if name := corev1.ResourceName(i.Resource.Resource); Tracks(i.Resource, name) {
 			used[name] = one
 		}
 	}
 	return used
+}
+
+// addClaim adds what a claim takes: of the namespace, and of its storage class.
+func addClaim(used corev1.ResourceList, c *corev1.PersistentVolumeClaim) {
+	takes := corev1.ResourceList{
+		corev1.ResourcePersistentVolumeClaims: *resource.NewQuantity(1, resource.DecimalSI)}
+	if size, ok := c.Spec.Resources.Requests[corev1.ResourceStorage]; ok {
+		if has := c.Status.AllocatedResources[corev1.ResourceStorage]; has.Cmp(size) > 0 {
+			size = has
+		}
+		size = size.DeepCopy()
+		size.RoundUp(0)
+		takes[corev1.ResourceRequestsStorage] = size
+	}
+	class := storagehelpers.GetPersistentVolumeClaimClass(c)
+	for name, q := range takes {
+		used[name] = q
+		if class != "" {
+			used[corev1.ResourceName(class+classSuffix)+name] = q
+		}
+	}
 }
 
 func times(q resource.Quantity, n int64) resource.Quantity {
