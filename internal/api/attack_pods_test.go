@@ -306,9 +306,9 @@ func TestAttackPodFields(t *testing.T) {
 		"spec.volumes[0].projected": {volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "../x"}}}}})},
 		"spec.volumes[0].nfs": {volume(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "127.0.0.1",
-			Path: "/"}})},
+			Path: "-o/x"}})},
 		"spec.volumes[0].iscsi":      {volume(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "127.0.0.1", IQN: "iqn.2020-01.x:y"}})},
-		"spec.volumes[0].csi":        {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "x.y"}})},
+		"spec.volumes[0].csi":        {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "../x"}})},
 		"spec.volumes[0].flexVolume": {volume(corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "a/../../b"}})},
 		"localhostProfile": {func(p *corev1.Pod) {
 			p.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Localhost", LocalhostProfile: new("../../etc/passwd")}}
