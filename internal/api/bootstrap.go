@@ -17,17 +17,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
 // bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the
 // system, the default account of namespace default (so that the first pod need not wait for a controller), and the
-// service by which pods find this server. It runs at every start, before the server is ready, and goes through the same
+// service by which pods find this server, and the range of services' addresses. It runs at every start, before the server is ready, and goes through the same
 // rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.loadAddresses(ctx); err != nil {
@@ -40,6 +42,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
 	}
+	work = append(work, func() error { return s.ensureServiceCIDR(ctx) })
 	for _, class := range validation.SystemPriorityClasses() {
 		work = append(work,
 			func() error { return s.data.stores.Ensure(ctx, s.data.schemes, "priorityclasses", "", &class) })
@@ -79,6 +82,14 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 func (s *Server) ensureNamespace(ctx context.Context, name string) error {
 	return s.data.stores.Ensure(ctx, s.data.schemes, "namespaces", "",
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+}
+
+// ensureServiceCIDR says where the addresses of services come from.
+func (s *Server) ensureServiceCIDR(ctx context.Context) error {
+	return s.data.stores.Ensure(ctx, s.data.schemes, upstream.ServiceCIDRs, "", &networking.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName},
+		Spec:       networking.ServiceCIDRSpec{CIDRs: []string{s.data.addresses.Range().String()}},
+	})
 }
 
 const serviceName = "kubernetes"

@@ -118,6 +118,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 			ReportingInstance: "test-1"},
 	}
 	maps.Copy(all, workloadSamples(m))
+	maps.Copy(all, networkSamples(m))
 	return all
 }
 

@@ -53,13 +53,14 @@ func ask(t *testing.T, client kubernetes.Interface, name, signer string, subject
 	return w
 }
 
-func until(t *testing.T, w watch.Interface, done func(*certificatesv1.CertificateSigningRequest) bool) *certificatesv1.CertificateSigningRequest {
+// until returns the first object that the watch tells of and done wants.
+func until[T any](t *testing.T, w watch.Interface, done func(T) bool) T {
 	t.Helper()
 	timeout := time.After(time.Minute)
 	for {
 		select {
 		case e := <-w.ResultChan():
-			if r, ok := e.Object.(*certificatesv1.CertificateSigningRequest); ok && done(r) {
+			if r, ok := e.Object.(T); ok && done(r) {
 				return r
 			}
 		case <-timeout:

@@ -62,6 +62,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		nodeRestriction{h.Stores, h.Audiences},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
+		c.policies.network,
 		c.policies.runtimeClasses,
 		c.dynamic.MutatingPolicies(),
 		c.dynamic.MutatingWebhooks(),

@@ -21,6 +21,9 @@ func Controllers() []ondemand.Controller {
 		finishedJobs(),
 		endpointSlices(),
 		endpoints(),
+		mirroredEndpoints(),
+		disruptionBudgets(),
+		podAutoscalers(),
 		garbageCollector(), // looks through all kinds
 	}
 }
