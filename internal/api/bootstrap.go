@@ -17,13 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/api/admission"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/registry"
-	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/api/validation"
 )
 
@@ -82,14 +80,6 @@ func (s *Server) ensureNamespaceDefault(ctx context.Context) error {
 func (s *Server) ensureNamespace(ctx context.Context, name string) error {
 	return s.data.stores.Ensure(ctx, s.data.schemes, "namespaces", "",
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-}
-
-// ensureServiceCIDR says where the addresses of services come from.
-func (s *Server) ensureServiceCIDR(ctx context.Context) error {
-	return s.data.stores.Ensure(ctx, s.data.schemes, upstream.ServiceCIDRs, "", &networking.ServiceCIDR{
-		ObjectMeta: metav1.ObjectMeta{Name: serviceName},
-		Spec:       networking.ServiceCIDRSpec{CIDRs: []string{s.data.addresses.Range().String()}},
-	})
 }
 
 const serviceName = "kubernetes"

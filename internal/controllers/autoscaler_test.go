@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -84,31 +83,4 @@ func TestAutoscaler(t *testing.T) {
 	began := time.Now()
 	until(t, deployments, func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 3 })
 	t.Logf("larger after %v", time.Since(began))
-}
-
-// TestMirroredEndpoints proves WL-09: Endpoints that somebody writes for a Service without a selector are there as
-// EndpointSlices, which is what the service proxy goes by.
-func TestMirroredEndpoints(t *testing.T) {
-	client := start(t)
-	startWorkloads(t, nil)
-	ns := newNamespace(t, client)
-	slices, err := client.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer slices.Stop()
-	m := metav1.ObjectMeta{Name: "outside"}
-	if _, err := client.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{ObjectMeta: m,
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: m,
-		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.7"}},
-			Ports: []corev1.EndpointPort{{Port: 8080}}}}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, slices, func(s *discoveryv1.EndpointSlice) bool {
-		return s.Labels[discoveryv1.LabelServiceName] == "outside" && len(s.Endpoints) == 1 &&
-			s.Endpoints[0].Addresses[0] == "192.0.2.7"
-	})
 }

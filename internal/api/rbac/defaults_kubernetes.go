@@ -19,7 +19,6 @@ func KubernetesControllers() []string {
 		"disruption-controller",
 		"endpoint-controller",
 		"endpointslice-controller",
-		"endpointslicemirroring-controller",
 		"generic-garbage-collector",
 		"horizontal-pod-autoscaler",
 		"job-controller",

@@ -21,7 +21,6 @@ func Controllers() []ondemand.Controller {
 		finishedJobs(),
 		endpointSlices(),
 		endpoints(),
-		mirroredEndpoints(),
 		disruptionBudgets(),
 		podAutoscalers(),
 		garbageCollector(), // looks through all kinds
