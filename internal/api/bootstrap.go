@@ -27,8 +27,8 @@ import (
 
 // bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the
 // system, the default account of namespace default (so that the first pod need not wait for a controller), and the
-// service by which pods find this server, and the range of services' addresses. It runs at every start, before the server is ready, and goes through the same
-// rules as everybody's writes.
+// service by which pods find this server, and the range of services' addresses. It runs at every start, before the
+// server is ready, and goes through the same rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.loadAddresses(ctx); err != nil {
 		return err

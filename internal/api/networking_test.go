@@ -18,7 +18,8 @@ func TestTwoVersions(t *testing.T) {
 	ns := namespace(t, c)
 	made, err := c.AutoscalingV1().HorizontalPodAutoscalers(ns).Create(t.Context(),
 		&autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "h"},
-			Spec: autoscalingv1.HorizontalPodAutoscalerSpec{MaxReplicas: 3, TargetCPUUtilizationPercentage: ptr.To[int32](70),
+			Spec: autoscalingv1.HorizontalPodAutoscalerSpec{MaxReplicas: 3,
+				TargetCPUUtilizationPercentage: ptr.To[int32](70),
 				ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{Kind: "Deployment", Name: "web",
 					APIVersion: "apps/v1"}}}, metav1.CreateOptions{})
 	if err != nil {
@@ -67,7 +68,8 @@ func TestIngressClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := c.NetworkingV1().IngressClasses().Delete(t.Context(), class.Name, metav1.DeleteOptions{}); err != nil {
+		if err := c.NetworkingV1().IngressClasses().Delete(t.Context(), class.Name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	}()

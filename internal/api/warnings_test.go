@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What is deprecated or has no effect here is told to who writes it (PL-15, WL-19), and nothing is told to who does neither.
+// What is deprecated or has no effect here is told to who writes it (PL-15, WL-19), and nothing is told to who does
+// neither.
 func TestWarnings(t *testing.T) {
 	config := adminConfig(t)
 	said := &warned{}

@@ -85,7 +85,7 @@ func newPolicies(st registry.Stores, types *registry.Schemes, config admissionCo
 	p := &policies{
 		priorities: newPriorities(st, authz), network: network{st["ingressclasses"]},
 		runtimeClasses: runtimeClasses{st["runtimeclasses"]},
-		images: newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
+		images:         newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
 	}
 	p.podSecurity, err = newPodSecurity(securityReads{st, defaultLevel != ""}, types, security)
 	return p, err

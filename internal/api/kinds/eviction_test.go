@@ -16,7 +16,8 @@ import (
 
 func guarded(phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"app": "web"}},
-		Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+		Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady,
+			Status: ready}}}}
 }
 
 func guard(change func(*policy.PodDisruptionBudget)) []policy.PodDisruptionBudget {
@@ -48,16 +49,23 @@ func TestJudgeEviction(t *testing.T) {
 		"another's budget": {pod: running, budgets: guard(func(b *policy.PodDisruptionBudget) {
 			b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 		})},
-		"no selector":        {pod: running, budgets: guard(func(b *policy.PodDisruptionBudget) { b.Spec.Selector = nil })},
-		"room":               {pod: running, budgets: guard(nil), charged: true},
-		"finished":           {pod: guarded(corev1.PodSucceeded, corev1.ConditionFalse), budgets: guard(none)},
-		"not started":        {pod: guarded(corev1.PodPending, corev1.ConditionFalse), budgets: guard(none), as: true},
-		"no room":            {pod: running, budgets: guard(none), code: 429, cause: "needs 2 healthy pods and has 2 currently"},
-		"not seen yet":       {pod: running, budgets: guard(func(b *policy.PodDisruptionBudget) { b.Generation = 3 }), code: 429, cause: "still being processed"},
-		"negative":           {pod: running, budgets: guard(func(b *policy.PodDisruptionBudget) { b.Status.DisruptionsAllowed = -1 }), code: 403, cause: "negative"},
-		"two budgets":        {pod: running, budgets: append(guard(nil), guard(nil)...), code: 500},
-		"unready, healthy":   {pod: unready, budgets: guard(none), as: true},
-		"unready, unhealthy": {pod: unready, budgets: guard(func(b *policy.PodDisruptionBudget) { none(b); b.Status.CurrentHealthy = 1 }), code: 429, cause: "has 1 currently"},
+		"no selector": {pod: running,
+			budgets: guard(func(b *policy.PodDisruptionBudget) { b.Spec.Selector = nil })},
+		"room":        {pod: running, budgets: guard(nil), charged: true},
+		"finished":    {pod: guarded(corev1.PodSucceeded, corev1.ConditionFalse), budgets: guard(none)},
+		"not started": {pod: guarded(corev1.PodPending, corev1.ConditionFalse), budgets: guard(none), as: true},
+		"no room": {pod: running, budgets: guard(none), code: 429,
+			cause: "needs 2 healthy pods and has 2 currently"},
+		"not seen yet": {pod: running, budgets: guard(func(b *policy.PodDisruptionBudget) { b.Generation = 3 }),
+			code: 429, cause: "still being processed"},
+		"negative": {pod: running,
+			budgets: guard(func(b *policy.PodDisruptionBudget) { b.Status.DisruptionsAllowed = -1 }), code: 403,
+			cause: "negative"},
+		"two budgets":      {pod: running, budgets: append(guard(nil), guard(nil)...), code: 500},
+		"unready, healthy": {pod: unready, budgets: guard(none), as: true},
+		"unready, unhealthy": {pod: unready,
+			budgets: guard(func(b *policy.PodDisruptionBudget) { none(b); b.Status.CurrentHealthy = 1 }), code: 429,
+			cause: "has 1 currently"},
 		"unready, always": {pod: unready, budgets: guard(func(b *policy.PodDisruptionBudget) {
 			b.Status.CurrentHealthy, b.Spec.UnhealthyPodEvictionPolicy = 0, &always
 		}), as: true},
