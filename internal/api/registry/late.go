@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
@@ -28,22 +29,35 @@ func (b *Backend) openLate(config *storagebackend.ConfigForResource, prefix stri
 	return s, s.close, nil
 }
 
-// lateStorage opens what it stands for when it is first used. It is safe for concurrent use.
+// lateStorage opens what it stands for when it is first used. It is safe for concurrent use. A kind of which somebody
+// only wanted to know whether it has objects, and which has none, is closed again: at its start a server asks so of all.
 type lateStorage struct {
 	resource string
 	open     func() (storage.Interface, factory.DestroyFunc, error)
 
-	mu     sync.Mutex
-	opened storage.Interface
-	free   factory.DestroyFunc
-	closed bool
+	mu      sync.Mutex
+	opened  storage.Interface
+	free    factory.DestroyFunc
+	closed  bool
+	kept    bool // it has been used for more than lists
+	lists   int  // being read
+	emptied int  // how often it was closed because there was nothing in it
 }
+
+// glances is how often a kind may be found empty before it is left open.
+const glances = 3
 
 var _ storage.Interface = &lateStorage{}
 
 func (s *lateStorage) get() (storage.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.kept = true
+	return s.there()
+}
+
+// there opens it if need be. The lock is held.
+func (s *lateStorage) there() (storage.Interface, error) {
 	if s.closed {
 		return nil, apierrors.NewServiceUnavailable("the server is stopping")
 	}
@@ -116,11 +130,22 @@ func (s *lateStorage) Get(ctx context.Context, key string, opts storage.GetOptio
 
 // GetList implements storage.Interface.
 func (s *lateStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	to, err := s.get()
-	if err != nil {
-		return err
+	s.mu.Lock()
+	to, err := s.there()
+	s.lists++
+	s.mu.Unlock()
+	if err == nil {
+		err = to.GetList(ctx, key, opts, list)
 	}
-	return to.GetList(ctx, key, opts, list)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists--
+	if err == nil && meta.LenList(list) == 0 && s.lists == 0 && !s.kept && !s.closed && s.emptied < glances {
+		s.free()
+		s.opened, s.free = nil, nil
+		s.emptied++
+	}
+	return err
 }
 
 // GuaranteedUpdate implements storage.Interface.
