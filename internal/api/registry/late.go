@@ -30,7 +30,8 @@ func (b *Backend) openLate(config *storagebackend.ConfigForResource, prefix stri
 }
 
 // lateStorage opens what it stands for when it is first used. It is safe for concurrent use. A kind of which somebody
-// only wanted to know whether it has objects, and which has none, is closed again: at its start a server asks so of all.
+// only wanted to know whether it has objects, and which has none, is closed again: at its start a server asks so of
+// all.
 type lateStorage struct {
 	resource string
 	open     func() (storage.Interface, factory.DestroyFunc, error)
