@@ -42,7 +42,8 @@ func (s *Server) install() error {
 	}
 	var infos []*genericapiserver.APIGroupInfo
 	for _, g := range registry.Groups() {
-		if g.GV != corev1.SchemeGroupVersion && all[g.GV] != nil {
+		first := registry.VersionsOf(g.GV.Group)[0]
+		if g.GV != corev1.SchemeGroupVersion && all[g.GV] != nil && g.GV == first {
 			infos = append(infos, s.group(g.GV, all))
 		}
 	}
@@ -87,8 +88,11 @@ func (s *Server) nodeNames(ctx context.Context) ([]string, error) {
 func (s *Server) group(gv schema.GroupVersion, all registry.Served) *genericapiserver.APIGroupInfo {
 	info := genericapiserver.NewDefaultAPIGroupInfo(gv.Group, s.data.schemes.Scheme, s.data.schemes.Params,
 		s.data.schemes.Codecs)
-	info.PrioritizedVersions = []schema.GroupVersion{gv}
-	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{gv.Version: all[gv]}
+	info.PrioritizedVersions = registry.VersionsOf(gv.Group)
+	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{}
+	for _, version := range info.PrioritizedVersions {
+		info.VersionedResourcesStorageMap[version.Version] = all[version]
+	}
 	if registry.IsOwn(gv) {
 		info.NegotiatedSerializer = registry.WithoutProtobuf{NegotiatedSerializer: info.NegotiatedSerializer}
 	}

@@ -119,6 +119,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	}
 	maps.Copy(all, workloadSamples(m))
 	maps.Copy(all, volumeSamples(m))
+	maps.Copy(all, networkSamples(m))
 	return all
 }
 

@@ -4,12 +4,17 @@ package api_test
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // podTemplate is what workloads make pods of.
@@ -40,6 +45,37 @@ func workloadSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtim
 			Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
 		apps.WithResource("controllerrevisions"): &appsv1.ControllerRevision{ObjectMeta: m,
 			Data: runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}, Revision: 1},
+		policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"): budget(m.Name, 1),
+		autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"): &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: m, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3,
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment",
+					Name: "web"}}},
+	}
+}
+
+// budget wants so many pods of podTemplate to stay.
+func budget(name string, stay int) *policyv1.PodDisruptionBudget {
+	selector, _ := podTemplate()
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: ptr.To(intstr.FromInt(stay))}}
+}
+
+// networkSamples are objects of the kinds of networking.k8s.io.
+func networkSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtime.Object {
+	gv := networkingv1.SchemeGroupVersion
+	ip := m
+	ip.Name = "10.255.0.9"
+	return map[schema.GroupVersionResource]runtime.Object{
+		gv.WithResource("ingresses"): &networkingv1.Ingress{ObjectMeta: m, Spec: networkingv1.IngressSpec{
+			DefaultBackend: &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web",
+				Port: networkingv1.ServiceBackendPort{Number: 80}}}}},
+		gv.WithResource("ingressclasses"): &networkingv1.IngressClass{ObjectMeta: m,
+			Spec: networkingv1.IngressClassSpec{Controller: "example.com/ingress"}},
+		gv.WithResource("networkpolicies"): &networkingv1.NetworkPolicy{ObjectMeta: m},
+		gv.WithResource("servicecidrs"): &networkingv1.ServiceCIDR{ObjectMeta: m,
+			Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.254.0.0/24"}}},
+		gv.WithResource("ipaddresses"): &networkingv1.IPAddress{ObjectMeta: ip, Spec: networkingv1.IPAddressSpec{
+			ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: "default", Name: "x"}}},
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What is deprecated or has no effect here is told to who writes it (PL-15), and nothing is told to who does neither.
+// What is deprecated or has no effect here is told to who writes it (PL-15, WL-19), and nothing is told to who does
+// neither.
 func TestWarnings(t *testing.T) {
 	config := adminConfig(t)
 	said := &warned{}
@@ -71,6 +73,10 @@ func TestWarnings(t *testing.T) {
 			must(c.CoreV1().ResourceQuotas(ns).Create(t.Context(),
 				countQuota("boats", "count/boats.harbour.example.com"), metav1.CreateOptions{}))
 		}, []string{"spec.hard[count/boats.harbour.example.com]: has no effect"}},
+		"network policy": {func() {
+			p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "none"}}
+			must(c.NetworkingV1().NetworkPolicies(ns).Create(t.Context(), p, metav1.CreateOptions{}))
+		}, []string{"NetworkPolicy none is stored and not enforced"}},
 		"endpoints read": {func() { must(c.CoreV1().Endpoints(ns).List(t.Context(), metav1.ListOptions{})) },
 			[]string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}},
 		"endpoints written": {func() {

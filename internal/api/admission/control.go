@@ -63,6 +63,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
+		c.policies.network,
 		c.policies.runtimeClasses,
 		c.dynamic.MutatingPolicies(),
 		c.dynamic.MutatingWebhooks(),

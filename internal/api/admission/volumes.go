@@ -57,7 +57,7 @@ func (p volumes) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("read the storage classes: %w", err))
 		}
-		if c := defaultClass(list.(*storage.StorageClassList).Items); c != nil {
+		if c := defaultStorageClass(list.(*storage.StorageClassList).Items); c != nil {
 			o.Spec.StorageClassName = &c.Name
 		}
 	}
@@ -71,8 +71,8 @@ func with(list []string, item string) []string {
 	return append(list, item)
 }
 
-// defaultClass is the newest of the classes that are marked as the default; nil: there is none.
-func defaultClass(all []storage.StorageClass) (best *storage.StorageClass) {
+// defaultStorageClass is the newest of the classes that are marked as the default; nil: there is none.
+func defaultStorageClass(all []storage.StorageClass) (best *storage.StorageClass) {
 	for i := range all {
 		c := &all[i]
 		if c.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" &&

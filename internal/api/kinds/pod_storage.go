@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -172,74 +171,6 @@ func SetCondition(s *corev1.PodStatus, c corev1.PodCondition) {
 		}
 	}
 	s.Conditions = append(s.Conditions, c)
-}
-
-// evictionREST serves pods/eviction: a delete that says why. There are no disruption budgets to ask.
-type evictionREST struct{ store *genericregistry.Store }
-
-var (
-	_ rest.NamedCreater             = evictionREST{}
-	_ rest.GroupVersionKindProvider = evictionREST{}
-)
-
-// GroupVersionKind implements rest.GroupVersionKindProvider.
-func (evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
-	return policyv1.SchemeGroupVersion.WithKind("Eviction")
-}
-
-// New implements rest.Storage.
-func (evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
-
-// Destroy implements rest.Storage.
-func (evictionREST) Destroy() {}
-
-// Create implements rest.NamedCreater.
-func (r evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc,
-	options *metav1.CreateOptions) (runtime.Object, error) {
-	eviction, ok := obj.(*policyv1.Eviction)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("not an Eviction object: %T", obj))
-	}
-	if eviction.Name != "" && eviction.Name != name {
-		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
-	}
-	del := eviction.DeleteOptions
-	if del == nil {
-		del = &metav1.DeleteOptions{}
-	}
-	if len(options.DryRun) > 0 {
-		del.DryRun = options.DryRun
-	}
-	if validate != nil {
-		if err := validate(ctx, eviction.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	p := &storage.Preconditions{}
-	if del.Preconditions != nil {
-		p.UID, p.ResourceVersion = del.Preconditions.UID, del.Preconditions.ResourceVersion
-	}
-	err := UpdatePod(ctx, r.store, name, p, dryrun.IsDryRun(del.DryRun), func(pod *corev1.Pod) error {
-		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded &&
-			pod.Status.Phase != corev1.PodFailed {
-			SetCondition(&pod.Status, corev1.PodCondition{
-				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-				Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
-				ObservedGeneration: pod.Generation,
-			})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if del.Preconditions != nil {
-		del.Preconditions.ResourceVersion = nil // held when the condition was written
-	}
-	if _, _, err := r.store.Delete(ctx, name, rest.ValidateAllObjectFunc, del); err != nil {
-		return nil, err
-	}
-	return success(), nil
 }
 
 // UpdateOptions say what they are, as those of a request do: webhooks are shown them.

@@ -5,10 +5,12 @@ package kinds
 import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/wherryproject/wherry/internal/api/componentstatus"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
@@ -34,6 +36,12 @@ func Serve(all registry.Served, h Host) {
 		for below, s := range r.Below() {
 			all.Add(r.Kind.GV, name+"/"+below, s)
 		}
+		for _, gv := range r.Kind.Also {
+			all.Add(gv, name, r)
+			for below, s := range r.Below() {
+				all.Add(gv, name+"/"+below, s)
+			}
+		}
 	}
 	h.Addresses.Attach(st["services"].OnWrite)
 	h.NodePorts.Attach(st["services"].OnWrite)
@@ -43,7 +51,8 @@ func Serve(all registry.Served, h Host) {
 	all.Add(core, "componentstatuses", componentstatus.New(h.Etcd))
 	all.Add(core, "pods/binding", bindingREST{st["pods"]})
 	all.Add(core, "pods/resize", resizeREST{st["pods"].Sub(h.Schemes, podResizeRules())})
-	all.Add(core, "pods/eviction", evictionREST{st["pods"].Store})
+	all.Add(core, "pods/eviction", evictionREST{pods: st["pods"], budgets: st[upstream.Budgets],
+		charge: st[upstream.Budgets].Below()["status"].(rest.Updater)})
 	events := st["events"]
 	all.Add(eventsv1.SchemeGroupVersion, "events", eventsView{&registry.REST{Store: events.With(h.Schemes,
 		newEventRules()), Kind: events.Kind}})

@@ -19,7 +19,8 @@ import (
 
 // Kind is one row of the table of kinds: everything the server needs to know to serve a resource.
 type Kind struct {
-	GV         schema.GroupVersion // served and stored version
+	GV         schema.GroupVersion   // served and stored version
+	Also       []schema.GroupVersion // further versions in which it is served
 	Plural     string
 	Singular   string
 	Name       string // the Go and API name, e.g. Pod

@@ -8,12 +8,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -77,19 +79,21 @@ type APIGroup struct {
 }
 
 // Groups are all of them, in the order of discovery: where two groups have a kind of the same name, clients take the
-// first.
+// first. The first version of a group is the preferred one.
 func Groups() []APIGroup {
 	return []APIGroup{
 		{corev1.SchemeGroupVersion, corev1.AddToScheme, types.Volumes},
 		{appsv1.SchemeGroupVersion, appsv1.AddToScheme, types.Apps},
 		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme, nil},
 		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme, nil},
-		{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme, types.Autoscaling},
+		{autoscalingv2.SchemeGroupVersion, autoscalingv2.AddToScheme, types.Autoscaling},
+		{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme, nil},
 		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme, nil},
 		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme, nil},
 		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme, nil},
+		{networkingv1.SchemeGroupVersion, networkingv1.AddToScheme, types.Networking},
 		{nodev1.SchemeGroupVersion, nodev1.AddToScheme, nil},
-		{policyv1.SchemeGroupVersion, policyv1.AddToScheme, nil},
+		{policyv1.SchemeGroupVersion, policyv1.AddToScheme, types.Policy},
 		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme, nil},
 		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme, nil},
 		{storagev1.SchemeGroupVersion, storagev1.AddToScheme, types.Storage},
@@ -100,6 +104,16 @@ func Groups() []APIGroup {
 		{debugrun.GroupVersion(), debugrun.AddToScheme, nil},
 		{imagepolicy.GroupVersion(), imagepolicy.AddToScheme, nil},
 	}
+}
+
+// VersionsOf are the versions of a group, the preferred one first.
+func VersionsOf(group string) (versions []schema.GroupVersion) {
+	for _, g := range Groups() {
+		if g.GV.Group == group {
+			versions = append(versions, g.GV)
+		}
+	}
+	return versions
 }
 
 // IsOwn tells the groups whose types are ours: protobuf does not know them.
@@ -168,7 +182,7 @@ func addHub(scheme *runtime.Scheme) error {
 			}
 			scheme.AddKnownTypeWithName(hub.WithKind(kind), obj)
 		}
-		if err := scheme.SetVersionPriority(gv); err != nil {
+		if err := scheme.SetVersionPriority(VersionsOf(gv.Group)...); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,9 @@ func New(cidr netip.Prefix) (*Addresses, error) {
 	return &Addresses{cidr: cidr, size: size, used: map[netip.Addr]bool{}}, nil
 }
 
+// Range is the network that they are of.
+func (a *Addresses) Range() netip.Prefix { return a.cidr }
+
 // First is the address of the API server's own service.
 func (a *Addresses) First() netip.Addr { return a.nth(0) }
 

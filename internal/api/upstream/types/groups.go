@@ -9,8 +9,13 @@ import (
 	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	autoscalingv1 "k8s.io/kubernetes/pkg/apis/autoscaling/v1"
+	autoscalingv2 "k8s.io/kubernetes/pkg/apis/autoscaling/v2"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	policyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
 )
@@ -18,9 +23,22 @@ import (
 // Apps is group apps. Its internal version also holds the Scale of its subresources.
 func Apps(s *runtime.Scheme) error { return all(s, apps.AddToScheme, appsv1.AddToScheme) }
 
-// Autoscaling is group autoscaling.
+// Autoscaling is group autoscaling in both its versions.
 func Autoscaling(s *runtime.Scheme) error {
-	return all(s, autoscaling.AddToScheme, autoscalingv1.AddToScheme)
+	return all(s, autoscaling.AddToScheme, autoscalingv2.AddToScheme, autoscalingv1.AddToScheme)
+}
+
+// Networking is group networking.k8s.io.
+func Networking(s *runtime.Scheme) error {
+	return all(s, networking.AddToScheme, networkingv1.AddToScheme)
+}
+
+// Policy is group policy without the Eviction, whose rules are ours.
+func Policy(s *runtime.Scheme) error {
+	return all(s, func(s *runtime.Scheme) error {
+		s.AddKnownTypes(policy.SchemeGroupVersion, &policy.PodDisruptionBudget{}, &policy.PodDisruptionBudgetList{})
+		return nil
+	}, policyv1.AddToScheme)
 }
 
 // Storage is group storage.k8s.io.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/kubernetes/pkg/apis/networking"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
+)
+
+// oldIngressClass is how an Ingress said its class before there was a field.
+const oldIngressClass = "kubernetes.io/ingress.class"
+
+// network gives an Ingress the default class, and tells of what has no effect here.
+type network struct{ classes *registry.REST }
+
+var (
+	_ admission.MutationInterface   = network{}
+	_ admission.ValidationInterface = network{}
+)
+
+// Handles implements admission.Interface.
+func (network) Handles(op admission.Operation) bool { return op == admission.Create }
+
+// Admit implements admission.MutationInterface.
+func (p network) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	ingress, ok := a.GetObject().(*networking.Ingress)
+	if !ok || a.GetSubresource() != "" || classed(ingress) {
+		return nil
+	}
+	list, err := p.classes.List(p.classes.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("read the ingress classes: %w", err))
+	}
+	if class := defaultIngressClass(list.(*networking.IngressClassList).Items); class != nil {
+		ingress.Spec.IngressClassName = &class.Name
+	}
+	return nil
+}
+
+func classed(i *networking.Ingress) bool {
+	_, old := i.Annotations[oldIngressClass]
+	return old || i.Spec.IngressClassName != nil
+}
+
+// defaultIngressClass is the newest of those that say that they are; nil if none does.
+func defaultIngressClass(all []networking.IngressClass) (newest *networking.IngressClass) {
+	for i := range all {
+		c := &all[i]
+		if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] != "true" {
+			continue
+		}
+		if newest == nil || newest.CreationTimestamp.Before(&c.CreationTimestamp) ||
+			newest.CreationTimestamp.Equal(&c.CreationTimestamp) && c.Name < newest.Name {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// Validate implements admission.ValidationInterface. It refuses nothing.
+func (network) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetSubresource() != "" {
+		return nil
+	}
+	switch o := a.GetObject().(type) {
+	case *networking.Ingress:
+		if !classed(o) {
+			warning.AddWarning(ctx, "", "spec.ingressClassName: not set, and no IngressClass is the default: the "+
+				"Ingress has an effect only if a controller is installed that takes those without a class; Wherry "+
+				"brings none")
+		}
+	case *networking.NetworkPolicy:
+		warning.AddWarning(ctx, "", fmt.Sprintf("NetworkPolicy %s is stored and not enforced: Wherry lets all pods "+
+			"reach one another and be reached", o.Name))
+	case *networking.ServiceCIDR:
+		warning.AddWarning(ctx, "", fmt.Sprintf("ServiceCIDR %s is stored and not used: services have addresses of "+
+			"--service-cidr only", o.Name))
+	}
+	return nil
+}
