@@ -41,6 +41,8 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 		return out, fmt.Errorf("use of memory: /proc/meminfo lacks MemTotal, MemFree or MemAvailable")
 	}
 	out.Memory.Time = now
+	out.Memory.PageFaults, out.Memory.MajorPageFaults = parseFaults(readText("/proc/vmstat"))
+	out.Swap = parseSwap(string(meminfo), now)
 	return out, nil
 }
 
@@ -74,19 +76,47 @@ func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 // parseMeminfo reads what memory is in use: the working set is what could not be had by a program that wants it.
 // (Pure.)
 func parseMeminfo(text string) (*statsapi.MemoryStats, bool) {
-	kib := map[string]uint64{}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) >= 2 {
-			if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
-				kib[strings.TrimSuffix(f[0], ":")] = n << 10
-			}
-		}
-	}
+	kib := meminfoBytes(text)
 	total, free, available := kib["MemTotal"], kib["MemFree"], kib["MemAvailable"]
 	if total == 0 || free > total || available > total || available == 0 {
 		return nil, false
 	}
 	return &statsapi.MemoryStats{
 		AvailableBytes: &available, UsageBytes: ptr.To(total - free), WorkingSetBytes: ptr.To(total - available),
+		RSSBytes: ptr.To(kib["AnonPages"]),
 	}, true
+}
+
+// meminfoBytes reads /proc/meminfo. (Pure.)
+func meminfoBytes(text string) map[string]uint64 {
+	out := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 {
+			if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+				out[strings.TrimSuffix(f[0], ":")] = n << 10
+			}
+		}
+	}
+	return out
+}
+
+// parseSwap reads how much of the swap space is in use: none, where there is none. (Pure.)
+func parseSwap(meminfo string, now metav1.Time) *statsapi.SwapStats {
+	of := meminfoBytes(meminfo)
+	total, free := of["SwapTotal"], of["SwapFree"]
+	return &statsapi.SwapStats{Time: now, SwapAvailableBytes: &free, SwapUsageBytes: ptr.To(total - min(free, total))}
+}
+
+// parseFaults reads how often a page was not there, and had to be read from a disk. (Pure.)
+func parseFaults(vmstat string) (all, major *uint64) {
+	for line := range strings.Lines(vmstat) {
+		switch f := strings.Fields(line); {
+		case len(f) != 2:
+		case f[0] == "pgfault":
+			all = count(f[1])
+		case f[0] == "pgmajfault":
+			major = count(f[1])
+		}
+	}
+	return all, major
 }

@@ -28,6 +28,8 @@ func (s *Server) statsSummary(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Query().Get("only_cpu_and_memory") == "true" {
 		onlyCPUAndMemory(&summary)
+	} else {
+		s.disks(&summary)
 	}
 	s.writeJSON(w, r, summary)
 }
