@@ -54,19 +54,22 @@ func TestMachineCounters(t *testing.T) {
 	const route = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth1\t0000000A\t0\t1\t0\t0\t0\t0000FFFF\n" +
 		"eth0\t00000000\t0100000A\t3\t0\t0\t0\t00000000\n"
 	n := networkStats(dev, route)
-	if n == nil || len(n.Interfaces) != 2 || n.Name != "eth0" || *n.RxBytes != 10 || *n.TxBytes != 20 || *n.RxErrors != 2 || *n.TxErrors != 3 {
+	if n == nil || len(n.Interfaces) != 2 || n.Name != "eth0" || *n.RxBytes != 10 || *n.TxBytes != 20 ||
+		*n.RxErrors != 2 || *n.TxErrors != 3 {
 		t.Errorf("%+v", n)
 	}
 	if networkStats("nonsense", "") != nil {
 		t.Error("nonsense was taken for an interface")
 	}
-	if r := rlimitStats("32768\n", "0.1 0.2 0.3 2/345 6\n"); r == nil || *r.MaxPID != 32768 || *r.NumOfRunningProcesses != 345 {
+	if r := rlimitStats("32768\n", "0.1 0.2 0.3 2/345 6\n"); r == nil || *r.MaxPID != 32768 ||
+		*r.NumOfRunningProcesses != 345 {
 		t.Errorf("%+v", r)
 	}
 	if rlimitStats("x", "0.1 0.2 0.3 2/345 6") != nil || rlimitStats("1", "x") != nil {
 		t.Error("nonsense was taken for processes")
 	}
-	if s := parseSwap("SwapTotal: 10 kB\nSwapFree: 4 kB\n", metav1.Now()); *s.SwapAvailableBytes != 4096 || *s.SwapUsageBytes != 6144 {
+	if s := parseSwap("SwapTotal: 10 kB\nSwapFree: 4 kB\n", metav1.Now()); *s.SwapAvailableBytes != 4096 ||
+		*s.SwapUsageBytes != 6144 {
 		t.Errorf("%+v", s)
 	}
 	if all, major := parseFaults("pgfault 7\npgmajfault 3\nx\n"); *all != 7 || *major != 3 {
@@ -82,7 +85,8 @@ func TestRate(t *testing.T) {
 		after time.Duration
 		used  uint64
 		want  uint64 // 0: not known
-	}{{0, 1000, 0}, {2 * time.Second, 3000, 1000}, {2100 * time.Millisecond, 9000, 1000}, {3 * time.Second, 5000, 2000}} {
+	}{{0, 1000, 0}, {2 * time.Second, 3000, 1000}, {2100 * time.Millisecond, 9000, 1000},
+		{3 * time.Second, 5000, 2000}} {
 		got := r.of(&statsapi.CPUStats{Time: metav1.NewTime(start.Add(step.after)), UsageCoreNanoSeconds: &step.used})
 		if (got == nil) != (step.want == 0) || got != nil && *got != step.want {
 			t.Errorf("step %d: %v", i, got)

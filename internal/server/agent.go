@@ -77,10 +77,10 @@ func (s *Server) startAgent(ctx context.Context) error {
 		LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS,
 		CipherSuites: suites, ClusterDNS: s.clusterDNS(), ClusterDomain: o.ClusterDomain, ResolvConf: o.ResolvConf,
 		Names: s.namesAsked(), Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
-		DebugCap: debugCap, ImageExecs: o.ImageExecs, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages,
-		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, Static: o.Static.pods(),
-		DiskMeasured: s.parts.reserve.measured,
-		Blockers:     s.blockers(), Logger: s.log.With("component", "agent"),
+		DebugCap: debugCap, ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs,
+		DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls,
+		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured,
+		Blockers: s.blockers(), Logger: s.log.With("component", "agent"),
 	})
 	if err != nil {
 		listener.Close()
