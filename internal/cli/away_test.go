@@ -50,10 +50,8 @@ func TestServerAway(t *testing.T) {
 	dir := alone(t)
 	address := nobody(t)
 	kubeconfigOf(t, server.Kubeconfig(dir), address)
-	want := "error: the wherry server on " + address +
-		" does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
-	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web",
-		"token list", "debug ls"} {
+	want := "error: the wherry server on " + address + " does not respond (connection refused): start it with sudo wherry server --data-dir " + dir + "\n"
+	for _, args := range []string{"debug web -- true", "exec web -- true", "cp web:/x " + t.TempDir(), "timeline web", "token list", "debug ls"} {
 		if code, out, errs := call(t, "", strings.Fields(args)...); code == 0 || errs != want || out != "" {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}
@@ -67,10 +65,9 @@ func TestKubeconfigMistyped(t *testing.T) {
 	address := nobody(t)
 	kubeconfigOf(t, good, address)
 	for variable, want := range map[string]string{
-		"/typo":        "error: KUBECONFIG is set to /typo, which does not exist\n",
-		"/typo:/other": "error: KUBECONFIG is set to /typo, which does not exist\n",
-		"/typo:" + good: "error: the server on " + address +
-			" does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n",
+		"/typo":                  "error: KUBECONFIG is set to /typo, which does not exist\n",
+		"/typo:/other":           "error: KUBECONFIG is set to /typo, which does not exist\n",
+		"/typo:" + good:          "error: the server on " + address + " does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n",
 		filepath.Dir(good) + "/": "error: KUBECONFIG is set to " + filepath.Dir(good) + "/, which is a folder\n",
 	} {
 		t.Setenv("KUBECONFIG", variable)
@@ -78,14 +75,12 @@ func TestKubeconfigMistyped(t *testing.T) {
 			t.Errorf("%s: %d, %q", variable, code, errs)
 		}
 	}
-	if code, _, errs := call(t, "", "timeline", "web", "--kubeconfig", "/typo"); code != 1 ||
-		errs != "error: --kubeconfig is set to /typo, which does not exist\n" {
+	if code, _, errs := call(t, "", "timeline", "web", "--kubeconfig", "/typo"); code != 1 || errs != "error: --kubeconfig is set to /typo, which does not exist\n" {
 		t.Errorf("--kubeconfig: %d, %q", code, errs)
 	}
 }
 
-// A server of another authority is not the kubeconfig's: the data folder was removed, and the kubeconfig is from
-// before.
+// A server of another authority is not the kubeconfig's: the data folder was removed, and the kubeconfig is from before.
 func TestServerOfAnotherAuthority(t *testing.T) {
 	alone(t)
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -107,8 +102,7 @@ func TestServerOfAnotherAuthority(t *testing.T) {
 	}
 	for _, args := range []string{"timeline --kubeconfig FILE web", "exec --kubeconfig FILE web -- true"} {
 		code, _, errs := call(t, "", strings.Fields(strings.ReplaceAll(args, "FILE", path))...)
-		if code == 0 || !strings.HasPrefix(errs, "error: the server on "+address+
-			" is not the one that the kubeconfig was written for") {
+		if code == 0 || !strings.HasPrefix(errs, "error: the server on "+address+" is not the one that the kubeconfig was written for") {
 			t.Errorf("%s: %d, %q", args, code, errs)
 		}
 	}
@@ -121,8 +115,7 @@ func TestRunServerAway(t *testing.T) {
 	address := nobody(t)
 	kubeconfigOf(t, path, address)
 	code, out, errs := call(t, "", "run", "--kubeconfig", path, "-f", manifestFile(t, pod))
-	if code != 125 || out != "" || errs != "error: the server on "+address+
-		" does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n" {
+	if code != 125 || out != "" || errs != "error: the server on "+address+" does not respond (connection refused): if it is this machine's, start it with sudo wherry server\n" {
 		t.Errorf("%d, %q, %q", code, out, errs)
 	}
 }

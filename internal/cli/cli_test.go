@@ -60,8 +60,7 @@ func TestWrongUse(t *testing.T) {
 		{"image lss", 2, `unknown command "lss"`},
 		{"run", 2, "what to run? name a manifest with -f pod.yaml"},
 		{"run busybox -f " + good, 2, "exclude each other"},
-		{"run busybox echo hi", 2,
-			`unexpected "echo": the command goes after --, as in: wherry run busybox -- echo hi`},
+		{"run busybox echo hi", 2, `unexpected "echo": the command goes after --, as in: wherry run busybox -- echo hi`},
 		{"run -- echo hi", 2, "the image is missing: name it before --"},
 		{"run " + good, 2, "is a manifest, not an image: wherry run -f " + good},
 		{"run -e A=1 -f " + good, 2, "--env needs an image"},
@@ -97,8 +96,7 @@ func TestWrongUse(t *testing.T) {
 		{"timeline", 2, "POD is missing: wherry timeline POD\n       see wherry timeline --help"},
 		{"timeline web db", 2, `unexpected argument "db": wherry timeline POD`},
 		{"cp web:/x", 2, "DESTINATION is missing: wherry cp SOURCE... DESTINATION"},
-		{"debug --profile wide web", 2,
-			`--profile: there is no profile "wide": choose one of general, baseline, restricted, netadmin, sysadmin, legacy`},
+		{"debug --profile wide web", 2, `--profile: there is no profile "wide": choose one of general, baseline, restricted, netadmin, sysadmin, legacy`},
 		{"debug --ttl -5s web", 2, "--ttl: -5s is not a duration above zero"},
 		{"debug stop web", 2, "NAME is missing: wherry debug stop POD NAME..."},
 		{"server extra", 2, `unexpected argument "extra": wherry server takes only flags`},
@@ -131,8 +129,7 @@ func TestWrongUse(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if code, out, _ := call(t, "", "--version"); code != 0 || !strings.HasPrefix(out, "wherry ") ||
-		strings.Count(out, "\n") != 1 {
+	if code, out, _ := call(t, "", "--version"); code != 0 || !strings.HasPrefix(out, "wherry ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("--version: %d, %q", code, out)
 	}
 	for output, want := range map[string]string{"": "Kubernetes  ", "json": `"kubernetes": `, "yaml": "kubernetes: "} {
@@ -157,15 +154,13 @@ func TestPurgeAsks(t *testing.T) {
 	}
 	if os.Geteuid() != 0 {
 		code, _, errs := call(t, "y\n", "purge")
-		if code != server.ExitNotRoot || !strings.Contains(errs,
-			"only root can stop the pods of a data folder and remove it: run it with sudo") {
+		if code != server.ExitNotRoot || !strings.Contains(errs, "only root can stop the pods of a data folder and remove it: run it with sudo") {
 			t.Errorf("not root: %d, %q", code, errs)
 		}
 		return
 	}
 	code, _, errs := call(t, "y\n", "purge")
-	if code != server.ExitFolder || !strings.Contains(errs, "is not the data folder of a wherry server") ||
-		strings.Contains(errs, "[y/N]") {
+	if code != server.ExitFolder || !strings.Contains(errs, "is not the data folder of a wherry server") || strings.Contains(errs, "[y/N]") {
 		t.Errorf("a folder that is not ours: %d, %q", code, errs)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(`{"format":1}`), 0o644); err != nil {
@@ -213,14 +208,11 @@ func TestEveryCommandHelps(t *testing.T) {
 
 func TestKubectlFindsTheServer(t *testing.T) {
 	dir := alone(t)
-	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil ||
-		!strings.Contains(err.Error(), "start one with sudo wherry server --data-dir "+dir) {
+	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil || !strings.Contains(err.Error(), "start one with sudo wherry server --data-dir "+dir) {
 		t.Errorf("without a server: %v", err)
 	}
-	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"},
-		{"get", "pods", "--server=https://x"}} {
-		if from, err := chooseKubeconfig(dir, false, args); err != nil || os.Getenv("KUBECONFIG") != "" ||
-			from.DataDir != "" {
+	for _, args := range [][]string{{"version", "--client"}, {"--help"}, {"get", "pods", "--kubeconfig", "x"}, {"get", "pods", "--server=https://x"}} {
+		if from, err := chooseKubeconfig(dir, false, args); err != nil || os.Getenv("KUBECONFIG") != "" || from.DataDir != "" {
 			t.Errorf("%v: %v, KUBECONFIG %q", args, err, os.Getenv("KUBECONFIG"))
 		}
 	}
@@ -230,34 +222,28 @@ func TestKubectlFindsTheServer(t *testing.T) {
 	if err := os.WriteFile(server.Kubeconfig(dir), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil ||
-		os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
+	if from, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("with a server: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 	t.Setenv("KUBECONFIG", "/no/such")
-	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil ||
-		err.Error() != "KUBECONFIG is set to /no/such, which does not exist" {
+	if _, err := chooseKubeconfig(dir, false, []string{"get", "pods"}); err == nil || err.Error() != "KUBECONFIG is set to /no/such, which does not exist" {
 		t.Errorf("the user's own, mistyped: %v", err)
 	}
-	if _, err := chooseKubeconfig(dir, false, []string{"config", "set-cluster", "x"}); err != nil ||
-		os.Getenv("KUBECONFIG") != "/no/such" {
+	if _, err := chooseKubeconfig(dir, false, []string{"config", "set-cluster", "x"}); err != nil || os.Getenv("KUBECONFIG") != "/no/such" {
 		t.Errorf("the user's own, to be made: %v", err)
 	}
-	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil ||
-		os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
+	if from, err := chooseKubeconfig(dir, true, []string{"get", "pods"}); err != nil || os.Getenv("KUBECONFIG") != server.Kubeconfig(dir) || from.DataDir != dir {
 		t.Errorf("--data-dir and a KUBECONFIG: %v, KUBECONFIG %q", err, os.Getenv("KUBECONFIG"))
 	}
 }
 
-// The flag --data-dir says which server is meant, whatever KUBECONFIG says: who works with two servers must not reach
-// the wrong one.
+// The flag --data-dir says which server is meant, whatever KUBECONFIG says: who works with two servers must not reach the wrong one.
 func TestDataDirBeforeKubeconfig(t *testing.T) {
 	dir := alone(t)
 	other := filepath.Join(t.TempDir(), "other.yaml")
 	kubeconfigOf(t, other, "127.0.0.1:1")
 	t.Setenv("KUBECONFIG", other)
-	for _, args := range []string{"debug ls", "debug web -- ls", "exec web -- ls", "cp web:/x .", "timeline web",
-		"token list", "run --detach -f " + manifestFile(t, pod)} {
+	for _, args := range []string{"debug ls", "debug web -- ls", "exec web -- ls", "cp web:/x .", "timeline web", "token list", "run --detach -f " + manifestFile(t, pod)} {
 		words := strings.Fields(args)
 		_, _, errs := call(t, "", append([]string{words[0], "--data-dir", dir}, words[1:]...)...)
 		if !strings.Contains(errs, dir) || strings.Contains(errs, "127.0.0.1:1") {
@@ -276,8 +262,7 @@ func TestOutputIsNotLost(t *testing.T) {
 	defer full.Close()
 	for _, args := range []string{"version", "version -o json", "help", "completion bash"} {
 		var errs bytes.Buffer
-		if code := run(Terminal{Out: full, Err: &errs}, strings.Fields(args)); code != 1 ||
-			!strings.Contains(errs.String(), "no space left on device") {
+		if code := run(Terminal{Out: full, Err: &errs}, strings.Fields(args)); code != 1 || !strings.Contains(errs.String(), "no space left on device") {
 			t.Errorf("%s: exit code %d, %q", args, code, errs.String())
 		}
 	}
@@ -288,12 +273,10 @@ func TestKubectlCompletes(t *testing.T) {
 	alone(t)
 	args := os.Args
 	defer func() { os.Args = args }()
-	if code, out, _ := call(t, "", "__complete", "kubectl", "rollo"); code != 0 ||
-		!strings.HasPrefix(out, "rollout\t") {
+	if code, out, _ := call(t, "", "__complete", "kubectl", "rollo"); code != 0 || !strings.HasPrefix(out, "rollout\t") {
 		t.Errorf("a command: %d, %q", code, out)
 	}
-	if code, out, _ := call(t, "", "__complete", "kubectl", "config", "view", "--mini"); code != 0 ||
-		!strings.Contains(out, "--minify") {
+	if code, out, _ := call(t, "", "__complete", "kubectl", "config", "view", "--mini"); code != 0 || !strings.Contains(out, "--minify") {
 		t.Errorf("a flag: %d, %q", code, out)
 	}
 }
@@ -340,8 +323,7 @@ func TestEveryCommandTakesDataDir(t *testing.T) {
 func TestRefusalsKeepTheirCodes(t *testing.T) {
 	var b bytes.Buffer
 	err := &server.Refusal{Code: server.ExitPortTaken, What: "port 1 is taken", Do: "choose another"}
-	if code := codeOf(&b, err); code != server.ExitPortTaken ||
-		b.String() != "error: port 1 is taken: choose another\n" {
+	if code := codeOf(&b, err); code != server.ExitPortTaken || b.String() != "error: port 1 is taken: choose another\n" {
 		t.Errorf("%d, %q", code, b.String())
 	}
 }

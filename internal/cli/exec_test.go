@@ -21,20 +21,17 @@ func TestExecContainerAndAdvice(t *testing.T) {
 	d.exec = func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("container"))
 		if asked[len(asked)-1] == "" {
-			refusing(400, metav1.StatusReasonBadRequest,
-				"a container name must be specified for pod web, choose one of: [main helper]")(w, r)
+			refusing(400, metav1.StatusReasonBadRequest, "a container name must be specified for pod web, choose one of: [main helper]")(w, r)
 			return
 		}
 		refusing(500, metav1.StatusReasonInternalError, "rpc error: container is in CONTAINER_EXITED state")(w, r)
 	}
 	var errs bytes.Buffer
-	code := run(Terminal{Out: &bytes.Buffer{}, Err: &errs}, []string{"exec", "--kubeconfig", d.kubeconfig(t), "web",
-		"--", "id"})
+	code := run(Terminal{Out: &bytes.Buffer{}, Err: &errs}, []string{"exec", "--kubeconfig", d.kubeconfig(t), "web", "--", "id"})
 	if code != 1 || strings.Join(asked, ",") != ",main" {
 		t.Errorf("exit code %d, asked for %q", code, asked)
 	}
-	for _, want := range []string{`Defaulted container "main" out of: main, helper, debug (ephem)`,
-		"wherry debug --target main web"} {
+	for _, want := range []string{`Defaulted container "main" out of: main, helper, debug (ephem)`, "wherry debug --target main web"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("it does not say %q: %s", want, errs.String())
 		}

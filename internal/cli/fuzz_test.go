@@ -14,8 +14,7 @@ import (
 
 // FuzzGates: what --feature-gates takes it prints in a form that it takes as the same; what it refuses it names.
 func FuzzGates(f *testing.F) {
-	for _, text := range []string{"AllAlpha=true", "A=true,B=false", " A=true , A=false", "A", "A=yes", "=true", ",",
-		"", "A=true,", "A==true"} {
+	for _, text := range []string{"AllAlpha=true", "A=true,B=false", " A=true , A=false", "A", "A=yes", "=true", ",", "", "A=true,", "A==true"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -63,8 +62,7 @@ func FuzzSeconds(f *testing.F) {
 	})
 }
 
-// FuzzToken: what wherry token create is given it takes whole or refuses; a refusal never tells a token, and a token
-// that is made is one.
+// FuzzToken: what wherry token create is given it takes whole or refuses; a refusal never tells a token, and a token that is made is one.
 func FuzzToken(f *testing.F) {
 	f.Add("abcdef.0123456789abcdef", "system:bootstrappers:rack", int64(time.Hour), "", true)
 	f.Add("abcdef.0123456789abcde", "system:masters", int64(-1), "https://x", false)
@@ -89,8 +87,7 @@ func FuzzToken(f *testing.F) {
 		case err != nil && len(token) > 20 && !strings.Contains(group, token) && strings.Contains(err.Error(), token):
 			t.Errorf("the token is told: %v", err)
 		case err != nil:
-		case !bootstraputil.IsValidBootstrapToken(got) || token != "" && got != token || ttl < 0 ||
-			server != "" && !join:
+		case !bootstraputil.IsValidBootstrapToken(got) || token != "" && got != token || ttl < 0 || server != "" && !join:
 			t.Errorf("%q is taken as %q, with ttl %d", token, got, ttl)
 		case group != "" && bootstraputil.ValidateBootstrapGroupName(group) != nil:
 			t.Errorf("the group %q is taken", group)

@@ -19,12 +19,12 @@ import (
 
 // Anything is a value of these flags: names that others give, and files and folders that need not be there yet.
 var takesAnything = []string{
-	"api-audiences", "data-dir", "debug-image-allow", "etcd-prefix", "etcd-snapshot-dir", "pod-manifest-path",
-	"registry-hosts-dir", "service-account-issuer", "write-kubeconfig",
+	"api-audiences", "data-dir", "debug-image-allow", "etcd-prefix", "etcd-snapshot-dir", "pod-manifest-path", "registry-hosts-dir", "service-account-issuer",
+	"write-kubeconfig",
 }
 
-// A nonsense value of any of the server's flags is refused before anything is started, as incorrect usage: the message
-// names the flag and does not begin with the name of a part of the server.
+// A nonsense value of any of the server's flags is refused before anything is started, as incorrect usage: the message names the
+// flag and does not begin with the name of a part of the server.
 func TestNonsenseForServerFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var names []string
@@ -62,8 +62,7 @@ func TestNonsenseForServerFlags(t *testing.T) {
 				case slices.Contains(takesAnything, name):
 				case !errors.As(err, &exit) || exit.Code != exitUsage:
 					t.Errorf("it is taken: %v", err)
-				case !strings.HasPrefix(err.Error(), "--") ||
-					!strings.Contains(err.Error(), "--"+name) && !strings.HasPrefix(name, "oidc-"):
+				case !strings.HasPrefix(err.Error(), "--") || !strings.Contains(err.Error(), "--"+name) && !strings.HasPrefix(name, "oidc-"):
 					t.Errorf("the message does not name the flag: %v", err)
 				}
 			})
@@ -71,14 +70,12 @@ func TestNonsenseForServerFlags(t *testing.T) {
 	}
 }
 
-// nonsense is a value that a flag of its type cannot have. One less than zero is not always wrong, and has a case of
-// its own where it is.
+// nonsense is a value that a flag of its type cannot have. One less than zero is not always wrong, and has a case of its own where it is.
 func nonsense(f *pflag.Flag) []string {
 	less := []string{
-		"audit-log-batch-buffer-size", "audit-log-batch-max-size", "audit-log-batch-throttle-burst",
-		"audit-log-batch-throttle-qps", "audit-log-truncate-max-batch-size", "audit-log-truncate-max-event-size",
-		"audit-webhook-truncate-max-batch-size", "audit-webhook-truncate-max-event-size", "max-image-execs",
-		"max-image-execs-per-namespace", "max-image-execs-per-pod", "v",
+		"audit-log-batch-buffer-size", "audit-log-batch-max-size", "audit-log-batch-throttle-burst", "audit-log-batch-throttle-qps",
+		"audit-log-truncate-max-batch-size", "audit-log-truncate-max-event-size", "audit-webhook-truncate-max-batch-size",
+		"audit-webhook-truncate-max-event-size", "max-image-execs", "max-image-execs-per-namespace", "max-image-execs-per-pod", "v",
 	}
 	if slices.Contains(less, f.Name) {
 		return []string{"%nonsense", "-7"}
@@ -97,8 +94,7 @@ func TestNonsenseForOutput(t *testing.T) {
 			walk(c)
 		}
 		f := cmd.Flags().Lookup("output")
-		// which wants to know first what to run
-		if f == nil || !strings.Contains(f.Usage, "json") || cmd.Name() == "run" {
+		if f == nil || !strings.Contains(f.Usage, "json") || cmd.Name() == "run" { // which wants to know first what to run
 			return
 		}
 		tried++

@@ -16,8 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// hostile is what a terminal would obey: a title, a clearing of the screen by C1, a line written over, text that runs
-// the other way.
+// hostile is what a terminal would obey: a title, a clearing of the screen by C1, a line written over, text that runs the other way.
 const hostile = "a\x1b]0;PWNED\a\u009b2J\rb\u202ec"
 
 // onTerminal returns what reaches a terminal, with its own line ends taken back.
@@ -41,20 +40,18 @@ func onTerminal(t *testing.T, write func(tty *os.File)) string {
 	return <-all
 }
 
-// TestHostileWords (RS-13): what a server or a container says does not act on the terminal: refusals, logs, names of
-// files. ATTACK A26.
+// TestHostileWords (RS-13): what a server or a container says does not act on the terminal: refusals, logs, names of files.
+// ATTACK A26.
 func TestHostileWords(t *testing.T) {
 	debug := func(d *debugServer) func(tty *os.File) {
 		config := d.kubeconfig(t)
 		return func(tty *os.File) {
-			run(Terminal{In: strings.NewReader(""), Out: tty, Err: tty},
-				[]string{"debug", "--kubeconfig", config, "web", "--", "true"})
+			run(Terminal{In: strings.NewReader(""), Out: tty, Err: tty}, []string{"debug", "--kubeconfig", config, "web", "--", "true"})
 		}
 	}
 	ended := &debugServer{pod: podDebuggedBefore(), log: "\x1b[31mred\x1b[0m " + hostile + "\n"}
 	ended.exec = func(w http.ResponseWriter, r *http.Request) {
-		if err := podspec.SetDebugRuns(ended.pod,
-			podspec.DebugRuns{"debug": {Request: r.URL.Query().Get(debugask.ParamRequest)}}); err != nil {
+		if err := podspec.SetDebugRuns(ended.pod, podspec.DebugRuns{"debug": {Request: r.URL.Query().Get(debugask.ParamRequest)}}); err != nil {
 			t.Error(err)
 		}
 		refusing(500, metav1.StatusReasonInternalError, "container is not running")(w, r)
@@ -63,9 +60,8 @@ func TestHostileWords(t *testing.T) {
 		write func(tty *os.File)
 		want  string
 	}{
-		"refusal": {debug(&debugServer{pod: podDebuggedBefore(),
-			exec: refusing(403, metav1.StatusReasonForbidden, hostile)}), "error:"},
-		"log": {debug(ended), "\x1b[31mred\x1b[0m a"},
+		"refusal": {debug(&debugServer{pod: podDebuggedBefore(), exec: refusing(403, metav1.StatusReasonForbidden, hostile)}), "error:"},
+		"log":     {debug(ended), "\x1b[31mred\x1b[0m a"},
 		"argument": {func(tty *os.File) {
 			run(Terminal{In: strings.NewReader(""), Out: tty, Err: tty}, []string{"run", "-f", "/no/" + hostile})
 		}, "error:"},
@@ -74,8 +70,7 @@ func TestHostileWords(t *testing.T) {
 		if !strings.Contains(got, c.want) || !strings.Contains(got, `a\x1b]0;PWNED\x07\u009b2J\x0db\u202ec`) {
 			t.Errorf("%s: got %q", name, got)
 		}
-		if strings.ContainsAny(strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(got),
-			"\x1b\a\r\u009b\u202e") {
+		if strings.ContainsAny(strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(got), "\x1b\a\r\u009b\u202e") {
 			t.Errorf("%s: the terminal would obey %q", name, got)
 		}
 	}

@@ -22,14 +22,12 @@ func TestAdmissionFlags(t *testing.T) {
 	if o, err := parse(); err != nil || o.NotReady != nil || o.Unreachable != nil || o.ConfigFile != "" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, args := range [][]string{{"--default-not-ready-toleration-seconds", "-1"},
-		{"--default-unreachable-toleration-seconds", "5m"}} {
+	for _, args := range [][]string{{"--default-not-ready-toleration-seconds", "-1"}, {"--default-unreachable-toleration-seconds", "5m"}} {
 		if _, err := parse(args...); err == nil {
 			t.Errorf("%v is taken", args)
 		}
 	}
-	o, err := parse("--admission-control-config-file", "a.yaml", "--default-not-ready-toleration-seconds=0",
-		"--default-unreachable-toleration-seconds=60")
+	o, err := parse("--admission-control-config-file", "a.yaml", "--default-not-ready-toleration-seconds=0", "--default-unreachable-toleration-seconds=60")
 	if err != nil || o.ConfigFile != "a.yaml" || *o.NotReady != 0 || *o.Unreachable != time.Minute {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -28,10 +28,8 @@ func TestForegroundWords(t *testing.T) {
 		"another folder": {foreground{dataDir: "/srv/x", also: "/home/me/kube"}, 1,
 			[]string{"sudo wherry kubectl --data-dir /srv/x get nodes\n", "Kubeconfig: /home/me/kube\n"},
 			[]string{"; 1 pod keeps running.", "sudo wherry purge --data-dir /srv/x\n"}},
-		"no pods": {foreground{dataDir: "/srv/x"}, 0, nil,
-			[]string{"No pods are running. To remove all its data: sudo wherry purge --data-dir /srv/x\n"}},
-		"agent": {foreground{dataDir: server.DefaultDataDir, agent: true}, 3, []string{"The agent is ready."},
-			[]string{"The next wherry agent takes over"}},
+		"no pods": {foreground{dataDir: "/srv/x"}, 0, nil, []string{"No pods are running. To remove all its data: sudo wherry purge --data-dir /srv/x\n"}},
+		"agent":   {foreground{dataDir: server.DefaultDataDir, agent: true}, 3, []string{"The agent is ready."}, []string{"The next wherry agent takes over"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, want := range c.welcome {

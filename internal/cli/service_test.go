@@ -33,8 +33,7 @@ func TestServiceWrongUse(t *testing.T) {
 		"service install agent -- --kubeconfig agent.yaml":   "--kubeconfig agent.yaml: the service runs in another folder, so use the absolute path: /",
 		"service install agent -- --kubeconfig ./agent.yaml": "use the absolute path: /",
 	} {
-		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" ||
-			!strings.Contains(errs, want) {
+		if code, out, errs := call(t, "", strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d, %q, %q", args, code, out, errs)
 		}
 	}
@@ -50,15 +49,13 @@ func TestServiceInstall(t *testing.T) {
 	}
 	dir := alone(t)
 	var ran []string
-	host := service.Host{Root: t.TempDir(), Has: func(string) bool { return false },
-		Run: func(_ context.Context, command ...string) error {
-			ran = append(ran, strings.Join(command, " "))
-			return nil
-		}}
+	host := service.Host{Root: t.TempDir(), Has: func(string) bool { return false }, Run: func(_ context.Context, command ...string) error {
+		ran = append(ran, strings.Join(command, " "))
+		return nil
+	}}
 	var said bytes.Buffer
 	f := &serviceFlags{name: "w", dataDir: dir}
-	if err := f.install(t.Context(), Terminal{Err: &said}, host, "server",
-		[]string{"--secure-port", "7443"}); err != nil {
+	if err := f.install(t.Context(), Terminal{Err: &said}, host, "server", []string{"--secure-port", "7443"}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(host.Root, "etc/init.d/w")
@@ -66,19 +63,16 @@ func TestServiceInstall(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), " server --data-dir "+dir+" --secure-port 7443 >>") {
 		t.Errorf("%v: %s", err, text)
 	}
-	if len(ran) != 1 || ran[0] != file+" restart" || !strings.Contains(said.String(),
-		"wrote "+file+" and started the service w\n") ||
+	if len(ran) != 1 || ran[0] != file+" restart" || !strings.Contains(said.String(), "wrote "+file+" and started the service w\n") ||
 		!strings.Contains(said.String(), "have "+file+" start run at boot") {
 		t.Errorf("ran %q, said %s", ran, said.String())
 	}
 	said.Reset()
-	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil ||
-		!strings.Contains(said.String(), "to remove everything: sudo wherry purge --data-dir "+dir) {
+	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil || !strings.Contains(said.String(), "to remove everything: sudo wherry purge --data-dir "+dir) {
 		t.Errorf("%v, said %s", err, said.String())
 	}
 	said.Reset()
-	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil ||
-		!strings.Contains(said.String(), "nothing to do") {
+	if err := f.remove(t.Context(), Terminal{Err: &said}, host); err != nil || !strings.Contains(said.String(), "nothing to do") {
 		t.Errorf("%v, said %s", err, said.String())
 	}
 }

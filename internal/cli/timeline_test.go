@@ -23,33 +23,26 @@ func nodeOf(t *testing.T) string {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	h := timeline.History{Pod: timeline.Pod{Namespace: "shop", Name: "web", UID: "u1", Node: "node-1",
-		Containers: []timeline.Container{{Name: "main", Kind: podspec.Main}}}, Now: at(4000),
-		Moments: []timeline.Moment{
-			{Seq: 1, At: at(0), What: timeline.Seen},
-			{Seq: 2, At: at(1), What: timeline.Sandbox, Edge: timeline.Begin},
-			{Seq: 3, At: at(101), What: timeline.Sandbox, Edge: timeline.End},
-			{Seq: 4, At: at(102), What: timeline.Start, Edge: timeline.Begin, Container: "main"},
-			{Seq: 5, At: at(110), What: timeline.Created, Container: "main"},
-			{Seq: 6, At: at(130), What: timeline.Running, Container: "main"},
-			{Seq: 7, At: at(131), What: timeline.Start, Edge: timeline.End, Container: "main"},
-			{Seq: 8, At: at(132), What: timeline.Started, Container: "main"},
-			{Seq: 9, At: at(132), What: timeline.Ready, Container: "main"},
-			{Seq: 10, At: at(132), What: timeline.Ready}}}
+		Containers: []timeline.Container{{Name: "main", Kind: podspec.Main}}}, Now: at(4000), Moments: []timeline.Moment{
+		{Seq: 1, At: at(0), What: timeline.Seen},
+		{Seq: 2, At: at(1), What: timeline.Sandbox, Edge: timeline.Begin}, {Seq: 3, At: at(101), What: timeline.Sandbox, Edge: timeline.End},
+		{Seq: 4, At: at(102), What: timeline.Start, Edge: timeline.Begin, Container: "main"},
+		{Seq: 5, At: at(110), What: timeline.Created, Container: "main"}, {Seq: 6, At: at(130), What: timeline.Running, Container: "main"},
+		{Seq: 7, At: at(131), What: timeline.Start, Edge: timeline.End, Container: "main"},
+		{Seq: 8, At: at(132), What: timeline.Started, Container: "main"}, {Seq: 9, At: at(132), What: timeline.Ready, Container: "main"},
+		{Seq: 10, At: at(132), What: timeline.Ready}}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/api/v1/namespaces/shop/pods/web":
-			fmt.Fprint(w,
-				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"nodeName":"node-1"}}`)
+			fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"nodeName":"node-1"}}`)
 		case "/api/v1/namespaces/shop/pods":
-			fmt.Fprint(w,
-				`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"web"}},{"metadata":{"name":"db"}}]}`)
+			fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"web"}},{"metadata":{"name":"db"}}]}`)
 		case "/api/v1/nodes/node-1/proxy/timeline/shop/web":
 			out := json.NewEncoder(w)
 			_ = out.Encode(h)
 			if r.URL.Query().Get("watch") != "" {
-				_ = out.Encode(timeline.History{Gone: true, Now: at(5000),
-					Moments: []timeline.Moment{{Seq: 11, At: at(5000), What: timeline.Left}}})
+				_ = out.Encode(timeline.History{Gone: true, Now: at(5000), Moments: []timeline.Moment{{Seq: 11, At: at(5000), What: timeline.Left}}})
 			}
 		default:
 			http.NotFound(w, r)
@@ -83,8 +76,7 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%s: code %d, %s\n%s\nwant %s", args, code, errs, out, want)
 		}
 	}
-	if _, out, _ := call(t, "", "__complete", "timeline", "--kubeconfig", config, "w"); !strings.HasPrefix(out,
-		"web\n:") {
+	if _, out, _ := call(t, "", "__complete", "timeline", "--kubeconfig", config, "w"); !strings.HasPrefix(out, "web\n:") {
 		t.Errorf("completion of pods: %q", out)
 	}
 }
@@ -106,8 +98,7 @@ func TestTimelineWrongUse(t *testing.T) {
 }
 
 func TestASCIIOnly(t *testing.T) {
-	for env, want := range map[string]bool{"": false, "LANG=C": true, "LANG=de_DE.UTF-8": false, "LC_ALL=POSIX": true,
-		"LC_CTYPE=en_US.utf8": false} {
+	for env, want := range map[string]bool{"": false, "LANG=C": true, "LANG=de_DE.UTF-8": false, "LC_ALL=POSIX": true, "LC_CTYPE=en_US.utf8": false} {
 		name, value, _ := strings.Cut(env, "=")
 		if got := asciiOnly(func(n string) string {
 			if n == name {

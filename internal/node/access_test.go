@@ -32,15 +32,13 @@ func judge(t *testing.T, asked *atomic.Int32, down *atomic.Bool) http.HandlerFun
 			review := &authorizationv1.SubjectAccessReview{}
 			err = json.NewDecoder(r.Body).Decode(review)
 			a := review.Spec.ResourceAttributes
-			review.Status.Allowed = err == nil && review.Spec.User == "prometheus" && a.Resource == "nodes" &&
-				a.Subresource == "metrics" && a.Verb == "get" && a.Name == "n1"
+			review.Status.Allowed = err == nil && review.Spec.User == "prometheus" && a.Resource == "nodes" && a.Subresource == "metrics" && a.Verb == "get" && a.Name == "n1"
 			out = review
 		case "/apis/authentication.k8s.io/v1/tokenreviews":
 			review := &authenticationv1.TokenReview{}
 			err = json.NewDecoder(r.Body).Decode(review)
 			if review.Spec.Token == "good" {
-				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true,
-					User: authenticationv1.UserInfo{Username: "prometheus"}}
+				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: "prometheus"}}
 			}
 			out = review
 		}
@@ -53,15 +51,14 @@ func judge(t *testing.T, asked *atomic.Int32, down *atomic.Bool) http.HandlerFun
 	}
 }
 
-// TestAccess proves that the API server's word decides, that it is asked once for a while, and that without it nobody
-// gets in but administrators.
+// TestAccess proves that the API server's word decides, that it is asked once for a while, and that without it nobody gets in but
+// administrators.
 func TestAccess(t *testing.T) {
 	var asked atomic.Int32
 	var down atomic.Bool
 	api := httptest.NewServer(judge(t, &asked, &down))
 	defer api.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL,
-		ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +68,7 @@ func TestAccess(t *testing.T) {
 	}
 	may := func(name, subresource string, groups ...string) (bool, error) {
 		decision, _, err := a.authorize(t.Context(), authorizer.AttributesRecord{
-			User: &user.DefaultInfo{Name: name, Groups: groups}, Verb: "get", APIVersion: "v1", Resource: "nodes",
-			Name: "n1", Subresource: subresource, ResourceRequest: true,
+			User: &user.DefaultInfo{Name: name, Groups: groups}, Verb: "get", APIVersion: "v1", Resource: "nodes", Name: "n1", Subresource: subresource, ResourceRequest: true,
 		})
 		return decision == authorizer.DecisionAllow, err
 	}
@@ -91,8 +87,7 @@ func TestAccess(t *testing.T) {
 	} {
 		allowed, err := may(tc.name, tc.subresource, tc.groups...)
 		if err != nil || allowed != tc.allowed || int(asked.Load()) != tc.asked {
-			t.Errorf("%s %s: %t, asked %d times, %v; want %t, %d", tc.name, tc.subresource, allowed, asked.Load(), err,
-				tc.allowed, tc.asked)
+			t.Errorf("%s %s: %t, asked %d times, %v; want %t, %d", tc.name, tc.subresource, allowed, asked.Load(), err, tc.allowed, tc.asked)
 		}
 	}
 	down.Store(true)

@@ -16,11 +16,9 @@ import (
 
 // bound makes a pod that asks for CPUs, created at a minute; with a start time it was taken before.
 func bound(name, cpu string, minute int, taken bool) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
-		CreationTimestamp: metav1.Unix(int64(60*minute), 0)}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.Unix(int64(60*minute), 0)}}
 	p.Spec.NodeName = "here"
-	p.Spec.Containers = []corev1.Container{{Name: "c",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}
+	p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}
 	if taken {
 		p.Status.StartTime = &metav1.Time{Time: time.Unix(int64(60*minute), 0)}
 	}
@@ -29,8 +27,7 @@ func bound(name, cpu string, minute int, taken bool) *corev1.Pod {
 
 func small(labels map[string]string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "here", Labels: labels}}
-	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"),
-		corev1.ResourcePods: resource.MustParse("10")}
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("10")}
 	return n
 }
 
@@ -41,12 +38,9 @@ func why(a *admission, p *corev1.Pod) string {
 	return ""
 }
 
-// PL-20: who was there first stays, also over a restart of the agent, and whatever the order in which it hears of its
-// pods.
+// PL-20: who was there first stays, also over a restart of the agent, and whatever the order in which it hears of its pods.
 func TestAdmissionAfterARestart(t *testing.T) {
-	unreachable := func(context.Context) (*corev1.Node, []corev1.Pod, error) {
-		return nil, nil, errors.New("unreachable")
-	}
+	unreachable := func(context.Context) (*corev1.Node, []corev1.Pod, error) { return nil, nil, errors.New("unreachable") }
 	older, newer := bound("older", "2", 1, false), bound("newer", "2", 2, false)
 	began, waits := bound("began", "1", 9, true), bound("waits", "1", 8, true)
 	waits.Spec.NodeSelector = map[string]string{"disk": "ssd"} // which the node has lost
@@ -70,9 +64,7 @@ func TestAdmissionAfterARestart(t *testing.T) {
 
 // PL-20: room is what pods that have not ended leave; a refusal stands.
 func TestAdmissionMakesRoom(t *testing.T) {
-	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) {
-		return nil, nil, errors.New("unreachable")
-	})
+	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) { return nil, nil, errors.New("unreachable") })
 	a.setNode(small(nil))
 	one, two, three := bound("one", "3", 1, false), bound("two", "3", 2, false), bound("three", "3", 3, false)
 	a.judge(t.Context(), one)
@@ -99,10 +91,7 @@ func TestAdmissionLooksAgain(t *testing.T) {
 	labelled := small(map[string]string{"disk": "ssd"})
 	var there []corev1.Pod
 	asked := 0
-	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) {
-		asked++
-		return labelled, there, nil
-	})
+	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) { asked++; return labelled, there, nil })
 	a.setNode(small(nil))
 	fits := bound("fits", "1", 1, false)
 	a.judge(t.Context(), fits)

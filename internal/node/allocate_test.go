@@ -83,8 +83,8 @@ func (d *desk) want(p *corev1.Pod, cpu, reason string) {
 	}
 }
 
-// PL-14: what fits is set aside at once, what does not waits for room and is told once, what the node does not have at
-// all is infeasible, and who asks for what it has again asks for nothing.
+// PL-14: what fits is set aside at once, what does not waits for room and is told once, what the node does not have at all is
+// infeasible, and who asks for what it has again asks for nothing.
 func TestAllocate(t *testing.T) {
 	d := newDesk(t, t.TempDir())
 	big, p := asking("big", "2", 0), asking("p", "1", 0)
@@ -133,8 +133,7 @@ func TestAllocateInTurn(t *testing.T) {
 	d.want(low, "3", "")
 }
 
-// PL-14: an agent that starts again knows what was set aside, whatever the pods ask for by now, and tells nothing
-// twice.
+// PL-14: an agent that starts again knows what was set aside, whatever the pods ask for by now, and tells nothing twice.
 func TestAllocateAgain(t *testing.T) {
 	folder := t.TempDir()
 	d := newDesk(t, folder)
@@ -142,8 +141,7 @@ func TestAllocateAgain(t *testing.T) {
 	d.come(big, p)
 	p = d.ask(d.ask(p, "2"), "3")
 	d.want(p, "2", "Deferred")
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Reason: "Deferred",
-		ObservedGeneration: p.Generation}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Reason: "Deferred", ObservedGeneration: p.Generation}}
 	d = newDesk(t, folder)
 	d.open(t.Context(), []*corev1.Pod{p, big})
 	d.want(p, "2", "Deferred")

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// TestRefuseUnderPressure proves PL-13 at the agent: a pod that comes while the node is under pressure is rejected in
-// the kubelet's words, but not one that it has begun.
+// TestRefuseUnderPressure proves PL-13 at the agent: a pod that comes while the node is under pressure is rejected in the kubelet's
+// words, but not one that it has begun.
 func TestRefuseUnderPressure(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
 	a := &Agent{machine: machine{apparmor: true}, evictor: &evictor{}}
@@ -27,8 +27,7 @@ func TestRefuseUnderPressure(t *testing.T) {
 	}
 	a.evictor.state.Pressed = map[corev1.NodeConditionType]time.Time{corev1.NodeMemoryPressure: time.Now()}
 	r := a.Refuse(pod)
-	if r == nil || r.Reason != plan.ReasonEvicted ||
-		r.Message != "Pod was rejected: The node had condition: [MemoryPressure]. " || r.Begun {
+	if r == nil || r.Reason != plan.ReasonEvicted || r.Message != "Pod was rejected: The node had condition: [MemoryPressure]. " || r.Begun {
 		t.Errorf("under pressure: %+v", r)
 	}
 }
@@ -39,18 +38,16 @@ func TestConfigz(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := evict.Parse(evict.Flags{Hard: map[string]string{"memory.available": "100Mi"},
-		Soft: map[string]string{"nodefs.available": "10%"}, SoftGrace: map[string]string{"nodefs.available": "1m"}})
+	list, err := evict.Parse(evict.Flags{Hard: map[string]string{"memory.available": "100Mi"}, Soft: map[string]string{"nodefs.available": "10%"},
+		SoftGrace: map[string]string{"nodefs.available": "1m"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Agent{cfg: Config{Features: gates, MaxPods: 7, Flags: map[string]string{"node-name": "n"},
-		Eviction: Eviction{Thresholds: list}}}
+	a := &Agent{cfg: Config{Features: gates, MaxPods: 7, Flags: map[string]string{"node-name": "n"}, Eviction: Eviction{Thresholds: list}}}
 	w := httptest.NewRecorder()
 	a.configz().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/configz", nil))
-	for _, want := range []string{`"ImageExec": false`, `"SidecarContainers": true`, `"maxPods": 7`,
-		`"memory.available": "100Mi"`, `"nodefs.available": "10%"`, `"nodefs.available": "1m0s"`, `"node-name": "n"`,
-		`"kubeletconfig": {`} {
+	for _, want := range []string{`"ImageExec": false`, `"SidecarContainers": true`, `"maxPods": 7`, `"memory.available": "100Mi"`, `"nodefs.available": "10%"`,
+		`"nodefs.available": "1m0s"`, `"node-name": "n"`, `"kubeletconfig": {`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("lacks %s:\n%s", want, w.Body)
 		}
@@ -66,16 +63,12 @@ func TestRemember(t *testing.T) {
 		image       *runtimeapi.Image
 		inUse, kept bool
 	}{
-		{"free", &runtimeapi.Image{Id: "sha256:a", RepoTags: []string{"docker.io/library/old:1"},
-			RepoDigests: []string{"docker.io/library/old@sha256:1"}}, false, false},
-		{"named by a pod", &runtimeapi.Image{Id: "sha256:b", RepoTags: []string{"docker.io/library/web:1"},
-			RepoDigests: []string{"x"}}, true, false},
+		{"free", &runtimeapi.Image{Id: "sha256:a", RepoTags: []string{"docker.io/library/old:1"}, RepoDigests: []string{"docker.io/library/old@sha256:1"}}, false, false},
+		{"named by a pod", &runtimeapi.Image{Id: "sha256:b", RepoTags: []string{"docker.io/library/web:1"}, RepoDigests: []string{"x"}}, true, false},
 		{"of a container", &runtimeapi.Image{Id: "sha256:running", RepoDigests: []string{"x"}}, true, false},
-		{"imported, no registry has it", &runtimeapi.Image{Id: "sha256:c", RepoTags: []string{"wherry.test/x:1"}},
-			false, true},
+		{"imported, no registry has it", &runtimeapi.Image{Id: "sha256:c", RepoTags: []string{"wherry.test/x:1"}}, false, true},
 		{"pinned", &runtimeapi.Image{Id: "sha256:d", RepoDigests: []string{"x"}, Pinned: true}, false, true},
-		{"the toolbox", &runtimeapi.Image{Id: "sha256:e", RepoTags: []string{"wherry.dev/toolbox:latest"},
-			RepoDigests: []string{"x"}}, false, true},
+		{"the toolbox", &runtimeapi.Image{Id: "sha256:e", RepoTags: []string{"wherry.dev/toolbox:latest"}, RepoDigests: []string{"x"}}, false, true},
 	} {
 		got := remember(evict.Image{}, row.image, used, now)
 		if got.InUse != row.inUse || got.Kept != row.kept || got.Found != now || got.LastUsed.IsZero() == row.inUse {
@@ -83,8 +76,7 @@ func TestRemember(t *testing.T) {
 		}
 	}
 	was := evict.Image{Found: now.Add(-time.Hour), LastUsed: now.Add(-time.Minute)}
-	if got := remember(was, &runtimeapi.Image{Id: "x"}, nil, now); got.Found != was.Found ||
-		got.LastUsed != was.LastUsed {
+	if got := remember(was, &runtimeapi.Image{Id: "x"}, nil, now); got.Found != was.Found || got.LastUsed != was.LastUsed {
 		t.Errorf("what was known is forgotten: %+v", got)
 	}
 }

@@ -19,13 +19,11 @@ func TestFirewallCondition(t *testing.T) {
 		says   string
 	}{
 		{nil, nil, corev1.ConditionFalse, "no firewall chain"},
-		{[]string{"chain FORWARD of table ip filter", "chain f of table inet x"}, nil, corev1.ConditionTrue,
-			"chain FORWARD of table ip filter, chain f of table inet x: "},
+		{[]string{"chain FORWARD of table ip filter", "chain f of table inet x"}, nil, corev1.ConditionTrue, "chain FORWARD of table ip filter, chain f of table inet x: "},
 		{nil, errors.New("nftables: odd"), corev1.ConditionUnknown, "nftables: odd"},
 	} {
 		got := firewallCondition(c.chains, c.err)
-		if got.Type != FirewallBlocksPods || got.Status != c.status || !strings.Contains(got.Message, c.says) ||
-			got.Reason == "" {
+		if got.Type != FirewallBlocksPods || got.Status != c.status || !strings.Contains(got.Message, c.says) || got.Reason == "" {
 			t.Errorf("%v, %v: %+v", c.chains, c.err, got)
 		}
 	}

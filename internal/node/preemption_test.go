@@ -20,15 +20,12 @@ func critical(name, cpu string, minute int) *corev1.Pod {
 }
 
 func fresh() *admission {
-	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) {
-		return nil, nil, errors.New("unreachable")
-	})
+	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) { return nil, nil, errors.New("unreachable") })
 	a.setNode(small(nil))
 	return a
 }
 
-// PL-20: a critical pod takes room from others, and begins when they have gone; nobody else gets it, or has to go
-// twice.
+// PL-20: a critical pod takes room from others, and begins when they have gone; nobody else gets it, or has to go twice.
 func TestPreemption(t *testing.T) {
 	a := fresh()
 	one, two, agent := bound("one", "3", 1, false), bound("two", "1", 2, false), critical("agent", "2", 3)
@@ -39,8 +36,7 @@ func TestPreemption(t *testing.T) {
 		t.Fatalf("agent: %q, waits %v", why(a, agent), a.waits(agent))
 	}
 	told := a.victims("two")
-	if g := told["one"]; len(told) != 1 || g.eviction.Reason != plan.ReasonPreempting ||
-		g.eviction.Message != messagePreempted || g.resource != "cpu" || g.told {
+	if g := told["one"]; len(told) != 1 || g.eviction.Reason != plan.ReasonPreempting || g.eviction.Message != messagePreempted || g.resource != "cpu" || g.told {
 		t.Errorf("told %+v", told)
 	}
 	if again := a.victims("two"); len(again) != 0 {
@@ -68,8 +64,7 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// PL-20: a critical pod is refused as any other if nobody can make room for it, or if something else is wrong; then
-// nobody goes.
+// PL-20: a critical pod is refused as any other if nobody can make room for it, or if something else is wrong; then nobody goes.
 func TestPreemptionInVain(t *testing.T) {
 	a := fresh()
 	other := critical("other", "3", 1)
@@ -85,8 +80,8 @@ func TestPreemptionInVain(t *testing.T) {
 	}
 }
 
-// PL-20: an agent that is restarted while room is being made waits for those who were told already; a critical pod that
-// is deleted meanwhile does not wait.
+// PL-20: an agent that is restarted while room is being made waits for those who were told already; a critical pod that is deleted
+// meanwhile does not wait.
 func TestPreemptionAfterARestart(t *testing.T) {
 	a := fresh()
 	leaving, stays, agent := bound("leaving", "3", 1, true), bound("stays", "1", 2, true), critical("agent", "3", 3)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestRuntimeClasses proves PL-15: the handler of a class is asked for, remembered while the API server does not
-// answer, and forgotten with the class.
+// TestRuntimeClasses proves PL-15: the handler of a class is asked for, remembered while the API server does not answer, and
+// forgotten with the class.
 func TestRuntimeClasses(t *testing.T) {
 	answer, code := "", 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,8 +25,7 @@ func TestRuntimeClasses(t *testing.T) {
 		_, _ = w.Write([]byte(answer))
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL,
-		ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +41,12 @@ func TestRuntimeClasses(t *testing.T) {
 		{"there", class, 200, "runsc", ""},
 		{"away", "{}", 403, "runsc", ""},
 		{"another one of the name", strings.Replace(class, "runsc", "other", 1), 200, "other", ""},
-		{"gone", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, 404, "",
-			`RuntimeClass "boxed" not found`},
+		{"gone", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, 404, "", `RuntimeClass "boxed" not found`},
 		{"gone, and away", "{}", 403, "", "cannot look up"},
 	} {
 		answer, code = step.answer, step.code
 		got, err := c.handlerOf(t.Context(), "boxed")
-		if got != step.want || (err == nil) != (step.refuse == "") ||
-			err != nil && !strings.Contains(err.Error(), step.refuse) {
+		if got != step.want || (err == nil) != (step.refuse == "") || err != nil && !strings.Contains(err.Error(), step.refuse) {
 			t.Errorf("%s: %q, %v", step.what, got, err)
 		}
 	}

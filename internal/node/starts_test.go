@@ -74,8 +74,8 @@ func (n *shows) Allocated(p *corev1.Pod) (*corev1.Pod, *plan.Resize)    { return
 func (n *shows) Refuse(*corev1.Pod) *plan.Refusal { return nil }
 func (n *shows) Facts() plan.Node                 { return plan.Node{} }
 
-// DC-03: who waits for a start is told by the runtime's own answer, and if that was lost by what is seen on the node;
-// it is over when nobody waits any more. Nothing is kept of those who do not.
+// DC-03: who waits for a start is told by the runtime's own answer, and if that was lost by what is seen on the node; it is over when
+// nobody waits any more. Nothing is kept of those who do not.
 func TestStarted(t *testing.T) {
 	a := &Agent{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,8 +83,7 @@ func TestStarted(t *testing.T) {
 	a.workers = work.NewSet(ctx, n, slog.New(slog.DiscardHandler))
 	defer a.workers.Wait()
 	defer cancel()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "uid-1",
-		ResourceVersion: "1"}, Spec: corev1.PodSpec{
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "uid-1", ResourceVersion: "1"}, Spec: corev1.PodSpec{
 		NodeName: "one", Containers: []corev1.Container{{Name: "main"}},
 		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}}},
 	}}

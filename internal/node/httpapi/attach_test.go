@@ -38,8 +38,8 @@ func keeperWorld(t *testing.T, attach func(context.Context, tap.Options) error) 
 	return w
 }
 
-// EC-14, EC-15: streams and the window's size reach a container whose output is kept, by both protocols, and the end of
-// the input does; streams that were not asked for are not there.
+// EC-14, EC-15: streams and the window's size reach a container whose output is kept, by both protocols, and the end of the input
+// does; streams that were not asked for are not there.
 func TestAttachKept(t *testing.T) {
 	for how := range executors {
 		t.Run(how, func(t *testing.T) {
@@ -80,8 +80,7 @@ func notThere(in io.Reader, errOut io.Writer) error {
 	return nil
 }
 
-// EC-15: a client that is gone is noticed, though nothing comes and nobody writes; and an error reaches one that is
-// there.
+// EC-15: a client that is gone is noticed, though nothing comes and nobody writes; and an error reaches one that is there.
 func TestAttachKeptEnds(t *testing.T) {
 	for how := range executors {
 		t.Run(how, func(t *testing.T) {
@@ -95,8 +94,7 @@ func TestAttachKeptEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
-				done <- w.executor(how, "/attach/default/web/debug?output=1").StreamWithContext(ctx,
-					remotecommand.StreamOptions{Stdout: io.Discard})
+				done <- w.executor(how, "/attach/default/web/debug?output=1").StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard})
 			}()
 			<-attached
 			cancel()
@@ -104,8 +102,7 @@ func TestAttachKeptEnds(t *testing.T) {
 			<-done
 
 			w = keeperWorld(t, func(context.Context, tap.Options) error { return errors.New("no such luck") })
-			err := w.executor(how, "/attach/default/web/debug?output=1").StreamWithContext(t.Context(),
-				remotecommand.StreamOptions{Stdout: io.Discard})
+			err := w.executor(how, "/attach/default/web/debug?output=1").StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: io.Discard})
 			if err == nil || !strings.Contains(err.Error(), "no such luck") {
 				t.Errorf("the client reads %v", err)
 			}
@@ -113,8 +110,8 @@ func TestAttachKeptEnds(t *testing.T) {
 	}
 }
 
-// DC-03: who asks for the streams of one run of a debug container waits until that run has started, by both protocols,
-// and has them then; only that run of that very pod, and no longer than the client is there.
+// DC-03: who asks for the streams of one run of a debug container waits until that run has started, by both protocols, and has them then;
+// only that run of that very pod, and no longer than the client is there.
 func TestAttachStarted(t *testing.T) {
 	for how := range executors {
 		t.Run(how, func(t *testing.T) {
@@ -136,8 +133,7 @@ func TestAttachStarted(t *testing.T) {
 			done := make(chan string, 1)
 			go func() {
 				var out bytes.Buffer
-				err := w.executor(how, "/attach/default/web/uid-1/debug/3?output=1").StreamWithContext(t.Context(),
-					remotecommand.StreamOptions{Stdout: &out})
+				err := w.executor(how, "/attach/default/web/uid-1/debug/3?output=1").StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
 				done <- fmt.Sprint(out.String(), err)
 			}()
 			if got := <-asked; got != "debug3" {
@@ -155,8 +151,7 @@ func TestAttachStarted(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-				"https://"+w.addr+"/attach/default/web/uid-1/debug/9?output=1", nil)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.addr+"/attach/default/web/uid-1/debug/9?output=1", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,21 +180,18 @@ func TestAttachStartedRefused(t *testing.T) {
 		"/attach/default/web/uid-1/debug/-1?output=1": {400, "is not a run number"},
 		"/attach/default/web/uid-1/debug/3":           {400, "at least 1 of"},
 	} {
-		if code, body := w.do(w.masters, http.MethodPost, path); code != want.status ||
-			!strings.Contains(body, want.words) {
+		if code, body := w.do(w.masters, http.MethodPost, path); code != want.status || !strings.Contains(body, want.words) {
 			t.Errorf("%s: %d %q", path, code, body)
 		}
 	}
-	if code, _ := w.do(w.client("nobody", "nothing"), http.MethodPost,
-		"/attach/default/web/uid-1/debug/3?output=1"); code != 403 {
+	if code, _ := w.do(w.client("nobody", "nothing"), http.MethodPost, "/attach/default/web/uid-1/debug/3?output=1"); code != 403 {
 		t.Errorf("somebody without rights: %d", code)
 	}
 }
 
 // EC-15, PL-22: a client of the old WebSocket protocols that is gone is noticed too, and is no end of the node's agent.
 func TestAttachKeptByOldWebSocket(t *testing.T) {
-	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io",
-		"v4.base64.channel.k8s.io"} {
+	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io"} {
 		t.Run(protocol, func(t *testing.T) {
 			attached, gone := make(chan struct{}), make(chan error, 1)
 			w := keeperWorld(t, func(ctx context.Context, _ tap.Options) error {

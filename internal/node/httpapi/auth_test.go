@@ -28,8 +28,7 @@ func TestWhoGetsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.CertPEM(), CertData: certPEM,
-		KeyData: keyPEM}}
+	stranger := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: w.ca.CertPEM(), CertData: certPEM, KeyData: keyPEM}}
 	for _, tc := range []struct {
 		who    string
 		config *rest.Config
@@ -38,25 +37,21 @@ func TestWhoGetsIn(t *testing.T) {
 	}{
 		{"without a certificate", nobody, 401, "client certificate is required"},
 		{"with a certificate of another CA", stranger, 401, "invalid credentials"},
-		{"a user of no group", w.client("jane"), 403,
-			"Forbidden (user=jane, verb=get, resource=nodes, subresource=proxy)"},
+		{"a user of no group", w.client("jane"), 403, "Forbidden (user=jane, verb=get, resource=nodes, subresource=proxy)"},
 		{"the API server", w.masters, 200, "PodList"},
 	} {
 		if status, body := w.get(tc.config, "/pods"); status != tc.status || !strings.Contains(body, tc.words) {
 			t.Errorf("%s: %d %q, want %d with %q", tc.who, status, body, tc.status, tc.words)
 		}
 	}
-	for _, path := range []string{"/exec/default/web/main?command=x&output=1",
-		"/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/configz", "/logs/", "/nothing"} {
+	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "/healthz", "/metrics", "/configz", "/logs/", "/nothing"} {
 		if status, _ := w.get(nobody, path); status != 401 {
 			t.Errorf("%s without a certificate: %d", path, status)
 		}
 	}
-	for _, path := range []string{"/exec/default/web/main?command=x&output=1",
-		"/imageExec/default/web?image=x&output=1", "//exec/default/web/main?command=x", "/./exec/default/web/main",
-		"/metrics/../exec/default/web/main", "/metrics/..%2Fexec/default/web/main", "/%65xec/default/web/main",
-		"/healthz/../pods", "/logs/../pods", "/logs/..%2f..%2fetc/passwd", "/containerLogs/default/web/main",
-		"/stats/summary", "/pods/", "/", "/nothing", "/EXEC/default/web/main"} {
+	for _, path := range []string{"/exec/default/web/main?command=x&output=1", "/imageExec/default/web?image=x&output=1", "//exec/default/web/main?command=x", "/./exec/default/web/main",
+		"/metrics/../exec/default/web/main", "/metrics/..%2Fexec/default/web/main", "/%65xec/default/web/main", "/healthz/../pods", "/logs/../pods", "/logs/..%2f..%2fetc/passwd",
+		"/containerLogs/default/web/main", "/stats/summary", "/pods/", "/", "/nothing", "/EXEC/default/web/main"} {
 		for who, config := range map[string]*rest.Config{"a user": w.client("jane"), "nobody": nobody} {
 			if status, body := w.get(config, path); status != 401 && status != 403 {
 				t.Errorf("%s of %s: %d %s", path, who, status, body)
@@ -69,8 +64,7 @@ func TestAuthorizeIsAsked(t *testing.T) {
 	var asked []string
 	w := newWorld(t, func(c *Config) {
 		c.Authorize = func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			asked = append(asked, fmt.Sprint(a.GetUser().GetName(), " ", a.GetVerb(), " ", a.GetResource(), "/",
-				a.GetSubresource(), " ", a.GetName()))
+			asked = append(asked, fmt.Sprint(a.GetUser().GetName(), " ", a.GetVerb(), " ", a.GetResource(), "/", a.GetSubresource(), " ", a.GetName()))
 			if a.GetSubresource() == "stats" {
 				return authorizer.DecisionNoOpinion, "", fmt.Errorf("no rules loaded")
 			}

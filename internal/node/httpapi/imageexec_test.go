@@ -35,8 +35,7 @@ func (r *refuser) Prepare(_ context.Context, _ *corev1.Pod, req imageexec.Reques
 func TestImageExecNotImplemented(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"/imageExec/default/web", "/imageExec/default/web?image=x&output=1"} {
-		if status, body := w.get(w.masters, path); status != http.StatusNotImplemented ||
-			!strings.Contains(body, "not implemented") || !strings.Contains(body, "--container-runtime-endpoint") {
+		if status, body := w.get(w.masters, path); status != http.StatusNotImplemented || !strings.Contains(body, "not implemented") || !strings.Contains(body, "--container-runtime-endpoint") {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
 	}
@@ -60,8 +59,7 @@ func TestImageExecRefusals(t *testing.T) {
 		path string
 		want string
 	}{
-		{func(p string) (int, string) { return w.get(w.masters, p) }, "/imageExec/default/web?image=x&output=1",
-			"must upgrade its connection"},
+		{func(p string) (int, string) { return w.get(w.masters, p) }, "/imageExec/default/web?image=x&output=1", "must upgrade its connection"},
 		{upgrade, "/imageExec/default/web?output=1", "you must specify the image"},
 		{upgrade, "/imageExec/default/nobody?image=x&output=1", `"nobody"`},
 		{upgrade, "/imageExec/default/web?image=x&output=1&command=ls&command=-l", "the registry is away"},
@@ -97,8 +95,7 @@ func (s *waiting) Close() { s.once.Do(func() { close(s.closed) }) }
 
 // IX-05: when its client goes away, an image exec ends, whatever protocol the client speaks.
 func TestImageExecClientGoesAway(t *testing.T) {
-	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io",
-		"v4.base64.channel.k8s.io", streams.V5} {
+	for _, protocol := range []string{"", "channel.k8s.io", "base64.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", streams.V5} {
 		t.Run(protocol, func(t *testing.T) {
 			s := &waiting{begun: make(chan struct{}), closed: make(chan struct{})}
 			over := make(chan struct{})

@@ -22,12 +22,10 @@ import (
 
 func TestPods(t *testing.T) {
 	w := newWorld(t)
-	for path, want := range map[string]string{"/pods": "uid-1 [main waiting]", "/pods/": "uid-1 [main waiting]",
-		"/runningpods/": "uid-1 [main debug]"} {
+	for path, want := range map[string]string{"/pods": "uid-1 [main waiting]", "/pods/": "uid-1 [main waiting]", "/runningpods/": "uid-1 [main debug]"} {
 		code, body := w.get(w.masters, path)
 		var list corev1.PodList
-		if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || list.Kind != "PodList" ||
-			list.APIVersion != "v1" || len(list.Items) != 1 {
+		if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || list.Kind != "PodList" || list.APIVersion != "v1" || len(list.Items) != 1 {
 			t.Errorf("%s: %d %s (%v)", path, code, body, err)
 			continue
 		}
@@ -59,8 +57,7 @@ func TestImageNames(t *testing.T) {
 	} {
 		code, body := w.get(w.masters, "/imageNames?image="+url.QueryEscape(query))
 		var got struct{ Names []string }
-		if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || got.Names == nil ||
-			!slices.Equal(got.Names, want) {
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || got.Names == nil || !slices.Equal(got.Names, want) {
 			t.Errorf("%s: %d %s, want %v", query, code, body, want)
 		}
 	}
@@ -89,34 +86,29 @@ func TestStatsSummary(t *testing.T) {
 		t.Helper()
 		code, body := w.get(w.masters, "/stats/summary"+query)
 		var s statsapi.Summary
-		if err := json.Unmarshal([]byte(body), &s); err != nil || code != 200 || len(s.Pods) != 1 ||
-			len(s.Pods[0].Containers) != 2 {
+		if err := json.Unmarshal([]byte(body), &s); err != nil || code != 200 || len(s.Pods) != 1 || len(s.Pods[0].Containers) != 2 {
 			t.Fatalf("%d %s (%v)", code, body, err)
 		}
 		return s
 	}
 	s := read("")
 	p := s.Pods[0]
-	if s.Node.NodeName != "node-1" || *s.Node.CPU.UsageNanoCores != 5 ||
-		p.PodRef != (statsapi.PodReference{Name: "web", Namespace: "default", UID: "uid-1"}) {
+	if s.Node.NodeName != "node-1" || *s.Node.CPU.UsageNanoCores != 5 || p.PodRef != (statsapi.PodReference{Name: "web", Namespace: "default", UID: "uid-1"}) {
 		t.Errorf("summary: %+v", s)
 	}
 	main := p.Containers[0]
-	if main.Name != "main" || main.StartTime.Unix() != 1700000000 || *main.Memory.WorkingSetBytes == 0 ||
-		*main.Rootfs.UsedBytes != 4096 ||
+	if main.Name != "main" || main.StartTime.Unix() != 1700000000 || *main.Memory.WorkingSetBytes == 0 || *main.Rootfs.UsedBytes != 4096 ||
 		*p.Network.RxBytes != 100 || *p.ProcessStats.ProcessCount != 1 || *p.EphemeralStorage.UsedBytes != 2*4096 {
 		t.Errorf("pod: %+v", p)
 	}
-	if s := read("?only_cpu_and_memory=true"); s.Pods[0].Network != nil || s.Pods[0].Containers[0].Rootfs != nil ||
-		s.Node.Fs != nil || s.Pods[0].CPU == nil {
+	if s := read("?only_cpu_and_memory=true"); s.Pods[0].Network != nil || s.Pods[0].Containers[0].Rootfs != nil || s.Node.Fs != nil || s.Pods[0].CPU == nil {
 		t.Errorf("only CPU and memory: %+v", s)
 	}
 
 	w.fake.Unsupport("ListPodSandboxStats")
 	p = read("").Pods[0]
 	sum := *p.Containers[0].Memory.WorkingSetBytes + *p.Containers[1].Memory.WorkingSetBytes
-	if *p.Memory.WorkingSetBytes != sum || *p.CPU.UsageNanoCores == 0 || p.Network != nil ||
-		*p.EphemeralStorage.UsedBytes != 2*4096 {
+	if *p.Memory.WorkingSetBytes != sum || *p.CPU.UsageNanoCores == 0 || p.Network != nil || *p.EphemeralStorage.UsedBytes != 2*4096 {
 		t.Errorf("from containers: %+v", p)
 	}
 	w.fake.Unsupport("ListContainerStats")
@@ -125,9 +117,8 @@ func TestStatsSummary(t *testing.T) {
 	}
 }
 
-// PL-36: what metrics-server and its like read: counters and sizes of the node, of each pod and container, in the
-// kubelet's names, each once; and a runtime that does not answer is told as an error of the scrape, with what is known
-// all the same.
+// PL-36: what metrics-server and its like read: counters and sizes of the node, of each pod and container, in the kubelet's
+// names, each once; and a runtime that does not answer is told as an error of the scrape, with what is known all the same.
 func TestMetricsResource(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.NodeStats = func(context.Context) (statsapi.NodeStats, error) {
@@ -137,21 +128,18 @@ func TestMetricsResource(t *testing.T) {
 		}
 	})
 	code, body := w.get(w.masters, "/metrics/resource")
-	for _, want := range []string{"resource_scrape_error 0\n", "node_cpu_usage_seconds_total 3\n",
-		"node_memory_working_set_bytes 3e+09\n",
+	for _, want := range []string{"resource_scrape_error 0\n", "node_cpu_usage_seconds_total 3\n", "node_memory_working_set_bytes 3e+09\n",
 		`container_cpu_usage_seconds_total{container="main",namespace="default",pod="web"} `,
 		`container_memory_working_set_bytes{container="main",namespace="default",pod="web"} `,
 		`container_start_time_seconds{container="main",namespace="default",pod="web"} 1.7e+09`,
-		`pod_cpu_usage_seconds_total{namespace="default",pod="web"} `,
-		`pod_memory_working_set_bytes{namespace="default",pod="web"} `,
+		`pod_cpu_usage_seconds_total{namespace="default",pod="web"} `, `pod_memory_working_set_bytes{namespace="default",pod="web"} `,
 		"# TYPE container_cpu_usage_seconds_total counter", "# TYPE pod_memory_working_set_bytes gauge"} {
 		if code != 200 || strings.Count(body, want) != 1 {
 			t.Errorf("PL-36 %d, %q is there %d times in\n%s", code, want, strings.Count(body, want), body)
 		}
 	}
 	w.fake.Down()
-	if code, body := w.get(w.masters, "/metrics/resource"); code != 200 || body == "" ||
-		!strings.Contains(body, "resource_scrape_error 1\n") {
+	if code, body := w.get(w.masters, "/metrics/resource"); code != 200 || body == "" || !strings.Contains(body, "resource_scrape_error 1\n") {
 		t.Errorf("PL-36 with the runtime away: %d\n%s", code, body)
 	}
 }
@@ -163,8 +151,7 @@ func TestHealthAndMetrics(t *testing.T) {
 		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "up 1") })
 		c.Configz = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "{}") })
 	})
-	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok",
-		"/metrics": "up 1", "/configz": "{}"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok", "/metrics": "up 1", "/configz": "{}"} {
 		if code, body := w.get(w.masters, path); code != 200 || body != want {
 			t.Errorf("%s: %d %q", path, code, body)
 		}
@@ -181,8 +168,7 @@ func TestHealthAndMetrics(t *testing.T) {
 func TestLogFiles(t *testing.T) {
 	outside := t.TempDir()
 	dir := filepath.Join(outside, "log")
-	for path, text := range map[string]string{filepath.Join(outside, "secret"): "secret",
-		filepath.Join(dir, "pods", "a.log"): "line"} {
+	for path, text := range map[string]string{filepath.Join(outside, "secret"): "secret", filepath.Join(dir, "pods", "a.log"): "line"} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -203,10 +189,8 @@ func TestLogFiles(t *testing.T) {
 	if code, body := w.get(w.masters, "/logs/"); code != 200 || !strings.Contains(body, "pods/") {
 		t.Errorf("the list: %d %q", code, body)
 	}
-	for _, path := range []string{"/logs/../secret", "/logs/%2e%2e/secret", "/logs/..%2fsecret", "/logs/link",
-		"/logs/link2", "/logs//etc/passwd", "/logs/%2fetc/passwd"} {
-		if code, body := w.get(w.masters, path); code == 200 || strings.Contains(body, "secret\n") ||
-			strings.Contains(body, "root:") {
+	for _, path := range []string{"/logs/../secret", "/logs/%2e%2e/secret", "/logs/..%2fsecret", "/logs/link", "/logs/link2", "/logs//etc/passwd", "/logs/%2fetc/passwd"} {
+		if code, body := w.get(w.masters, path); code == 200 || strings.Contains(body, "secret\n") || strings.Contains(body, "root:") {
 			t.Errorf("%s led out of the folder: %d %q", path, code, body)
 		}
 	}

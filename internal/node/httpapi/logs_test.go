@@ -30,8 +30,7 @@ func TestContainerLogs(t *testing.T) {
 		{"/containerLogs/default/web/main?stream=Stderr", 200, "err of /logs/main\n"},
 		{"/containerLogs/default/web/main?previous=true", 200, "out of /logs.previous\nerr of /logs.previous\n"},
 		{"/containerLogs/default/web/nope", 404, "container not found (\"nope\"): pod \"web\" has no such container\n"},
-		{"/containerLogs/default/none/main", 404,
-			"pod \"none\" does not exist in namespace \"default\" on this node\n"},
+		{"/containerLogs/default/none/main", 404, "pod \"none\" does not exist in namespace \"default\" on this node\n"},
 		{"/containerLogs/default/web/main?tailLines=-1", 400, "tailLines: must be 0 or more\n"},
 	} {
 		if status, body := w.get(w.masters, tc.path); status != tc.status || body != tc.body {
@@ -40,21 +39,18 @@ func TestContainerLogs(t *testing.T) {
 	}
 	w.host.logPath = "/missing"
 	w.host.containers["main"] = ""
-	if status, body := w.get(w.masters, "/containerLogs/default/web/main?previous=1"); status != 200 ||
-		!strings.HasPrefix(body, "out of /missing.previous") {
+	if status, body := w.get(w.masters, "/containerLogs/default/web/main?previous=1"); status != 200 || !strings.HasPrefix(body, "out of /missing.previous") {
 		t.Errorf("PL-09 --previous: %d %q", status, body)
 	}
 }
 
 func TestLogThatIsNotThere(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Logs = func(context.Context, string, *corev1.PodLogOptions, func() bool, io.Writer,
-			io.Writer) (int64, error) {
+		c.Logs = func(context.Context, string, *corev1.PodLogOptions, func() bool, io.Writer, io.Writer) (int64, error) {
 			return 0, errors.New("file is gone")
 		}
 	})
-	if status, body := w.get(w.masters, "/containerLogs/default/web/main"); status != 400 ||
-		!strings.Contains(body, "file is gone") {
+	if status, body := w.get(w.masters, "/containerLogs/default/web/main"); status != 400 || !strings.Contains(body, "file is gone") {
 		t.Errorf("%d %q", status, body)
 	}
 	w.host.logErr = errors.New("never started")
@@ -64,16 +60,14 @@ func TestLogThatIsNotThere(t *testing.T) {
 		"debug":              `container "debug" in pod "web" is not available: never started`,
 		"main":               `container "main" in pod "web" has no log: never started`,
 	} {
-		if status, body := w.get(w.masters, "/containerLogs/default/web/"+path); status != 400 ||
-			strings.TrimSpace(body) != want {
+		if status, body := w.get(w.masters, "/containerLogs/default/web/"+path); status != 400 || strings.TrimSpace(body) != want {
 			t.Errorf("PL-09 %s: %d %q, want 400 %q", path, status, body, want)
 		}
 	}
 }
 
 func TestWhyNoLogImages(t *testing.T) {
-	for reason, want := range map[string]string{"ErrImagePull": "image can't be pulled",
-		"ImagePullBackOff": "trying and failing to pull image", "": "no logs yet"} {
+	for reason, want := range map[string]string{"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image", "": "no logs yet"} {
 		pod := testPod()
 		pod.Status.ContainerStatuses[1].State.Waiting.Reason = reason
 		if err := whyNoLog(pod, "waiting", false, io.EOF); !strings.Contains(err.Error(), want) {
@@ -86,8 +80,7 @@ func TestWhyNoLogImages(t *testing.T) {
 func TestFollow(t *testing.T) {
 	next := make(chan string)
 	w := newWorld(t, func(c *Config) {
-		c.Logs = func(ctx context.Context, _ string, o *corev1.PodLogOptions, running func() bool, out,
-			_ io.Writer) (int64, error) {
+		c.Logs = func(ctx context.Context, _ string, o *corev1.PodLogOptions, running func() bool, out, _ io.Writer) (int64, error) {
 			if !o.Follow || !running() {
 				return 0, errors.New("not following a running container")
 			}
@@ -155,10 +148,8 @@ func (w *world) open(path string) io.Reader {
 
 func TestParseLogOptions(t *testing.T) {
 	q := func(s string) url.Values { v, _ := url.ParseQuery(s); return v }
-	o,
-		err := parseLogOptions(q("follow=true&previous=1&timestamps=true&sinceSeconds=5&tailLines=0&limitBytes=7&other=x&stream=All"))
-	if err != nil || !o.Follow || !o.Previous || !o.Timestamps || *o.SinceSeconds != 5 || *o.TailLines != 0 ||
-		*o.LimitBytes != 7 || *o.Stream != "All" {
+	o, err := parseLogOptions(q("follow=true&previous=1&timestamps=true&sinceSeconds=5&tailLines=0&limitBytes=7&other=x&stream=All"))
+	if err != nil || !o.Follow || !o.Previous || !o.Timestamps || *o.SinceSeconds != 5 || *o.TailLines != 0 || *o.LimitBytes != 7 || *o.Stream != "All" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	o, err = parseLogOptions(q("sinceTime=2026-11-20T10:00:00Z"))
@@ -196,8 +187,7 @@ func FuzzParams(f *testing.F) {
 			return
 		}
 		if o, err := parseLogOptions(q); err == nil {
-			if o.TailLines != nil && *o.TailLines < 0 || o.SinceSeconds != nil &&
-				(*o.SinceSeconds < 1 || o.SinceTime != nil) || o.LimitBytes != nil && *o.LimitBytes < 1 {
+			if o.TailLines != nil && *o.TailLines < 0 || o.SinceSeconds != nil && (*o.SinceSeconds < 1 || o.SinceTime != nil) || o.LimitBytes != nil && *o.LimitBytes < 1 {
 				t.Errorf("%q: %+v", query, o)
 			}
 		}

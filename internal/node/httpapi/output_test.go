@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/streams"
 )
 
-// EC-16: output of every size comes as it was written, also while the client asks whether the node is there, and when
-// it asks after all was said.
+// EC-16: output of every size comes as it was written, also while the client asks whether the node is there, and when it
+// asks after all was said.
 func TestWebSocketOutput(t *testing.T) {
 	sizes := []int{0, 1, 124, 125, 126, 4096, 1<<16 - 2, 1<<16 - 1, 1 << 16, 300_000}
 	for i := range 200 {
@@ -24,8 +24,7 @@ func TestWebSocketOutput(t *testing.T) {
 	}
 	text := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i%26)}, sizes[i]) }
 	srv := processServer(t, serverremotecommand.Options{Stdout: true, Stderr: true},
-		func(_ context.Context, _ io.Reader, out, errOut io.WriteCloser,
-			_ <-chan serverremotecommand.TerminalSize) error {
+		func(_ context.Context, _ io.Reader, out, errOut io.WriteCloser, _ <-chan serverremotecommand.TerminalSize) error {
 			for i := range sizes {
 				to := out
 				if i%3 == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPrograms: RS-01: the commands that exec runs in a pod are bounded, those without a client too; one more is
-// refused with 429 and what to do, and other pods are not concerned.
+// TestPrograms: RS-01: the commands that exec runs in a pod are bounded, those without a client too; one more is refused with 429 and what
+// to do, and other pods are not concerned.
 func TestPrograms(t *testing.T) {
 	w := newWorld(t)
 	var end []func()

@@ -18,8 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/logs"
 )
 
-// EC-16: a log that somebody has just read is known to them, and to nobody else; after a while it is shown to them
-// again.
+// EC-16: a log that somebody has just read is known to them, and to nobody else; after a while it is shown to them again.
 func TestReadLogs(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "0.log")
@@ -50,9 +49,8 @@ func TestReadLogs(t *testing.T) {
 	}
 }
 
-// EC-16: who comes when a container has ended is shown its log and a plain end, as if they had come before: kubectl run
-// prints the log once more after an attachment that fails. What they have just read is not shown again. Debug
-// containers' output is not in their log.
+// EC-16: who comes when a container has ended is shown its log and a plain end, as if they had come before: kubectl run prints the log
+// once more after an attachment that fails. What they have just read is not shown again. Debug containers' output is not in their log.
 func TestAttachToTheEnded(t *testing.T) {
 	dir := t.TempDir()
 	text := "2026-11-20T12:00:00Z stdout F one\n2026-11-20T12:00:00Z stderr F two\n"
@@ -70,16 +68,14 @@ func TestAttachToTheEnded(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if code, body := w.get(w.masters, "/containerLogs/default/web/main?reader=jane"); code != 200 ||
-				body != "one\ntwo\n" {
+			if code, body := w.get(w.masters, "/containerLogs/default/web/main?reader=jane"); code != 200 || body != "one\ntwo\n" {
 				t.Fatalf("the log: %d %q", code, body)
 			}
 			for _, c := range []struct{ query, out, errOut string }{
 				{"input=1&output=1&error=1&reader=ann", "one\n", "two\n"},
 				{"output=1&reader=ann", "one\n", ""},
 				{"input=1&output=1&error=1&reader=jane", "", ""},
-				// as the terminal had it; the log has lost the carriage returns
-				{"output=1&tty=1&reader=bob", "one\r\n", ""},
+				{"output=1&tty=1&reader=bob", "one\r\n", ""}, // as the terminal had it; the log has lost the carriage returns
 			} {
 				var out, errOut bytes.Buffer
 				o := remotecommand.StreamOptions{Stdout: &out, Tty: strings.Contains(c.query, "tty")}
@@ -91,21 +87,18 @@ func TestAttachToTheEnded(t *testing.T) {
 					t.Errorf("%s: %q %q %v", c.query, out.String(), errOut.String(), err)
 				}
 			}
-			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/debug?output=1"); code != 500 ||
-				!strings.Contains(body, "EXITED") {
+			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/debug?output=1"); code != 500 || !strings.Contains(body, "EXITED") {
 				t.Errorf("a debug container: %d %q", code, body)
 			}
 			w.host.logPath = filepath.Join(dir, "none")
-			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/main?output=1"); code != 500 ||
-				!strings.Contains(body, "EXITED") {
+			if code, body := w.do(w.masters, http.MethodPost, "/attach/default/web/main?output=1"); code != 500 || !strings.Contains(body, "EXITED") {
 				t.Errorf("without a log: %d %q", code, body)
 			}
 		})
 	}
 }
 
-// EC-16: what a container prints while somebody reads its log is either in what they read or shown when they attach,
-// never both.
+// EC-16: what a container prints while somebody reads its log is either in what they read or shown when they attach, never both.
 func TestReadWhileItGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	line := func(word string) string { return "2026-11-20T12:00:00Z stdout F " + word + "\n" }
@@ -125,8 +118,7 @@ func TestReadWhileItGrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := logs.Replay(path, to, replayMost, &shown, nil); err != nil ||
-		read.String()+shown.String() != "one\ntwo\n" {
+	if _, err := logs.Replay(path, to, replayMost, &shown, nil); err != nil || read.String()+shown.String() != "one\ntwo\n" {
 		t.Errorf("read %q, shown %q, %v", read.String(), shown.String(), err)
 	}
 }

@@ -59,14 +59,11 @@ func TestExec(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			w := newWorld(t)
 			for _, container := range []string{"main", "debug"} {
-				e := w.executor(how, "/exec/default/web/"+container+"?input=1&output=1&error=1&"+
-					command("x", "stdout=hello", "stderr=oops", "echo=true"))
+				e := w.executor(how, "/exec/default/web/"+container+"?input=1&output=1&error=1&"+command("x", "stdout=hello", "stderr=oops", "echo=true"))
 				var out, errOut bytes.Buffer
-				err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("input"),
-					Stdout: &out, Stderr: &errOut})
+				err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("input"), Stdout: &out, Stderr: &errOut})
 				if err != nil || out.String() != "hello\ninput" || errOut.String() != "oops\n" {
-					t.Errorf("EC-14 exec in %s: %v, stdout %q, stderr %q", container, err, out.String(),
-						errOut.String())
+					t.Errorf("EC-14 exec in %s: %v, stdout %q, stderr %q", container, err, out.String(), errOut.String())
 				}
 			}
 		})
@@ -109,8 +106,7 @@ func TestExecTerminal(t *testing.T) {
 			in, inEnd := io.Pipe()
 			defer func() { _ = inEnd.Close() }()
 			var out bytes.Buffer
-			err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: in, Stdout: &out, Tty: true,
-				TerminalSizeQueue: queue})
+			err := e.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: in, Stdout: &out, Tty: true, TerminalSizeQueue: queue})
 			if err != nil || out.String() != "120x40\n" {
 				t.Errorf("%v, %q", err, out.String())
 			}
@@ -133,8 +129,7 @@ func TestAttach(t *testing.T) {
 					done <- e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: outEnd})
 				}()
 				lines := bufio.NewReader(out)
-				if line, err := lines.ReadString('\n'); err != nil ||
-					line != "attached to "+w.host.containers["debug"]+"\n" {
+				if line, err := lines.ReadString('\n'); err != nil || line != "attached to "+w.host.containers["debug"]+"\n" {
 					t.Fatalf("EC-14: %q, %v", line, err)
 				}
 				_, _ = io.WriteString(inEnd, "ping\n")
@@ -161,8 +156,7 @@ func TestExecOldWebSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := websocket.Dialer{TLSClientConfig: tlsConfig, Subprotocols: []string{"v4.channel.k8s.io"}}
-	c, resp, err := d.DialContext(t.Context(), "wss://"+w.addr+"/exec/default/web/main?output=1&"+
-		command("x", "stdout=hello"), nil)
+	c, resp, err := d.DialContext(t.Context(), "wss://"+w.addr+"/exec/default/web/main?output=1&"+command("x", "stdout=hello"), nil)
 	if err != nil {
 		t.Fatalf("%v: %v", err, resp)
 	}
@@ -209,22 +203,19 @@ func TestExecRefused(t *testing.T) {
 		{"/exec/default/web/uid-2/main?output=1&" + command("x"), 404, `pod "web" does not exist`},
 		{"/exec/default/web/nope?output=1&" + command("x"), 404, `container not found ("nope")`},
 		{"/exec/default/web/waiting?output=1&" + command("x"), 404, "it was not started yet"},
-		{"/exec/default/web/debug?output=1&" + command("x"), 500,
-			`container "debug" in pod "web": container is in CONTAINER_EXITED state`},
+		{"/exec/default/web/debug?output=1&" + command("x"), 500, `container "debug" in pod "web": container is in CONTAINER_EXITED state`},
 		{"/exec/default/web/main?output=1&" + command("x"), 400, "pgrade request required"}, // a plain request
 		{"/attach/default/web/main?output=1", 501, "attach is not implemented"},
 		{"/attach/default/web/main", 400, "at least 1 of"},
 		{"/portForward/default/web", 429, "in-flight"},
 		{"/portForward/default/none", 404, "does not exist"},
 	} {
-		if code, body := w.do(w.masters, http.MethodPost, tc.path); code != tc.status ||
-			!strings.Contains(body, tc.words) {
+		if code, body := w.do(w.masters, http.MethodPost, tc.path); code != tc.status || !strings.Contains(body, tc.words) {
 			t.Errorf("%s: %d %q, want %d with %q", tc.path, code, body, tc.status, tc.words)
 		}
 	}
 	w.fake.Down()
-	if code, body := w.do(w.masters, http.MethodPost, "/exec/default/web/main?output=1&"+command("x")); code != 503 ||
-		strings.Contains(body, "rpc error") {
+	if code, body := w.do(w.masters, http.MethodPost, "/exec/default/web/main?output=1&"+command("x")); code != 503 || strings.Contains(body, "rpc error") {
 		t.Errorf("with the runtime away: %d %q", code, body)
 	}
 	if code, _ := w.do(w.masters, http.MethodDelete, "/exec/default/web/main"); code != 405 {
@@ -246,8 +237,7 @@ func TestPortForward(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fw, err = portforward.New(spdy.NewDialer(upgrader, &http.Client{Transport: tr}, "POST", u),
-					[]string{"0:80", "0:1"}, stop, ready, io.Discard, &errOut)
+				fw, err = portforward.New(spdy.NewDialer(upgrader, &http.Client{Transport: tr}, "POST", u), []string{"0:80", "0:1"}, stop, ready, io.Discard, &errOut)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -256,8 +246,7 @@ func TestPortForward(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if fw, err = portforward.New(dialer, []string{"0:80", "0:1"}, stop, ready, io.Discard,
-					&errOut); err != nil {
+				if fw, err = portforward.New(dialer, []string{"0:80", "0:1"}, stop, ready, io.Discard, &errOut); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -273,8 +262,7 @@ func TestPortForward(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 3 {
-				if got := talk(t, ports[0].Local, fmt.Sprintf("hello %d\n",
-					i)); got != fmt.Sprintf("port 80\nhello %d\n", i) {
+				if got := talk(t, ports[0].Local, fmt.Sprintf("hello %d\n", i)); got != fmt.Sprintf("port 80\nhello %d\n", i) {
 					t.Errorf("EC-14 port-forward: %q", got)
 				}
 			}

@@ -80,8 +80,7 @@ func TestWebSocketLosesNothing(t *testing.T) {
 		wg.Go(func() {
 			for range each {
 				var out bytes.Buffer
-				if err := stream(t, srv, remotecommand.StreamOptions{Stdout: &out, Stderr: io.Discard}); err != nil ||
-					out.String() != "blue" {
+				if err := stream(t, srv, remotecommand.StreamOptions{Stdout: &out, Stderr: io.Discard}); err != nil || out.String() != "blue" {
 					t.Errorf("%q, %v", out.String(), err)
 				}
 			}
@@ -94,8 +93,7 @@ func TestWebSocketLosesNothing(t *testing.T) {
 func TestWebSocketEnds(t *testing.T) {
 	var end error
 	srv := processServer(t, serverremotecommand.Options{Stdout: true},
-		func(context.Context, io.Reader, io.WriteCloser, io.WriteCloser,
-			<-chan serverremotecommand.TerminalSize) error {
+		func(context.Context, io.Reader, io.WriteCloser, io.WriteCloser, <-chan serverremotecommand.TerminalSize) error {
 			return end
 		})
 	end = utilexec.CodeExitError{Err: errors.New("command terminated with exit code 7"), Code: 7}
@@ -133,8 +131,8 @@ func saidAtEnd(t *testing.T, c *websocket.Conn) string {
 	}
 }
 
-// A connection that ends before the process does is no success, whoever ends it: not one that the server closes because
-// it cannot understand the client, nor one that is cut.
+// A connection that ends before the process does is no success, whoever ends it: not one that the server closes because it cannot
+// understand the client, nor one that is cut.
 func TestWebSocketCutIsNoSuccess(t *testing.T) {
 	for name, cut := range map[string]func(*conns, *websocket.Conn) error{
 		"bad signal": func(_ *conns, c *websocket.Conn) error {
@@ -147,8 +145,7 @@ func TestWebSocketCutIsNoSuccess(t *testing.T) {
 			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(ended)
 				serveWebSocket(w, r, &serverremotecommand.Options{Stdin: true, Stdout: true}, "x",
-					func(context.Context, io.Reader, io.WriteCloser, io.WriteCloser,
-						<-chan serverremotecommand.TerminalSize) error {
+					func(context.Context, io.Reader, io.WriteCloser, io.WriteCloser, <-chan serverremotecommand.TerminalSize) error {
 						<-over
 						return nil
 					})
@@ -217,14 +214,13 @@ func TestWebSocketSlowClient(t *testing.T) {
 	}
 }
 
-// Input that the process does not read holds up neither the window's size nor the news that the client is gone, and no
-// more of it is held than may be; what it does read is whole, and has an end.
+// Input that the process does not read holds up neither the window's size nor the news that the client is gone, and no more of it is
+// held than may be; what it does read is whole, and has an end.
 func TestWebSocketInput(t *testing.T) {
 	const size = 5 << 20
 	read, gone := make(chan string, 1), make(chan struct{})
 	srv := processServer(t, serverremotecommand.Options{Stdin: true, Stdout: true, TTY: true},
-		func(ctx context.Context, in io.Reader, _, _ io.WriteCloser,
-			sizes <-chan serverremotecommand.TerminalSize) error {
+		func(ctx context.Context, in io.Reader, _, _ io.WriteCloser, sizes <-chan serverremotecommand.TerminalSize) error {
 			size := <-sizes
 			read <- fmt.Sprintf("%dx%d", size.Width, size.Height)
 			if size.Width == 1 {
@@ -268,8 +264,7 @@ func TestWebSocketInput(t *testing.T) {
 	}
 }
 
-// EC-16: input comes whole from a client whose messages are several frames, as those of a library with small buffers
-// are.
+// EC-16: input comes whole from a client whose messages are several frames, as those of a library with small buffers are.
 func TestWebSocketInputInFrames(t *testing.T) {
 	text := bytes.Repeat([]byte("\x00\x01\x02\x03\x04\xff\x00"), 30_000)
 	srv := processServer(t, serverremotecommand.Options{Stdin: true, Stdout: true},
@@ -300,11 +295,7 @@ func TestWebSocketInputInFrames(t *testing.T) {
 
 // EC-15: a server that stops does not tell those who are attached that the container has ended.
 func TestAttachKeptServerStops(t *testing.T) {
-	a := attachTo{to: &keeper{attach: func(ctx context.Context,
-		_ tap.Options) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}}}
+	a := attachTo{to: &keeper{attach: func(ctx context.Context, _ tap.Options) error { <-ctx.Done(); return ctx.Err() }}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.process(ctx, nil, nil, nil, nil); !errors.Is(err, errStopped) {

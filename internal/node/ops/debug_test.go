@@ -25,8 +25,7 @@ import (
 // withDebug adds an ephemeral container with main as its target.
 func withDebug(change func(*corev1.EphemeralContainer)) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		e := corev1.EphemeralContainer{TargetContainerName: "main",
-			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "tools/debug"}}
+		e := corev1.EphemeralContainer{TargetContainerName: "main", EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "tools/debug"}}
 		if change != nil {
 			change(&e)
 		}
@@ -46,11 +45,10 @@ func (b *bench) failing(op plan.Op) (reason, message string) {
 	return r.Reason(), err.Error()
 }
 
-// TestDebugTarget: a debug container that cannot join its target's processes says so, in words that name what is
-// missing, and nothing else of the pod is touched.
+// TestDebugTarget: a debug container that cannot join its target's processes says so, in words that name what is missing, and
+// nothing else of the pod is touched.
 func TestDebugTarget(t *testing.T) {
-	pull, start := plan.Op{Verb: plan.PullImage, Container: "debug"},
-		plan.Op{Verb: plan.StartContainer, Container: "debug"}
+	pull, start := plan.Op{Verb: plan.PullImage, Container: "debug"}, plan.Op{Verb: plan.StartContainer, Container: "debug"}
 	t.Run("EC-25 a runtime without TARGET", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, withDebug(nil))
@@ -62,8 +60,7 @@ func TestDebugTarget(t *testing.T) {
 				}
 				return nil
 			})
-			if reason, message := b.failing(start); reason != reasonCreate || !strings.Contains(message, "TARGET") ||
-				!strings.Contains(message, `"main"`) || !strings.Contains(message, "unsupported namespace mode 3") {
+			if reason, message := b.failing(start); reason != reasonCreate || !strings.Contains(message, "TARGET") || !strings.Contains(message, `"main"`) || !strings.Contains(message, "unsupported namespace mode 3") {
 				t.Errorf("%s: %s", reason, message)
 			}
 			if s := b.see(); len(s.Containers) != 1 || !s.Containers[0].Running() {
@@ -79,8 +76,7 @@ func TestDebugTarget(t *testing.T) {
 			if err := b.fake.Exit(b.see().Containers[0].ID, 1); err != nil {
 				t.Fatal(err)
 			}
-			if reason, message := b.failing(start); reason != reasonCreate ||
-				!strings.Contains(message, `target container "main" is not running`) {
+			if reason, message := b.failing(start); reason != reasonCreate || !strings.Contains(message, `target container "main" is not running`) {
 				t.Errorf("%s: %s", reason, message)
 			}
 		})
@@ -98,8 +94,8 @@ func TestDebugTarget(t *testing.T) {
 	})
 }
 
-// TestDebugImageNotAllowed proves DC-13: an image that is not on the list is refused with the flag and its patterns,
-// and the registry is not asked. Other containers are not meant.
+// TestDebugImageNotAllowed proves DC-13: an image that is not on the list is refused with the flag and its patterns, and the
+// registry is not asked. Other containers are not meant.
 func TestDebugImageNotAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, withDebug(nil))
@@ -115,8 +111,7 @@ func TestDebugImageNotAllowed(t *testing.T) {
 		}
 		before := pulls()
 		reason, message := b.failing(plan.Op{Verb: plan.PullImage, Container: "debug"})
-		if reason != "ImageNotAllowed" || !strings.Contains(message, "tools/debug") ||
-			!strings.Contains(message, "--debug-image-allow") || !strings.Contains(message, "other/*") {
+		if reason != "ImageNotAllowed" || !strings.Contains(message, "tools/debug") || !strings.Contains(message, "--debug-image-allow") || !strings.Contains(message, "other/*") {
 			t.Errorf("%s: %s", reason, message)
 		}
 		if n := pulls(); n != before {
@@ -132,15 +127,13 @@ func TestDebugCap(t *testing.T) {
 	p := basePod(withDebug(nil))
 	node := Node{Cgroup: cgroup.Node{Debug: cgroup.Cap{MilliCPU: 500, Memory: 64 << 20}}}
 	resources := func(c *corev1.Container, k podspec.Kind) *runtimeapi.LinuxContainerResources {
-		config, err := ContainerConfig(ContainerInput{Pod: p, Container: c, Kind: k, Node: node,
-			Image: &runtimeapi.Image{}})
+		config, err := ContainerConfig(ContainerInput{Pod: p, Container: c, Kind: k, Node: node, Image: &runtimeapi.Image{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return config.GetLinux().GetResources()
 	}
-	if r := resources(podspec.AsContainer(&p.Spec.EphemeralContainers[0]),
-		podspec.Ephemeral); r.GetCpuQuota() != 50000 || r.GetMemoryLimitInBytes() != 64<<20 {
+	if r := resources(podspec.AsContainer(&p.Spec.EphemeralContainers[0]), podspec.Ephemeral); r.GetCpuQuota() != 50000 || r.GetMemoryLimitInBytes() != 64<<20 {
 		t.Errorf("debug container: %v", r)
 	}
 	if r := resources(&p.Spec.Containers[0], podspec.Main); r.GetCpuQuota() != 0 || r.GetMemoryLimitInBytes() != 0 {
@@ -148,15 +141,14 @@ func TestDebugCap(t *testing.T) {
 	}
 }
 
-// DC-14 IX-07: a debugger that may not be root is whom it would look at: by the runtime's word, by the spec's, else
-// another container of the pod; never root.
+// DC-14 IX-07: a debugger that may not be root is whom it would look at: by the runtime's word, by the spec's, else another container of
+// the pod; never root.
 func TestDebugUser(t *testing.T) {
 	group := ptr(int64(5))
 	p := basePod(func(p *corev1.Pod) {
 		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr(true)}
 		p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "named",
-			SecurityContext: &corev1.SecurityContext{RunAsUser: ptr(int64(1234)), RunAsGroup: group}},
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "named", SecurityContext: &corev1.SecurityContext{RunAsUser: ptr(int64(1234)), RunAsGroup: group}},
 			corev1.Container{Name: "last"})
 	})
 	for name, c := range map[string]struct {
@@ -165,8 +157,7 @@ func TestDebugUser(t *testing.T) {
 		image  string
 		want   *User
 	}{
-		"the target's": {"last", map[string]User{"main": {ID: 1}, "last": {65532, group}}, "i",
-			&User{65532, group}},
+		"the target's":              {"last", map[string]User{"main": {ID: 1}, "last": {65532, group}}, "i", &User{65532, group}},
 		"the target's by the spec":  {"named", map[string]User{"main": {ID: 1}}, "i", &User{1234, group}},
 		"no target":                 {"", map[string]User{"main": {ID: 1}, "last": {ID: 2}}, "i", &User{ID: 1}},
 		"the target's is not known": {"last", nil, "i", &User{1234, group}},
@@ -186,11 +177,10 @@ func TestDebugUser(t *testing.T) {
 	}
 }
 
-// DC-14: a debug container without a user of its own runs as its target where the pod allows no root, whatever its
-// profile is; one whose image names a user by number, or that names one itself, is left alone.
+// DC-14: a debug container without a user of its own runs as its target where the pod allows no root, whatever its profile is; one whose
+// image names a user by number, or that names one itself, is left alone.
 func TestDebugRunsAsTarget(t *testing.T) {
-	root, numbered, named := &runtimeapi.Image{}, &runtimeapi.Image{Uid: &runtimeapi.Int64Value{Value: 7}},
-		&runtimeapi.Image{Username: "tool"}
+	root, numbered, named := &runtimeapi.Image{}, &runtimeapi.Image{Uid: &runtimeapi.Int64Value{Value: 7}}, &runtimeapi.Image{Username: "tool"}
 	for name, c := range map[string]struct {
 		profile  string
 		asked    string
@@ -219,13 +209,11 @@ func TestDebugRunsAsTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := podspec.NewDebugContainer(p, podspec.DebugContainer{Name: "d", Image: "i", Profile: c.profile,
-			User: asked})
+		e, err := podspec.NewDebugContainer(p, podspec.DebugContainer{Name: "d", Image: "i", Profile: c.profile, User: asked})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := containerSecurity(ContainerInput{Pod: p, Container: podspec.AsContainer(&e),
-			Kind: podspec.Ephemeral, Image: c.image, User: &User{ID: 65532}})
+		got, err := containerSecurity(ContainerInput{Pod: p, Container: podspec.AsContainer(&e), Kind: podspec.Ephemeral, Image: c.image, User: &User{ID: 65532}})
 		if c.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("%s: %v", name, err)
@@ -237,8 +225,7 @@ func TestDebugRunsAsTarget(t *testing.T) {
 		}
 	}
 	p := basePod(func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr(true)} })
-	if _, err := containerSecurity(ContainerInput{Pod: p, Container: &p.Spec.Containers[0], Image: root,
-		User: &User{ID: 65532}}); err == nil {
+	if _, err := containerSecurity(ContainerInput{Pod: p, Container: &p.Spec.Containers[0], Image: root, User: &User{ID: 65532}}); err == nil {
 		t.Error("a main container is given a user")
 	}
 }

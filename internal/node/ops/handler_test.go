@@ -15,8 +15,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// TestRuntimeClass proves PL-15: a pod's sandbox is made by the handler of its runtime class, and where that cannot be,
-// the error, which becomes the pod's status, names class and handler.
+// TestRuntimeClass proves PL-15: a pod's sandbox is made by the handler of its runtime class, and where that cannot be, the error,
+// which becomes the pod's status, names class and handler.
 func TestRuntimeClass(t *testing.T) {
 	handlers := func(_ context.Context, class string) (string, error) {
 		if class != "boxed" {
@@ -64,8 +64,8 @@ func TestRuntimeClass(t *testing.T) {
 	refused(b, `runtime class "boxed": this node cannot look runtime classes up`)
 }
 
-// PL-15: why a sandbox cannot be made is said without the runtime's ids, which are others at each try: the same fault
-// is one event that is counted, and one line of wherry run.
+// PL-15: why a sandbox cannot be made is said without the runtime's ids, which are others at each try: the same fault is one event that is
+// counted, and one line of wherry run.
 func TestSandboxFaultIsTheSameEachTime(t *testing.T) {
 	for said, want := range map[string]string{
 		`failed to start sandbox "ID": failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: failed to write sysctl x: invalid argument: unknown`: "failed to write sysctl x: invalid argument",

@@ -16,8 +16,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// TestPreStopIsNotEnded: a preStop hook that outlives its time goes on; an event tells once that it is late, also when
-// the time was cut, and one of another failure comes only if it is not late (PL-18).
+// TestPreStopIsNotEnded: a preStop hook that outlives its time goes on; an event tells once that it is late, also when the time was
+// cut, and one of another failure comes only if it is not late (PL-18).
 func TestPreStopIsNotEnded(t *testing.T) {
 	const late = "hook not completed in grace period"
 	for _, c := range []struct {
@@ -29,20 +29,13 @@ func TestPreStopIsNotEnded(t *testing.T) {
 		events       []string
 		wantsSuccess bool
 	}{
-		{name: "in time", command: []string{"x", "run_for=3s"}, until: 4 * time.Second, took: 3 * time.Second,
-			wantsSuccess: true},
-		{name: "late", command: []string{"x", "run_for=3s"}, until: time.Second, took: 3 * time.Second,
-			events: []string{late}, wantsSuccess: true},
-		{name: "late by a shorter grace", command: []string{"x", "run_for=3s"}, until: time.Hour, cut: 2 * time.Second,
-			took: 3 * time.Second, events: []string{late}, wantsSuccess: true},
-		{name: "failed", command: []string{"x", "run_for=3s", "exit_code=4"}, until: 4 * time.Second,
-			took: 3 * time.Second, events: []string{"exited with 4"}},
-		{name: "late, and failed", command: []string{"x", "run_for=3s", "exit_code=137"}, until: time.Second,
-			took: 3 * time.Second, events: []string{late}},
-		{name: "its container ended", command: []string{"x", "run_for=1h"}, until: 4 * time.Second,
-			cancel: 3 * time.Second, took: 3 * time.Second},
-		{name: "its container ended late", command: []string{"x", "run_for=1h"}, until: 2 * time.Second,
-			cancel: 3 * time.Second, took: 3 * time.Second, events: []string{late}},
+		{name: "in time", command: []string{"x", "run_for=3s"}, until: 4 * time.Second, took: 3 * time.Second, wantsSuccess: true},
+		{name: "late", command: []string{"x", "run_for=3s"}, until: time.Second, took: 3 * time.Second, events: []string{late}, wantsSuccess: true},
+		{name: "late by a shorter grace", command: []string{"x", "run_for=3s"}, until: time.Hour, cut: 2 * time.Second, took: 3 * time.Second, events: []string{late}, wantsSuccess: true},
+		{name: "failed", command: []string{"x", "run_for=3s", "exit_code=4"}, until: 4 * time.Second, took: 3 * time.Second, events: []string{"exited with 4"}},
+		{name: "late, and failed", command: []string{"x", "run_for=3s", "exit_code=137"}, until: time.Second, took: 3 * time.Second, events: []string{late}},
+		{name: "its container ended", command: []string{"x", "run_for=1h"}, until: 4 * time.Second, cancel: 3 * time.Second, took: 3 * time.Second},
+		{name: "its container ended late", command: []string{"x", "run_for=1h"}, until: 2 * time.Second, cancel: 3 * time.Second, took: 3 * time.Second, events: []string{late}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -45,10 +45,9 @@ func newBench(t *testing.T, change func(*corev1.Pod)) *bench {
 	client, sources := b.fake.Client(), refs.New(refs.Config{})
 	t.Cleanup(sources.Close)
 	pods := filepath.Join(dir, "pods")
-	b.Runner = New(Config{CRI: client, Images: image.New(image.Config{Images: client.Images}), Sources: sources,
-		Events: b, Volumes: volume.New(volume.Config{Root: pods, Sources: sources}), PodsFolder: pods,
-		Logs:   LogFolders{Pods: filepath.Join(dir, "logs"), Links: filepath.Join(dir, "links")},
-		Logger: slog.New(slog.DiscardHandler)})
+	b.Runner = New(Config{CRI: client, Images: image.New(image.Config{Images: client.Images}), Sources: sources, Events: b,
+		Volumes: volume.New(volume.Config{Root: pods, Sources: sources}), PodsFolder: pods,
+		Logs: LogFolders{Pods: filepath.Join(dir, "logs"), Links: filepath.Join(dir, "links")}, Logger: slog.New(slog.DiscardHandler)})
 	return b
 }
 
@@ -80,8 +79,7 @@ func (b *bench) must(op plan.Op) {
 	}
 }
 
-// alreadyMade: making a sandbox or starting a container a second time is refused by the runtime, and nothing else
-// happens.
+// alreadyMade: making a sandbox or starting a container a second time is refused by the runtime, and nothing else happens.
 func alreadyMade(op plan.Op, err error) bool {
 	return op.Verb == plan.RunSandbox && strings.Contains(err.Error(), "reserved") ||
 		op.Verb == plan.StartContainer && strings.Contains(err.Error(), "CONTAINER_RUNNING")
@@ -89,8 +87,7 @@ func alreadyMade(op plan.Op, err error) bool {
 
 func (b *bench) up() {
 	b.t.Helper()
-	for _, op := range []plan.Op{{Verb: plan.PrepareVolumes}, {Verb: plan.RunSandbox},
-		{Verb: plan.PullImage, Container: "main"}, {Verb: plan.StartContainer, Container: "main"}} {
+	for _, op := range []plan.Op{{Verb: plan.PrepareVolumes}, {Verb: plan.RunSandbox}, {Verb: plan.PullImage, Container: "main"}, {Verb: plan.StartContainer, Container: "main"}} {
 		b.must(op)
 	}
 }
@@ -101,18 +98,15 @@ func TestEveryOperationTwice(t *testing.T) {
 		b := newBench(t, nil)
 		b.up()
 		seen := b.see()
-		if len(seen.Sandboxes) != 1 || len(seen.Containers) != 1 || !seen.Containers[0].Running() || !seen.Volumes ||
-			!seen.Logs {
+		if len(seen.Sandboxes) != 1 || len(seen.Containers) != 1 || !seen.Containers[0].Running() || !seen.Volumes || !seen.Logs {
 			t.Fatalf("after the start there is %+v", seen)
 		}
 		links, _ := filepath.Glob(filepath.Join(b.Logs.Links, "web_shop_main-*.log"))
 		if len(links) != 1 {
 			t.Errorf("PL-09 links for log shippers: %v", links)
 		}
-		for _, op := range []plan.Op{{Verb: plan.StopContainer, Container: "main", Until: time.Now().Add(time.Minute)},
-			{Verb: plan.RemoveContainer, Container: "main"},
-			{Verb: plan.StopSandbox}, {Verb: plan.ReleaseVolumes}, {Verb: plan.RemoveSandbox},
-			{Verb: plan.RemoveLogs}} {
+		for _, op := range []plan.Op{{Verb: plan.StopContainer, Container: "main", Until: time.Now().Add(time.Minute)}, {Verb: plan.RemoveContainer, Container: "main"},
+			{Verb: plan.StopSandbox}, {Verb: plan.ReleaseVolumes}, {Verb: plan.RemoveSandbox}, {Verb: plan.RemoveLogs}} {
 			b.must(op)
 		}
 		seen = b.see()
@@ -154,8 +148,7 @@ func TestStopCutOff(t *testing.T) {
 		b.up()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := b.Do(ctx, b.task(plan.Op{Verb: plan.StopContainer, Container: "main",
-			Until: time.Now().Add(time.Minute)})); err == nil {
+		if err := b.Do(ctx, b.task(plan.Op{Verb: plan.StopContainer, Container: "main", Until: time.Now().Add(time.Minute)})); err == nil {
 			t.Error("a stop that was called off says it is done")
 		}
 		if c := b.see().Containers[0]; !c.Running() {
@@ -164,8 +157,7 @@ func TestStopCutOff(t *testing.T) {
 	})
 }
 
-// TestSandboxOutlasts: the making of a sandbox is waited for although nobody wants it any more, but not for ever
-// (PL-10).
+// TestSandboxOutlasts: the making of a sandbox is waited for although nobody wants it any more, but not for ever (PL-10).
 func TestSandboxOutlasts(t *testing.T) {
 	for _, c := range []struct {
 		takes, returns time.Duration
@@ -202,16 +194,11 @@ func TestReasons(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{"create", func(p *corev1.Pod) { p.Spec.Containers[0].Args = []string{"create_error=no_device"} },
-			plan.Op{Verb: plan.StartContainer, Container: "main"}, "CreateContainerError", "no_device"},
-		{"start", func(p *corev1.Pod) { p.Spec.Containers[0].Args = []string{"start_error=no_file"} },
-			plan.Op{Verb: plan.StartContainer, Container: "main"}, "RunContainerError", "no_file"},
-		{"config", optional, plan.Op{Verb: plan.StartContainer, Container: "main"}, "CreateContainerConfigError",
-			"image will run as root"},
-		{"never pull", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever },
-			plan.Op{Verb: plan.PullImage, Container: "main"}, "ErrImageNeverPull", "not present"},
-		{"no image name", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "A@@" },
-			plan.Op{Verb: plan.PullImage, Container: "main"}, "InvalidImageName", "A@@"},
+		{"create", func(p *corev1.Pod) { p.Spec.Containers[0].Args = []string{"create_error=no_device"} }, plan.Op{Verb: plan.StartContainer, Container: "main"}, "CreateContainerError", "no_device"},
+		{"start", func(p *corev1.Pod) { p.Spec.Containers[0].Args = []string{"start_error=no_file"} }, plan.Op{Verb: plan.StartContainer, Container: "main"}, "RunContainerError", "no_file"},
+		{"config", optional, plan.Op{Verb: plan.StartContainer, Container: "main"}, "CreateContainerConfigError", "image will run as root"},
+		{"never pull", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever }, plan.Op{Verb: plan.PullImage, Container: "main"}, "ErrImageNeverPull", "not present"},
+		{"no image name", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "A@@" }, plan.Op{Verb: plan.PullImage, Container: "main"}, "InvalidImageName", "A@@"},
 	} {
 		t.Run("PL-15 "+c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -231,8 +218,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestLastWords holds the termination message: the container's file, else, if its policy says so and it failed, the end
-// of its log (PL-11).
+// TestLastWords holds the termination message: the container's file, else, if its policy says so and it failed, the end of its
+// log (PL-11).
 func TestLastWords(t *testing.T) {
 	logged := []string{"stdout=first", "stdout=last", "run_for=1s", "exit_code=1"}
 	for _, c := range []struct {
@@ -246,8 +233,7 @@ func TestLastWords(t *testing.T) {
 		{"no file, no word", corev1.TerminationMessageReadFile, logged, "", ""},
 		{"the log", corev1.TerminationMessageFallbackToLogsOnError, logged, "", "first\nlast\n"},
 		{"the file before the log", corev1.TerminationMessageFallbackToLogsOnError, logged, "goodbye", "goodbye"},
-		{"no log after a success", corev1.TerminationMessageFallbackToLogsOnError, []string{"stdout=x", "run_for=1s"},
-			"", ""},
+		{"no log after a success", corev1.TerminationMessageFallbackToLogsOnError, []string{"stdout=x", "run_for=1s"}, "", ""},
 		{"what is no text", corev1.TerminationMessageReadFile, logged, "a\xff\xfeb", "a\uFFFDb"},
 	} {
 		t.Run("PL-11 "+c.name, func(t *testing.T) {
@@ -281,11 +267,10 @@ func TestTail(t *testing.T) {
 		return "2026-01-02T03:04:05.000000006Z stdout " + tag + " " + text + "\n"
 	}
 	for name, c := range map[string]struct{ log, begins, ends string }{
-		"short":           {entry("F", "a b") + entry("F", "c"), "a b\nc\n", "c\n"},
-		"a line in parts": {entry("P", "ab") + entry("F", "cd"), "abcd\n", "abcd\n"},
-		"many lines":      {strings.Repeat(entry("F", "x"), 5000) + entry("F", "end"), "x\n", "x\nend\n"},
-		"one endless line": {strings.Repeat(entry("P", strings.Repeat("y", 16<<10)), 10) + entry("F", "z"), "y",
-			"yz\n"},
+		"short":               {entry("F", "a b") + entry("F", "c"), "a b\nc\n", "c\n"},
+		"a line in parts":     {entry("P", "ab") + entry("F", "cd"), "abcd\n", "abcd\n"},
+		"many lines":          {strings.Repeat(entry("F", "x"), 5000) + entry("F", "end"), "x\n", "x\nend\n"},
+		"one endless line":    {strings.Repeat(entry("P", strings.Repeat("y", 16<<10)), 10) + entry("F", "z"), "y", "yz\n"},
 		"not a log":           {"garbage\n\nmore garbage\n", "", ""},
 		"empty":               {"", "", ""},
 		"cut within a letter": {entry("F", strings.Repeat("ä", 3000)), "", "ä\n"},
@@ -294,8 +279,7 @@ func TestTail(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := tail(file)
-		if !strings.HasPrefix(got, c.begins) || !strings.HasSuffix(got, c.ends) || len(got) > tailBytes ||
-			strings.Count(got, "\n") > tailLines {
+		if !strings.HasPrefix(got, c.begins) || !strings.HasSuffix(got, c.ends) || len(got) > tailBytes || strings.Count(got, "\n") > tailLines {
 			t.Errorf("PL-11 %s: %d bytes, %q … %q", name, len(got), got[:min(20, len(got))], got[max(0, len(got)-20):])
 		}
 	}
@@ -303,9 +287,8 @@ func TestTail(t *testing.T) {
 
 // TestContainerFacts holds what is read from the runtime's statuses.
 func TestContainerFacts(t *testing.T) {
-	base := &runtimeapi.ContainerStatus{Id: "c", Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2},
-		CreatedAt: 10, StartedAt: 20, FinishedAt: 30, Annotations: map[string]string{annotationImage: "img",
-			annotationStreak: "4"}}
+	base := &runtimeapi.ContainerStatus{Id: "c", Metadata: &runtimeapi.ContainerMetadata{Name: "main", Attempt: 2}, CreatedAt: 10, StartedAt: 20, FinishedAt: 30,
+		Annotations: map[string]string{annotationImage: "img", annotationStreak: "4"}}
 	for state, want := range map[runtimeapi.ContainerState]string{
 		runtimeapi.ContainerState_CONTAINER_CREATED: "running false exited false lost false",
 		runtimeapi.ContainerState_CONTAINER_RUNNING: "running true exited false lost false",

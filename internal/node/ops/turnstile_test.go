@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTurnstile: so many enter at once, the others when one has left or its time is over, each pod for itself; nothing
-// is kept of a pod that has none (EC-17).
+// TestTurnstile: so many enter at once, the others when one has left or its time is over, each pod for itself; nothing is kept of
+// a pod that has none (EC-17).
 func TestTurnstile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := turnstile{atOnce: stopsAtOnce, turn: stopTurn}

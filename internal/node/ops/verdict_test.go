@@ -11,8 +11,8 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
-// TestVerdictIsKept: a stop for a fault is kept with the container, before the runtime is asked, for whoever looks
-// next; the first verdict stays; it goes with the container (PL-16).
+// TestVerdictIsKept: a stop for a fault is kept with the container, before the runtime is asked, for whoever looks next; the first
+// verdict stays; it goes with the container (PL-16).
 func TestVerdictIsKept(t *testing.T) {
 	b := newBench(t, nil)
 	b.must(plan.Op{Verb: plan.PrepareVolumes})
@@ -30,14 +30,12 @@ func TestVerdictIsKept(t *testing.T) {
 		t.Fatal("the runtime is down, and the container was stopped")
 	}
 	b.fake.Up()
-	if c := b.see().Containers[0]; c.Condemned.Fault != want.Fault || !c.Condemned.Until.Equal(want.Until) ||
-		!c.Running() {
+	if c := b.see().Containers[0]; c.Condemned.Fault != want.Fault || !c.Condemned.Until.Equal(want.Until) || !c.Running() {
 		t.Errorf("before anything is done to it, it is %+v", c)
 	}
 	stop.Verdict = plan.Verdict{Fault: "another", Until: want.Until.Add(time.Hour)}
 	b.must(stop)
-	if c := b.see().Containers[0]; c.Condemned.Fault != want.Fault || !c.Condemned.Until.Equal(want.Until) ||
-		!c.Exited() {
+	if c := b.see().Containers[0]; c.Condemned.Fault != want.Fault || !c.Condemned.Until.Equal(want.Until) || !c.Exited() {
 		t.Errorf("the first verdict does not stay: %+v", c)
 	}
 	b.must(plan.Op{Verb: plan.RemoveContainer, Container: "main"})
