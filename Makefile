@@ -192,6 +192,7 @@ vulnerabilities: ## Known vulnerabilities in what the programs call, where the d
 generate: deps ## Make the generated files anew
 	go generate ./...
 	go run ./tools/rules
+	go run ./tools/fields
 
 .PHONY: verify
 verify: bin/wherry ## Generated files are those that generate would make

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 old=$(mktemp -d)
 trap 'rm -rf "$old"' EXIT
-mapfile -t files < <(git ls-files docs/dependencies.txt docs/behaviour.md docs/attacks.md '*zz_generated*')
+mapfile -t files < <(git ls-files docs/dependencies.txt docs/behaviour.md docs/fields.md docs/attacks.md '*zz_generated*')
 cp --parents "${files[@]}" "$old"
 
 make --no-print-directory generate >/dev/null

@@ -14,6 +14,7 @@ import (
 func newAgent(t Terminal) *cobra.Command {
 	opts := server.Defaults()
 	var logs cmdline.LogFlags
+	var kubelet kubeletFiles
 	cmd := &cobra.Command{
 		Use:   "agent (--kubeconfig FILE | --bootstrap-kubeconfig FILE | --pod-manifest-path FOLDER | --manifest-url URL)",
 		Short: "Run only the node agent, for another API server or for none",
@@ -45,7 +46,7 @@ server (secrets, config maps, service accounts, claims) is refused. The node's A
 			case opts.Join == "":
 				opts.Join = server.AgentKubeconfig(opts.DataDir)
 			}
-			return serve(t, opts, &logs)
+			return serve(t, opts, &logs, &kubelet)
 		},
 	}
 	cmd.Flags().StringVar(&opts.Join, "kubeconfig", "",
@@ -60,6 +61,7 @@ server (secrets, config maps, service accounts, claims) is refused. The node's A
 		"serving certificate of the node's API; default: one signed by the node's own CA, which API servers that verify kubelet certificates reject")
 	cmd.Flags().StringVar(&opts.KeyFile, "tls-private-key-file", "", "private key of that certificate")
 	nodeFlags(cmd, &opts)
+	kubelet.addTo(cmd)
 	logs.AddTo(cmd)
 	return cmd
 }

@@ -39,8 +39,8 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		pipe: "is not a regular file", link: "is not a regular file", dir: "is a directory", file: "", "": "", filepath.Join(dir, "new"): "", os.DevNull: "is not a regular file",
-		stdout: "use - for standard output",
+		pipe: "is not a regular file", link: "is not a regular file", dir: "is a directory", file: "", "": "",
+		filepath.Join(dir, "new"): "", os.DevNull: "is not a regular file", stdout: "use - for standard output",
 	} {
 		err := cmdline.Replaceable(name)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -53,7 +53,8 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
 		t.Errorf("the pipe is now %v, %v", info, err)
 	}
-	if err := serve(Terminal{}, server.Options{WriteKubeconfig: pipe}, &cmdline.LogFlags{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if err := serve(Terminal{}, server.Options{WriteKubeconfig: pipe}, &cmdline.LogFlags{},
+		&kubeletFiles{}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("server: %v", err)
 	}
 	if code, _, errs := call(t, "", "image", "export", "-f", pipe, "example/app:1"); code == 0 ||

@@ -24,6 +24,7 @@ import (
 func newServer(t Terminal) *cobra.Command {
 	opts := server.Defaults()
 	var logs cmdline.LogFlags
+	var kubelet kubeletFiles
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run the server: API, store, node agent, container runtime",
@@ -48,16 +49,17 @@ disk full, 15 data folder cannot be used, 16 store damaged or lost.`,
       --etcd-cafile ca.crt --etcd-certfile client.crt --etcd-keyfile client.key`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return serve(t, opts, &logs)
+			return serve(t, opts, &logs, &kubelet)
 		},
 	}
 	serverFlags(cmd, t, &opts)
+	kubelet.addTo(cmd)
 	logs.AddTo(cmd)
 	return cmd
 }
 
 // serve runs a server until SIGTERM or Ctrl-C.
-func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags) error {
+func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags, kubelet *kubeletFiles) error {
 	if err := cmdline.Replaceable(opts.WriteKubeconfig); err != nil {
 		return cmdline.ExitWith(exitUsage, fmt.Errorf("--write-kubeconfig: %w", err))
 	}
@@ -65,6 +67,7 @@ func serve(t Terminal, opts server.Options, logs *cmdline.LogFlags) error {
 	if err != nil {
 		return err
 	}
+	kubelet.tell(log)
 	if opts.FeatureGates, err = setGates(opts.FeatureGates); err != nil {
 		return err
 	}
@@ -189,6 +192,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 		"maximum memory for a debug container, for example 256Mi; default: its pod's limit")
 	f.Int64Var(&o.DebugMaxPIDs, "debug-max-pids", 1024,
 		"maximum number of processes and threads in a debug container or image exec; -1 for no limit but its pod's")
+	f.IntVar(&o.MaxPods, "max-pods", 110, "maximum number of pods on this node")
 	f.Int64Var(&o.PodMaxPIDs, "pod-max-pids", -1, "maximum number of processes and threads in a pod; -1 for no limit")
 	f.IntVar(&o.ImageExecs.Pod, "max-image-execs-per-pod", 16,
 		"maximum number of image execs (wherry exec -m, wherry cp) in a pod at the same time; 0 for no limit")

@@ -65,6 +65,7 @@ type Agent struct {
 	changes      broadcast
 	starts       starts
 	figures      *figures.Reader
+	cpuRate      rate // of the machine
 	ready        chan struct{}
 }
 
@@ -112,9 +113,9 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
 		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
-		Volumes: a.volumes, Sources: a.sources, Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf,
-		Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(),
-		Logger: c.Logger, Started: a.starts.tell,
+		Volumes: a.volumes, Users: a.userPool(), Sources: a.sources, Services: a.services,
+		HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs,
+		PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
 		KeepAllocated: func(pod *corev1.Pod) error { return a.admission.keepAllocated(pod) }})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,

@@ -47,7 +47,9 @@ type Config struct {
 	ImageRuntime imageexec.Runtime
 	// NoImageRuntime says why there is none, for people.
 	NoImageRuntime string
-	Cgroups        cgroup.Driver // nil: pods go where the runtime puts them
+	// RuntimeFolder is that of the embedded runtime: pods with users of their own need a way to it. "": not known.
+	RuntimeFolder string
+	Cgroups       cgroup.Driver // nil: pods go where the runtime puts them
 
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener net.Listener

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +36,9 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec,
 		Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
-		Configz: a.configz(), NodeStats: machineStats, VolumeStats: a.volumeStats, Health: a.health,
-		LogDir: a.cfg.Logs.Pods, Logger: a.log}
+		Probes: a.metrics.Probes(), Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(),
+		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods,
+		Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {

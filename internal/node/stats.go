@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
 
@@ -44,24 +44,22 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 		return out, fmt.Errorf("use of memory: /proc/meminfo lacks MemTotal, MemFree or MemAvailable")
 	}
 	out.Memory.Time = now
+	out.Memory.PageFaults, out.Memory.MajorPageFaults = parseFaults(readText("/proc/vmstat"))
+	out.Swap = parseSwap(string(meminfo), now)
 	return out, nil
 }
 
-// volumeStats is what the volumes of a pod have that are claims.
-func (a *Agent) volumeStats(uid types.UID) (out []statsapi.VolumeStats) {
-	view, ok := a.workers.View(uid)
-	if !ok || view.Pod == nil {
-		return nil
-	}
-	rooms := a.volumes.Rooms(view.Pod)
-	for i := range view.Pod.Spec.Volumes {
-		v := &view.Pod.Spec.Volumes[i]
+// claimStats is what the volumes of a pod have that are claims.
+func (a *Agent) claimStats(pod *corev1.Pod) (out []statsapi.VolumeStats) {
+	rooms := a.volumes.Rooms(pod)
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
 		r, ok := rooms[v.Name]
 		if !ok {
 			continue
 		}
 		out = append(out, statsapi.VolumeStats{Name: v.Name,
-			PVCRef: &statsapi.PVCReference{Name: podspec.ClaimName(view.Pod, v), Namespace: view.Pod.Namespace},
+			PVCRef: &statsapi.PVCReference{Name: podspec.ClaimName(pod, v), Namespace: pod.Namespace},
 			FsStats: statsapi.FsStats{Time: metav1.Now(), AvailableBytes: &r.Free, CapacityBytes: &r.Bytes,
 				UsedBytes: &r.Used, InodesFree: &r.InodesFree, Inodes: &r.Inodes, InodesUsed: &r.InodesUsed}})
 	}
@@ -98,19 +96,47 @@ func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 // parseMeminfo reads what memory is in use: the working set is what could not be had by a program that wants it.
 // (Pure.)
 func parseMeminfo(text string) (*statsapi.MemoryStats, bool) {
-	kib := map[string]uint64{}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) >= 2 {
-			if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
-				kib[strings.TrimSuffix(f[0], ":")] = n << 10
-			}
-		}
-	}
+	kib := meminfoBytes(text)
 	total, free, available := kib["MemTotal"], kib["MemFree"], kib["MemAvailable"]
 	if total == 0 || free > total || available > total || available == 0 {
 		return nil, false
 	}
 	return &statsapi.MemoryStats{
 		AvailableBytes: &available, UsageBytes: ptr.To(total - free), WorkingSetBytes: ptr.To(total - available),
+		RSSBytes: ptr.To(kib["AnonPages"]),
 	}, true
+}
+
+// meminfoBytes reads /proc/meminfo. (Pure.)
+func meminfoBytes(text string) map[string]uint64 {
+	out := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 {
+			if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+				out[strings.TrimSuffix(f[0], ":")] = n << 10
+			}
+		}
+	}
+	return out
+}
+
+// parseSwap reads how much of the swap space is in use: none, where there is none. (Pure.)
+func parseSwap(meminfo string, now metav1.Time) *statsapi.SwapStats {
+	of := meminfoBytes(meminfo)
+	total, free := of["SwapTotal"], of["SwapFree"]
+	return &statsapi.SwapStats{Time: now, SwapAvailableBytes: &free, SwapUsageBytes: ptr.To(total - min(free, total))}
+}
+
+// parseFaults reads how often a page was not there, and had to be read from a disk. (Pure.)
+func parseFaults(vmstat string) (all, major *uint64) {
+	for line := range strings.Lines(vmstat) {
+		switch f := strings.Fields(line); {
+		case len(f) != 2:
+		case f[0] == "pgfault":
+			all = count(f[1])
+		case f[0] == "pgmajfault":
+			major = count(f[1])
+		}
+	}
+	return all, major
 }

@@ -11,8 +11,9 @@ import (
 
 // Host is what a machine can do that not every machine can.
 type Host struct {
-	AppArmor     bool // the kernel confines with AppArmor
-	GroupsPolicy bool // the container runtime can leave out the groups that the image gives its user
+	AppArmor     bool   // the kernel confines with AppArmor
+	GroupsPolicy bool   // the container runtime can leave out the groups that the image gives its user
+	NoUsers      string // why a pod cannot have users of its own; "" where it can
 }
 
 // anyHost can all that some machine can.
@@ -59,8 +60,6 @@ type podGap struct {
 
 func podGaps() []podGap {
 	return []podGap{
-		{"hostUsers", func(s *corev1.PodSpec) bool { return isFalse(s.HostUsers) },
-			"this node does not create user namespaces; leave hostUsers out, or set runAsUser to an unprivileged user"},
 		{"resourceClaims", func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 },
 			"there is no dynamic resource allocation; leave resourceClaims out"},
 		{"schedulingGroup", func(s *corev1.PodSpec) bool { return s.SchedulingGroup != nil },
@@ -102,10 +101,6 @@ func containerGaps() []containerGap {
 			}
 			return false
 		}, "bindMountOptions are not applied; leave them out"},
-		{"securityContext.procMount", func(r ContainerRef) bool {
-			p := containerSC(r).ProcMount
-			return p != nil && *p != corev1.DefaultProcMount
-		}, "/proc is always masked; use Default or leave procMount out"},
 		{"securityContext.windowsOptions", func(r ContainerRef) bool { return containerSC(r).WindowsOptions != nil },
 			"this node runs Linux; leave windowsOptions out"},
 	}
@@ -124,6 +119,10 @@ func hostGaps(pod *corev1.Pod, host Host) (all errs) {
 	if p != nil && *p == corev1.SupplementalGroupsPolicyStrict && !host.GroupsPolicy {
 		all = append(all, notYet(field.NewPath("spec", "securityContext", "supplementalGroupsPolicy"),
 			"this node's container runtime always adds the groups of the image's user; use Merge or leave it out"))
+	}
+	if isFalse(pod.Spec.HostUsers) && host.NoUsers != "" {
+		all = append(all, notYet(field.NewPath("spec", "hostUsers"),
+			host.NoUsers+"; or leave hostUsers out and set runAsUser to an unprivileged user"))
 	}
 	if host.AppArmor {
 		return all

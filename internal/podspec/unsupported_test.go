@@ -17,7 +17,6 @@ func TestUnsupported(t *testing.T) {
 		path string
 		do   func(*corev1.Pod)
 	}{
-		{"spec.hostUsers", func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }},
 		{"spec.resourceClaims", func(p *corev1.Pod) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }},
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},
 		{"spec.evictionResponders", func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
@@ -28,7 +27,6 @@ func TestUnsupported(t *testing.T) {
 		{c0 + ".volumeDevices", func(p *corev1.Pod) { mainOf(p).VolumeDevices = make([]corev1.VolumeDevice, 1) }},
 		{c0 + ".resources.claims", func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
 		{c0 + ".volumeMounts", func(p *corev1.Pod) { mainOf(p).VolumeMounts[0].BindMountOptions = []string{"noexec"} }},
-		{c0 + ".securityContext.procMount", func(p *corev1.Pod) { mainOf(p).SecurityContext.ProcMount = new(corev1.UnmaskedProcMount) }},
 		{c0 + ".securityContext.windowsOptions", func(p *corev1.Pod) {
 			mainOf(p).SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
@@ -70,7 +68,7 @@ func TestSupported(t *testing.T) {
 	pod := goodPod()
 	pod.Spec.InitContainers = pod.Spec.InitContainers[:1]
 	spec := &pod.Spec
-	spec.ShareProcessNamespace, spec.HostIPC, spec.HostNetwork, spec.HostUsers = new(true), true, true, new(true)
+	spec.ShareProcessNamespace, spec.HostIPC, spec.HostNetwork, spec.HostUsers = new(true), true, true, new(false)
 	spec.HostAliases, spec.Hostname, spec.Subdomain = []corev1.HostAlias{{IP: "1.1.1.1"}}, "a", "b"
 	spec.DNSConfig, spec.OS, spec.SetHostnameAsFQDN = &corev1.PodDNSConfig{}, &corev1.PodOS{Name: "linux"}, new(true)
 	spec.HostnameOverride = new("a.example")
@@ -81,7 +79,7 @@ func TestSupported(t *testing.T) {
 	}
 	mainOf(pod).SecurityContext = &corev1.SecurityContext{
 		Privileged: new(true), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}},
-		ProcMount: new(corev1.DefaultProcMount), AppArmorProfile: &corev1.AppArmorProfile{Type: "RuntimeDefault"},
+		ProcMount: new(corev1.UnmaskedProcMount), AppArmorProfile: &corev1.AppArmorProfile{Type: "RuntimeDefault"},
 	}
 	mainOf(pod).ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: "NotRequired"}}
 	spec.Volumes[0].EmptyDir = &corev1.EmptyDirVolumeSource{Medium: "Memory", SizeLimit: new(quantity("1Mi"))}
@@ -105,6 +103,12 @@ func TestUnsupportedOnThisMachine(t *testing.T) {
 	}
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyStrict)}
 	wantError(t, UnsupportedOn(pod, Host{}), "spec.securityContext.supplementalGroupsPolicy", forbiddenErr, "use Merge")
+	if got := UnsupportedOn(pod, Host{GroupsPolicy: true}); len(got) > 0 {
+		t.Error(got)
+	}
+	pod.Spec.HostUsers = new(false)
+	wantError(t, UnsupportedOn(pod, Host{GroupsPolicy: true, NoUsers: "folder /x is closed"}), "spec.hostUsers", forbiddenErr,
+		"folder /x is closed; or leave hostUsers out")
 	if got := UnsupportedOn(pod, Host{GroupsPolicy: true}); len(got) > 0 {
 		t.Error(got)
 	}

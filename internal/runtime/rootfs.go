@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,8 @@ type Bind struct {
 	From, At  string
 	ReadOnly  bool
 	Recursive bool // with what is mounted below it
+	// Users opens the user namespace through which owners are seen; nil: they are seen as they are.
+	Users func() (*os.File, error)
 }
 
 // Files tells what a container sees. The error is the runtime's when there is no such container.
@@ -89,6 +92,8 @@ func parseSpec(text []byte) (*Files, error) {
 			Type        string   `json:"type"`
 			Source      string   `json:"source"`
 			Options     []string `json:"options"`
+			UIDMappings []idMap  `json:"uidMappings"`
+			GIDMappings []idMap  `json:"gidMappings"`
 		} `json:"mounts"`
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
@@ -101,9 +106,32 @@ func parseSpec(text []byte) (*Files, error) {
 			continue // proc, sysfs and the like are the kernel's
 		}
 		f.Binds = append(f.Binds, Bind{From: m.Source, At: m.Destination, Recursive: recursive,
-			ReadOnly: slices.Contains(m.Options, "ro") || slices.Contains(m.Options, "rro")})
+			ReadOnly: slices.Contains(m.Options, "ro") || slices.Contains(m.Options, "rro"),
+			Users:    usersOf(m.UIDMappings, m.GIDMappings)})
 	}
 	return f, nil
+}
+
+// idMap is a mapping of user or group IDs in an OCI specification.
+type idMap struct {
+	Inside  uint32 `json:"containerID"`
+	Outside uint32 `json:"hostID"`
+	Size    uint32 `json:"size"`
+}
+
+// usersOf returns what opens a user namespace with these mappings; nil for a mount that is seen as it is.
+func usersOf(uids, gids []idMap) func() (*os.File, error) {
+	if len(uids) == 0 {
+		return nil
+	}
+	text := func(list []idMap) string {
+		var parts []string
+		for _, m := range list {
+			parts = append(parts, fmt.Sprintf("%d:%d:%d", m.Inside, m.Outside, m.Size))
+		}
+		return strings.Join(parts, ",")
+	}
+	return func() (*os.File, error) { return mount.GetUsernsFD(text(uids), text(gids)) }
 }
 
 // readOnly turns a container's layers into ones that cannot be written to. An overlay's upper layer becomes the

@@ -68,11 +68,13 @@ func (o Options) validateDebug() error {
 	_, err1 := o.debugCap()
 	_, err2 := o.debugImages()
 	_, err3 := o.verifyPulls()
-	var err4 error
+	var err4, err5 error
+	if o.MaxPods < 0 {
+		err5 = fmt.Errorf("--max-pods: %d is not a number of pods", o.MaxPods)
+	}
 	if o.PodMaxPIDs < -1 {
 		err4 = fmt.Errorf("--pod-max-pids: %d is not a number of processes; -1 means no limit", o.PodMaxPIDs)
 	}
-	var err5 error
 	for _, limit := range []struct {
 		flag string
 		most int

@@ -108,6 +108,7 @@ type Options struct {
 	DebugCPULimit    string           // of each debug container, a quantity; empty: none
 	DebugMemoryLimit string           // of each debug container, a quantity; empty: none
 	DebugMaxPIDs     int64            // processes and threads of each debug container and image exec; 0 or -1: no limit
+	MaxPods          int              // on the node; 0: 110
 	PodMaxPIDs       int64            // processes and threads of each pod; 0 or -1: no limit
 	ImageExecs       imageexec.Limits // at the same time
 	DebugImageAllow  []string         // patterns of images that debug containers may have; none: all

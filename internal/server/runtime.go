@@ -56,6 +56,14 @@ func (s *Server) startRuntime(ctx context.Context) error {
 	return nil
 }
 
+// runtimeFolder is where containers of the embedded runtime are made; "" for another runtime.
+func (s *Server) runtimeFolder() string {
+	if s.parts.runtime == nil {
+		return ""
+	}
+	return s.opts.DataDir
+}
+
 // blockers is what tells the agent of firewalls in the pods' way: of the embedded runtime's network alone.
 func (s *Server) blockers() func() ([]string, error) {
 	if s.parts.runtime == nil {

@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 		"ephemeral":          {pod(main + "ephemeralContainers: [{name: dbg, image: i}]"), []string{"spec.ephemeralContainers"}},
 		"iscsi":              {pod(main + "volumes: [{name: v, iscsi: {targetPortal: '192.0.2.1:3260', iqn: 'iqn.2026-01.test:x', lun: 0}}]"), []string{"spec.volumes[0].iscsi", "not supported yet"}},
 		"runtime class":      {pod(main + "runtimeClassName: other"), []string{`RuntimeClass "other" not found`}},
-		"user namespace":     {pod(main + "hostUsers: false"), []string{"spec.hostUsers", "not supported yet"}},
+		"unmasked /proc":     {pod("containers: [{name: main, image: i, securityContext: {procMount: Unmasked}}]"), []string{"procMount", "must be false"}},
 		"two PID modes":      {pod(main + "hostPID: true\nshareProcessNamespace: true"), []string{"shareProcessNamespace"}},
 		"other namespace":    {strings.Replace(pod(main), "name: bad", "name: bad, namespace: elsewhere", 1), []string{"does not match"}},
 		"no service account": {pod(main + "serviceAccountName: nobody"), []string{`serviceaccounts "nobody" not found`}},

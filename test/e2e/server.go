@@ -83,7 +83,8 @@ func UnstartedServer(w *World, opts ServerOptions) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{World: w, DataDir: filepath.Join(dir, "d"), opts: opts, base: dir, home: filepath.Join(dir, "home"), log: filepath.Join(dir, "server.log")}
-	if err := errors.Join(os.Mkdir(s.home, 0o755), writePID(dir, ownerFile, os.Getpid())); err != nil {
+	// open for passing through, as the folders above a data folder are, for pods with users of their own
+	if err := errors.Join(os.Chmod(dir, 0o711), os.Mkdir(s.home, 0o755), writePID(dir, ownerFile, os.Getpid())); err != nil {
 		return nil, err
 	}
 	if opts.Disk != "" {

@@ -35,6 +35,8 @@ func (s *Server) routes() http.Handler {
 	get("/runningpods/{$}", s.runningPods)
 	get("/stats/summary", s.statsSummary)
 	get("/metrics/resource", s.metricsResource)
+	get("/metrics/cadvisor", s.metricsCAdvisor)
+	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", s.checkpoint)
 	get(string(wire.RouteImageNames), s.imageNames)
 	get("/healthz", s.healthz)
 	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
@@ -44,6 +46,9 @@ func (s *Server) routes() http.Handler {
 	}
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
+	}
+	if s.config.Probes != nil {
+		mux.Handle("GET /metrics/probes", s.config.Probes)
 	}
 	if s.config.Configz != nil {
 		mux.Handle("GET /configz", s.config.Configz)

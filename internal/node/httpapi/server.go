@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/union"
@@ -62,14 +62,15 @@ type Config struct {
 	NoImageExec string
 	Timeline    http.Handler // /timeline/{namespace}/{pod}; nil: 404
 	Metrics     http.Handler // /metrics; nil: 404
+	Probes      http.Handler // /metrics/probes; nil: 404
 	Configz     http.Handler // /configz; nil: 404
+	Checkpoints string       // the folder of containers' checkpoints; "": there are none
 	// the node's part of /stats/summary; nil: its name only
 	NodeStats func(context.Context) (statsapi.NodeStats, error)
-	// what the volumes of a pod have; nil: that is not said
-	VolumeStats func(uid types.UID) []statsapi.VolumeStats
-	Health      func() error // what /healthz says; nil: always ok
-	LogDir      string       // what /logs/ shows; empty: 404
-	Logger      *slog.Logger // nil: silent
+	PodDisk   func(*corev1.Pod) PodDisk // what pods have on disk for /stats/summary; nil: only their layers are told
+	Health    func() error              // what /healthz says; nil: always ok
+	LogDir    string                    // what /logs/ shows; empty: 404
+	Logger    *slog.Logger              // nil: silent
 }
 
 // Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -29,6 +28,8 @@ func (s *Server) statsSummary(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Query().Get("only_cpu_and_memory") == "true" {
 		onlyCPUAndMemory(&summary)
+	} else {
+		s.disks(&summary)
 	}
 	s.writeJSON(w, r, summary)
 }
@@ -50,9 +51,6 @@ func (s *Server) summary(ctx context.Context) (statsapi.Summary, error) {
 	}
 	for i := range pods {
 		pods[i].Swap = sumSwap(pods[i].Containers)
-		if s.config.VolumeStats != nil {
-			pods[i].VolumeStats = s.config.VolumeStats(types.UID(pods[i].PodRef.UID))
-		}
 	}
 	summary.Pods = pods
 	return summary, nil

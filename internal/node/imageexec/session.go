@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/exitcode"
 	"github.com/wherryproject/wherry/internal/node/ops"
+	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/oneline"
 )
@@ -33,17 +34,22 @@ func (s *Session) create(ctx context.Context, pod *corev1.Pod, p place, config *
 	var id string
 	var ips []string
 	s.below = s.parent(pod)
+	users, err := s.e.Ops.UsersOf(pod)
+	if err != nil {
+		return err
+	}
+	config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = ops.UserOptions(users)
+	ops.MapMounts(config.GetMounts(), users)
 	if p.Box != nil {
 		id, ips = p.Box.ID, p.Box.IPs
 		box = ops.SandboxConfig(ops.SandboxInput{Pod: pod, Attempt: p.Box.Attempt, Node: s.e.Ops.Node,
-			LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod)})
+			LogFolder: s.e.Ops.Logs.Of(pod), CgroupParent: s.parent(pod), Users: users})
 	} else {
-		var err error
 		s.below = s.parent(standIn(pod, s.id))
 		if d := pod.Spec.ActiveDeadlineSeconds; d != nil { // nothing of a pod lasts longer
 			s.limit = time.Duration(min(*d, math.MaxInt32)) * time.Second
 		}
-		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id)); err != nil {
+		if box, id, ips, err = s.makeBox(calls, standIn(pod, s.id), users); err != nil {
 			return fmt.Errorf("creating a sandbox for the command: %s", cri.Message(err))
 		}
 	}
@@ -92,8 +98,8 @@ func (s *Session) parent(pod *corev1.Pod) string {
 }
 
 // makeBox makes a temporary sandbox (IX-09), with a cgroup of its own and the pod's limits.
-func (s *Session) makeBox(ctx context.Context,
-	standIn *corev1.Pod) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
+func (s *Session) makeBox(ctx context.Context, standIn *corev1.Pod,
+	users *userns.Range) (config *runtimeapi.PodSandboxConfig, id string, ips []string, err error) {
 	if s.e.Ops.Cgroups != nil {
 		s.cgroup = true
 		if err := s.e.Ops.Cgroups.EnsurePod(standIn); err != nil {
@@ -101,6 +107,7 @@ func (s *Session) makeBox(ctx context.Context,
 		}
 	}
 	config = sandboxConfig(standIn, s.id, s.e.Ops.Node, s.parent(standIn))
+	config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = ops.UserOptions(users)
 	s.sandbox = true
 	made, err := s.e.Ops.RunSandbox(ctx, standIn, config)
 	if err != nil {

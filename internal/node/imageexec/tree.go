@@ -29,6 +29,8 @@ type Files struct {
 type Bind struct {
 	From, At            string
 	ReadOnly, Recursive bool
+	// Users opens the user namespace through which owners are seen (PL-24); nil: they are seen as they are.
+	Users func() (*os.File, error)
 }
 
 // tree is a session's folder: a memory file system in which all that the command is to see is put together.
@@ -159,6 +161,9 @@ func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *
 		return err
 	}
 	defer unix.Close(fd)
+	if err := seeThrough(fd, b.Users); err != nil {
+		return fmt.Errorf("its owners cannot be shown: %w", err)
+	}
 	at, err := within(ctx, root, b.At, tries)
 	if err != nil {
 		return fmt.Errorf("its mount point cannot be found: %w", err)
@@ -169,6 +174,20 @@ func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *
 		return fmt.Errorf("mounting it: %w", err)
 	}
 	return nil
+}
+
+// seeThrough has the owners of what is in a cloned mount seen as the pod's own users.
+func seeThrough(fd int, open func() (*os.File, error)) error {
+	if open == nil {
+		return nil
+	}
+	users, err := open()
+	if err != nil {
+		return err
+	}
+	defer users.Close()
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(users.Fd())})
 }
 
 // openTree clones a mount, alone or with all below it, as one that nobody else shares. Unless it is to be writable,

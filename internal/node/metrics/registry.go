@@ -56,6 +56,13 @@ func (m *Metrics) Handler() http.Handler {
 	return metrics.HandlerFor(prometheus.Gatherers{m.registry, legacyregistry.DefaultGatherer}, metrics.HandlerOpts{})
 }
 
+// Probes serves those of probes alone, where a kubelet has them.
+func (m *Metrics) Probes() http.Handler {
+	registry := metrics.NewKubeRegistry()
+	registry.MustRegister(m.probes)
+	return metrics.HandlerFor(registry, metrics.HandlerOpts{})
+}
+
 // kubelet makes those with the kubelet's names.
 func (m *Metrics) kubelet() {
 	const ns = "kubelet"

@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
 	"github.com/wherryproject/wherry/internal/node/env"
+	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -37,10 +38,11 @@ type ContainerInput struct {
 	Image          *runtimeapi.Image
 	Env            []*runtimeapi.KeyValue
 	Mounts         []*runtimeapi.Mount
-	HostsFile      string // on the node
-	TerminationLog string // on the node
-	TargetID       string // of the container whose PID namespace is joined; "" for none
-	User           *User  // of a debugger that needs one (NeedsUser); nil where none is known
+	HostsFile      string        // on the node
+	TerminationLog string        // on the node
+	TargetID       string        // of the container whose PID namespace is joined; "" for none
+	User           *User         // of a debugger that needs one (NeedsUser); nil where none is known
+	Users          *userns.Range // as in SandboxInput
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -78,6 +80,7 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
+	MapMounts(config.Mounts, in.Users)
 	return config, nil
 }
 

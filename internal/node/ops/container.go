@@ -142,7 +142,8 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 		return "", &fail{reasonCreate, err}
 	}
 	made, err := r.createRequest(ctx, t.Pod, &runtimeapi.CreateContainerRequest{
-		PodSandboxId: box.ID, Config: config, SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt))})
+		PodSandboxId: box.ID, Config: config,
+		SandboxConfig: SandboxConfig(r.sandboxInput(t.Pod, box.Attempt, in.Users))})
 	if err != nil && in.TargetID != "" { // also from a runtime that does not know the mode (EC-25)
 		return "",
 			&fail{reasonCreate, fmt.Errorf("with PID namespace mode TARGET, to see the processes of container %q: %s",
@@ -192,6 +193,9 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 		ips = r.Node.IPs
 	}
 	var err error
+	if in.Users, err = r.UsersOf(t.Pod); err != nil {
+		return in, err
+	}
 	if in.Image, err = r.imageOf(ctx, c.spec.Image); err != nil {
 		return in, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/probe"
 	"github.com/wherryproject/wherry/internal/node/refs"
+	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -31,14 +32,15 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Services, HandlerOf, Cgroups, Started and KeepAllocated are
-// required.
+// Config is what a Runner works with. All fields but Users, Services, HandlerOf, Cgroups, Started and KeepAllocated
+// are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
 	Prober   *probe.Prober
 	Hooks    *hook.Runner
 	Volumes  *volume.Manager
+	Users    *userns.Pool // nil: no pod has user IDs of its own
 	Sources  *refs.Sources
 	Services func() []*corev1.Service // of all namespaces; nil for none
 	// HandlerOf returns the handler of a runtime class; nil: pods that name one are not run.

@@ -15,13 +15,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
+	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/node/volume"
 	"github.com/wherryproject/wherry/internal/node/work"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-func (r *Runner) sandboxInput(pod *corev1.Pod, attempt uint32) SandboxInput {
-	in := SandboxInput{Pod: pod, Attempt: attempt, Node: r.Node, LogFolder: r.Logs.Of(pod)}
+func (r *Runner) sandboxInput(pod *corev1.Pod, attempt uint32, users *userns.Range) SandboxInput {
+	in := SandboxInput{Pod: pod, Attempt: attempt, Node: r.Node, LogFolder: r.Logs.Of(pod), Users: users}
 	if r.Cgroups != nil {
 		in.CgroupParent = r.Cgroups.ParentOf(pod)
 	}
@@ -64,9 +65,13 @@ func (r *Runner) tryRunSandbox(ctx context.Context, t work.Task) error {
 	if err := r.Logs.make(t.Pod); err != nil {
 		return err
 	}
+	users, err := r.UsersOf(t.Pod)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	_, err := r.RunSandbox(ctx, t.Pod, SandboxConfig(r.sandboxInput(t.Pod, t.Attempt)))
+	_, err = r.RunSandbox(ctx, t.Pod, SandboxConfig(r.sandboxInput(t.Pod, t.Attempt, users)))
 	return err
 }
 
@@ -135,6 +140,7 @@ type SandboxInput struct {
 	Node         Node
 	LogFolder    string
 	CgroupParent string
+	Users        *userns.Range // that the pod's IDs are; nil: they are the machine's
 }
 
 // SandboxConfig makes the CRI's config of a pod's sandbox. (Pure.)
@@ -150,7 +156,7 @@ func SandboxConfig(in SandboxInput) *runtimeapi.PodSandboxConfig {
 		Annotations:  p.Annotations,
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent:    in.CgroupParent,
-			SecurityContext: sandboxSecurity(p),
+			SecurityContext: sandboxSecurity(p, in.Users),
 		},
 	}
 	if !p.Spec.HostNetwork { // there the name is the machine's

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -25,18 +26,19 @@ func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }
 
-// namespaces translates the pod's modes for the CRI (PID-01, PID-02).
-func namespaces(m podspec.Namespaces) *runtimeapi.NamespaceOption {
+// namespaces translates the pod's modes for the CRI (PID-01, PID-02), with its own users if it has some (PL-24).
+func namespaces(m podspec.Namespaces, users *userns.Range) *runtimeapi.NamespaceOption {
 	mode := func(n podspec.NamespaceMode) runtimeapi.NamespaceMode {
 		return runtimeapi.NamespaceMode(runtimeapi.NamespaceMode_value[string(n)])
 	}
-	return &runtimeapi.NamespaceOption{Network: mode(m.Network), Pid: mode(m.PID), Ipc: mode(m.IPC)}
+	return &runtimeapi.NamespaceOption{Network: mode(m.Network), Pid: mode(m.PID), Ipc: mode(m.IPC),
+		UsernsOptions: UserOptions(users)}
 }
 
 // containerNamespaces are the pod's modes, but an ephemeral container with a target is put into the PID namespace that
 // the target has (PID-07).
 func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
-	out := namespaces(podspec.NamespaceModes(in.Pod))
+	out := namespaces(podspec.NamespaceModes(in.Pod), in.Users)
 	if in.TargetID != "" {
 		out.Pid, out.TargetId = runtimeapi.NamespaceMode_TARGET, in.TargetID
 	}
@@ -44,9 +46,9 @@ func containerNamespaces(in ContainerInput) *runtimeapi.NamespaceOption {
 }
 
 // sandboxSecurity is the security context of the pod's sandbox (PL-07).
-func sandboxSecurity(p *corev1.Pod) *runtimeapi.LinuxSandboxSecurityContext {
+func sandboxSecurity(p *corev1.Pod, users *userns.Range) *runtimeapi.LinuxSandboxSecurityContext {
 	s := &runtimeapi.LinuxSandboxSecurityContext{
-		NamespaceOptions: namespaces(podspec.NamespaceModes(p)),
+		NamespaceOptions: namespaces(podspec.NamespaceModes(p), users),
 		Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
 	}
 	for ref := range podspec.Containers(&p.Spec) {
@@ -122,7 +124,7 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 			out.Capabilities.DropCapabilities = append(out.Capabilities.DropCapabilities, string(d))
 		}
 	}
-	if !out.Privileged {
+	if !out.Privileged && !unmasked(sc) {
 		out.MaskedPaths, out.ReadonlyPaths = maskedPaths(), readonlyPaths()
 	}
 	user, group := first(sc.RunAsUser, ps.RunAsUser), first(sc.RunAsGroup, ps.RunAsGroup)
@@ -130,6 +132,11 @@ func containerSecurity(in ContainerInput) (*runtimeapi.LinuxContainerSecurityCon
 		user, group = &in.User.ID, first(group, in.User.Group)
 	}
 	return out, setUser(out, in, user, group, isTrue(first(sc.RunAsNonRoot, ps.RunAsNonRoot)))
+}
+
+// unmasked: the container sees /proc as it is (PL-29). The API lets only pods with users of their own ask for it.
+func unmasked(sc *corev1.SecurityContext) bool {
+	return sc.ProcMount != nil && *sc.ProcMount == corev1.UnmaskedProcMount
 }
 
 // setUser decides whom the container runs as, and refuses root where the pod forbids it.

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeletconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// asFlag makes a flag of a field's value.
+type asFlag func(path string, v any) (Flag, error)
+
+// flagTable has the fields that a flag stands for.
+func flagTable() map[string]asFlag {
+	return map[string]asFlag{
+		"address":                                plain("kubelet-address"),
+		"allowedUnsafeSysctls":                   list("allowed-unsafe-sysctls"),
+		"authentication.x509.clientCAFile":       plain("client-ca-file"),
+		"cgroupDriver":                           plain("cgroup-driver"),
+		"clusterDNS":                             list("cluster-dns"),
+		"clusterDomain":                          plain("cluster-domain"),
+		"containerRuntimeEndpoint":               plain("container-runtime-endpoint"),
+		"evictionHard":                           pairs("eviction-hard", "<"),
+		"evictionMaxPodGracePeriod":              plain("eviction-max-pod-grace-period"),
+		"evictionMinimumReclaim":                 pairs("eviction-minimum-reclaim", "="),
+		"evictionPressureTransitionPeriod":       plain("eviction-pressure-transition-period"),
+		"evictionSoft":                           pairs("eviction-soft", "<"),
+		"evictionSoftGracePeriod":                pairs("eviction-soft-grace-period", "="),
+		"fileCheckFrequency":                     plain("file-check-frequency"),
+		"httpCheckFrequency":                     plain("http-check-frequency"),
+		"imageGCHighThresholdPercent":            plain("image-gc-high-threshold"),
+		"imageGCLowThresholdPercent":             plain("image-gc-low-threshold"),
+		"imageMinimumGCAge":                      plain("minimum-image-ttl-duration"),
+		"logging.format":                         plain("log-format"),
+		"logging.verbosity":                      plain("v"),
+		"maxPods":                                plain("max-pods"),
+		"podCIDR":                                plain("pod-cidr"),
+		"podPidsLimit":                           plain("pod-max-pids"),
+		"port":                                   plain("kubelet-port"),
+		"preloadedImagesVerificationAllowlist":   list("preloaded-images-verification-allowlist"),
+		"resolvConf":                             plain("resolv-conf"),
+		"serverTLSBootstrap":                     plain("rotate-server-certificates"),
+		"staticPodPath":                          plain("pod-manifest-path"),
+		"staticPodURL":                           plain("manifest-url"),
+		"staticPodURLHeader":                     headers("manifest-url-header"),
+		"tlsCertFile":                            plain("tls-cert-file"),
+		"tlsCipherSuites":                        list("tls-cipher-suites"),
+		"tlsMinVersion":                          plain("tls-min-version"),
+		"tlsPrivateKeyFile":                      plain("tls-private-key-file"),
+		"imagePullCredentialsVerificationPolicy": plain("image-pull-credentials-verification-policy"),
+	}
+}
+
+// plain is a flag that takes the value as it is written.
+func plain(name string) asFlag {
+	return func(path string, v any) (Flag, error) { return Flag{name, shown(v), path}, nil }
+}
+
+// list is a flag that takes values with commas between them.
+func list(name string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		values, err := texts(v)
+		return Flag{name, strings.Join(values, ","), path}, err
+	}
+}
+
+func texts(v any) (out []string, err error) {
+	values, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is no list", shown(v))
+	}
+	for _, one := range values {
+		text := shown(one)
+		if strings.Contains(text, ",") {
+			return nil, fmt.Errorf("%q: a comma cannot be in a value", text)
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+// pairs is a flag that takes names with their values.
+func pairs(name, between string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		values, ok := v.(map[string]any)
+		if !ok {
+			return Flag{}, fmt.Errorf("%s is no object", shown(v))
+		}
+		var out []string
+		for k, one := range values {
+			out = append(out, k+between+shown(one))
+		}
+		slices.Sort(out)
+		return Flag{name, strings.Join(out, ","), path}, nil
+	}
+}
+
+// headers is a flag that takes NAME:VALUE for each value of each name.
+func headers(name string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		values, ok := v.(map[string]any)
+		if !ok {
+			return Flag{}, fmt.Errorf("%s is no object", shown(v))
+		}
+		var out []string
+		for k, of := range values {
+			list, err := texts(of)
+			if err != nil {
+				return Flag{}, err
+			}
+			for _, one := range list {
+				out = append(out, k+":"+one)
+			}
+		}
+		slices.Sort(out)
+		return Flag{name, strings.Join(out, ","), path}, nil
+	}
+}
