@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -187,6 +188,44 @@ func TestEndpointSlicesBegin(t *testing.T) {
 	}
 	select {
 	case <-slices.ResultChan():
+	case <-time.After(20 * time.Second):
+		t.Fatal("no slice comes")
+	}
+}
+
+// TestEndpointsAreMirrored: WL-06, WL-09, Endpoints that somebody keeps for a Service without a selector become slices, which it is
+// carried by; those of service kubernetes alone begin nothing.
+func TestEndpointsAreMirrored(t *testing.T) {
+	client := start(t)
+	m := startWorkloads(t, nil)
+	ns := newNamespace(t, client)
+	if m.Started("endpointslicemirroring-controller") {
+		t.Error("it runs though there are only the Endpoints of service kubernetes")
+	}
+	slices, err := client.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slices.Stop()
+	meta := metav1.ObjectMeta{Name: "database"}
+	_, err = client.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{ObjectMeta: meta,
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5432}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: meta,
+		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.7"}},
+			Ports: []corev1.EndpointPort{{Port: 5432}}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case e := <-slices.ResultChan():
+		slice, ok := e.Object.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != "database" ||
+			len(slice.Endpoints) != 1 || slice.Endpoints[0].Addresses[0] != "192.0.2.7" {
+			t.Errorf("slice %+v", e.Object)
+		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("no slice comes")
 	}

@@ -18,6 +18,7 @@ func KubernetesControllers() []string {
 		"deployment-controller",
 		"endpoint-controller",
 		"endpointslice-controller",
+		"endpointslicemirroring-controller",
 		"generic-garbage-collector",
 		"job-controller",
 		"replicaset-controller",

@@ -21,6 +21,7 @@ func Controllers() []ondemand.Controller {
 		finishedJobs(),
 		endpointSlices(),
 		endpoints(),
+		mirroredEndpoints(),
 		garbageCollector(), // looks through all kinds
 	}
 }
