@@ -29,7 +29,7 @@ type Options struct {
 	OIDC       OIDC
 
 	AccountIssuers []string // of service account tokens: the first is written into new ones, all are accepted
-	AccountJWKSURI string   // what the discovery document names; default: this server's own
+	AccountJWKSURI string   // what the discovery document names; default: the issuer's, or this server's if another is given
 	APIAudiences   []string // whom tokens for this server are meant for; default: AccountIssuers
 }
 
