@@ -25,11 +25,18 @@ const (
 // place decides about every pod that is due and returns what the binders have to do about it.
 func (r *run) place(now time.Time) []func(context.Context) {
 	var out []func(context.Context)
+	r.promised = r.state.promised()
 	for _, w := range r.state.due(now) {
 		w.try = false
 		pod := w.pod
 		d := r.decide(pod)
 		if d.Node == "" {
+			if d.Crowded {
+				if do := r.makeRoom(w); do != nil {
+					out = append(out, do)
+					r.promised = r.state.promised()
+				}
+			}
 			if d.Refusal != w.told {
 				w.told = d.Refusal
 				out = append(out, func(ctx context.Context) { r.refuse(ctx, pod, d.Refusal) })
@@ -37,6 +44,9 @@ func (r *run) place(now time.Time) []func(context.Context) {
 			continue
 		}
 		w.binding = true
+		if w.nominated != "" {
+			r.promised = r.state.promised()
+		}
 		r.state.place(fit.Place(pod), d.Node)
 		out = append(out, func(ctx context.Context) { r.bind(ctx, pod, d.Node) })
 	}
@@ -48,7 +58,7 @@ func (r *run) decide(pod *corev1.Pod) fit.Decision {
 	if missing := r.features.Missing(pod); missing != "" {
 		return fit.Decision{Refusal: "not scheduling the pod: " + missing + " at the scheduler"}
 	}
-	return fit.Decide(pod, r.state.cluster)
+	return fit.DecideBeside(pod, r.state.cluster, r.promised)
 }
 
 // bind gives the pod its node; the result goes back to the owner of the state.

@@ -127,6 +127,7 @@ type run struct {
 	state    *state
 	work     chan func(context.Context) // for the binders
 	todo     []func(context.Context)    // not yet taken by one
+	promised map[string][]*corev1.Pod   // see [state.promised]; as of the pod that is being decided about
 }
 
 func (r *run) loop(ctx context.Context) {
