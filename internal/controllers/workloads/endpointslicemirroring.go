@@ -27,8 +27,8 @@ func mirroredEndpoints() ondemand.Controller {
 		Code:   code + "endpointslicemirroring",
 		New: func(ctx context.Context, k *ondemand.Kit) (func(context.Context), error) {
 			core := k.Informers.Core().V1()
-			c := endpointslicemirroring.NewController(ctx, core.Endpoints(), k.Informers.Discovery().V1().EndpointSlices(),
-				core.Services(), endpointsPerMirror, k.Client, 0)
+			c := endpointslicemirroring.NewController(ctx, core.Endpoints(),
+				k.Informers.Discovery().V1().EndpointSlices(), core.Services(), endpointsPerMirror, k.Client, 0)
 			return func(ctx context.Context) { c.Run(ctx, workers) }, nil
 		},
 	}

@@ -22,8 +22,8 @@ type Services struct {
 	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback
 	// is reached too. Both are of one address family.
 	API, Server netip.AddrPort
-	// Advertised is the address that the endpoints of service kubernetes have, if it is not where the API server listens:
-	// pods are led to the server there too, and nobody else is. The zero value leads nobody.
+	// Advertised is the address that the endpoints of service kubernetes have, if it is not where the API server
+	// listens: pods are led to the server there too, and nobody else is. The zero value leads nobody.
 	Advertised netip.AddrPort
 	// Names is the address of the service that pods ask for names, Resolver where they are answered, over UDP and TCP,
 	// on an address of the machine's own. The zero value carries none.
