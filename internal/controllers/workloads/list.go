@@ -22,6 +22,7 @@ func Controllers() []ondemand.Controller {
 		endpointSlices(),
 		endpoints(),
 		mirroredEndpoints(),
+		taintEviction(),
 		garbageCollector(), // looks through all kinds
 	}
 }
