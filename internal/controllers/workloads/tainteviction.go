@@ -10,25 +10,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kubernetes/pkg/controller/tainteviction"
 
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
+	"github.com/wherryproject/wherry/internal/controllers/tainteviction"
 )
 
-// taintEviction ends pods on nodes that have a taint NoExecute which they do not tolerate, or no longer.
+// taintEviction ends pods on nodes that have a taint NoExecute which they do not tolerate, or no longer. It is ours:
+// Kubernetes' own is linked with its node agent.
 func taintEviction() ondemand.Controller {
-	const name = "taint-eviction-controller"
 	return ondemand.Controller{
-		Name:   name,
+		Name:   tainteviction.Name,
 		Starts: []ondemand.Start{evictingNode()},
-		Code:   code + "tainteviction",
-		New: func(ctx context.Context, k *ondemand.Kit) (func(context.Context), error) {
-			core := k.Informers.Core().V1()
-			c, err := tainteviction.New(ctx, k.Client, core.Pods(), core.Nodes(), name)
-			if err != nil {
-				return nil, err
-			}
-			return c.Run, nil
+		Code:   "github.com/wherryproject/wherry/internal/controllers/tainteviction",
+		New: func(_ context.Context, k *ondemand.Kit) (func(context.Context), error) {
+			c := tainteviction.New(k.Client, k.Informers, k.Log)
+			return func(ctx context.Context) {
+				if err := c.Run(ctx); err != nil {
+					k.Log.Error("controller cannot run", "err", err)
+				}
+			}, nil
 		},
 	}
 }
@@ -36,7 +36,8 @@ func taintEviction() ondemand.Controller {
 // evictingNode is a node with a taint that drives pods away.
 func evictingNode() ondemand.Start {
 	evicts := func(n *corev1.Node) bool {
-		return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+		return slices.ContainsFunc(n.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
 	}
 	return ondemand.Start{
 		Kind: corev1.SchemeGroupVersion.WithResource("nodes"),
