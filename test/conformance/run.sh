@@ -80,7 +80,14 @@ mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vE '\[(Serial|Disrupti
 echo "conformance: ${#names[@]} specs, ${#alone[@]} of them one by one; logs and reports: $out/results"
 rm -rf "$out/results"
 start
-[ "${#others[@]}" -eq 0 ] || specs "$out/results/parallel" "${PROCS:-4}" "${others[@]}"
-[ "${#alone[@]}" -eq 0 ] || specs "$out/results/serial" 1 "${alone[@]}"
+reports=()
+if [ "${#others[@]}" -gt 0 ]; then
+	specs "$out/results/parallel" "${PROCS:-4}" "${others[@]}"
+	reports+=("$out/results/parallel/report.json")
+fi
+if [ "${#alone[@]}" -gt 0 ]; then
+	specs "$out/results/serial" 1 "${alone[@]}"
+	reports+=("$out/results/serial/report.json")
+fi
 (cd "$repo" && go build -o "$bin/compare" ./tools/conformance)
-"$bin/compare" known.txt "$out"/results/*/report.json
+"$bin/compare" known.txt "${reports[@]}" # one that is missing is an error: that run did not end by itself
