@@ -156,6 +156,10 @@ bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (roo
 fuzz: helpers ## Run each fuzz target for FUZZTIME (default: a share of 5 minutes), FUZZJOBS at a time (default 4 a processor)
 	go run ./tools/fuzz $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
+.PHONY: conformance
+conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; docs/conformance.md)
+	@test/conformance/run.sh
+
 ##@ Check
 
 .PHONY: lint

@@ -223,7 +223,7 @@ func TestKeysOfAccountTokens(t *testing.T) {
 	var document map[string]any
 	if err := json.Unmarshal(raw, &document); err != nil ||
 		document["issuer"] != "https://kubernetes.default.svc.cluster.local" ||
-		document["jwks_uri"] != shared.srv.URL()+"/openid/v1/jwks" {
+		document["jwks_uri"] != "https://kubernetes.default.svc.cluster.local/openid/v1/jwks" {
 		t.Errorf("document %s, %v", raw, err)
 	}
 	if raw, err = asAccount.Get().AbsPath("/openid/v1/jwks").DoRaw(t.Context()); err != nil {

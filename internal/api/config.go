@@ -156,6 +156,9 @@ func (s *completed) certNames(serviceIP netip.Addr) (names []string, ips []net.I
 	ips = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, serviceIP.AsSlice()}
 	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
 		ips = append(ips, ip)
+		if at := net.ParseIP(s.advertised(serviceIP.Is6())); at != nil && !at.Equal(ip) {
+			ips = append(ips, at)
+		}
 	} else {
 		ips = append(ips, hostIPs()...)
 	}
@@ -201,10 +204,13 @@ func (s *completed) host() string {
 	return "127.0.0.1"
 }
 
-// advertised is the address under which pods and other machines reach the server; empty when there is none.
+// advertised is the address under which pods reach the server, and other machines too unless it listens on loopback;
+// empty when there is none. Over IPv6 nothing leads to loopback.
 func (s *completed) advertised(want6 bool) string {
 	candidates := hostIPs()
-	if ip := net.ParseIP(s.BindAddress); ip != nil && !ip.IsUnspecified() {
+	switch ip := net.ParseIP(s.BindAddress); {
+	case ip == nil || ip.IsUnspecified() || ip.IsLoopback() && !want6:
+	default:
 		candidates = []net.IP{ip}
 	}
 	for _, ip := range candidates {

@@ -3,11 +3,16 @@
 package api_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/api"
 )
 
 // A deleted namespace terminates: it takes no new content, keeps its old, and goes when its finalizer is done.
@@ -90,7 +95,7 @@ func TestNamespaceFinalizersAreProtected(t *testing.T) {
 	}
 }
 
-// What every cluster has is there when the server is ready.
+// PL-12: what every cluster has is there when the server is ready.
 func TestBootstrap(t *testing.T) {
 	c := client(t)
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
@@ -107,5 +112,34 @@ func TestBootstrap(t *testing.T) {
 	}
 	if _, err := c.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+	wantEndpoint(t, c, shared.srv)
+}
+
+// wantEndpoint wants service kubernetes to have the endpoint that the server advertises, in both forms.
+func wantEndpoint(t *testing.T, c kubernetes.Interface, s *api.Server) {
+	t.Helper()
+	at := s.Advertised()
+	if !at.IsValid() {
+		t.Skip("this machine has no address but loopback")
+	}
+	ends, err := c.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice, err := c.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []string{
+		fmt.Sprintf("%s:%d", ends.Subsets[0].Addresses[0].IP, ends.Subsets[0].Ports[0].Port),
+		fmt.Sprintf("%s:%d", slice.Endpoints[0].Addresses[0], *slice.Ports[0].Port),
+	} {
+		if want := at.String(); got != want {
+			t.Errorf("service kubernetes has endpoint %s, want %s", got, want)
+		}
+	}
+	if ends.Labels[discoveryv1.LabelSkipMirror] != "true" {
+		t.Errorf("its Endpoints would be mirrored to a second slice: labels %v", ends.Labels)
 	}
 }

@@ -77,6 +77,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	if got := kubernetes.Spec.Ports[0].TargetPort.IntValue(); got != s.Port() {
 		t.Errorf("service kubernetes points to port %d, the server is on %d", got, s.Port())
 	}
+	wantEndpoint(t, c, s)
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -53,7 +53,7 @@ func TestKubernetesModulesAreOfOneVersion(t *testing.T) {
 	}
 }
 
-// What our rules are compared with is the release whose modules we use.
+// What our rules are compared with, and whose conformance suite is run, is the release whose modules we use.
 func TestRulesAreComparedWithTheSameVersion(t *testing.T) {
 	want := ""
 	for _, r := range goMod(t).Require {
@@ -61,15 +61,18 @@ func TestRulesAreComparedWithTheSameVersion(t *testing.T) {
 			want = r.Mod.Version
 		}
 	}
-	m := modFile(t, "test/agree/go.mod")
-	for _, r := range m.Require {
-		if r.Mod.Path == "k8s.io/kubernetes" && strings.TrimPrefix(r.Mod.Version, "v1") != strings.TrimPrefix(want, "v0") {
-			t.Errorf("test/agree compares with Kubernetes %s; the k8s.io modules are at %s", r.Mod.Version, want)
+	for _, name := range []string{"test/agree/go.mod", "test/conformance/go.mod"} {
+		m := modFile(t, name)
+		for _, r := range m.Require {
+			if r.Mod.Path == "k8s.io/kubernetes" &&
+				strings.TrimPrefix(r.Mod.Version, "v1") != strings.TrimPrefix(want, "v0") {
+				t.Errorf("%s has Kubernetes %s; the k8s.io modules are at %s", name, r.Mod.Version, want)
+			}
 		}
-	}
-	for _, r := range m.Replace {
-		if strings.HasPrefix(r.Old.Path, "k8s.io/") && r.New.Version != want {
-			t.Errorf("test/agree/go.mod replaces %s by %s; the k8s.io modules are at %s", r.Old.Path, r.New.Version, want)
+		for _, r := range m.Replace {
+			if strings.HasPrefix(r.Old.Path, "k8s.io/") && r.New.Version != want {
+				t.Errorf("%s replaces %s by %s; the k8s.io modules are at %s", name, r.Old.Path, r.New.Version, want)
+			}
 		}
 	}
 }

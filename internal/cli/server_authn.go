@@ -32,7 +32,7 @@ func authnFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringArrayVar(&a.AccountIssuers, "service-account-issuer", nil,
 		"issuer of service account tokens; given several times, the first is written into new tokens and all are accepted; default: https://kubernetes.default.svc.cluster.local")
 	f.StringVar(&a.AccountJWKSURI, "service-account-jwks-uri", "",
-		"URL of the keys for service account tokens in the discovery document; default: this server")
+		"URL of the keys for service account tokens in the discovery document; default: this server, by the default issuer as pods know it")
 	f.StringSliceVar(&a.APIAudiences, "api-audiences", nil,
 		"audiences of tokens for this API; default: the service account issuers")
 	f.DurationVar(&o.SigningDuration, "cluster-signing-duration", o.SigningDuration,

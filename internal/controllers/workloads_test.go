@@ -6,11 +6,13 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -189,5 +191,103 @@ func TestEndpointSlicesBegin(t *testing.T) {
 	case <-slices.ResultChan():
 	case <-time.After(20 * time.Second):
 		t.Fatal("no slice comes")
+	}
+}
+
+// TestEndpointsAreMirrored: WL-06, WL-09, Endpoints that somebody keeps for a Service without a selector become slices, which it is
+// carried by; those of service kubernetes alone begin nothing.
+func TestEndpointsAreMirrored(t *testing.T) {
+	client := start(t)
+	m := startWorkloads(t, nil)
+	ns := newNamespace(t, client)
+	if m.Started("endpointslicemirroring-controller") {
+		t.Error("it runs though there are only the Endpoints of service kubernetes")
+	}
+	slices, err := client.DiscoveryV1().EndpointSlices(ns).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slices.Stop()
+	meta := metav1.ObjectMeta{Name: "database"}
+	_, err = client.CoreV1().Services(ns).Create(t.Context(), &corev1.Service{ObjectMeta: meta,
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5432}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.CoreV1().Endpoints(ns).Create(t.Context(), &corev1.Endpoints{ObjectMeta: meta,
+		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.7"}},
+			Ports: []corev1.EndpointPort{{Port: 5432}}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case e := <-slices.ResultChan():
+		slice, ok := e.Object.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != "database" ||
+			len(slice.Endpoints) != 1 || slice.Endpoints[0].Addresses[0] != "192.0.2.7" {
+			t.Errorf("slice %+v", e.Object)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no slice comes")
+	}
+}
+
+// TestTaintsEvict: WL-06, WL-07, a taint NoExecute ends the pods of its node that do not tolerate it, and says why; no other taint begins
+// the controller.
+func TestTaintsEvict(t *testing.T) {
+	client := start(t)
+	m := startWorkloads(t, nil)
+	ns := newNamespace(t, client)
+	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tainted"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}) })
+	pods := client.CoreV1().Pods(ns)
+	for name, tolerations := range map[string][]corev1.Toleration{"goes": nil,
+		"stays": {{Key: "b", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}}} {
+		_, err := pods.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/keep"}},
+			Spec: corev1.PodSpec{NodeName: node.Name, Tolerations: tolerations,
+				Containers: []corev1.Container{{Name: "main", Image: "example.com/x"}}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.Started("taint-eviction-controller") {
+		t.Error("it runs though no taint drives pods away")
+	}
+	seen, err := pods.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=goes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	taint := []byte(`{"spec":{"taints":[{"key":"b","effect":"NoExecute"}]}}`)
+	if _, err := client.CoreV1().Nodes().Patch(t.Context(), node.Name, types.MergePatchType, taint, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	timeout := time.After(20 * time.Second)
+	for gone := false; !gone; {
+		select {
+		case e := <-seen.ResultChan():
+			pod, ok := e.Object.(*corev1.Pod)
+			if gone = ok && pod.DeletionTimestamp != nil; gone && (len(pod.Status.Conditions) == 0 ||
+				!slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+					return c.Type == corev1.DisruptionTarget && c.Reason == "DeletionByTaintManager"
+				})) {
+				t.Errorf("it goes without a reason: %+v", pod.Status.Conditions)
+			}
+		case <-timeout:
+			t.Fatal("the pod does not go")
+		}
+	}
+	if stays, err := pods.Get(t.Context(), "stays", metav1.GetOptions{}); err != nil || stays.DeletionTimestamp != nil {
+		t.Errorf("the pod that tolerates the taint goes: %v", err)
+	}
+	for _, name := range []string{"goes", "stays"} {
+		free := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := pods.Patch(t.Context(), name, types.MergePatchType, free, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
 	}
 }

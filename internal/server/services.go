@@ -51,7 +51,7 @@ func (s *Server) startServices(ctx context.Context) error {
 		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 		return nil
 	}
-	c.proxied = s.carriesServices()
+	c.proxied, c.advertised = s.carriesServices(), s.parts.api.Advertised()
 	c.refused, err = netip.ParsePrefix(s.opts.ServiceCIDR)
 	if err != nil {
 		return fmt.Errorf("--service-cidr: %w", err)
@@ -142,12 +142,14 @@ type carrier struct {
 	// install has the node's network do as is said, and keeps it so.
 	install func(network.Services) (ownRoutes []netip.Prefix, err error)
 	client  kubernetes.Interface
-	url     string         // of the API server
-	refused netip.Prefix   // see [network.Services]
-	proxied bool           // likewise
-	pods    network.Cgroup // likewise
-	names   *nameService   // whose address is carried too; nil: none
-	again   bool           // nobody watches the rules: they are installed again at each look
+	url     string // of the API server
+	// advertised is where the endpoints of service kubernetes are; zero in another cluster.
+	advertised netip.AddrPort
+	refused    netip.Prefix   // see [network.Services]
+	proxied    bool           // likewise
+	pods       network.Cgroup // likewise
+	names      *nameService   // whose address is carried too; nil: none
+	again      bool           // nobody watches the rules: they are installed again at each look
 
 	now  network.Services // as installed
 	own  []netip.Prefix   // of the machine's networks, those within refused
@@ -165,6 +167,9 @@ func (c *carrier) carry(ctx context.Context) error {
 		return err
 	}
 	want := network.Services{API: api, Server: server, Pods: c.pods, Refused: c.refused, Proxied: c.proxied}
+	if c.advertised != server {
+		want.Advertised = c.advertised
+	}
 	want.Names, want.Resolver = c.names.carried()
 	if c.now == want && !c.again {
 		c.told = ""

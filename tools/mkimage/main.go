@@ -32,7 +32,7 @@ func run(args []string) error {
 	var (
 		s                    ociimage.Spec
 		refs, files, labels  list
-		links                list
+		links, trees         list
 		entrypoint, cmd, env list
 		exposed, volumes     list
 	)
@@ -40,6 +40,7 @@ func run(args []string) error {
 	out := flags.String("o", "", "archive to write")
 	flags.Var(&refs, "ref", "name of the image, as registry/name:tag; may be repeated")
 	flags.Var(&files, "file", "SRC=DST[:MODE], a file to put in; an empty SRC makes a folder; may be repeated")
+	flags.Var(&trees, "tree", "folder whose contents are put in at the image's root; may be repeated")
 	flags.Var(&links, "link", "TARGET=PATH, a symbolic link to put in; may be repeated")
 	flags.Var(&entrypoint, "entrypoint", "one word of the entry point; may be repeated")
 	flags.Var(&cmd, "cmd", "one word of the default arguments; may be repeated")
@@ -68,21 +69,37 @@ func run(args []string) error {
 		}
 		s.Labels[k] = v
 	}
+	var err error
+	if s.Files, err = contents(files, trees, links); err != nil {
+		return err
+	}
+	return write(*out, s, refs)
+}
+
+// contents are what the flags -file, -tree and -link put in.
+func contents(files, trees, links list) (all []ociimage.File, err error) {
 	for _, f := range files {
 		file, err := parseFile(f)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.Files = append(s.Files, file)
+		all = append(all, file)
+	}
+	for _, dir := range trees {
+		files, err := readTree(dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, files...)
 	}
 	for _, l := range links {
 		target, path, ok := strings.Cut(l, "=")
 		if !ok {
-			return fmt.Errorf("link %q: want TARGET=PATH", l)
+			return nil, fmt.Errorf("link %q: want TARGET=PATH", l)
 		}
-		s.Files = append(s.Files, ociimage.File{Path: path, Mode: fs.ModeSymlink | 0o777, Data: []byte(target)})
+		all = append(all, ociimage.File{Path: path, Mode: fs.ModeSymlink | 0o777, Data: []byte(target)})
 	}
-	return write(*out, s, refs)
+	return all, nil
 }
 
 // parseFile reads SRC=DST[:MODE].
@@ -115,6 +132,37 @@ func parseFile(arg string) (ociimage.File, error) {
 	}
 	f.Data = data
 	return f, nil
+}
+
+// readTree reads all that is below a folder.
+func readTree(dir string) (all []ociimage.File, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		f := ociimage.File{Path: strings.TrimPrefix(path, dir), Mode: info.Mode()}
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			f.Data = []byte(target)
+			all = append(all, f)
+			return err
+		case entry.IsDir():
+		case entry.Type().IsRegular():
+			if f.Data, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("tree %s: %s is neither a file, a folder nor a link", dir, path)
+		}
+		all = append(all, f)
+		return nil
+	})
+	return all, err
 }
 
 // write makes the archive in one step, so that make never sees half of one.

@@ -60,3 +60,33 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d files, want the 2 archives", len(left))
 	}
 }
+
+// TestReadTree: a folder goes in as it is, with modes and links.
+func TestReadTree(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "su"), []byte("x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "bin", "su"), fs.ModeSetuid|0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("su", filepath.Join(dir, "bin", "sh")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := readTree(dir)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	if f := files[1]; f.Path != "/bin/sh" || string(f.Data) != "su" || f.Mode&fs.ModeSymlink == 0 {
+		t.Errorf("link %+v", f)
+	}
+	if f := files[2]; f.Path != "/bin/su" || f.Mode != fs.ModeSetuid|0o755 {
+		t.Errorf("file %+v", f)
+	}
+	if _, err := readTree(filepath.Join(dir, "none")); err == nil {
+		t.Error("a folder that is not there was read")
+	}
+}

@@ -30,10 +30,15 @@ type openIDConfiguration struct {
 }
 
 // ServeKeys serves the keys of service account tokens, for a server at url. Who may read them is the authoriser's to
-// say: the cluster role system:service-account-issuer-discovery.
+// say: the cluster role system:service-account-issuer-discovery. The default issuer is the server as pods know it, and
+// url need not be one that they reach: the document sends them where they have it from.
 func (t *AccountTokens) ServeKeys(m *mux.PathRecorderMux, url string) error {
 	uri := t.jwksURI
-	if uri == "" {
+	switch {
+	case uri != "":
+	case t.issuers[0] == defaultIssuer:
+		uri = defaultIssuer + jwksPath
+	default:
 		uri = url + jwksPath
 	}
 	document, err := json.Marshal(openIDConfiguration{

@@ -29,7 +29,8 @@ type Options struct {
 	OIDC       OIDC
 
 	AccountIssuers []string // of service account tokens: the first is written into new ones, all are accepted
-	AccountJWKSURI string   // what the discovery document names; default: this server's own
+	// what the discovery document names; default: the issuer's, or this server's if another is given
+	AccountJWKSURI string
 	APIAudiences   []string // whom tokens for this server are meant for; default: AccountIssuers
 }
 

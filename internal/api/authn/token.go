@@ -57,7 +57,7 @@ type AccountTokens struct {
 	former    []crypto.PublicKey // of keys before a rotation that is not finished
 	issuers   []string           // the first one signs
 	audiences []string           // whom tokens for this server are meant for
-	jwksURI   string             // what the discovery document names; default: this server's own
+	jwksURI   string             // what the discovery document names; default: see ServeKeys
 	Lookup    TokenLookup
 }
 

@@ -144,8 +144,8 @@ type NodeProxy struct {
 	transport        http.RoundTripper
 }
 
-// NewNodeProxy makes the storage of nodes/proxy. A request that names a port goes to the address that published tells;
-// transport is for ports other than the kubelet's.
+// NewNodeProxy makes the storage of nodes/proxy. A request that names a port other than the kubelet's goes to the
+// address that published tells, by transport.
 func NewNodeProxy(nodes, published NodeLocator, transport http.RoundTripper) *NodeProxy {
 	return &NodeProxy{nodes: nodes, published: published, transport: transport}
 }
@@ -174,11 +174,15 @@ func (n *NodeProxy) Connect(ctx context.Context, id string, options runtime.Obje
 		locate = n.published
 	}
 	kubelet, transport, err := locate(ctx, name)
+	if err == nil && port != "" && port == kubelet.Port() {
+		port = ""
+		kubelet, transport, err = n.nodes(ctx, name) // one in this process may listen where nobody else reaches it
+	}
 	if err != nil {
 		return nil, err
 	}
 	to := target{scheme: kubelet.Scheme, host: kubelet.Host, path: opts.Path}
-	if port != "" && port != kubelet.Port() {
+	if port != "" {
 		transport = n.transport
 		to.scheme, to.host = scheme, net.JoinHostPort(kubelet.Hostname(), port)
 	}

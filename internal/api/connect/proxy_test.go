@@ -47,6 +47,30 @@ func TestNodeProxy(t *testing.T) {
 	}
 }
 
+// TestNodeProxyInProcess: PL-36, who names the kubelet's port, as programs that read its figures do, reaches a kubelet of this process too,
+// though it listens where nobody else reaches it.
+func TestNodeProxyInProcess(t *testing.T) {
+	c := newCluster(t)
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "own ", r.URL.Path) }))
+	defer own.Close()
+	kubelets := NewKubelets(c.Node, c.TLS())
+	defer kubelets.Close()
+	defer kubelets.Serve("dead", func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", own.Listener.Addr().String())
+	})()
+	mux := http.NewServeMux()
+	mux.Handle("/api/v1/nodes/{name}/proxy/{path...}",
+		kubelettest.Handler(newScheme(t), NewNodeProxy(kubelets.Locate, kubelets.Published, NewNodePortTransport())))
+	api := httptest.NewServer(mux)
+	defer api.Close()
+	port := c.Nodes["dead"].Status.DaemonEndpoints.KubeletEndpoint.Port
+	for _, name := range []string{"dead", fmt.Sprintf("dead:%d", port), fmt.Sprintf("https:dead:%d", port)} {
+		if code, body := fetch(t, api.URL+"/api/v1/nodes/"+name+"/proxy/metrics/resource"); code != 200 || body != "own /metrics/resource" {
+			t.Errorf("%s: %d %s", name, code, body)
+		}
+	}
+}
+
 func TestPodHost(t *testing.T) {
 	pod := kubelettest.NewPod("p", "one", nil, "a", "b")
 	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.2.3"}}

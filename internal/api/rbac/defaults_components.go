@@ -25,6 +25,7 @@ const (
 	NamesController          = controllerPrefix + "names-controller"
 	LoadBalancer             = controllerPrefix + "load-balancer"
 	LocalVolumes             = controllerPrefix + "wherry-local-volumes"
+	TaintEviction            = controllerPrefix + "taint-eviction-controller"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -104,6 +105,10 @@ func controllerRoles() []rbacv1.ClusterRole {
 			may("patch", "update").to(core, "nodes/status", "pods/status"),
 			read().to(coordination, "leases"), // by which agents show that they live
 			append(read(), "delete").to(core, "pods"))...),
+		clusterRole(TaintEviction, append(tellEvents(),
+			read().to(core, "nodes"),
+			append(read(), "delete").to(core, "pods"),
+			may("patch").to(core, "pods/status"))...),
 		clusterRole(PodGarbageCollector,
 			append(read(), "delete").to(core, "pods"),
 			may("get", "list").to(core, "nodes"),

@@ -20,6 +20,7 @@ func KubernetesControllers() []string {
 		"endpoint-controller",
 		"endpointslice-controller",
 		"ephemeral-volume-controller",
+		"endpointslicemirroring-controller",
 		"generic-garbage-collector",
 		"horizontal-pod-autoscaler",
 		"job-controller",

@@ -25,6 +25,7 @@ const (
 // place decides about every pod that is due and returns what the binders have to do about it.
 func (r *run) place(ctx context.Context, now time.Time) []func(context.Context) {
 	var out []func(context.Context)
+	r.promised = r.state.promised()
 	for _, w := range r.state.due(now) {
 		w.try = false
 		pod := w.pod
@@ -33,6 +34,12 @@ func (r *run) place(ctx context.Context, now time.Time) []func(context.Context) 
 			continue // it is tried again when it is known
 		}
 		if d.Node == "" {
+			if d.Crowded {
+				if do := r.makeRoom(w); do != nil {
+					out = append(out, do)
+					r.promised = r.state.promised()
+				}
+			}
 			if d.Refusal != w.told {
 				w.told = d.Refusal
 				out = append(out, func(ctx context.Context) { r.refuse(ctx, pod, d.Refusal) })
@@ -40,6 +47,9 @@ func (r *run) place(ctx context.Context, now time.Time) []func(context.Context) 
 			continue
 		}
 		w.binding = true
+		if w.nominated != "" {
+			r.promised = r.state.promised()
+		}
 		r.state.place(fit.Place(pod), d.Node)
 		out = append(out, bind)
 	}
@@ -53,7 +63,7 @@ func (r *run) decide(ctx context.Context, pod *corev1.Pod) (d fit.Decision, bind
 		return fit.Decision{Refusal: "not scheduling the pod: " + missing + " at the scheduler"}, nil, true
 	}
 	if len(podspec.ClaimNames(pod)) == 0 {
-		d = fit.Decide(pod, r.state.cluster)
+		d = fit.DecideBeside(pod, r.state.cluster, r.promised)
 		return d, func(ctx context.Context) { r.bind(ctx, pod, d.Node) }, true
 	}
 	d, v, known := r.decideWithClaims(ctx, pod)

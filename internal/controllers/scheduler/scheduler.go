@@ -131,6 +131,7 @@ type run struct {
 	work     chan func(context.Context) // for the binders
 	todo     []func(context.Context)    // not yet taken by one
 	volumes  *volumeBook
+	promised map[string][]*corev1.Pod // see [state.promised]; as of the pod that is being decided about
 }
 
 func (r *run) loop(ctx context.Context) {

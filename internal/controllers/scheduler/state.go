@@ -32,6 +32,9 @@ type waiting struct {
 	failed  int       // bindings that failed in a row
 	retry   time.Time // when a failed binding is tried again; zero: none failed
 	told    string    // the refusal that was last published
+	// nominated is the node that it is promised, once those have gone that are going for it.
+	nominated string
+	victims   []*corev1.Pod
 }
 
 func newState() *state {
@@ -110,7 +113,8 @@ func ours(pod *corev1.Pod) bool {
 func (s *state) wait(pod *corev1.Pod) {
 	w, ok := s.waiting[pod.UID]
 	if !ok {
-		s.waiting[pod.UID] = &waiting{pod: pod, try: true, told: refusalIn(pod)}
+		s.waiting[pod.UID] = &waiting{pod: pod, try: true, told: refusalIn(pod),
+			nominated: pod.Status.NominatedNodeName}
 		return
 	}
 	if !equality.Semantic.DeepEqual(w.pod.Spec, pod.Spec) || !labels.Equals(w.pod.Labels, pod.Labels) {

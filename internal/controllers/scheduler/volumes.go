@@ -138,7 +138,10 @@ func (r *run) decideWithClaims(ctx context.Context, pod *corev1.Pod) (d fit.Deci
 		return fit.Decision{Refusal: fmt.Sprintf("0/%d nodes are available: %s.", len(r.state.cluster.Nodes), why)}, v,
 			true
 	}
-	return fit.Decide(pod, cluster), v, true
+	d = fit.DecideBeside(pod, cluster, r.promised)
+	// Room is made on any node: not for a pod whose volumes are on some only.
+	d.Crowded = d.Crowded && len(cluster.Nodes) == len(r.state.cluster.Nodes)
+	return d, v, true
 }
 
 // bindVolumes does what has to be done with the pod's claims for a node. True: all are bound, and so may the pod be.

@@ -21,6 +21,8 @@ func Controllers() []ondemand.Controller {
 		finishedJobs(),
 		endpointSlices(),
 		endpoints(),
+		mirroredEndpoints(),
+		taintEviction(),
 		disruptionBudgets(),
 		podAutoscalers(),
 		garbageCollector(), // looks through all kinds

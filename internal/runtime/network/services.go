@@ -22,6 +22,9 @@ type Services struct {
 	// API is the address of service kubernetes, Server where its API server listens. A server on the machine's loopback
 	// is reached too. Both are of one address family.
 	API, Server netip.AddrPort
+	// Advertised is the address that the endpoints of service kubernetes have, if it is not where the API server
+	// listens: pods are led to the server there too, and nobody else is. The zero value leads nobody.
+	Advertised netip.AddrPort
 	// Names is the address of the service that pods ask for names, Resolver where they are answered, over UDP and TCP,
 	// on an address of the machine's own. The zero value carries none.
 	Names, Resolver netip.AddrPort
@@ -69,6 +72,8 @@ func (s Services) validate() error {
 		return fmt.Errorf("service address %s: no address of the API server is known", s.API)
 	case s.API.Addr().Is4() != s.Server.Addr().Is4():
 		return fmt.Errorf("service address %s and the API server's %s are of different address families: change the server's --bind-address or --service-cidr so that they match", s.API, s.Server)
+	case s.Advertised.IsValid() && s.Advertised.Addr().Is4() != s.Server.Addr().Is4():
+		return fmt.Errorf("address %s of service kubernetes' endpoints and the API server's %s are of different address families", s.Advertised, s.Server)
 	case s.API.Addr().Is6() && s.Server.Addr().IsLoopback():
 		return fmt.Errorf("service address %s: over IPv6, pods cannot reach an API server on %s: choose another --bind-address", s.API, s.Server.Addr())
 	}
@@ -83,8 +88,9 @@ const afterOthers = 10
 //
 //	chain services            { ip daddr <API> tcp dport <port> dnat ip to <server>
 //	                            ip daddr <names> udp dport <port> dnat ip to <resolver>; and tcp }
-//	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services }
-//	chain services-pods       { nat output dstnat+9:       socket cgroupv2 level <depth> <pods> jump services }
+//	chain services-own        { jump services; ip daddr <advertised> tcp dport <port> dnat ip to <server> }
+//	chain services-prerouting { nat prerouting dstnat+10:  iifname <bridge> jump services-own }
+//	chain services-pods       { nat output dstnat+9:       socket cgroupv2 level <depth> <pods> jump services-own }
 //	chain services-output     { nat output dstnat+10:      jump services }
 //	chain services-forward    { filter forward:  iifname <bridge> ip daddr <refused> reject
 //	                                             oifname lo ip daddr <refused> reject }
@@ -152,14 +158,20 @@ func (t *table) services(c Config, s Services, own []netip.Prefix) error {
 		rule(toService(s.Names, isUDP()), toAddress(s.Resolver))
 		rule(toService(s.Names, isTCP()), toAddress(s.Resolver))
 	}
-	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
 	jump := verdict(expr.VerdictJump, "services")
+	ofPods := t.chain("services-own", "", nil, nil)
+	ofPods(jump)
+	if s.API.IsValid() && s.Advertised.IsValid() {
+		ofPods(toService(s.Advertised, isTCP()), toAddress(s.Server))
+	}
+	toOwn := verdict(expr.VerdictJump, "services-own")
+	prio := nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest + afterOthers)
 	pods := t.chain("services-pods", nftables.ChainTypeNAT, nftables.ChainHookOutput,
 		nftables.ChainPriorityRef(*prio-1))
 	if s.Pods != (Cgroup{}) {
-		pods(ofCgroup(s.Pods), jump)
+		pods(ofCgroup(s.Pods), toOwn)
 	}
-	t.chain("services-prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, prio)(bridge, jump)
+	t.chain("services-prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, prio)(bridge, toOwn)
 	t.chain("services-output", nftables.ChainTypeNAT, nftables.ChainHookOutput, prio)(jump)
 
 	forward := t.chain("services-forward", nftables.ChainTypeFilter, nftables.ChainHookForward,

@@ -136,6 +136,33 @@ func wantNoRoute(t *testing.T) {
 	}
 }
 
+// PL-12: a server on loopback is reached by its service's endpoint too, which is the machine's own address: by pods, and by nobody else.
+func TestServicesEndpointOfLoopback(t *testing.T) {
+	beyond(t)
+	c := host(t, "wt-svce", "10.201.24.0/24")
+	p := addPod(t, c, "p")
+	s := Services{API: netip.MustParseAddrPort("10.96.0.1:443"), Server: apiServer(t, "127.0.0.1"), Refused: netip.MustParsePrefix("10.96.0.0/12")}
+	s.Advertised = netip.AddrPortFrom(netip.MustParseAddr("198.18.1.1"), s.Server.Port())
+	if _, err := Carry(c, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []string{"10.96.0.1:443", s.Advertised.String()} {
+		got, err := p.call("tcp", way)
+		wantAnswer(t, got, err, "api "+p.ip(0))
+	}
+	wantRefused(t, "host", call, s.Advertised.String())
+	wantRefused(t, "pod", p.call, netip.AddrPortFrom(s.Advertised.Addr(), s.Server.Port()+1).String())
+	s.API = netip.AddrPort{} // the server stops
+	if _, err := Carry(c, s); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, "pod", p.call, s.Advertised.String())
+	s.API, s.Advertised = netip.MustParseAddrPort("10.96.0.1:443"), netip.MustParseAddrPort("[fd00::1]:6443")
+	if _, err := Carry(c, s); err == nil {
+		t.Error("endpoints of another address family were taken")
+	}
+}
+
 // PL-12: a machine without a default route has a way to its API server all the same, and two servers do not meet.
 func TestServicesOfTwoServersOffline(t *testing.T) {
 	one, two := host(t, "wt-svc1", "10.201.21.0/24"), host(t, "wt-svc2", "10.201.22.0/24")

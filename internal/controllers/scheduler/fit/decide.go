@@ -27,6 +27,8 @@ type Decision struct {
 	Node string
 	// Refusal is for the user: "0/1 nodes are available: 1 Insufficient memory."
 	Refusal string
+	// Crowded says that there are nodes, which others on them may keep the pod from.
+	Crowded bool
 }
 
 // Decide picks a node for a pod: of those that can take it, the one that is least used, after what the pod prefers.
@@ -63,7 +65,8 @@ func Decide(pod *corev1.Pod, c Cluster) Decision {
 		parts = append(parts, fmt.Sprintf("%d %s", n, why))
 	}
 	slices.Sort(parts)
-	return Decision{Refusal: fmt.Sprintf("0/%d nodes are available: %s.", total, strings.Join(parts, ", "))}
+	return Decision{Crowded: true, Refusal: fmt.Sprintf("0/%d nodes are available: %s.", total,
+		strings.Join(parts, ", "))}
 }
 
 // question is one pod looking for a node.

@@ -78,6 +78,16 @@ func (n *Node) Has(uid types.UID) bool {
 	return ok
 }
 
+// Leaving tells whether a pod of a priority below this one is going.
+func (n *Node) Leaving(priority int32) bool {
+	for _, p := range n.pods {
+		if p.Pod.DeletionTimestamp != nil && podspec.Priority(p.Pod) < priority {
+			return true
+		}
+	}
+	return false
+}
+
 // UIDs are those of the pods on the node.
 func (n *Node) UIDs() []types.UID { return slices.Collect(maps.Keys(n.pods)) }
 

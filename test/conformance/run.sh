@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds Kubernetes' conformance suite and runs it against a bin/wherry server of its own (make conformance). As root.
+#   FOCUS    regular expression: run only specs whose names match it; default: all conformance specs
+#   SKIP     regular expression: leave those out
+#   PROCS    how many specs run at once (4); those marked [Serial] or [Disruptive] always run one by one, after the others
+#   OUT      folder of the build and of the results (bin/conformance)
+# Ports 6443, 10250 and 5000 must be free. The exit code is that of the comparison with known.txt.
+set -euo pipefail
+cd "$(dirname "$0")"
+repo=$(cd ../.. && pwd)
+out=$(mkdir -p "${OUT:-$repo/bin/conformance}" && cd "${OUT:-$repo/bin/conformance}" && pwd)
+bin=$out/bin data=$out/data version=$(sed -n 's/^\tk8s.io\/kubernetes \(v[0-9.]*\)$/\1/p; s/^require k8s.io\/kubernetes //p' go.mod | head -1)
+mkdir -p "$bin"
+[ "$(id -u)" -eq 0 ] || { echo "conformance: run it as root: a server is started" >&2; exit 1; }
+
+build() {
+	local stamp="-s -w" package
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		stamp+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d. -f2 <<<"$version")"
+		stamp+=" -X $package.gitTreeState=clean"
+	done
+	go test -c -vet=off -ldflags "$stamp" -o "$bin/e2e.test" k8s.io/kubernetes/test/e2e
+	go build -ldflags "$stamp" -o "$bin/kubectl" k8s.io/kubernetes/cmd/kubectl
+	go build -ldflags '-s -w' -o "$bin/agnhost" k8s.io/kubernetes/test/images/agnhost
+	go build -ldflags '-s -w' -o "$bin/ginkgo" github.com/onsi/ginkgo/v2/ginkgo
+	(cd "$repo" && go build -o "$bin/compare" ./tools/conformance)
+	./images.sh "$out"
+	echo "$version" >"$out/version"
+}
+
+server=
+finish() {
+	local code=$?
+	if [ -n "$server" ]; then
+		kill "$server" 2>/dev/null || true
+		wait "$server" 2>/dev/null || true
+		"$repo/bin/wherry" purge --data-dir "$data" --yes >>"$out/server.log" 2>&1 || echo "conformance: see $out/server.log: not all was removed" >&2
+	fi
+	exit $code
+}
+
+start() {
+	"$repo/bin/wherry" server --data-dir "$data" >"$out/server.log" 2>&1 &
+	server=$!
+	trap finish EXIT
+	trap 'exit 130' INT TERM
+	until grep -q 'server is ready' "$out/server.log"; do
+		kill -0 "$server" 2>/dev/null || { tail -3 "$out/server.log" >&2; exit 1; }
+		sleep 0.2
+	done
+	for archive in "$out"/images/*.tar; do
+		"$repo/bin/wherry" image import --data-dir "$data" "$archive" >/dev/null
+	done
+}
+
+# specs RESULTS PROCS NAME…: runs specs by their names, which are taken literally.
+specs() {
+	local results=$1 procs=$2 focus=()
+	shift 2
+	mapfile -t focus < <(printf '%s\n' "$@" | sed -E 's/[][\.*^$+?(){}|/]/\\&/g; s/^/--focus=/; s/$/$/')
+	mkdir -p "$results"
+	"$bin/ginkgo" run --procs="$procs" --no-color --keep-going -v --timeout=4h --json-report=report.json \
+		--output-dir="$results" "${focus[@]}" "$bin/e2e.test" -- --kubeconfig="$data/kubeconfig" \
+		--kubectl-path="$bin/kubectl" --provider=skeleton --num-nodes=1 --disable-log-dump \
+		--dump-logs-on-failure=false --node-schedulable-timeout=1m --system-pods-startup-timeout=30s \
+		>"$results/log" 2>&1 || true # what failed is judged below
+}
+
+if [ "$(cat "$out/version" 2>/dev/null)" != "$version" ]; then
+	echo "conformance: building the suite of Kubernetes $version (some minutes)"
+	build
+fi
+mapfile -t names < <("$bin/e2e.test" --list-tests 2>/dev/null | sed -nE 's/^ *[^ ]*:[0-9]+: //; /^\[sig.*\[Conformance\]/p' |
+	sort -u | grep -E -- "${FOCUS:-.}" | { [ -z "${SKIP:-}" ] && cat || grep -vE -- "$SKIP"; })
+mapfile -t alone < <(printf '%s\n' "${names[@]}" | grep -E '\[(Serial|Disruptive)\]')
+mapfile -t others < <(printf '%s\n' "${names[@]}" | grep -vE '\[(Serial|Disruptive)\]')
+[ "${#names[@]}" -gt 0 ] || { echo "conformance: no spec is called so" >&2; exit 1; }
+echo "conformance: ${#names[@]} specs, ${#alone[@]} of them one by one; logs and reports: $out/results"
+rm -rf "$out/results"
+start
+reports=()
+if [ "${#others[@]}" -gt 0 ]; then
+	specs "$out/results/parallel" "${PROCS:-4}" "${others[@]}"
+	reports+=("$out/results/parallel/report.json")
+fi
+if [ "${#alone[@]}" -gt 0 ]; then
+	specs "$out/results/serial" 1 "${alone[@]}"
+	reports+=("$out/results/serial/report.json")
+fi
+(cd "$repo" && go build -o "$bin/compare" ./tools/conformance)
+"$bin/compare" known.txt "${reports[@]}" # one that is missing is an error: that run did not end by itself
