@@ -161,6 +161,9 @@ func (f *tokenFlags) create(ctx context.Context, t Terminal, args []string) erro
 	return nil
 }
 
+// answersWithin is how long a server on this machine may take to accept a connection.
+const answersWithin = 2 * time.Second
+
 // reachable is the URL of the server for other machines: the endpoint of the service kubernetes.
 func reachable(ctx context.Context, c *reach.Client) (string, error) {
 	slices, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx,
@@ -170,7 +173,14 @@ func reachable(ctx context.Context, c *reach.Client) (string, error) {
 	}
 	for _, s := range slices.Items {
 		if len(s.Endpoints) > 0 && len(s.Endpoints[0].Addresses) > 0 && len(s.Ports) > 0 && s.Ports[0].Port != nil {
-			return "https://" + net.JoinHostPort(s.Endpoints[0].Addresses[0], strconv.Itoa(int(*s.Ports[0].Port))), nil
+			address := net.JoinHostPort(s.Endpoints[0].Addresses[0], strconv.Itoa(int(*s.Ports[0].Port)))
+			// Pods are led there also if the server listens on loopback alone: others are not.
+			conn, err := (&net.Dialer{Timeout: answersWithin}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				continue
+			}
+			conn.Close()
+			return "https://" + address, nil
 		}
 	}
 	return "",

@@ -3,7 +3,9 @@
 package controllers_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -51,6 +53,15 @@ func (b busy) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAutoscaler(t *testing.T) {
 	client := start(t)
 	ns := newNamespace(t, client)
+	t.Cleanup(func() { // after the controllers' end: other tests begin them with their own
+		all := metav1.ListOptions{}
+		err := errors.Join(
+			client.AppsV1().Deployments(ns).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all),
+			client.AppsV1().ReplicaSets(ns).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all))
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	pods := func() []corev1.Pod {
 		list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
