@@ -3,9 +3,7 @@
 package controllers_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -52,16 +50,8 @@ func (b busy) RoundTrip(r *http.Request) (*http.Response, error) {
 // as its pods are busy.
 func TestAutoscaler(t *testing.T) {
 	client := start(t)
+	leaveNoDeployments(t, client)
 	ns := newNamespace(t, client)
-	t.Cleanup(func() { // after the controllers' end: other tests begin them with their own
-		all := metav1.ListOptions{}
-		err := errors.Join(
-			client.AppsV1().Deployments(ns).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all),
-			client.AppsV1().ReplicaSets(ns).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all))
-		if err != nil {
-			t.Error(err)
-		}
-	})
 	pods := func() []corev1.Pod {
 		list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil {

@@ -5,6 +5,7 @@ package controllers_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -18,6 +19,26 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
+
+// leaveNoDeployments removes, when the controllers that are started after this have ended, what they would begin with in
+// other tests.
+func leaveNoDeployments(t *testing.T, client kubernetes.Interface) {
+	t.Cleanup(func() {
+		list, err := client.CoreV1().Namespaces().List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ns := range list.Items {
+			all := metav1.ListOptions{}
+			err := errors.Join(
+				client.AppsV1().Deployments(ns.Name).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all),
+				client.AppsV1().ReplicaSets(ns.Name).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all))
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
 
 // web makes a Deployment and has its pods say that they are ready.
 func web(t *testing.T, client kubernetes.Interface, ns string, replicas int32) map[string]string {
@@ -68,6 +89,7 @@ func setReady(t *testing.T, client kubernetes.Interface, p *corev1.Pod) {
 // one pod may, the next may not, and is told why.
 func TestBudgetHoldsEvictions(t *testing.T) {
 	client := start(t)
+	leaveNoDeployments(t, client)
 	m := startWorkloads(t, nil)
 	ns := newNamespace(t, client)
 	if m.Started("disruption-controller") {
