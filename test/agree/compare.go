@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +109,22 @@ func (s *side) encode(obj runtime.Object) any {
 		delete(m, "creationTimestamp")
 		delete(m, "uid")
 	}
+	if status, ok := tree["status"].(map[string]any); ok {
+		maskNow(status["conditions"])
+	}
 	return tree
+}
+
+// maskNow replaces the times of conditions that were set just now: the sides are asked one after the other.
+func maskNow(conditions any) {
+	list, _ := conditions.([]any)
+	for _, c := range list {
+		c, _ := c.(map[string]any)
+		text, _ := c["lastTransitionTime"].(string)
+		if at, err := time.Parse(time.RFC3339, text); err == nil && time.Since(at).Abs() < time.Minute {
+			c["lastTransitionTime"] = "now"
+		}
+	}
 }
 
 // causes are the fields that an error names. What a node does not do yet is not a rule of the object: it is left out.

@@ -30,6 +30,7 @@ func podRules(gates *features.Gates) registry.Rules {
 					Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 					Reason:             corev1.PodReasonSchedulingGated,
 					Message:            "Scheduling is blocked due to non-empty scheduling gates",
+					LastTransitionTime: metav1.Now(),
 					ObservedGeneration: pod.Generation,
 				}}
 			}
