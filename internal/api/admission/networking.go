@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/pkg/apis/networking"
@@ -40,7 +41,11 @@ func (p network) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("read the ingress classes: %w", err))
 	}
-	if class := defaultIngressClass(list.(*networking.IngressClassList).Items); class != nil {
+	class := newestDefault(list.(*networking.IngressClassList).Items,
+		func(c *networking.IngressClass) (*metav1.ObjectMeta, bool) {
+			return &c.ObjectMeta, c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
+		})
+	if class != nil {
 		ingress.Spec.IngressClassName = &class.Name
 	}
 	return nil
@@ -49,21 +54,6 @@ func (p network) Admit(ctx context.Context, a admission.Attributes, _ admission.
 func classed(i *networking.Ingress) bool {
 	_, old := i.Annotations[oldIngressClass]
 	return old || i.Spec.IngressClassName != nil
-}
-
-// defaultIngressClass is the newest of those that say that they are; nil if none does.
-func defaultIngressClass(all []networking.IngressClass) (newest *networking.IngressClass) {
-	for i := range all {
-		c := &all[i]
-		if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] != "true" {
-			continue
-		}
-		if newest == nil || newest.CreationTimestamp.Before(&c.CreationTimestamp) ||
-			newest.CreationTimestamp.Equal(&c.CreationTimestamp) && c.Name < newest.Name {
-			newest = c
-		}
-	}
-	return newest
 }
 
 // Validate implements admission.ValidationInterface. It refuses nothing.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/core/helper"
 	"k8s.io/kubernetes/pkg/apis/storage"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
 	"github.com/wherryproject/wherry/internal/api/registry"
 )
@@ -57,7 +58,11 @@ func (p volumes) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("read the storage classes: %w", err))
 		}
-		if c := defaultStorageClass(list.(*storage.StorageClassList).Items); c != nil {
+		c := newestDefault(list.(*storage.StorageClassList).Items,
+			func(c *storage.StorageClass) (*metav1.ObjectMeta, bool) {
+				return &c.ObjectMeta, storageutil.IsDefaultAnnotation(c.ObjectMeta)
+			})
+		if c != nil {
 			o.Spec.StorageClassName = &c.Name
 		}
 	}
@@ -69,22 +74,6 @@ func with(list []string, item string) []string {
 		return list
 	}
 	return append(list, item)
-}
-
-// defaultStorageClass is the newest of the classes that are marked as the default; nil: there is none.
-func defaultStorageClass(all []storage.StorageClass) (best *storage.StorageClass) {
-	for i := range all {
-		c := &all[i]
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" &&
-			c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] != "true" {
-			continue
-		}
-		if best == nil || best.CreationTimestamp.Before(&c.CreationTimestamp) ||
-			best.CreationTimestamp.Equal(&c.CreationTimestamp) && c.Name < best.Name {
-			best = c
-		}
-	}
-	return best
 }
 
 // Validate implements admission.ValidationInterface.

@@ -103,14 +103,15 @@ func verdict(p part, f field) string {
 	} else {
 		fill(v)
 	}
-	for _, e := range podspec.Unsupported(pod) {
-		words := strings.TrimPrefix(e.Detail, "not supported yet: ")
-		if only {
-			return fmt.Sprintf("honoured; `%s` is refused: %s", value, words)
-		}
-		return "refused: " + words
+	refused := podspec.Unsupported(pod)
+	if len(refused) == 0 {
+		return "honoured"
 	}
-	return "honoured"
+	words := strings.TrimPrefix(refused[0].Detail, "not supported yet: ")
+	if only {
+		return fmt.Sprintf("honoured; `%s` is refused: %s", value, words)
+	}
+	return "refused: " + words
 }
 
 // testText is a test with its text.

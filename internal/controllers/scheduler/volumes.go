@@ -140,7 +140,7 @@ func (r *run) decideWithClaims(ctx context.Context, pod *corev1.Pod) (d fit.Deci
 	}
 	d = fit.DecideBeside(pod, cluster, r.promised)
 	// Room is made on any node: not for a pod whose volumes are on some only.
-	d.Crowded = d.Crowded && len(cluster.Nodes) == len(r.state.cluster.Nodes)
+	d.Crowded = d.Crowded && why == ""
 	return d, v, true
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Decision is when a pod goes.
@@ -23,7 +25,9 @@ func Decide(pod *corev1.Pod, taints []corev1.Taint) Decision {
 		if t.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		i := slices.IndexFunc(pod.Spec.Tolerations, func(by corev1.Toleration) bool { return tolerates(by, t) })
+		i := slices.IndexFunc(pod.Spec.Tolerations, func(by corev1.Toleration) bool {
+			return podspec.TolerationOf(by, t)
+		})
 		if i < 0 {
 			return Decision{Goes: true}
 		}
@@ -37,15 +41,4 @@ func Decide(pod *corev1.Pod, taints []corev1.Taint) Decision {
 		}
 	}
 	return d
-}
-
-// tolerates is the rule of taints: the same key (or any), the same value (or any), the same effect (or any).
-func tolerates(by corev1.Toleration, t corev1.Taint) bool {
-	switch {
-	case by.Effect != "" && by.Effect != t.Effect, by.Key != "" && by.Key != t.Key:
-		return false
-	case by.Operator == corev1.TolerationOpExists:
-		return true
-	}
-	return by.Key != "" && (by.Operator == "" || by.Operator == corev1.TolerationOpEqual) && by.Value == t.Value
 }

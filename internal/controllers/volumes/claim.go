@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 	"k8s.io/utils/ptr"
 )
 
@@ -178,8 +179,7 @@ func classNamed(all []*storagev1.StorageClass, name string) *storagev1.StorageCl
 }
 
 func isDefault(c *storagev1.StorageClass) bool {
-	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
-		c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+	return storageutil.IsDefaultAnnotation(c.ObjectMeta)
 }
 
 // defaultClass is the newest of the defaults.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
@@ -16,23 +15,10 @@ import (
 // metricsCAdvisor tells what pods use by the names that dashboards know from the kubelet's cAdvisor: those of them that
 // /stats/summary has figures for. Series of a whole pod have an empty label container, as there.
 func (s *Server) metricsCAdvisor(w http.ResponseWriter, r *http.Request) {
-	c := &cadvisorMetrics{resourceMetrics{described: map[string]*prometheus.Desc{}, has: map[string]bool{}}}
-	summary, err := s.summary(r.Context())
-	if err != nil {
-		s.logger.Info("cannot measure what pods use", "err", err)
-		c.failed = 1
-	} else {
-		c.summary = summary
-	}
-	registry := prometheus.NewRegistry()
-	if err := registry.Register(c); err != nil {
-		s.refuse(w, r, err)
-		return
-	}
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	s.tellMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return &cadvisorMetrics{m} })
 }
 
-type cadvisorMetrics struct{ resourceMetrics }
+type cadvisorMetrics struct{ *resourceMetrics }
 
 // Collect is part of [prometheus.Collector].
 func (c *cadvisorMetrics) Collect(out chan<- prometheus.Metric) {
@@ -83,7 +69,7 @@ func (c *cadvisorMetrics) one(name string, pod statsapi.PodReference, cpu *stats
 		at = fs.Time
 		tell("fs_usage_bytes", "Number of bytes that are consumed by the container on this filesystem.",
 			prometheus.GaugeValue, number(fs.UsedBytes))
-		tell("fs_inodes_total", "Number of inodes", prometheus.GaugeValue, number(fs.InodesUsed))
+		tell("fs_inodes_total", "Number of inodes", prometheus.GaugeValue, number(fs.Inodes))
 	}
 	if !start.IsZero() {
 		at = metav1.Time{}

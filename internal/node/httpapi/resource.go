@@ -15,6 +15,11 @@ import (
 // metricsResource is /metrics/resource: what node, pods and containers use of CPU and memory, in the kubelet's names,
 // which metrics-server and others read (PL-36).
 func (s *Server) metricsResource(w http.ResponseWriter, r *http.Request) {
+	s.tellMetrics(w, r, func(m *resourceMetrics) prometheus.Collector { return m })
+}
+
+// tellMetrics answers with what a collector makes of what node and pods use now.
+func (s *Server) tellMetrics(w http.ResponseWriter, r *http.Request, by func(*resourceMetrics) prometheus.Collector) {
 	c := &resourceMetrics{described: map[string]*prometheus.Desc{}, has: map[string]bool{}}
 	summary, err := s.summary(r.Context())
 	if err != nil {
@@ -24,7 +29,7 @@ func (s *Server) metricsResource(w http.ResponseWriter, r *http.Request) {
 		c.summary = summary
 	}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(c); err != nil {
+	if err := registry.Register(by(c)); err != nil {
 		s.refuse(w, r, err)
 		return
 	}

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Misfit is why a node refuses a pod that was bound to it, in the words of Kubernetes' own node.
@@ -47,7 +49,7 @@ func (q *question) unsuitable(n *Node) *Misfit {
 	}
 	// No annotation is an exception: every pod here comes from the API server, where its owner can write it.
 	if slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoExecute && !tolerates(q.pod, t)
+		return t.Effect == corev1.TaintEffectNoExecute && !podspec.Tolerates(q.pod, t)
 	}) {
 		return predicate("TaintToleration", []string{"node(s) had taints that the pod didn't tolerate"})
 	}

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Cluster is all that a decision depends on besides the pod.
@@ -98,7 +100,7 @@ func (q *question) unschedulable(n *Node) []string {
 		return nil
 	}
 	mark := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-	if tolerates(q.pod, mark) {
+	if podspec.Tolerates(q.pod, mark) {
 		return nil
 	}
 	return []string{"node(s) were unschedulable"}
@@ -106,7 +108,7 @@ func (q *question) unschedulable(n *Node) []string {
 
 func (q *question) taints(n *Node) []string {
 	for _, t := range n.Object.Spec.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(q.pod, t) {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !podspec.Tolerates(q.pod, t) {
 			return []string{fmt.Sprintf("node(s) had untolerated taint {%s: %s}", t.Key, t.Value)}
 		}
 	}
@@ -169,7 +171,7 @@ func (s score) better(o score) bool {
 func (q *question) score(n *Node) score {
 	var s score
 	for _, t := range n.Object.Spec.Taints {
-		if t.Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(q.pod, t) {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule && !podspec.Tolerates(q.pod, t) {
 			s.avoided++
 		}
 	}
@@ -188,21 +190,4 @@ func (q *question) score(n *Node) score {
 		}
 	}
 	return s
-}
-
-// tolerates is the rule of taints: the same key (or any), the same value (or any), the same effect (or any).
-func tolerates(pod *corev1.Pod, taint corev1.Taint) bool {
-	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-		switch {
-		case t.Effect != "" && t.Effect != taint.Effect:
-			return false
-		case t.Key != "" && t.Key != taint.Key:
-			return false
-		case t.Operator == corev1.TolerationOpExists:
-			return true
-		case t.Key == "" || (t.Operator != "" && t.Operator != corev1.TolerationOpEqual):
-			return false
-		}
-		return t.Value == taint.Value
-	})
 }
