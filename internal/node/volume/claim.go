@@ -30,8 +30,14 @@ type Claims interface {
 // again: the volume of a claim stays the same, and the API server may be away.
 func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) error {
 	dir := m.volumeDir(pod.UID, v)
-	if there, err := isMounted(dir); err != nil || there {
+	there, err := isMounted(dir)
+	if err != nil {
 		return err
+	}
+	// Mounted is not ready: whoever mounted it may have been stopped before its files were the group's.
+	ready := filepath.Join(filepath.Dir(dir), "."+v.Name+".ready")
+	if _, err := os.Lstat(ready); there && err == nil {
+		return nil
 	}
 	if m.cfg.Claims == nil {
 		return errors.New("persistent volumes need an API server, and this agent has none: use hostPath")
@@ -47,17 +53,19 @@ func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) e
 	if err := usable(pod, &v, claim, pv); err != nil {
 		return err
 	}
-	if err := m.mountVolume(ctx, pv, dir); err != nil {
-		return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
+	if !there {
+		if err := m.mountVolume(ctx, pv, dir); err != nil {
+			return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
+		}
 	}
 	gid := fsGroup(pod)
-	if gid == nil || readOnlyClaim(&v) || pv.Spec.HostPath != nil || pv.Spec.NFS != nil {
-		return nil // others' files are not given away, as Kubernetes does it
+	// Others' files are not given away, as Kubernetes does it.
+	if gid != nil && !readOnlyClaim(&v) && pv.Spec.HostPath == nil && pv.Spec.NFS == nil {
+		if err := giveToGroup(ctx, dir, *gid, pod.Spec.SecurityContext.FSGroupChangePolicy); err != nil {
+			return fmt.Errorf("giving the volume to fsGroup %d: %w", *gid, err)
+		}
 	}
-	if err := giveToGroup(ctx, dir, *gid, pod.Spec.SecurityContext.FSGroupChangePolicy); err != nil {
-		return fmt.Errorf("giving the volume to fsGroup %d: %w", *gid, err)
-	}
-	return nil
+	return os.WriteFile(ready, nil, 0o600)
 }
 
 // usable says why the pod cannot have the volume of a claim. (Pure.)

@@ -102,6 +102,35 @@ func TestClaimVolumes(t *testing.T) {
 	}
 }
 
+// TestOwnershipAfterStop proves WL-15: who is stopped between the mounting of a claim's volume and the last of its files
+// being the fsGroup's, does the rest when called again.
+func TestOwnershipAfterStop(t *testing.T) {
+	needsRoot(t)
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "kept"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := manager(t)
+	m.cfg.Claims = &claims{bound: map[string]*corev1.PersistentVolume{"data": localPV(data)}}
+	pod := podWith(claimVolume("v", "data"))
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](4242)}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := m.claim(stopped, pod, pod.Spec.Volumes[0]); err == nil {
+		t.Fatal("the files were given to the group by who was stopped")
+	}
+	if there, err := isMounted(m.volumeDir(pod.UID, pod.Spec.Volumes[0])); err != nil || !there {
+		t.Fatalf("mounted: %v, %v", there, err)
+	}
+	prepare(t, m, pod)
+	if info, err := os.Stat(filepath.Join(data, "kept")); err != nil || groupOf(info) != 4242 {
+		t.Errorf("group %d, %v", groupOf(info), err)
+	}
+	if err := m.CleanUp(t.Context(), pod.UID); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestOwnershipKept proves WL-15: with OnRootMismatch a volume that was given to the group already is not gone through.
 func TestOwnershipKept(t *testing.T) {
 	needsRoot(t)
