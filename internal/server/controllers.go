@@ -72,7 +72,7 @@ func (s *Server) startControllers(context.Context) error {
 		Informers: factory, Firsts: s.parts.api.Firsts(), Crashes: s.crashes, Log: log,
 	}).Run)
 	classes := users.client(rbac.LocalVolumes)
-	loops = append(loops, func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes) })
+	loops = append(loops, func(ctx context.Context) error { return localvolumes.EnsureClass(ctx, classes, log) })
 	if s.opts.ServiceProxy != ProxyNone && s.opts.RuntimeEndpoint == "" {
 		pool, err := s.opts.balancerPool()
 		if err != nil {

@@ -5,6 +5,7 @@ package localvolumes
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,12 +30,17 @@ import (
 // name of the controller.
 const name = "wherry-local-volumes"
 
-// EnsureClass makes the class unless there is one of its name. It tries until ctx is done.
-func EnsureClass(ctx context.Context, client kubernetes.Interface) error {
+// EnsureClass makes the class unless there is one of its name. It tries until ctx is done, and logs why it has to.
+func EnsureClass(ctx context.Context, client kubernetes.Interface, log *slog.Logger) error {
+	told := ""
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		_, err := client.StorageV1().StorageClasses().Create(ctx, class(), metav1.CreateOptions{})
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
+		}
+		if ctx.Err() == nil && err.Error() != told {
+			told = err.Error()
+			log.Warn("the default StorageClass cannot be made: claims without a class stay pending", "class", Class, "err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
