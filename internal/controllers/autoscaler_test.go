@@ -50,8 +50,8 @@ func (b busy) RoundTrip(r *http.Request) (*http.Response, error) {
 // as its pods are busy.
 func TestAutoscaler(t *testing.T) {
 	client := start(t)
-	leaveNoDeployments(t, client)
 	ns := newNamespace(t, client)
+	leaveNothing(t, client, ns)
 	pods := func() []corev1.Pod {
 		list, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil {

@@ -20,22 +20,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaveNoDeployments removes, when the controllers that are started after this have ended, what they would begin with in
-// other tests.
-func leaveNoDeployments(t *testing.T, client kubernetes.Interface) {
+// leaveNothing removes, when the controllers that are started after this have ended, what they made in a namespace:
+// other tests' controllers would begin with it, and its pods take the room on their nodes.
+func leaveNothing(t *testing.T, client kubernetes.Interface, ns string) {
 	t.Cleanup(func() {
-		list, err := client.CoreV1().Namespaces().List(context.Background(), metav1.ListOptions{})
+		ctx, all := context.Background(), metav1.ListOptions{}
+		now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+		err := errors.Join(client.AppsV1().Deployments(ns).DeleteCollection(ctx, now, all),
+			client.AppsV1().ReplicaSets(ns).DeleteCollection(ctx, now, all),
+			client.CoreV1().Pods(ns).DeleteCollection(ctx, now, all))
 		if err != nil {
-			t.Fatal(err)
-		}
-		for _, ns := range list.Items {
-			all := metav1.ListOptions{}
-			err := errors.Join(
-				client.AppsV1().Deployments(ns.Name).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all),
-				client.AppsV1().ReplicaSets(ns.Name).DeleteCollection(context.Background(), metav1.DeleteOptions{}, all))
-			if err != nil {
-				t.Error(err)
-			}
+			t.Error(err)
 		}
 	})
 }
@@ -89,9 +84,9 @@ func setReady(t *testing.T, client kubernetes.Interface, p *corev1.Pod) {
 // one pod may, the next may not, and is told why.
 func TestBudgetHoldsEvictions(t *testing.T) {
 	client := start(t)
-	leaveNoDeployments(t, client)
-	m := startWorkloads(t, nil)
 	ns := newNamespace(t, client)
+	leaveNothing(t, client, ns)
+	m := startWorkloads(t, nil)
 	if m.Started("disruption-controller") {
 		t.Error("the controller of budgets runs without any")
 	}
