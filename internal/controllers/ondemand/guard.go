@@ -94,6 +94,7 @@ func (g *guard) work(ctx context.Context, informers *view) error {
 	if err != nil {
 		return fmt.Errorf("make it: %w", err)
 	}
+	close(informers.made)
 	g.manager.startInformers()
 	if !cache.WaitFor(ctx, "", informers.synced()...) {
 		return nil // only the end of ctx ends the wait

@@ -24,17 +24,21 @@ import (
 
 // view is the shared informers as one life of a controller sees them: it takes out, at that life's end, the handlers
 // that were put in, which Kubernetes' controllers leave to the end of the process; and a handler that panics ends that
-// life.
+// life. Handlers are told nothing before the controller is made: informers that others have started would call those of
+// one that is half made.
 type view struct {
 	informers.SharedInformerFactory
 	guard *guard
+	made  chan struct{} // closed once the controller is made
+	over  chan struct{} // closed at the life's end
 
 	mu    sync.Mutex
 	taken map[reflect.Type]*viewed
 }
 
 func newView(g *guard) *view {
-	return &view{SharedInformerFactory: g.manager.config.Informers, guard: g, taken: map[reflect.Type]*viewed{}}
+	return &view{SharedInformerFactory: g.manager.config.Informers, guard: g, made: make(chan struct{}),
+		over: make(chan struct{}), taken: map[reflect.Type]*viewed{}}
 }
 
 // InformerFor implements informers.SharedInformerFactory.
@@ -43,7 +47,7 @@ func (v *view) InformerFor(obj runtime.Object, make internalinterfaces.NewInform
 	defer v.mu.Unlock()
 	kind := reflect.TypeOf(obj)
 	if v.taken[kind] == nil {
-		v.taken[kind] = &viewed{SharedIndexInformer: v.SharedInformerFactory.InformerFor(obj, make), guard: v.guard}
+		v.taken[kind] = &viewed{SharedIndexInformer: v.SharedInformerFactory.InformerFor(obj, make), view: v}
 	}
 	return v.taken[kind]
 }
@@ -88,6 +92,7 @@ func (v *view) synced() (all []cache.DoneChecker) {
 
 // close takes the handlers out. What the controller is told meanwhile, its queue refuses.
 func (v *view) close() {
+	close(v.over)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, i := range v.taken {
@@ -103,7 +108,7 @@ func (v *view) close() {
 // viewed is a shared informer as a controller sees it.
 type viewed struct {
 	cache.SharedIndexInformer
-	guard *guard
+	view *view
 
 	mu       sync.Mutex
 	handlers []cache.ResourceEventHandlerRegistration
@@ -123,7 +128,7 @@ func (i *viewed) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (i *viewed) AddEventHandlerWithOptions(h cache.ResourceEventHandler,
 	o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	r, err := i.SharedIndexInformer.AddEventHandlerWithOptions(guarded{h, i.guard}, o)
+	r, err := i.SharedIndexInformer.AddEventHandlerWithOptions(guarded{h, i.view}, o)
 	if err != nil {
 		return r, err
 	}
@@ -151,29 +156,45 @@ func (i *viewed) AddIndexers(all cache.Indexers) error {
 // guarded is a handler whose panics are its controller's.
 type guarded struct {
 	cache.ResourceEventHandler
-	guard *guard
+	view *view
+}
+
+// ready waits until the controller is made; false: it never will be.
+func (h guarded) ready() bool {
+	select {
+	case <-h.view.made:
+		return true
+	case <-h.view.over:
+		return false
+	}
 }
 
 func (h guarded) recover() {
 	if cause := recover(); cause != nil {
-		h.guard.caught(cause, string(debug.Stack()))
+		h.view.guard.caught(cause, string(debug.Stack()))
 	}
 }
 
 // OnAdd implements cache.ResourceEventHandler.
 func (h guarded) OnAdd(obj any, initial bool) {
 	defer h.recover()
-	h.ResourceEventHandler.OnAdd(obj, initial)
+	if h.ready() {
+		h.ResourceEventHandler.OnAdd(obj, initial)
+	}
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (h guarded) OnUpdate(old, obj any) {
 	defer h.recover()
-	h.ResourceEventHandler.OnUpdate(old, obj)
+	if h.ready() {
+		h.ResourceEventHandler.OnUpdate(old, obj)
+	}
 }
 
 // OnDelete implements cache.ResourceEventHandler.
 func (h guarded) OnDelete(obj any) {
 	defer h.recover()
-	h.ResourceEventHandler.OnDelete(obj)
+	if h.ready() {
+		h.ResourceEventHandler.OnDelete(obj)
+	}
 }
