@@ -40,7 +40,8 @@ func EnsureClass(ctx context.Context, client kubernetes.Interface, log *slog.Log
 		}
 		if ctx.Err() == nil && err.Error() != told {
 			told = err.Error()
-			log.Warn("the default StorageClass cannot be made: claims without a class stay pending", "class", Class, "err", err)
+			log.Warn("the default StorageClass cannot be made: claims without a class stay pending", "class", Class,
+				"err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
