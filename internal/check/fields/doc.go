@@ -4,6 +4,6 @@
 //
 // Pure.
 //
-// Its law: nothing in the table is written by hand. The fields are those of the Go types, whether one is refused is
-// what package podspec says of a pod that has it, and the tests are those in whose text it is.
+// Its law: nothing in the table is written by hand. The fields are those of the Go types, and whether one is refused
+// is what package podspec says of a pod that has it.
 package fields

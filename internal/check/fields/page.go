@@ -4,9 +4,7 @@ package fields
 
 import (
 	"fmt"
-	"io/fs"
 	"reflect"
-	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,24 +71,20 @@ func onlyFor() map[string]string {
 	return map[string]string{"spec.os.name": "windows", "volumes[].emptyDir.medium": "HugePages-2Mi"}
 }
 
-// Page makes the page, with the tests below root.
-func Page(root fs.FS) (string, error) {
-	tests, err := readTests(root)
-	if err != nil {
-		return "", err
-	}
+// Page makes the page.
+func Page() string {
 	var b strings.Builder
 	b.WriteString("# The fields of a pod\n\nWritten by `make generate` from Kubernetes' Go types: what the API server does " +
 		"with each field of a pod. *Refused* fields are refused by name, with the words that follow; where only the " +
-		"machine can tell, as with AppArmor, the node refuses. The tests are those in whose text a field's name is, two " +
-		"at most: where to begin to read.\n")
+		"machine can tell, as with AppArmor, the node refuses. The tests are listed by rule in " +
+		"[behaviour.md](behaviour.md).\n")
 	for _, p := range parts() {
-		fmt.Fprintf(&b, "\n## %s\n\n| field | what becomes of it | tests |\n|---|---|---|\n", p.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| field | what becomes of it |\n|---|---|\n", p.title)
 		for _, f := range walk(p.of, p.prefix, nil, p.into) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.path, verdict(p, f), strings.Join(tests.of(f.name), ", "))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", f.path, verdict(p, f))
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // verdict asks what becomes of a pod with this field.
@@ -112,46 +106,4 @@ func verdict(p part, f field) string {
 		return fmt.Sprintf("honoured; `%s` is refused: %s", value, words)
 	}
 	return "refused: " + words
-}
-
-// testText is a test with its text.
-type testText struct{ name, text string }
-
-type testTexts []testText
-
-func readTests(root fs.FS) (out testTexts, err error) {
-	start := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	for _, dir := range []string{"test/e2e", "internal/node/ops", "internal/node/volume", "internal/node/plan",
-		"internal/node/env", "internal/node/probe", "internal/podspec"} {
-		names, err := fs.Glob(root, dir+"/*_test.go")
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			text, err := fs.ReadFile(root, name)
-			if err != nil {
-				return nil, err
-			}
-			at := start.FindAllSubmatchIndex(text, -1)
-			for i, m := range at {
-				end := len(text)
-				if i+1 < len(at) {
-					end = at[i+1][0]
-				}
-				out = append(out, testText{dir + "." + string(text[m[2]:m[3]]), string(text[m[0]:end])})
-			}
-		}
-	}
-	return out, nil
-}
-
-// of returns tests in whose text a field is, by its name in YAML or in Go.
-func (t testTexts) of(name string) (out []string) {
-	in := regexp.MustCompile(`\b` + name + `["']?:|\b` + strings.ToUpper(name[:1]) + name[1:] + `\b`)
-	for _, one := range t {
-		if len(out) < 2 && in.MatchString(one.text) {
-			out = append(out, one.name)
-		}
-	}
-	return out
 }

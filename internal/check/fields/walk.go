@@ -13,7 +13,6 @@ import (
 // field is one field of a type, with the way to it.
 type field struct {
 	path string // by JSON names
-	name string // the last of them
 	way  []int
 }
 
@@ -31,7 +30,7 @@ func walk(of reflect.Type, prefix string, way []int, into func(path string) bool
 			continue // of a number or a time
 		}
 		at, of := prefix+name, f.Type
-		out = append(out, field{at, name, next})
+		out = append(out, field{at, next})
 		if of.Kind() == reflect.Pointer {
 			of = of.Elem()
 		}
