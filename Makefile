@@ -129,7 +129,7 @@ simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST
 
 .PHONY: test-e2e
 test-e2e: build bin/.failpoints/wherry $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
-	@tools/setup.sh containerd busybox
+	@tools/setup.sh containerd docker busybox
 	@tools/release-before.sh
 	@tools/e2e.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
-# Arguments: what the tests want besides, "containerd" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
+# Arguments: what the tests want besides, "containerd", "docker" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
 # is installed or started.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,6 +59,10 @@ for part in "$@"; do
 	containerd)
 		[ -x bin/debian/usr/bin/containerd ] && [ -x bin/debian/usr/lib/cni/bridge ] || unpack containerd runc containernetworking-plugins ||
 			missing "Debian's containerd could not be had; the tests against it cannot run"
+		;;
+	docker)
+		[ -x bin/debian/usr/sbin/dockerd ] || unpack docker.io libdevmapper1.02.1 ||
+			missing "Debian's Docker could not be had; the test against it cannot run"
 		;;
 	busybox)
 		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||

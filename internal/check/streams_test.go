@@ -15,6 +15,7 @@ func TestCommandsWriteToTheirStreams(t *testing.T) {
 	own := map[string]string{
 		"internal/cli/ask/session.go":   "sessions with a terminal of their own",
 		"internal/cli/pods/debug.go":    "a note while the terminal is in raw mode, escaped there",
+		"internal/cli/images/import.go": "a line that the next one replaces",
 		"internal/cli/images/pull.go":   "a line that the next one replaces",
 		"internal/cli/pods/meter.go":    "a line that the next one replaces",
 		"internal/cli/podrun/screen.go": "colours of its own; all that others wrote is escaped there",

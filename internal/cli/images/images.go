@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
-	"github.com/wherryproject/wherry/internal/server/hostapi"
 )
 
 // NewImage returns wherry image.
@@ -28,51 +27,6 @@ func NewImage(t cmdline.Terminal) *cobra.Command {
 	cmd.AddCommand(newImageList(t), newImageImport(t), newImageExport(t), newImagePull(t), newImageRemove(t),
 		newImageTag(t), newImagePrune(t), newImageInspect(t), newImageLogin(t), newImageLogout(t))
 	return cmd
-}
-
-func newImageImport(t cmdline.Terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "import FILE...",
-		Aliases: []string{"load"},
-		Short:   "Load images from tar archives",
-		Long:    "Load the images in OCI or Docker archives (from docker save or wherry image export). - reads standard input.",
-		Example: `  sudo wherry image import app.tar
-  docker save app:1 | sudo wherry image import -`,
-		Args: cobra.MinimumNArgs(1),
-	}
-	client := cmdline.Host(cmd)
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		for _, name := range files {
-			names, err := importFile(cmd, t, client(), name)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			for _, n := range names {
-				fmt.Fprintln(t.Out, n)
-			}
-		}
-		return nil
-	}
-	return cmd
-}
-
-func importFile(cmd *cobra.Command, t cmdline.Terminal, c *hostapi.Client, name string) ([]string, error) {
-	if name == "-" {
-		return c.Import(cmd.Context(), t.In)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			err = path.Err // the caller names the file
-		}
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.New("is a folder: name an archive, for example one made by docker save")
-	}
-	return c.Import(cmd.Context(), f)
 }
 
 func newImageExport(t cmdline.Terminal) *cobra.Command {

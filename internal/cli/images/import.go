@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/images/engine"
+	"github.com/wherryproject/wherry/internal/cli/plain"
+	"github.com/wherryproject/wherry/internal/cli/pulling"
+	"github.com/wherryproject/wherry/internal/server/hostapi"
+)
+
+func newImageImport(t cmdline.Terminal) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "import FILE|docker:IMAGE|containerd:IMAGE...",
+		Aliases: []string{"load"},
+		Short:   "Load images from tar archives, or from Docker or containerd",
+		Long: `Load the images in OCI or Docker archives (from docker save or wherry image export). - reads standard input.
+
+docker:IMAGE and containerd:IMAGE read an image of this machine's Docker or containerd, without an archive in between.
+Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and CONTAINERD_ADDRESS are respected.`,
+		Example: `  sudo wherry image import app.tar
+  sudo wherry image import docker:app:1
+  sudo wherry image import containerd:app:1 --namespace k8s.io
+  podman save app:1 | sudo wherry image import -`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	from := engine.Options{Getenv: os.Getenv}
+	cmd.Flags().StringVar(&from.Address, "address", "", "socket of the Docker or containerd to read from")
+	cmd.Flags().StringVarP(&from.Namespace, "namespace", "n", "",
+		"containerd's namespace; default: the one that has the image")
+	client := cmdline.Host(cmd)
+	cmd.RunE = func(cmd *cobra.Command, sources []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		for _, name := range sources {
+			names, err := importOne(ctx, t, client(), from, name)
+			if err != nil {
+				return cmdline.CalledOffBy(ctx, fmt.Errorf("%s: %w", name, err))
+			}
+			for _, n := range names {
+				fmt.Fprintln(t.Out, n)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// importOne sends one archive to the server, wherever it comes from, and shows on a terminal how much has been read.
+func importOne(ctx context.Context, t cmdline.Terminal, c *hostapi.Client, from engine.Options,
+	name string) ([]string, error) {
+	archive, err := openArchive(ctx, t, from, name)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	shown := showRead(t, name, archive)
+	defer shown.done()
+	return c.Import(ctx, shown)
+}
+
+func openArchive(ctx context.Context, t cmdline.Terminal, from engine.Options, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(t.In), nil
+	}
+	source, is, err := engine.Parse(name)
+	if err != nil {
+		return nil, cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	if is {
+		return source.Open(ctx, from)
+	}
+	return openFile(name)
+}
+
+func openFile(name string) (io.ReadCloser, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = path.Err // the caller names the file
+		}
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, errors.New("is a folder: name an archive, for example one made by docker save")
+	}
+	return f, nil
+}
+
+// glance is how often a person is shown how much has been read.
+const glance = 200 * time.Millisecond
+
+// counted is an archive of which a person is shown how much has been read.
+type counted struct {
+	io.Reader
+	name    string
+	read    int64
+	shown   time.Time
+	replace func(string)
+}
+
+// showRead counts what is read where there is a person at a terminal.
+func showRead(t cmdline.Terminal, name string, archive io.Reader) *counted {
+	c := &counted{Reader: archive, name: name, shown: time.Now(), replace: func(string) {}}
+	if width, height := cmdline.Size(t.Err); height > 0 && cmdline.IsTerminal(t.Err) {
+		c.replace = pulling.Replacing(plain.Own(t.Err), width)
+	}
+	return c
+}
+
+// Read reads and shows. Nothing is shown of what takes less than a glance.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += int64(n)
+	if now := time.Now(); now.Sub(c.shown) >= glance {
+		c.shown = now
+		c.replace(c.name + ": " + size(uint64(c.read)) + " read")
+	}
+	if err == io.EOF && c.read > 0 {
+		c.replace(c.name + ": unpacking")
+	}
+	return n, err
+}
+
+// done takes away what was shown.
+func (c *counted) done() { c.replace("") }
