@@ -25,7 +25,11 @@ func (r *run) makeRoom(w *waiting) (do func(context.Context)) {
 	if r.state.stillGoing(w) {
 		return nil
 	}
-	p, ok := fit.Preempt(w.pod, r.state.cluster)
+	p, ok := fit.Preempt(w.pod, r.state.cluster, w.budgets)
+	if ok && w.budgets == nil {
+		return r.askBudgets(w)
+	}
+	w.budgets = nil // the next time they are others
 	if !ok {
 		if w.nominated == "" {
 			return nil
@@ -46,6 +50,31 @@ func (r *run) makeRoom(w *waiting) (do func(context.Context)) {
 		for _, other := range less {
 			r.nominate(ctx, other, "")
 		}
+	}
+}
+
+// askBudgets reads the disruption budgets for a pod that would make others go, and has it tried again with them. They
+// are read when they are needed: that is rare, and nothing has to be kept of them.
+func (r *run) askBudgets(w *waiting) (do func(context.Context)) {
+	if w.asking {
+		return nil
+	}
+	w.asking = true
+	uid := w.pod.UID
+	return func(ctx context.Context) {
+		list, err := r.client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			if ctx.Err() == nil {
+				r.log.Warn("cannot read the disruption budgets of pods that would go for others", "err", err)
+			}
+			r.box.send(func() { r.state.budgetsUnknown(uid, time.Now().Add(firstRetry)) })
+			return
+		}
+		budgets := make([]fit.Budget, 0, len(list.Items))
+		for i := range list.Items {
+			budgets = append(budgets, fit.NewBudget(&list.Items[i]))
+		}
+		r.box.send(func() { r.state.budgetsKnown(uid, budgets) })
 	}
 }
 
@@ -139,5 +168,19 @@ func (s *state) stillGoing(w *waiting) bool {
 func (s *state) spared(uid types.UID, again time.Time) {
 	if w, ok := s.waiting[uid]; ok {
 		w.victims, w.try, w.retry = nil, true, again
+	}
+}
+
+// budgetsKnown has a pod tried again that asked for them.
+func (s *state) budgetsKnown(uid types.UID, budgets []fit.Budget) {
+	if w, ok := s.waiting[uid]; ok {
+		w.asking, w.budgets, w.try = false, budgets, true
+	}
+}
+
+// budgetsUnknown has a pod ask for them again later.
+func (s *state) budgetsUnknown(uid types.UID, again time.Time) {
+	if w, ok := s.waiting[uid]; ok {
+		w.asking, w.try, w.retry = false, true, again
 	}
 }

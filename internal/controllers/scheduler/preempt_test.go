@@ -4,11 +4,13 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,4 +87,48 @@ func pod(t *testing.T, client *fake.Clientset, name string) *corev1.Pod {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// TestPreemptionMindsBudgets: WL-07, of two that would do the one goes that no disruption budget protects; budgets that
+// cannot be read are asked for again, and nobody goes meanwhile.
+func TestPreemptionMindsBudgets(t *testing.T) {
+	within(t, func(string) error { return nil }, func(client *fake.Clientset) {
+		ctx := context.Background()
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		if _, err := client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		failing, deleted := true, []string{}
+		client.PrependReactor("list", "poddisruptionbudgets", func(k8stesting.Action) (bool, runtime.Object, error) {
+			if failing {
+				return true, nil, errors.New("not now")
+			}
+			return true, &policyv1.PodDisruptionBudgetList{Items: []policyv1.PodDisruptionBudget{{
+				ObjectMeta: metav1.ObjectMeta{Name: "keep", Namespace: "default"},
+				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kept": "yes"}}}}}}, nil
+		})
+		client.PrependReactor("delete", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+			deleted = append(deleted, a.(k8stesting.DeleteAction).GetName())
+			return true, nil, nil
+		})
+		create(t, client, "kept", func(p *corev1.Pod) {
+			asks(1, "500m")(p)
+			p.Spec.NodeName, p.Labels = "one", map[string]string{"kept": "yes"}
+		})
+		create(t, client, "free", func(p *corev1.Pod) { asks(5, "500m")(p); p.Spec.NodeName = "one" })
+		synctest.Wait()
+		create(t, client, "high", asks(10, "500m"))
+		synctest.Wait()
+		if len(deleted) != 0 {
+			t.Fatalf("gone before the budgets are known: %v", deleted)
+		}
+		failing = false
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(deleted) != 1 || deleted[0] != "free" {
+			t.Errorf("gone: %v", deleted)
+		}
+	})
 }

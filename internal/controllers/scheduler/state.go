@@ -35,6 +35,10 @@ type waiting struct {
 	// nominated is the node that it is promised, once those have gone that are going for it.
 	nominated string
 	victims   []*corev1.Pod
+	// budgets are those to be minded if somebody has to go for it; nil: they are not known. asking says that they are
+	// being read.
+	budgets []fit.Budget
+	asking  bool
 }
 
 func newState() *state {

@@ -18,14 +18,17 @@ import (
 type Preemption struct {
 	Node    string
 	Victims []*corev1.Pod // the most important first; those that are going already are not among them
+	// Broken is how many of them a disruption budget wanted to stay.
+	Broken int
 }
 
 // Preempt finds the node on which the least has to go for a pod that fits nowhere: pods of lower priority, as few as
-// will do, and of them the more important ones stay if they can. Among nodes it is the one whose most important victim
-// is the least so, then the one whose victims' priorities add up to less, then the one with fewer, then the one whose
-// most important victims have run for the shortest time. ok is false if the pod may make nobody go, or it would not
-// help. c stays as it is.
-func Preempt(pod *corev1.Pod, c Cluster) (p Preemption, ok bool) {
+// will do, and of them those stay if they can whom a disruption budget protects, then the more important ones. Among
+// nodes it is the one where the fewest budgets are broken, then the one whose most important victim is the least so,
+// then the one whose victims' priorities add up to less, then the one with fewer, then the one whose most important
+// victims have run for the shortest time. ok is false if the pod may make nobody go, or it would not help. c stays as
+// it is.
+func Preempt(pod *corev1.Pod, c Cluster, budgets []Budget) (p Preemption, ok bool) {
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return Preemption{}, false
 	}
@@ -33,12 +36,9 @@ func Preempt(pod *corev1.Pod, c Cluster) (p Preemption, ok bool) {
 		if c.Nodes[name].Object == nil {
 			continue
 		}
-		victims, fits := victimsOn(pod, name, c)
-		if !fits {
-			continue
-		}
-		if !ok || cheaper(victims, p.Victims) {
-			p, ok = Preemption{Node: name, Victims: victims}, true
+		here, fits := victimsOn(pod, name, c, budgets)
+		if fits && (!ok || cheaper(here, p)) {
+			p, ok = here, true
 		}
 	}
 	if ok {
@@ -48,28 +48,39 @@ func Preempt(pod *corev1.Pod, c Cluster) (p Preemption, ok bool) {
 }
 
 // victimsOn are the pods that have to go from a node; fits is false if it would not help, or if none has to.
-func victimsOn(pod *corev1.Pod, name string, c Cluster) (victims []*corev1.Pod, fits bool) {
+func victimsOn(pod *corev1.Pod, name string, c Cluster, budgets []Budget) (p Preemption, fits bool) {
 	n := c.Nodes[name].clone()
 	c = c.with(name, n)
 	q := newQuestion(pod, c)
 	if len(q.unschedulable(n)) > 0 || len(q.taints(n)) > 0 || len(q.nodeAffinity(n)) > 0 {
-		return nil, false // whoever goes
+		return Preemption{}, false // whoever goes
 	}
 	var lower []*Placed
-	for _, p := range n.pods {
-		if podspec.Priority(p.Pod) < podspec.Priority(pod) {
-			lower = append(lower, p)
+	for _, there := range n.pods {
+		if podspec.Priority(there.Pod) < podspec.Priority(pod) {
+			lower = append(lower, there)
 		}
 	}
-	for _, p := range lower {
-		n.Remove(p.Pod.UID)
+	for _, there := range lower {
+		n.Remove(there.Pod.UID)
 	}
 	if len(lower) == 0 || len(q.refusals(n)) > 0 {
-		return nil, false
+		return Preemption{}, false
 	}
-	// Those that are going are gone; of the others the important ones are let stay first.
 	slices.SortFunc(lower, func(a, b *Placed) int { return byImportance(a.Pod, b.Pod) })
-	for _, p := range lower {
+	p.Node = name
+	protected, others := split(lower, budgets)
+	p.Victims = q.reprieve(n, protected)
+	p.Broken = len(p.Victims)
+	p.Victims = append(p.Victims, q.reprieve(n, others)...)
+	slices.SortFunc(p.Victims, byImportance)
+	return p, len(p.Victims) > 0
+}
+
+// reprieve lets those stay on a node, in their order, beside whom the pod still fits, and returns the others. Those
+// that are going are gone.
+func (q *question) reprieve(n *Node, all []*Placed) (victims []*corev1.Pod) {
+	for _, p := range all {
 		if p.Pod.DeletionTimestamp == nil {
 			n.Add(p)
 			if len(q.refusals(n)) == 0 {
@@ -79,7 +90,7 @@ func victimsOn(pod *corev1.Pod, name string, c Cluster) (victims []*corev1.Pod, 
 		}
 		victims = append(victims, p.Pod)
 	}
-	return victims, len(victims) > 0
+	return victims
 }
 
 // byImportance puts the pod of the higher priority first, then the one that has run for longer.
@@ -96,15 +107,16 @@ func began(pod *corev1.Pod) *metav1.Time {
 }
 
 // cheaper tells whether one node's victims are to go rather than another's. Neither is without any.
-func cheaper(a, b []*corev1.Pod) bool {
+func cheaper(x, y Preemption) bool {
 	sum := func(pods []*corev1.Pod) (all int64) {
 		for _, p := range pods {
 			all += int64(podspec.Priority(p)) + 1<<31 // so that each counts, also those below zero
 		}
 		return all
 	}
-	return cmp.Or(cmp.Compare(podspec.Priority(a[0]), podspec.Priority(b[0])), cmp.Compare(sum(a), sum(b)),
-		cmp.Compare(len(a), len(b)), began(b[0]).Compare(began(a[0]).Time)) < 0
+	a, b := x.Victims, y.Victims
+	return cmp.Or(cmp.Compare(x.Broken, y.Broken), cmp.Compare(podspec.Priority(a[0]), podspec.Priority(b[0])),
+		cmp.Compare(sum(a), sum(b)), cmp.Compare(len(a), len(b)), began(b[0]).Compare(began(a[0]).Time)) < 0
 }
 
 // DecideBeside is [Decide] with pods that no node has yet, but that one is promised to: the pod has to fit both with

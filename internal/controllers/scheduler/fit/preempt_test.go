@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -24,6 +26,19 @@ func ranked(name string, priority int32, cpu string, change ...func(*corev1.Pod)
 		f(p)
 	}
 	return p
+}
+
+// budget lets so many go of the pods whose labels say these names.
+func budget(allowed int32, apps ...string) Budget {
+	return NewBudget(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: apps}}}},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed}})
+}
+
+func gone(b Budget, name string) Budget {
+	b.gone = map[string]metav1.Time{name: {}}
+	return b
 }
 
 func ofCPUs(name, cpu string, pods ...*corev1.Pod) *Node {
@@ -49,25 +64,44 @@ func TestPreempt(t *testing.T) {
 		pod   *corev1.Pod
 		nodes []*Node
 		want  string // node: victims; "": it does not help
+		keep  []Budget
 	}{
-		"the one of lower priority": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, "a: low"},
-		"an equal stays":            {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("same", 10, "1"))}, ""},
+		"the one of lower priority": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, "a: low",
+			nil},
+		"an equal stays": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("same", 10, "1"))}, "",
+			nil},
 		"too little would be free": {ranked("p", 10, "2"),
-			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("high", 20, "1"))}, ""},
+			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("high", 20, "1"))}, "", nil},
 		"more important ones stay if they can": {ranked("p", 4, "500m"), []*Node{ofCPUs("a", "1",
-			ranked("one", 1, "200m"), ranked("two", 2, "300m"), ranked("three", 3, "450m"))}, "a: two one"},
+			ranked("one", 1, "200m"), ranked("two", 2, "300m"), ranked("three", 3, "450m"))}, "a: two one", nil},
 		"what is free already counts": {ranked("p", 10, "1"),
-			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("lower", 0, "500m"))}, "a: lower"},
+			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("lower", 0, "500m"))}, "a: lower", nil},
 		"those that are going are gone": {ranked("p", 10, "1"),
-			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("mid", 5, "1", going))}, "a: "},
+			[]*Node{ofCPUs("a", "2", ranked("low", 1, "1"), ranked("mid", 5, "1", going))}, "a: ", nil},
 		"the node of the least important": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("mid", 5, "1")),
-			ofCPUs("b", "1", ranked("low", 1, "1")), ofCPUs("c", "1", ranked("two", 1, "500m"), ranked("three", 1, "500m"))},
-			"b: low"},
-		"whom it does not want beside it": {ranked("p", 10, "1", alone), []*Node{ofCPUs("a", "2", ranked("low", 1, "0"))},
-			"a: low"},
+			ofCPUs("b", "1", ranked("low", 1, "1")), ofCPUs("c", "1", ranked("two", 1, "500m"),
+				ranked("three", 1, "500m"))},
+			"b: low", nil},
+		"whom it does not want beside it": {ranked("p", 10, "1", alone),
+			[]*Node{ofCPUs("a", "2", ranked("low", 1, "0"))}, "a: low", nil},
 		"a node that it cannot have anyway": {ranked("p", 10, "1", elsewhere),
-			[]*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, ""},
-		"one that makes nobody go": {ranked("p", 10, "1", never), []*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, ""},
+			[]*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, "", nil},
+		"a budget's pod stays if another will do": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "2",
+			ranked("kept", 1, "1"), ranked("free", 5, "1"))}, "a: free", []Budget{budget(0, "kept")}},
+		"a budget that has some left": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "2", ranked("kept", 1, "1"),
+			ranked("free", 5, "1"))}, "a: kept", []Budget{budget(1, "kept")}},
+		"a budget is broken where there is no choice": {ranked("p", 10, "2"), []*Node{ofCPUs("a", "2",
+			ranked("kept", 1, "1"), ranked("free", 5, "1"))}, "a: free kept", []Budget{budget(0, "kept")}},
+		"the node where no budget is broken": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "1", ranked("kept", 1, "1")),
+			ofCPUs("b", "1", ranked("free", 5, "1"))}, "b: free", []Budget{budget(0, "kept")}},
+		"one of two of a budget with one left": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "3", ranked("x", 3, "1"),
+			ranked("y", 1, "1"), ranked("z", 2, "1"))}, "a: x", []Budget{budget(1, "x", "y"), budget(0, "z")}},
+		"one that counts as gone": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "2", ranked("kept", 1, "1"),
+			ranked("free", 5, "1"))}, "a: kept", []Budget{gone(budget(0, "kept"), "kept")}},
+		"another namespace's budget": {ranked("p", 10, "1"), []*Node{ofCPUs("a", "2", ranked("kept", 1, "1"),
+			ranked("free", 5, "1"))}, "a: kept", []Budget{{namespace: "else", selector: labels.Everything()}}},
+		"one that makes nobody go": {ranked("p", 10, "1", never), []*Node{ofCPUs("a", "1", ranked("low", 1, "1"))}, "",
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Cluster{Nodes: map[string]*Node{}}
@@ -75,7 +109,7 @@ func TestPreempt(t *testing.T) {
 				c.Nodes[n.Object.Name] = n
 			}
 			before := c.Nodes[row.nodes[0].Object.Name].Len()
-			p, ok := Preempt(row.pod, c)
+			p, ok := Preempt(row.pod, c, row.keep)
 			var victims []string
 			for _, v := range p.Victims {
 				victims = append(victims, v.Name)
