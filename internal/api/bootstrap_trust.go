@@ -41,7 +41,8 @@ func (s *Server) ensureTrustBundle(ctx context.Context) error {
 	}
 	for i := range list.(*certificates.ClusterTrustBundleList).Items {
 		if old := &list.(*certificates.ClusterTrustBundleList).Items[i]; old.Name != name {
-			if _, _, err := store.Delete(ctx, old.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+			if _, _, err := store.Delete(ctx, old.Name, rest.ValidateAllObjectFunc,
+				&metav1.DeleteOptions{}); err != nil {
 				return err
 			}
 		}

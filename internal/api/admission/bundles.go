@@ -18,7 +18,8 @@ func (p certificateAdmission) judgeBundle(ctx context.Context, a admission.Attri
 	if !ok || now.Spec.SignerName == "" {
 		return nil
 	}
-	if was, ok := a.GetOldObject().(*certificates.ClusterTrustBundle); ok && equality.Semantic.DeepEqual(was.Spec, now.Spec) &&
+	if was, ok := a.GetOldObject().(*certificates.ClusterTrustBundle); ok &&
+		equality.Semantic.DeepEqual(was.Spec, now.Spec) &&
 		equality.Semantic.DeepEqual(was.Labels, now.Labels) {
 		return nil
 	}

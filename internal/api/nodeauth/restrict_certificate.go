@@ -23,16 +23,17 @@ func RestrictCertificate(node string, r *certificates.PodCertificateRequest, kno
 	s := &r.Spec
 	of := r.Namespace + "/" + s.PodName
 	if string(s.NodeName) != node {
-		return fmt.Errorf("PodCertificateRequest.Spec.NodeName=%q, which is not the requesting node %q", s.NodeName, node)
+		return fmt.Errorf("PodCertificateRequest.Spec.NodeName=%q, which is not the requesting node %q", s.NodeName,
+			node)
 	}
 	_, mirror := known.Pod.Annotations[corev1.MirrorPodAnnotationKey]
 	switch {
 	case known.Node.UID != s.NodeUID:
-		return fmt.Errorf("PodCertificateRequest for pod %q names node UID %q, inconsistent with the running node (%q)", of,
-			s.NodeUID, known.Node.UID)
+		return fmt.Errorf("PodCertificateRequest for pod %q names node UID %q, inconsistent with the running node (%q)",
+			of, s.NodeUID, known.Node.UID)
 	case known.Pod.UID != s.PodUID:
-		return fmt.Errorf("PodCertificateRequest for pod %q contains pod UID (%q) which differs from running pod %q", of,
-			s.PodUID, known.Pod.UID)
+		return fmt.Errorf("PodCertificateRequest for pod %q contains pod UID (%q) which differs from running pod %q",
+			of, s.PodUID, known.Pod.UID)
 	case known.Pod.Spec.NodeName != node:
 		return fmt.Errorf("pod %q is not running on node %q named in the PodCertificateRequest", of, node)
 	case mirror:

@@ -175,4 +175,3 @@ func (c *controller) publish(ctx context.Context, pem string) error {
 	_, err = bundles.Update(ctx, have, metav1.UpdateOptions{})
 	return err
 }
-

@@ -24,7 +24,7 @@ const (
 	// kept is how long requests stay, answered or not: Kubernetes' age.
 	kept     = 15 * time.Minute
 	lifetime = 24 * time.Hour
-	backdate = 5 * time.Minute // for readers whose clock is a little behind
+	backdate = 2 * time.Minute // for readers whose clock is a little behind; the API allows five minutes
 	// mostServices bounds what a certificate names.
 	mostServices = 32
 )
@@ -78,8 +78,9 @@ func Template(r *certificatesv1.PodCertificateRequest, w World, now time.Time) (
 	case w.Pod == nil || w.Pod.UID != s.PodUID:
 		return failed("PodNotFound", "there is no pod %s/%s with UID %s", r.Namespace, s.PodName, s.PodUID)
 	case w.Pod.Spec.ServiceAccountName != s.ServiceAccountName || w.Pod.Spec.NodeName != string(s.NodeName):
-		return failed("PodMismatch", "pod %s/%s has account %s and is on node %s; the request says %s and %s", r.Namespace,
-			s.PodName, w.Pod.Spec.ServiceAccountName, w.Pod.Spec.NodeName, s.ServiceAccountName, s.NodeName)
+		return failed("PodMismatch", "pod %s/%s has account %s and is on node %s; the request says %s and %s",
+			r.Namespace, s.PodName, w.Pod.Spec.ServiceAccountName, w.Pod.Spec.NodeName, s.ServiceAccountName,
+			s.NodeName)
 	}
 	csr, err := x509.ParseCertificateRequest(s.StubPKCS10Request)
 	if err != nil {

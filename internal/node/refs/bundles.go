@@ -182,7 +182,8 @@ func (s *Sources) TrustBundle(ctx context.Context, p *corev1.ClusterTrustBundleP
 }
 
 // anchors are the certificates that a source shows of all bundles. (Pure.)
-func anchors(p *corev1.ClusterTrustBundleProjection, all map[string]*certificatesv1.ClusterTrustBundle) ([]byte, error) {
+func anchors(p *corev1.ClusterTrustBundleProjection,
+	all map[string]*certificatesv1.ClusterTrustBundle) ([]byte, error) {
 	optional := p.Optional != nil && *p.Optional
 	if p.Name != nil {
 		b := all[*p.Name]
