@@ -19,8 +19,8 @@ import (
 
 // bootstrap makes what every cluster has: the four namespaces, the default roles, the two priority classes of the
 // system, the default account of namespace default (so that the first pod need not wait for a controller), and the
-// service by which pods find this server, and the range of services' addresses. It runs at every start, before the
-// server is ready, and goes through the same rules as everybody's writes.
+// service by which pods find this server, the bundle by which they trust it, and the range of services' addresses. It
+// runs at every start, before the server is ready, and goes through the same rules as everybody's writes.
 func (s *Server) bootstrap(ctx context.Context) error {
 	if err := s.loadAddresses(ctx); err != nil {
 		return err
@@ -32,7 +32,8 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
 	}
-	work = append(work, func() error { return s.ensureServiceCIDR(ctx) })
+	work = append(work, func() error { return s.ensureServiceCIDR(ctx) },
+		func() error { return s.ensureTrustBundle(ctx) })
 	for _, class := range validation.SystemPriorityClasses() {
 		work = append(work,
 			func() error { return s.data.stores.Ensure(ctx, s.data.schemes, "priorityclasses", "", &class) })

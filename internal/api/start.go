@@ -70,6 +70,7 @@ func (s *Server) openStorage() (err error) {
 		return err
 	}
 	d.backend = newBackend(d.schemes, s.cfg.Config)
+	d.backend.Rights = s.authorizing
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
 		d.stores.Close()
 	}

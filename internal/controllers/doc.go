@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controllers holds the control loops of the server, one package each: scheduler, namespace, serviceaccount,
-// rootca, podgc, nodelifecycle, debugruns, certificates, bootstraptokens, loadbalancer; loop is what those that
-// process a queue of names share. Those that are Kubernetes' own are listed in workloads and run by ondemand.
+// rootca, podgc, nodelifecycle, debugruns, certificates, podcertificates, bootstraptokens,
+// loadbalancer; loop is what those that process a queue of names share. Those that are Kubernetes' own are listed in
+// workloads and run by ondemand.
 //
 // Each has New(client, informers, logger, ...) and Run(ctx), which blocks until ctx is done and then leaves nothing
 // behind. New asks the factory for its informers; the composer starts the factory after the last New and shuts it

@@ -98,7 +98,10 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	c.Features.Publish()
 	a.history = a.newHistory()
 	a.events = newRecorder(c.Client, c.NodeName, c.Logger)
-	a.sources = refs.New(refs.Config{Client: c.Client, Changed: a.referredChanged, Logger: c.Logger})
+	a.sources = refs.New(refs.Config{Client: c.Client, Node: c.NodeName, Changed: a.referredChanged, Logger: c.Logger,
+		Event: func(pod *corev1.Pod, eventType, reason, message string) {
+			a.events.Event(pod, "", eventType, reason, message)
+		}})
 	var claims volume.Claims
 	if !a.standalone() {
 		claims = a.sources

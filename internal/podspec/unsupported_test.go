@@ -43,11 +43,11 @@ func TestUnsupported(t *testing.T) {
 		{"spec.volumes[5].projected.sources[0].serviceAccountToken.user", func(p *corev1.Pod) {
 			p.Spec.Volumes[5].Projected.Sources[0].ServiceAccountToken.User = new(int64(1))
 		}},
-		{"spec.volumes[5].projected.sources[0].clusterTrustBundle", func(p *corev1.Pod) {
-			p.Spec.Volumes[5].Projected.Sources[0] = corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}
+		{"spec.volumes[5].projected.sources[0].clusterTrustBundle.user", func(p *corev1.Pod) {
+			p.Spec.Volumes[5].Projected.Sources[0] = corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{User: new(int64(1))}}
 		}},
-		{"spec.volumes[5].projected.sources[0].podCertificate", func(p *corev1.Pod) {
-			p.Spec.Volumes[5].Projected.Sources[0] = corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{}}
+		{"spec.volumes[5].projected.sources[0].podCertificate.user", func(p *corev1.Pod) {
+			p.Spec.Volumes[5].Projected.Sources[0] = corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{User: new(int64(1))}}
 		}},
 	} {
 		t.Run("PL-15 "+row.path, func(t *testing.T) {

@@ -44,20 +44,6 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 			all = append(all, notYet(owner.path, "files are owned by root and the pod's fsGroup; leave it out"))
 		}
 	}
-	if v.Projected == nil {
-		return all
-	}
-	for i, s := range v.Projected.Sources {
-		at := path.Child("projected", "sources").Index(i)
-		if s.ClusterTrustBundle != nil {
-			all = append(all, notYet(at.Child("clusterTrustBundle"),
-				"there are no cluster trust bundles; put the certificates into a configMap"))
-		}
-		if s.PodCertificate != nil {
-			all = append(all, notYet(at.Child("podCertificate"),
-				"there are no pod certificates; put a key pair into a secret"))
-		}
-	}
 	return all
 }
 
@@ -109,6 +95,12 @@ func fileOwners(v *corev1.Volume, path *field.Path) (list []fileOwner) {
 		}
 		if t := s.ServiceAccountToken; t != nil {
 			note(at.Child("serviceAccountToken", "user"), t.User)
+		}
+		if b := s.ClusterTrustBundle; b != nil {
+			note(at.Child("clusterTrustBundle", "user"), b.User)
+		}
+		if c := s.PodCertificate; c != nil {
+			note(at.Child("podCertificate", "user"), c.User)
 		}
 	}
 	return list

@@ -3,6 +3,7 @@
 package podspec
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -193,13 +194,32 @@ func trustBundle(b *corev1.ClusterTrustBundleProjection, at *field.Path) errs {
 	return all
 }
 
+// Bounds of a pod certificate's life, in seconds; signers of Kubernetes' own have a bound of theirs.
+const (
+	shortestCertificate = 3600
+	longestCertificate  = 91 * 24 * 3600
+	longestOfKubernetes = 24 * 3600
+)
+
 func podCertificate(c *corev1.PodCertificateProjection, taken files, at *field.Path) errs {
 	all := signerName(at.Child("signerName"), c.SignerName)
 	all = append(all, userID(at.Child("user"), c.User)...)
 	all = append(all, oneOf(at.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521",
 		"ED25519")...)
 	if e := c.MaxExpirationSeconds; e != nil {
-		all = append(all, inRange(at.Child("maxExpirationSeconds"), *e, 3600, 7862400)...)
+		most := int32(longestCertificate)
+		if domain, _, _ := strings.Cut(c.SignerName, "/"); domain == "kubernetes.io" ||
+			strings.HasSuffix(domain, ".kubernetes.io") {
+			most = longestOfKubernetes
+		}
+		switch {
+		case *e < shortestCertificate:
+			all = append(all, field.Invalid(at.Child("maxExpirationSeconds"), *e,
+				fmt.Sprintf("if provided, maxExpirationSeconds must be >= %d", shortestCertificate)))
+		case *e > most:
+			all = append(all, field.Invalid(at.Child("maxExpirationSeconds"), *e,
+				fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", most)))
+		}
 	}
 	n := 0
 	for _, f := range []struct{ name, value string }{

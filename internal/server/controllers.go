@@ -3,9 +3,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
@@ -20,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/namespace"
 	"github.com/wherryproject/wherry/internal/controllers/nodelifecycle"
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
+	"github.com/wherryproject/wherry/internal/controllers/podcertificates"
 	"github.com/wherryproject/wherry/internal/controllers/podgc"
 	"github.com/wherryproject/wherry/internal/controllers/roleaggregation"
 	"github.com/wherryproject/wherry/internal/controllers/rootca"
@@ -101,6 +104,8 @@ func (s *Server) startControllers(context.Context) error {
 // lateControllers are those that start with what they are for.
 func (s *Server) lateControllers() []ondemand.Controller {
 	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
+		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), "pods"),
+			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), "cluster.local")),
 		localvolumes.Controller(s.opts.NodeName, localvolume.New(filepath.Join(s.opts.DataDir, "volumes"))))
 }
 

@@ -107,7 +107,7 @@ func checkSnapshots(kept []backup.Kept, now time.Time) Finding {
 // modesOf are the modes of what only root may read.
 func modesOf(dataDir string) map[string]fs.FileMode {
 	modes := map[string]fs.FileMode{}
-	for _, name := range []string{"etcd", "pki", "audit", "snapshots", "pki/*.key", "pki/admin.token",
+	for _, name := range []string{"etcd", "pki", "audit", "snapshots", "pki/*.key", "pki/pods/*.key", "pki/admin.token",
 		"pki/*current.pem", "snapshots/*", "config.json", "wherry.sock"} {
 		files, _ := filepath.Glob(filepath.Join(dataDir, name)) // the patterns are well formed
 		for _, f := range files {

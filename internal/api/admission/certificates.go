@@ -16,12 +16,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/wherryproject/wherry/internal/api/kinds"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 	"github.com/wherryproject/wherry/internal/api/validation/certificates"
 )
 
 // certificateAdmission judges requests for certificates: who approves or signs one needs the right to the signer it
 // names (Kubernetes docs: "Certificates and Certificate Signing Requests", CertificateApproval, CertificateSigning,
-// CertificateSubjectRestriction).
+// CertificateSubjectRestriction); and bundles of whom to trust, see judgeBundle.
 type certificateAdmission struct {
 	authorizer func() authorizer.UnconditionalAuthorizer
 }
@@ -36,7 +37,11 @@ func (certificateAdmission) Handles(op admission.Operation) bool {
 // Validate implements admission.ValidationInterface.
 func (p certificateAdmission) Validate(ctx context.Context, a admission.Attributes,
 	_ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != certificatesv1.Resource(kinds.CertificateRequests) {
+	switch a.GetResource().GroupResource() {
+	case certificatesv1.Resource(upstream.TrustBundles):
+		return p.judgeBundle(ctx, a)
+	case certificatesv1.Resource(kinds.CertificateRequests):
+	default:
 		return nil
 	}
 	now, ok := a.GetObject().(*certificatesv1.CertificateSigningRequest)

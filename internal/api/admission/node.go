@@ -16,6 +16,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 )
 
 // nodeRestriction holds the writes of a node's agent to its own Node, lease and pods. It only validates: what it looks
@@ -59,6 +60,8 @@ func (p nodeRestriction) judge(ctx context.Context, node string, a admission.Att
 			a.GetOperation() == admission.Create {
 			return nodeauth.RestrictCSR(node, csr)
 		}
+	case certificatesv1.Resource(upstream.PodCertificateRequests):
+		return p.judgeCertificate(ctx, node, a)
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ func Judge(node string, r *Request, rules []rbacv1.PolicyRule) Verdict {
 	if !slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return rbac.Allows(&rule, &r.Request) }) {
 		return Verdict{}
 	}
+	if !r.NonResource && r.Group == "certificates.k8s.io" && r.Resource == "podcertificaterequests" {
+		return judgeCertificate(node, r)
+	}
 	if r.NonResource || r.Group != "" && r.Group != "coordination.k8s.io" {
 		return allowed()
 	}
@@ -108,6 +111,19 @@ func judgeRead(kind Kind, r *Request) Verdict {
 		return refused("node can only %s %ss by name, those that its pods refer to", r.Verb, kind)
 	}
 	return need(kind, r)
+}
+
+// judgeCertificate: what a node asks for, Restrict looks at; it sees the requests that name it.
+func judgeCertificate(node string, r *Request) Verdict {
+	switch {
+	case r.Subresource != "":
+		return refused("nodes may not access the status subresource of PodCertificateRequests")
+	case r.Verb == "create":
+		return allowed()
+	case (r.Verb == "list" || r.Verb == "watch") && r.OfNode == node:
+		return allowed()
+	}
+	return refused("can only list/watch podcertificaterequests with spec.nodeName field selector set to node %q", node)
 }
 
 func judgeLease(node string, r *Request) Verdict {

@@ -25,6 +25,7 @@ const (
 	NamesController          = controllerPrefix + "names-controller"
 	LoadBalancer             = controllerPrefix + "load-balancer"
 	LocalVolumes             = controllerPrefix + "wherry-local-volumes"
+	PodCertificates          = controllerPrefix + "pod-certificate-controller"
 	TaintEviction            = controllerPrefix + "taint-eviction-controller"
 )
 
@@ -82,7 +83,8 @@ func NodeRules() []rbacv1.PolicyRule {
 		may("get").to(core, "serviceaccounts"),
 		may("create").to(core, "serviceaccounts/token"),
 		may("create", "delete", "get", "patch", "update").to(coordination, "leases"),
-		append(read(), "create").to(certGroup, "certificatesigningrequests"),
+		append(read(), "create").to(certGroup, "certificatesigningrequests", "podcertificaterequests"),
+		read().to(certGroup, "clustertrustbundles"),
 		read().to(nodeGroup, "runtimeclasses"),
 		may("get").to(core, "endpoints"),
 	)
@@ -125,6 +127,13 @@ func controllerRoles() []rbacv1.ClusterRole {
 				"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving",
 				"kubernetes.io/legacy-unknown"),
 			may("create").to(authzGroup, "subjectaccessreviews"))...),
+		clusterRole(PodCertificates,
+			append(read(), "delete").to(certGroup, "podcertificaterequests"),
+			may("update", "patch").to(certGroup, "podcertificaterequests/status"),
+			may("get", "create", "update").to(certGroup, "clustertrustbundles"),
+			named(may("sign", "attest").to(certGroup, "signers"), "wherry.dev/pod"),
+			may("get").to(core, "pods"),
+			may("list").to(core, "services")),
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),
 		clusterRole(LoadBalancer, append(tellEvents(),
 			may("update").to(core, "services/status"))...),

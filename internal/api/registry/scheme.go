@@ -88,7 +88,7 @@ func Groups() []APIGroup {
 		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme, nil},
 		{autoscalingv2.SchemeGroupVersion, autoscalingv2.AddToScheme, types.Autoscaling},
 		{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme, nil},
-		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme, nil},
+		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme, types.Certificates},
 		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme, nil},
 		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme, nil},
 		{networkingv1.SchemeGroupVersion, networkingv1.AddToScheme, types.Networking},

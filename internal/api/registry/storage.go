@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -44,6 +45,8 @@ type Backend struct {
 	Room     Room             // nil: the store is not ours
 	Etcd     *clientv3.Client // nil: config says where etcd is
 	Firsts   *firsts.Board    // told of every write; may be nil
+	// Rights decides about rights, for kinds whose rules ask; it is asked for with each question.
+	Rights func() authorizer.UnconditionalAuthorizer
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers/apps"
 	"k8s.io/client-go/informers/autoscaling"
 	"k8s.io/client-go/informers/batch"
+	"k8s.io/client-go/informers/certificates"
 	"k8s.io/client-go/informers/core"
 	"k8s.io/client-go/informers/discovery"
 	"k8s.io/client-go/informers/internalinterfaces"
@@ -62,6 +63,11 @@ func (v *view) Autoscaling() autoscaling.Interface {
 
 // Batch implements informers.SharedInformerFactory.
 func (v *view) Batch() batch.Interface { return batch.New(v, metav1.NamespaceAll, nil) }
+
+// Certificates implements informers.SharedInformerFactory.
+func (v *view) Certificates() certificates.Interface {
+	return certificates.New(v, metav1.NamespaceAll, nil)
+}
 
 // Core implements informers.SharedInformerFactory.
 func (v *view) Core() core.Interface { return core.New(v, metav1.NamespaceAll, nil) }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/node/podcert"
 )
 
 // Config of Sources. Client is required.
@@ -22,6 +24,9 @@ type Config struct {
 	// Changed, if set, is told that something the pod refers to changed: an object, or a token that is due for renewal.
 	// It must not block.
 	Changed func(types.UID)
+	// Node is this node's name. Event, if set, tells of a pod.
+	Node  string
+	Event func(pod *corev1.Pod, eventType, reason, message string)
 	// Patience is how long to wait for an object that is not known because the API server does not answer; 0 means 5 s.
 	Patience time.Duration
 	Logger   *slog.Logger
@@ -41,6 +46,9 @@ type Sources struct {
 	pods   map[types.UID]map[key]bool
 	items  map[key]*item
 	tokens map[tokenKey]*token
+
+	bundles *bundles
+	certs   *podcert.Manager
 }
 
 // New makes Sources; Close ends it.
@@ -57,9 +65,16 @@ func New(cfg Config) *Sources {
 	if cfg.Patience == 0 {
 		cfg.Patience = 5 * time.Second
 	}
+	if cfg.Event == nil {
+		cfg.Event = func(*corev1.Pod, string, string, string) {}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Sources{cfg: cfg, ctx: ctx, cancel: cancel,
-		pods: map[types.UID]map[key]bool{}, items: map[key]*item{}, tokens: map[tokenKey]*token{}}
+	s := &Sources{cfg: cfg, ctx: ctx, cancel: cancel,
+		pods: map[types.UID]map[key]bool{}, items: map[key]*item{}, tokens: map[tokenKey]*token{},
+		certs: podcert.New(podcert.Config{Client: cfg.Client, Node: cfg.Node, Changed: cfg.Changed, Event: cfg.Event,
+			Logger: cfg.Logger, Wall: cfg.Wall})}
+	s.bundles = newBundles(s)
+	return s
 }
 
 // Close ends all watches and timers and waits for them.
@@ -70,6 +85,7 @@ func (s *Sources) Close() {
 		s.drop(k)
 	}
 	s.mu.Unlock()
+	s.certs.Close()
 	s.wg.Wait()
 }
 
@@ -99,10 +115,14 @@ func (s *Sources) Register(pod *corev1.Pod) {
 			s.leave(k, pod.UID)
 		}
 	}
+	s.bundles.register(pod)
+	s.certs.Register(pod)
 }
 
-// Unregister ends the watches that only this pod needed, and forgets its tokens.
+// Unregister ends the watches that only this pod needed, and forgets its tokens and certificates.
 func (s *Sources) Unregister(uid types.UID) {
+	s.bundles.unregister(uid)
+	s.certs.Unregister(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.pods[uid] {
@@ -134,6 +154,13 @@ func (s *Sources) Secret(ctx context.Context, namespace, name string) (*corev1.S
 		return nil, err
 	}
 	return obj.(*corev1.Secret), nil // what the kind's functions return
+}
+
+// PodCertificate gives the key and the certificates that a source of a volume shows, in PEM. With wait it waits a while
+// for the first ones. Only registered pods have any.
+func (s *Sources) PodCertificate(ctx context.Context, pod *corev1.Pod, volume string, source int,
+	wait bool) (key, chain []byte, err error) {
+	return s.certs.Get(ctx, pod.UID, volume, source, wait)
 }
 
 // PullSecrets gives the pod's pull secrets, or if it names none those of its service account, and the names of those

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +31,7 @@ func (m *Manager) gather(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 	case v.DownwardAPI != nil:
 		err = p.downward(pod, v.DownwardAPI.Items, modeOr(v.DownwardAPI.DefaultMode), m.cfg.Allocatable)
 	case v.Projected != nil:
-		err = m.projected(ctx, p, pod, v.Projected)
+		err = m.projected(ctx, p, pod, v)
 	}
 	if err == nil {
 		err = p.check()
@@ -73,10 +76,10 @@ func absent(err error, s selection) error {
 }
 
 // projected gathers all sources, in order; where two name the same file the later is seen.
-func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v *corev1.ProjectedVolumeSource) error {
-	mode := modeOr(v.DefaultMode)
+func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v corev1.Volume) error {
+	mode := modeOr(v.Projected.DefaultMode)
 	var errs []error
-	for i, src := range v.Sources {
+	for i, src := range v.Projected.Sources {
 		var err error
 		switch {
 		case src.ConfigMap != nil:
@@ -91,6 +94,10 @@ func (m *Manager) projected(ctx context.Context, p payload, pod *corev1.Pod, v *
 			err = p.downward(pod, src.DownwardAPI.Items, mode, m.cfg.Allocatable)
 		case src.ServiceAccountToken != nil:
 			err = m.token(ctx, p, pod, src.ServiceAccountToken, mode)
+		case src.ClusterTrustBundle != nil:
+			err = m.trustBundle(ctx, p, pod, src.ClusterTrustBundle, mode)
+		case src.PodCertificate != nil:
+			err = m.podCertificate(ctx, p, pod, v, i)
 		default:
 			err = fmt.Errorf("sources[%d] of the projected volume is of a type that is not supported yet", i)
 		}
@@ -110,11 +117,51 @@ func (m *Manager) token(ctx context.Context, p payload, pod *corev1.Pod, s *core
 		m.cfg.Logger.Warn("service account token has expired and there is no replacement", "pod",
 			pod.Namespace+"/"+pod.Name, "expired", expires)
 	}
+	return p.add(s.Path, credential(pod, []byte(token), mode))
+}
+
+// credential is a file of which it is known who reads it, if that is known of the pod.
+func credential(pod *corev1.Pod, data []byte, mode int32) file {
 	user := tokenUser(pod)
 	if user != nil || fsGroup(pod) != nil {
 		mode = 0o600 // an fsGroup's read permission comes on top
 	}
-	return p.add(s.Path, file{data: []byte(token), mode: perm(mode), uid: user})
+	return file{data: data, mode: perm(mode), uid: user}
+}
+
+func (m *Manager) trustBundle(ctx context.Context, p payload, pod *corev1.Pod, s *corev1.ClusterTrustBundleProjection,
+	mode int32) error {
+	data, err := m.cfg.Sources.TrustBundle(ctx, s)
+	if err != nil {
+		return err
+	}
+	return p.add(s.Path, credential(pod, data, mode))
+}
+
+// podCertificate waits for the certificate before the volume has ever been shown; later the one before stays.
+func (m *Manager) podCertificate(ctx context.Context, p payload, pod *corev1.Pod, v corev1.Volume, i int) error {
+	s, mode := v.Projected.Sources[i].PodCertificate, modeOr(v.Projected.DefaultMode)
+	_, never := os.Lstat(filepath.Join(m.volumeDir(pod.UID, v), shown))
+	key, chain, err := m.cfg.Sources.PodCertificate(ctx, pod, v.Name, i, never != nil)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		path string
+		data []byte
+	}{
+		{s.CredentialBundlePath, slices.Concat(key, chain)},
+		{s.KeyPath, key},
+		{s.CertificateChainPath, chain},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if err := p.add(f.path, credential(pod, f.data, mode)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -29,6 +29,11 @@ type Sources interface {
 	// spent 80 % of its life.
 	ServiceAccountToken(ctx context.Context, pod *corev1.Pod,
 		p *corev1.ServiceAccountTokenProjection) (string, time.Time, error)
+	// TrustBundle gives certificates in PEM, none if they may be missing and are.
+	TrustBundle(ctx context.Context, p *corev1.ClusterTrustBundleProjection) ([]byte, error)
+	// PodCertificate gives the key and the certificates of a source, in PEM; with wait it may wait for the first ones.
+	PodCertificate(ctx context.Context, pod *corev1.Pod, volume string, source int,
+		wait bool) (key, chain []byte, err error)
 }
 
 // Config of a Manager. Root and Sources are required.

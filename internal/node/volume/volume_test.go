@@ -27,6 +27,7 @@ type sources struct {
 	configMaps map[string]map[string]string
 	secrets    map[string]map[string]string
 	token      string
+	waited     []bool // whether certificates were waited for
 	err        error
 }
 
@@ -65,6 +66,19 @@ func (s *sources) ServiceAccountToken(_ context.Context, pod *corev1.Pod, p *cor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token + " for " + pod.Name + " to " + p.Audience, time.Now().Add(time.Hour), s.err
+}
+
+func (s *sources) TrustBundle(_ context.Context, p *corev1.ClusterTrustBundleProjection) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []byte("bundle " + ptr.Deref(p.Name, "")), s.err
+}
+
+func (s *sources) PodCertificate(_ context.Context, pod *corev1.Pod, volume string, source int, wait bool) (key, chain []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waited = append(s.waited, wait)
+	return fmt.Appendf(nil, "key of %s/%s/%d;", pod.Name, volume, source), []byte("chain " + s.token), s.err
 }
 
 func needsRoot(t *testing.T) {
