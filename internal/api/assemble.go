@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/admission/dynamic"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/customresources"
+	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
@@ -56,6 +57,8 @@ func (s *Server) assemble() (err error) {
 	c.OpenAPIConfig.Info.Title = "Kubernetes"
 	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(registry.Definitions, names)
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+	c.SkipOpenAPIInstallation = true // the library makes all documents at the start: serveDocuments
+	s.served.openAPI = documents.Config{V2: c.OpenAPIConfig, V3: c.OpenAPIV3Config, Log: s.log}
 
 	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",

@@ -14,6 +14,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
+	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/metrics"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -36,8 +37,8 @@ func (s *Server) install() error {
 	if err := s.who.tokens.ServeKeys(s.served.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
-	if err := s.served.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix,
-		s.group(corev1.SchemeGroupVersion, all)); err != nil {
+	core := s.group(corev1.SchemeGroupVersion, all)
+	if err := s.served.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, core); err != nil {
 		return err
 	}
 	var infos []*genericapiserver.APIGroupInfo
@@ -47,7 +48,26 @@ func (s *Server) install() error {
 			infos = append(infos, s.group(g.GV, all))
 		}
 	}
-	return s.served.generic.InstallAPIGroups(infos...)
+	if err := s.served.generic.InstallAPIGroups(infos...); err != nil {
+		return err
+	}
+	for _, info := range append(infos, core) {
+		info.StaticOpenAPISpec = nil // the library keeps the groups in order to close them, and needs no more of them
+	}
+	return s.serveDocuments()
+}
+
+// serveDocuments serves the OpenAPI documents of all that was installed, which nobody may ever ask for.
+func (s *Server) serveDocuments() error {
+	generic, config := s.served.generic, s.served.openAPI
+	config.Routes = generic.Handler.GoRestfulContainer
+	docs, err := documents.Serve(config, generic.Handler.NonGoRestfulMux)
+	if err != nil {
+		return err
+	}
+	generic.OpenAPIVersionedService, generic.StaticOpenAPISpec = docs.V2, docs.Static
+	generic.OpenAPIV3VersionedService = docs.V3
+	return nil
 }
 
 func (s *Server) addConnecters(core map[string]rest.Storage) {

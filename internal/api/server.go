@@ -18,6 +18,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
 	"github.com/wherryproject/wherry/internal/api/customresources"
+	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/registry"
@@ -89,6 +90,7 @@ type ways struct {
 // served is what answers.
 type served struct {
 	generic   *genericapiserver.GenericAPIServer
+	openAPI   documents.Config
 	custom    *customresources.Server
 	debugging debugging
 	flow      *filters.FlowControl // nil: off
