@@ -23,8 +23,9 @@ import (
 )
 
 // Format is the highest version of the layout that Writer writes and a reader reads. Only backups with volumes have it:
-// since version 2, files with large holes are stored without them. Everything else is of version 1.
-const Format = 2
+// since version 2, files with large holes are stored without them; since version 3 the volumes of claims are among
+// them, which an older program would leave out without a word. Everything else is of version 1.
+const Format = 3
 
 // Names in the archive.
 const (
@@ -32,6 +33,7 @@ const (
 	StoreName  = "store.db" // etcd's database
 	KeysDir    = "keys"     // files of the data folder, by their paths there
 	VolumesDir = "volumes"  // <pod UID>/<volume name>/…
+	ClaimsDir  = "claims"   // <PersistentVolume's name>/…
 	SumsName   = "SHA256SUMS"
 )
 
@@ -44,7 +46,7 @@ type Header struct {
 	Node       string    `json:"node"`
 	Revision   int64     `json:"revision"` // of the store: of the newest change
 	Keys       bool      `json:"keys"`     // the CA, the keys and the logins at registries are in it
-	Volumes    bool      `json:"volumes"`  // the pods' emptyDir volumes are in it
+	Volumes    bool      `json:"volumes"`  // the pods' emptyDir volumes and those of claims are in it
 }
 
 // Writer writes a backup. Its methods are for one goroutine.

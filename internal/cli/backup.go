@@ -34,7 +34,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 		Example: `  # all objects
   sudo wherry backup -o wherry.tar.gz
 
-  # everything that is needed on another machine, with the contents of emptyDir volumes
+  # everything that is needed on another machine, with the contents of emptyDir volumes and of claims
   sudo wherry backup -o wherry.tar.gz --keys --volumes
 
   # to another machine
@@ -47,7 +47,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 	f.BoolVar(&what.Keys, "keys", false,
 		"include the CA, all keys and tokens, and the logins at registries: whoever has the file can act as the server")
 	f.BoolVar(&what.Volumes, "volumes", false,
-		"include the emptyDir volumes of all pods, as they are while the pods write to them")
+		"include the volumes of all claims of class wherry-local and the emptyDir volumes of all pods, as they are while the pods write to them")
 	_ = cmd.MarkFlagFilename("output", "tar.gz")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {

@@ -64,6 +64,10 @@ func tellRestored(t Terminal, o server.RestoreOptions, done server.Restored) {
 	if done.Volumes > 0 {
 		fmt.Fprintf(t.Err, "volumes restored: %d\n", done.Volumes)
 	}
+	for _, v := range done.Stayed {
+		fmt.Fprintf(t.Err,
+			"%s is here already and stays as it is; to have the backup's, move it away and restore again\n", v)
+	}
 	for _, k := range done.Kept {
 		fmt.Fprintf(t.Err, "what was there before: %s (remove it when all is well)\n", k)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -60,6 +61,9 @@ func (s *Server) backup(ctx context.Context, to io.Writer, what hostapi.BackupPa
 	}
 	if what.Volumes {
 		if err := addVolumes(ctx, w, filepath.Join(s.opts.DataDir, "pods")); err != nil {
+			return err
+		}
+		if err := addClaims(ctx, w, claimsFolder(s.opts.DataDir)); err != nil {
 			return err
 		}
 	}
@@ -130,6 +134,28 @@ func addVolumes(ctx context.Context, w *backup.Writer, pods string) error {
 			return err
 		}
 		if err := w.AddTree(filepath.Join(backup.VolumesDir, uid, filepath.Base(v)), v); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimsFolder is where the volumes are that claims of class wherry-local have.
+func claimsFolder(dataDir string) string { return filepath.Join(dataDir, "volumes") }
+
+// addClaims adds the volumes of claims. One that is removed meanwhile is left out, as is what begins with a dot: it is
+// not finished yet, or on its way out.
+func addClaims(ctx context.Context, w *backup.Writer, folder string) error {
+	volumes, err := filepath.Glob(filepath.Join(folder, "[^.]*"))
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := w.AddTree(path.Join(backup.ClaimsDir, filepath.Base(v)), v); err != nil &&
 			!errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -106,7 +106,7 @@ func (s *Server) lateControllers() []ondemand.Controller {
 	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
 		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), "pods"),
 			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), "cluster.local")),
-		localvolumes.Controller(s.opts.NodeName, localvolume.New(filepath.Join(s.opts.DataDir, "volumes"))))
+		localvolumes.Controller(s.opts.NodeName, localvolume.New(claimsFolder(s.opts.DataDir))))
 }
 
 func (s *Server) stopControllers(ctx context.Context) error { return s.parts.controllers.stop(ctx) }

@@ -32,6 +32,7 @@ type Restored struct {
 	Header  *backup.Header // nil: a database file was restored
 	Keys    bool           // the keys were restored
 	Volumes int            // so many
+	Stayed  []string       // volumes of claims that are here already, and stay as they are
 	Kept    []string       // what was replaced, under its new name
 }
 
@@ -162,6 +163,7 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 		errs = append(errs, err)
 		r.Keys = r.Keys || done
 	}
+	errs = append(errs, o.installClaims(work, put, r))
 	volumes, err := filepath.Glob(filepath.Join(work, backup.VolumesDir, "*", "*"))
 	errs = append(errs, err)
 	for _, v := range volumes {
@@ -189,6 +191,33 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 	}
 	_, err = put("etcd", filepath.Join(o.DataDir, "etcd"), true) // last: with it, the restore is done
 	return err
+}
+
+// installClaims moves the volumes of claims to their place. One that is there stays: it has what was written since the
+// backup, and only its owner can say which of the two is wanted.
+func (o RestoreOptions) installClaims(work string, put func(name, to string, replace bool) (bool, error),
+	r *Restored) error {
+	volumes, err := filepath.Glob(filepath.Join(work, backup.ClaimsDir, "*"))
+	if err != nil || len(volumes) == 0 {
+		return err
+	}
+	folder := claimsFolder(o.DataDir)
+	if err := os.MkdirAll(folder, 0o711); err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		name := filepath.Base(v)
+		done, err := put(filepath.Join(backup.ClaimsDir, name), filepath.Join(folder, name), false)
+		switch {
+		case err != nil:
+			return err
+		case done:
+			r.Volumes++
+		default:
+			r.Stayed = append(r.Stayed, filepath.Join(folder, name))
+		}
+	}
+	return nil
 }
 
 // exchange swaps two paths in one step, so that a power cut leaves one or the other.

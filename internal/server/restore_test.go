@@ -27,7 +27,8 @@ func backedUp(t *testing.T) *Server {
 		t.Skip("needs root: so does a restore")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"pki/ca.key": "key", "pods/uid/volumes/kubernetes.io~empty-dir/v/file": "text"} {
+	for name, text := range map[string]string{"pki/ca.key": "key", "pods/uid/volumes/kubernetes.io~empty-dir/v/file": "text",
+		"volumes/pvc-1/data/file": "claimed", "volumes/.gone-pvc-2/file": "going", "volumes/.new-pvc-3/file": "coming"} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestBackupRestores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Header == nil || done.Header.Node != "n" || !done.Keys || done.Volumes != 1 || len(done.Kept) > 0 {
+	if done.Header == nil || done.Header.Node != "n" || !done.Keys || done.Volumes != 2 || len(done.Kept)+len(done.Stayed) > 0 {
 		t.Errorf("done: %+v", done)
 	}
 	holds := func(name, want string) {
@@ -97,6 +98,10 @@ func TestBackupRestores(t *testing.T) {
 	}
 	holds("pki/ca.key", "key")
 	holds("pods/uid/volumes/kubernetes.io~empty-dir/v/file", "text")
+	holds("volumes/pvc-1/data/file", "claimed")
+	if all, err := os.ReadDir(filepath.Join(into, "volumes")); err != nil || len(all) != 1 {
+		t.Errorf("volumes of claims: %v, %v: one was not finished and one on its way out", all, err)
+	}
 	e := openStore(t, into)
 	c := clientOf(t, e)
 	if got, err := c.Get(t.Context(), "/registry/x"); err != nil || got.Count != 1 {
@@ -107,7 +112,7 @@ func TestBackupRestores(t *testing.T) {
 	}
 
 	// Once more, over what is there by now.
-	if err := errors.Join(os.WriteFile(filepath.Join(into, "pki/ca.key"), []byte("other"), 0o600),
+	if err := errors.Join(os.WriteFile(filepath.Join(into, "volumes/pvc-1/data/file"), []byte("newer"), 0o600), os.WriteFile(filepath.Join(into, "pki/ca.key"), []byte("other"), 0o600),
 		os.WriteFile(filepath.Join(into, "pods/uid/volumes/kubernetes.io~empty-dir/v/file"), []byte("newer"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +120,12 @@ func TestBackupRestores(t *testing.T) {
 	if !ok || refusal.Code != ExitStore || !strings.Contains(refusal.Error(), "--force") {
 		t.Errorf("over a store: %v", refusal)
 	}
-	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true}); err != nil || done.Keys || done.Volumes > 0 || len(done.Kept) != 1 {
+	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true}); err != nil || done.Keys || done.Volumes > 0 || len(done.Kept) != 1 ||
+		len(done.Stayed) != 1 || done.Stayed[0] != filepath.Join(into, "volumes/pvc-1") {
 		t.Errorf("done: %+v, %v", done, err)
 	}
 	holds("pki/ca.key", "other")
+	holds("volumes/pvc-1/data/file", "newer")
 	holds("pods/uid/volumes/kubernetes.io~empty-dir/v/file", "newer")
 	if done, err = Restore(t.Context(), RestoreOptions{DataDir: into, File: file, Force: true, Keys: true}); err != nil || !done.Keys || len(done.Kept) != 2 {
 		t.Errorf("done: %+v, %v", done, err)

@@ -14,7 +14,7 @@ import (
 // BackupParts are what a backup holds besides the store.
 type BackupParts struct {
 	Keys    bool // CA, keys, tokens, logins at registries
-	Volumes bool // the pods' emptyDir volumes
+	Volumes bool // the pods' emptyDir volumes, and those of claims
 }
 
 // counted tells whether anything was written: until then an error can be the whole answer.
