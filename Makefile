@@ -128,10 +128,13 @@ simulate: helpers ## SEEDS simulated worlds (default 10000: a night), from FIRST
 	@SEEDS=$(SEEDS) FIRST=$(FIRST) tools/simulate.sh
 
 .PHONY: test-e2e
-test-e2e: build bin/.failpoints/wherry $(EXAMPLE) ## End-to-end tests: the built binary, real containers, the real kubectl (root)
+test-e2e: test-programs ## End-to-end tests: the built binary, real containers, the real kubectl (root)
+	@tools/e2e.sh
+
+.PHONY: test-programs
+test-programs: build bin/.failpoints/wherry $(EXAMPLE) ## Build and fetch what the end-to-end tests need
 	@tools/setup.sh containerd docker busybox
 	@tools/release-before.sh
-	@tools/e2e.sh
 
 CHAOS ?= 20m
 KINDS ?= embedded,external,disk,clock
@@ -153,7 +156,7 @@ bench: build ## Measure against the bare runtime; writes docs/benchmarks.md (roo
 	go run ./test/bench $(BENCHFLAGS)
 
 .PHONY: fuzz
-fuzz: helpers ## Run each fuzz target for FUZZTIME (default: a share of 5 minutes), FUZZJOBS at a time (default 4 a processor)
+fuzz: helpers ## Run each fuzz target for FUZZTIME (default: a share of 150 s), FUZZJOBS at a time (default 4 a processor)
 	go run ./tools/fuzz $(if $(FUZZTIME),-time $(FUZZTIME)) $(if $(FUZZJOBS),-jobs $(FUZZJOBS))
 
 .PHONY: conformance
@@ -199,7 +202,7 @@ generate: deps ## Make the generated files anew
 	go run ./tools/fields
 
 .PHONY: verify
-verify: bin/wherry ## Generated files are those that generate would make
+verify: ## Generated files are those that generate would make
 	@tools/verify.sh
 
 .PHONY: deps

@@ -19,7 +19,7 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 git archive "$commit" | tar -x -C "$dir"
-make -C "$dir" build >/dev/null
+MAKEFLAGS= make -C "$dir" build >/dev/null # what is told to the make around it is not for this one
 mkdir -p "$out"
 cp "$dir/bin/wherry" "$out/wherry"
 echo "$commit" >"$out/commit"

@@ -27,6 +27,9 @@ type finding struct {
 
 // judge decides what a run of a fuzz target has shown, from what it printed and whether it ended with an error.
 func judge(output string, ended error) finding {
+	if strings.Contains(output, "not built with coverage instrumentation") {
+		return finding{verdict: failed, why: "its coverage is not counted"}
+	}
 	if ended == nil {
 		if !strings.Contains(output, "now fuzzing with") {
 			return finding{verdict: passed, why: "its time went by with its corpus"}

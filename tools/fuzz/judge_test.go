@@ -18,6 +18,10 @@ func TestJudge(t *testing.T) {
 		want   finding
 	}{
 		"passed": {begin + "PASS\n", nil, finding{verdict: passed}},
+		"blind": {
+			"warning: the test binary was not built with coverage instrumentation, so fuzzing will run without coverage guidance\n" + begin + "PASS\n", nil,
+			finding{verdict: failed, why: "its coverage is not counted"},
+		},
 		"slow corpus": {
 			"fuzz: elapsed: 3s, gathering baseline coverage: 3/90 completed\nPASS\n", nil,
 			finding{verdict: passed, why: "its time went by with its corpus"},

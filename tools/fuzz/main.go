@@ -17,7 +17,7 @@ import (
 
 func main() {
 	f := fuzzer{out: os.Stdout}
-	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of five minutes, 10 to 30 seconds)")
+	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of 150 seconds, 10 to 30 seconds)")
 	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(), "how many targets run at a time; they get their time, if not a whole core")
 	flag.StringVar(&f.binaries, "o", "bin/fuzz", "folder for the compiled tests")
 	flag.Usage = func() {
@@ -73,13 +73,13 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	return nil
 }
 
-// share is how long each target runs so that all together take five minutes, if jobs run at a time: between 10 and 30 seconds.
+// share is how long each target runs so that all together take two and a half minutes, if jobs run at a time: between 10 and 30 seconds.
 func share(packages [][]target, jobs int) time.Duration {
 	n := 0
 	for _, p := range packages {
 		n += len(p)
 	}
-	const all, least, most = 5 * time.Minute, 10 * time.Second, 30 * time.Second
+	const all, least, most = 150 * time.Second, 10 * time.Second, 30 * time.Second
 	return min(max(all*time.Duration(jobs)/time.Duration(max(n, 1)), least), most).Truncate(time.Second)
 }
 
