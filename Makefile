@@ -103,8 +103,10 @@ run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the
 
 # What fails is run once more, alone, and what failed once is named (tools/gotest.sh; AGAIN=0: no second try).
 # How long the storm of test/chaos takes and which kinds of storms there are, is what CHAOS and CHAOS_KINDS say in the environment (40s, embedded,external).
+# The log of each step is in bin/test; test-unit, test-race, test-simulate and test-e2e are its parts.
 .PHONY: test
-test: build test-unit test-race test-simulate test-e2e ## Run every test (root for those with containers)
+test: test-programs ## Run every test (root for those with containers)
+	@tools/test.sh
 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests
