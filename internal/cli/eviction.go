@@ -29,4 +29,6 @@ func evictionFlags(cmd *cobra.Command, e *server.EvictionOptions) {
 	f.IntVar(&e.ImageLow, "image-gc-low-threshold", e.ImageLow, "percent of disk usage down to which they are removed")
 	f.DurationVar(&e.ImageMinAge, "minimum-image-ttl-duration", e.ImageMinAge,
 		"minimum age of an unused image before it is removed")
+	f.DurationVar(&e.ImageMaxAge, "maximum-image-ttl-duration", e.ImageMaxAge,
+		"time after which an image that nobody has used is removed, however much room there is; 0: never")
 }

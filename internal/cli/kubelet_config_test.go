@@ -24,6 +24,11 @@ cgroupDriver: cgroupfs
 clusterDNS: [10.1.0.10]
 clusterDomain: a.example
 containerRuntimeEndpoint: unix:///run/x.sock
+containerLogMaxFiles: 3
+containerLogMaxSize: 5Mi
+enableSystemLogQuery: true
+readOnlyPort: 10255
+imageMaximumGCAge: 24h
 evictionHard: {memory.available: 200Mi}
 evictionSoft: {memory.available: 300Mi}
 evictionSoftGracePeriod: {memory.available: 1m}

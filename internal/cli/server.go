@@ -211,6 +211,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 	f.StringSliceVar(&o.UnsafeSysctls, "allowed-unsafe-sysctls", nil,
 		"sysctls that pods may set besides the safe ones, for example kernel.msg*,net.core.somaxconn")
 	evictionFlags(cmd, &o.Eviction)
+	kubeletFlags(cmd, &o.Kubelet)
 	staticFlags(cmd, &o.Static)
 	f.StringVar(&o.BridgeName, "bridge-name", "",
 		"network bridge for pods; default: derived from the data folder. With --container-runtime-endpoint: the bridge of that runtime's pod network, for example cni0, whose pods reach the kubernetes service then")

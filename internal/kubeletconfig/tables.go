@@ -5,8 +5,6 @@ package kubeletconfig
 // doesTable has the fields that have one value in any case; where it is, nothing is to be said.
 func doesTable() map[string][]string {
 	return map[string][]string{
-		"containerLogMaxFiles":                      {"5"},
-		"containerLogMaxSize":                       {"10Mi"},
 		"containerLogMaxWorkers":                    {"1"},
 		"containerLogMonitorInterval":               {"10s"},
 		"authentication.anonymous.enabled":          {"false"},
@@ -21,7 +19,6 @@ func doesTable() map[string][]string {
 		"enableDebuggingHandlers":                   {"true"},
 		"enableProfilingHandler":                    {"false"},
 		"enableServer":                              {"true"},
-		"enableSystemLogQuery":                      {"false"},
 		"enforceNodeAllocatable":                    {`["pods"]`, `["none"]`},
 		"failCgroupV1":                              {"false"},
 		"failSwapOn":                                {"false"},
@@ -34,7 +31,6 @@ func doesTable() map[string][]string {
 		"memorySwap.swapBehavior":                   {"NoSwap"},
 		"mergeDefaultEvictionSettings":              {"false"},
 		"protectKernelDefaults":                     {"false"},
-		"readOnlyPort":                              {"0"},
 		"registerNode":                              {"true"},
 		"rotateCertificates":                        {"true"},
 		"runOnce":                                   {"false"},
@@ -66,7 +62,6 @@ func lacksTable() map[string]string {
 		"featureGates":                               "Kubernetes' features are those on by default; Wherry's own are set with --feature-gates",
 		"healthzBindAddress":                         "/healthz is on the node's API",
 		"healthzPort":                                "/healthz is on the node's API",
-		"imageMaximumGCAge":                          "images go when the disk needs room",
 		"imageServiceEndpoint":                       "images are the container runtime's",
 		"iptablesDropBit":                            "iptables are not used",
 		"iptablesMasqueradeBit":                      "iptables are not used",

@@ -164,6 +164,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.endStrays(ctx)
 	a.api.Start(a.cfg.Listener)
+	if a.cfg.ReadOnly != nil {
+		a.api.StartReadOnly(a.cfg.ReadOnly)
+	}
 	if a.cfg.Local != nil {
 		a.api.StartLocal(a.cfg.Local, a.cfg.LocalUser)
 	}
@@ -332,7 +335,8 @@ func (a *Agent) referredChanged(uid types.UID) {
 
 // rotateLogs keeps container logs within bounds (PL-09).
 func (a *Agent) rotateLogs(ctx context.Context) {
-	r := logs.NewRotator(logs.RotatorConfig{Runtime: logs.OverCRI(a.cfg.CRI.Runtime, a.cfg.Logs.Pods), Logger: a.log})
+	r := logs.NewRotator(logs.RotatorConfig{MaxSize: a.cfg.LogMaxSize, MaxFiles: a.cfg.LogMaxFiles,
+		Runtime: logs.OverCRI(a.cfg.CRI.Runtime, a.cfg.Logs.Pods), Logger: a.log})
 	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
 		a.log.Error("logs are no longer rotated", "err", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -54,6 +55,10 @@ type Config struct {
 	// Listener is where the kubelet's API is served; its port is published as the node's endpoint.
 	Listener net.Listener
 	Door     *door.Door // keeps connections to Listener within limits; nil: there are none
+	// ReadOnly is where pods, figures and health are shown to anybody; nil: nowhere.
+	ReadOnly net.Listener
+	// SystemLogs answers questions about the machine's logs; nil: they are not answered.
+	SystemLogs http.Handler
 	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.
 	Local       net.Listener
 	LocalUser   user.Info
@@ -66,9 +71,12 @@ type Config struct {
 
 	Static StaticPods // where pods of the node's own are from
 
-	ImageExecs imageexec.Limits // how many image execs there may be at the same time
-	PodMaxPIDs int64            // as the cgroup driver has it, for /configz; 0: no limit
-	DebugCap   cgroup.Cap       // of each debug container
+	ImageExecs  imageexec.Limits // how many image execs there may be at the same time
+	LogMaxSize  int64            // bytes of a container's log before it is rotated; 0: Kubernetes' default
+	LogMaxFiles int              // of a container, with the one that is written; 0: Kubernetes' default
+
+	PodMaxPIDs int64      // as the cgroup driver has it, for /configz; 0: no limit
+	DebugCap   cgroup.Cap // of each debug container
 	// VerifyPulls says for which images on the node pods must show their credentials.
 	VerifyPulls pullrecord.Policy
 	DebugImages image.AllowList // of debug containers; empty: all

@@ -26,6 +26,7 @@ type kubeletConfig struct {
 	ImageGCHigh           int               `json:"imageGCHighThresholdPercent"`
 	ImageGCLow            int               `json:"imageGCLowThresholdPercent"`
 	ImageMinimumGCAge     string            `json:"imageMinimumGCAge"`
+	ImageMaximumGCAge     string            `json:"imageMaximumGCAge"`
 	NodeStatusReport      string            `json:"nodeStatusReportFrequency"`
 	NodeLeaseSeconds      int               `json:"nodeLeaseDurationSeconds"`
 	ContainerRuntime      string            `json:"containerRuntime"`
@@ -41,7 +42,8 @@ func (a *Agent) configz() http.Handler {
 		EvictionSoft: map[string]string{}, EvictionSoftGrace: map[string]string{}, EvictionReclaim: map[string]string{},
 		EvictionTransition: e.Transition.String(), EvictionMaxPodGrace: int(e.MaxPodGrace / time.Second),
 		ImageGCHigh: e.Images.High, ImageGCLow: e.Images.Low, ImageMinimumGCAge: e.Images.MinAge.String(),
-		NodeStatusReport: statusEvery.String(), NodeLeaseSeconds: leaseSeconds, ContainerRuntime: a.runtime,
+		ImageMaximumGCAge: e.Images.MaxAge.String(),
+		NodeStatusReport:  statusEvery.String(), NodeLeaseSeconds: leaseSeconds, ContainerRuntime: a.runtime,
 		ContainerRuntimeBuild: a.runtimeVersion,
 	}
 	for _, t := range e.Thresholds {

@@ -38,7 +38,7 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
 		Probes: a.metrics.Probes(), Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(),
 		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods,
-		Logger: a.log}
+		SystemLogs: a.cfg.SystemLogs, Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {

@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,25 +54,33 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 		k.log.Warn("cannot list images, so none is removed", "err", err)
 		return
 	}
-	var list []evict.Image
-	for _, i := range k.seen {
-		list = append(list, i)
+	for _, i := range evict.Old(p, slices.Collect(maps.Values(k.seen)), k.looked) {
+		if ctx.Err() != nil {
+			return
+		}
+		k.remove(ctx, i, "nobody has used it for longer than the maximum age")
 	}
-	out, enough := evict.Images(p, fs, now, list, k.looked)
+	out, enough := evict.Images(p, fs, now, slices.Collect(maps.Values(k.seen)), k.looked)
 	for _, i := range out {
 		if enough <= 0 || ctx.Err() != nil {
 			return
 		}
-		if _,
-			err := k.images.RemoveImage(ctx,
-			&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}}); err != nil {
-			k.log.Warn("cannot remove unused image", "image", i.ID, "err", err)
-			continue
+		if k.remove(ctx, i, "the disk needs room") {
+			enough -= i.Size
 		}
-		k.log.Info("removed unused image", "image", i.ID, "bytes", i.Size)
-		delete(k.seen, i.ID)
-		enough -= i.Size
 	}
+}
+
+func (k *imageKeeper) remove(ctx context.Context, i evict.Image, why string) bool {
+	_, err := k.images.RemoveImage(ctx,
+		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: i.ID}})
+	if err != nil {
+		k.log.Warn("cannot remove unused image", "image", i.ID, "err", err)
+		return false
+	}
+	k.log.Info("removed unused image", "image", i.ID, "bytes", i.Size, "why", why)
+	delete(k.seen, i.ID)
+	return true
 }
 
 // prune forgets who may use images that are gone.

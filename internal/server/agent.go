@@ -69,7 +69,7 @@ func (s *Server) startAgent(ctx context.Context) error {
 	}
 	pods, links := LogDirs(o.DataDir)
 	local, who, forget := s.localKubelet()
-	a, err := node.New(ctx, node.Config{
+	config := node.Config{
 		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links},
 		DockerConfig: registryLogins(o.DataDir), ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
@@ -81,9 +81,17 @@ func (s *Server) startAgent(ctx context.Context) error {
 		DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls,
 		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured,
 		Blockers: s.blockers(), Logger: s.log.With("component", "agent"),
-	})
+	}
+	err = o.kubelet(&config)
+	var a *node.Agent
+	if err == nil {
+		a, err = node.New(ctx, config)
+	}
 	if err != nil {
 		listener.Close()
+		if config.ReadOnly != nil {
+			config.ReadOnly.Close()
+		}
 		forget()
 		return err
 	}

@@ -21,6 +21,7 @@ type EvictionOptions struct {
 	// percent of the images' file system: collection begins and ends there; 100: never
 	ImageHigh, ImageLow int
 	ImageMinAge         time.Duration // younger images stay
+	ImageMaxAge         time.Duration // images unused for longer go; 0: none
 }
 
 // defaultEviction is the kubelet's, but for the disks: a machine of one's own is fuller than a cluster's.
@@ -55,9 +56,15 @@ func (o Options) eviction() (node.Eviction, error) {
 	if e.ImageMinAge < 0 {
 		errs = append(errs, fmt.Errorf("--minimum-image-ttl-duration: %s is below 0", e.ImageMinAge))
 	}
+	if e.ImageMaxAge < 0 || e.ImageMaxAge > 0 && e.ImageMaxAge <= e.ImageMinAge {
+		errs = append(errs,
+			fmt.Errorf("--maximum-image-ttl-duration: %s must be 0 or above --minimum-image-ttl-duration, "+
+				"which is %s", e.ImageMaxAge, e.ImageMinAge))
+	}
 	return node.Eviction{Thresholds: list, Transition: e.Transition,
 		MaxPodGrace: time.Duration(e.MaxPodGrace) * time.Second,
-		Images:      evict.ImagePolicy{High: e.ImageHigh, Low: e.ImageLow, MinAge: e.ImageMinAge}}, errors.Join(errs...)
+		Images: evict.ImagePolicy{High: e.ImageHigh, Low: e.ImageLow, MinAge: e.ImageMinAge,
+			MaxAge: e.ImageMaxAge}}, errors.Join(errs...)
 }
 
 func (o Options) validateEviction() error {

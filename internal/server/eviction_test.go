@@ -20,6 +20,7 @@ func TestEvictionOptions(t *testing.T) {
 		"--image-gc-high-threshold, --image-gc-low-":        func(e *EvictionOptions) { e.ImageHigh = 101 },
 		"--image-gc-low-threshold: 90 must be below":        func(e *EvictionOptions) { e.ImageLow = 90 },
 		"--minimum-image-ttl-duration: -1m0s is below":      func(e *EvictionOptions) { e.ImageMinAge = -time.Minute },
+		"--maximum-image-ttl-duration: 1m0s must be 0 or":   func(e *EvictionOptions) { e.ImageMaxAge = time.Minute },
 		"--eviction-soft: memory.available has no grace":    func(e *EvictionOptions) { e.Soft = map[string]string{"memory.available": "1Gi"} },
 		"--eviction-minimum-reclaim: memory.available: \"x": func(e *EvictionOptions) { e.MinimumReclaim = map[string]string{"memory.available": "x"} },
 	} {

@@ -121,6 +121,7 @@ type Options struct {
 	// PullProgressDeadline is how long the embedded runtime waits for a byte of an image before it gives a pull up.
 	PullProgressDeadline time.Duration
 	Eviction             EvictionOptions
+	Kubelet              KubeletOptions
 	Flags                map[string]string // of the command, for /configz; nil: not shown
 }
 
@@ -147,6 +148,7 @@ func Defaults() Options {
 		PullProgressDeadline: time.Minute,
 
 		Eviction:  defaultEviction(),
+		Kubelet:   defaultKubelet(),
 		Snapshots: defaultSnapshots(),
 	}
 }
@@ -214,6 +216,7 @@ func (o Options) validate() error {
 	if o.SecurePort != 0 && o.SecurePort == o.KubeletPort {
 		fail("--secure-port and --kubelet-port are both %d; they must differ", o.SecurePort)
 	}
+	o.validateKubelet(fail)
 	if msgs := validation.IsDNS1123Subdomain(o.NodeName); len(msgs) > 0 {
 		fail("--node-name: %q: %s", o.NodeName, strings.Join(msgs, "; "))
 	}

@@ -40,7 +40,7 @@ func backedUp(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	s, err := New(Options{DataDir: dir, NodeName: "n", BindAddress: "127.0.0.1", SecurePort: 1, KubeletPort: 2, ServiceCIDR: DefaultServiceCIDR,
-		EtcdPrefix: "/registry", Audit: Defaults().Audit, Serving: Defaults().Serving, Eviction: defaultEviction(), Snapshots: SnapshotOptions{Interval: time.Hour, Keep: 2}}, nil)
+		EtcdPrefix: "/registry", Audit: Defaults().Audit, Serving: Defaults().Serving, Eviction: defaultEviction(), Kubelet: defaultKubelet(), Snapshots: SnapshotOptions{Interval: time.Hour, Keep: 2}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -274,3 +274,28 @@ func TestFullDisk(t *testing.T) {
 		t.Error("100 MiB are plenty without a threshold")
 	}
 }
+
+// PL-13, PL-36: images that nobody has used for longer than imageMaximumGCAge go; those in use, or nowhere else to be had,
+// stay, and without such an age all do.
+func TestOldImages(t *testing.T) {
+	now := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	images := []Image{
+		{ID: "used long ago", LastUsed: ago(25 * time.Hour), Found: ago(48 * time.Hour)},
+		{ID: "never used", Found: ago(25 * time.Hour)},
+		{ID: "found just now", Found: ago(time.Hour)},
+		{ID: "used lately", LastUsed: ago(23 * time.Hour), Found: ago(48 * time.Hour)},
+		{ID: "in use", InUse: true, LastUsed: now, Found: ago(48 * time.Hour)},
+		{ID: "kept", Kept: true, Found: ago(48 * time.Hour)},
+	}
+	var got []string
+	for _, i := range Old(ImagePolicy{MaxAge: 24 * time.Hour}, images, now) {
+		got = append(got, i.ID)
+	}
+	if strings.Join(got, ", ") != "used long ago, never used" {
+		t.Errorf("%q", got)
+	}
+	if all := Old(ImagePolicy{}, images, now); len(all) > 0 {
+		t.Errorf("%v", all)
+	}
+}

@@ -21,6 +21,25 @@ type Image struct {
 type ImagePolicy struct {
 	High, Low int           // collection begins above High and aims at Low; High 100: never
 	MinAge    time.Duration // younger images stay
+	MaxAge    time.Duration // images that nobody has used for longer go, whatever room there is; 0: none
+}
+
+// Old lists the images that nobody has used for too long. What was before the agent began is not known, so that it
+// counts from then.
+func Old(p ImagePolicy, images []Image, now time.Time) (out []Image) {
+	if p.MaxAge <= 0 {
+		return nil
+	}
+	for _, i := range images {
+		last := i.LastUsed
+		if last.IsZero() {
+			last = i.Found
+		}
+		if !i.InUse && !i.Kept && now.Sub(last) > p.MaxAge {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // Images lists the images to remove, in order, and how many bytes must come free until it is enough. Nothing is listed

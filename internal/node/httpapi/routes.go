@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/wherryproject/wherry/internal/debug/wire"
+	"github.com/wherryproject/wherry/internal/node/systemlogs"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -29,34 +30,58 @@ func (s *Server) routes() http.Handler {
 	stream("/portForward/{namespace}/{pod}/{uid}", s.portForward)
 	stream(string(wire.RouteImageExec), s.imageExec)
 	get("/containerLogs/{namespace}/{pod}/{container}", s.containerLogs)
-	get("/pods", s.pods)
-	get("/pods/{$}", s.pods)
 	get("/runningpods", s.runningPods)
 	get("/runningpods/{$}", s.runningPods)
-	get("/stats/summary", s.statsSummary)
-	get("/metrics/resource", s.metricsResource)
-	get("/metrics/cadvisor", s.metricsCAdvisor)
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", s.checkpoint)
 	get(string(wire.RouteImageNames), s.imageNames)
-	get("/healthz", s.healthz)
-	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
-	get("/healthz/syncloop", s.healthz)
+	s.watchers(mux)
 	if s.config.Timeline != nil {
 		mux.Handle("GET "+string(wire.RouteTimeline), s.config.Timeline)
 	}
+	if s.config.Configz != nil {
+		mux.Handle("GET /configz", s.config.Configz)
+	}
+	if s.logs != nil {
+		mux.Handle("GET /logs/", s.systemLogs(http.StripPrefix("/logs/", http.FileServerFS(s.logs.FS()))))
+	}
+	return mux
+}
+
+// watchers is what programs read that watch over nodes.
+func (s *Server) watchers(mux *http.ServeMux) {
+	get := func(pattern string, h http.HandlerFunc) { mux.HandleFunc("GET "+pattern, h) }
+	get("/pods", s.pods)
+	get("/pods/{$}", s.pods)
+	get("/stats/summary", s.statsSummary)
+	get("/metrics/resource", s.metricsResource)
+	get("/metrics/cadvisor", s.metricsCAdvisor)
+	get("/healthz", s.healthz)
+	get("/healthz/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
+	get("/healthz/syncloop", s.healthz)
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
 	}
 	if s.config.Probes != nil {
 		mux.Handle("GET /metrics/probes", s.config.Probes)
 	}
-	if s.config.Configz != nil {
-		mux.Handle("GET /configz", s.config.Configz)
+}
+
+// systemLogs answers questions about the machine's logs, where that is turned on; else they are passed over, as a
+// kubelet does.
+func (s *Server) systemLogs(files http.Handler) http.Handler {
+	if s.config.SystemLogs == nil {
+		return files
 	}
-	if s.logs != nil {
-		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServerFS(s.logs.FS())))
-	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !systemlogs.Asked(r.URL.Query()):
+			files.ServeHTTP(w, r)
+		case r.URL.Path != "/logs/":
+			http.Error(w, "path not allowed in query mode", http.StatusNotAcceptable)
+		default:
+			s.config.SystemLogs.ServeHTTP(w, r)
+		}
+	})
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {

@@ -70,7 +70,9 @@ type Config struct {
 	PodDisk   func(*corev1.Pod) PodDisk // what pods have on disk for /stats/summary; nil: only their layers are told
 	Health    func() error              // what /healthz says; nil: always ok
 	LogDir    string                    // what /logs/ shows; empty: 404
-	Logger    *slog.Logger              // nil: silent
+	// SystemLogs answers questions at /logs/?query=; nil: they are passed over
+	SystemLogs http.Handler
+	Logger     *slog.Logger // nil: silent
 }
 
 // Server serves the kubelet's HTTPS API. Make it with New, then Start it once; Close ends it.
@@ -82,6 +84,7 @@ type Server struct {
 	logger   *slog.Logger
 	http     *http.Server
 	local    *http.Server // nil until StartLocal
+	readOnly *http.Server // nil until StartReadOnly
 	cancel   context.CancelFunc
 	conns    *conns
 	programs programs
@@ -209,6 +212,9 @@ func (s *Server) Close() error {
 	err := s.http.Close()
 	if s.local != nil {
 		err = errors.Join(err, s.local.Close())
+	}
+	if s.readOnly != nil {
+		err = errors.Join(err, s.readOnly.Close())
 	}
 	s.conns.close()
 	s.serving.Wait()

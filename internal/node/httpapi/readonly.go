@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+// StartReadOnly serves on l, which it owns from now on, what the kubelet's read-only port has: pods, figures and
+// health, to anybody and without TLS. Nothing there starts or changes anything, or shows what pods print.
+func (s *Server) StartReadOnly(l net.Listener) {
+	s.readOnly = &http.Server{
+		Handler:           s.atDoor(s.counted(s.readOnlyRoutes())),
+		ReadHeaderTimeout: s.http.ReadHeaderTimeout,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       s.http.IdleTimeout,
+		BaseContext:       s.http.BaseContext,
+		ErrorLog:          log.New(errorLog{s.logger}, "", 0),
+	}
+	s.serving.Go(func() {
+		if s.config.Door != nil {
+			l = s.config.Door.Listener(l)
+		}
+		if err := s.readOnly.Serve(s.conns.track(l)); !errors.Is(err, http.ErrServerClosed) {
+			s.logger.Error("read-only port of the kubelet API stopped serving", "address", l.Addr().String(), "err",
+				err)
+		}
+	})
+}
+
+func (s *Server) readOnlyRoutes() http.Handler {
+	mux := http.NewServeMux()
+	s.watchers(mux)
+	return mux
+}

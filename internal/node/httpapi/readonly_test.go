@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestReadOnlyPort proves PL-36: the read-only port shows pods, figures and health to anybody, and has nothing that
+// starts or changes something or shows what pods print. ATTACK A13.
+func TestReadOnlyPort(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Metrics = http.NotFoundHandler() })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.StartReadOnly(l)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		has          string
+	}{
+		{"GET", "/pods", 200, "PodList"}, {"GET", "/pods/", 200, "PodList"}, {"GET", "/healthz", 200, "ok"},
+		{"GET", "/metrics/resource", 200, ""}, {"GET", "/stats/summary", 200, "nodeName"},
+		{"GET", "/exec/default/web/main?command=x&output=1", 404, ""}, {"POST", "/exec/default/web/main?command=x&output=1", 404, ""},
+		{"GET", "/containerLogs/default/web/main", 404, ""}, {"GET", "/logs/", 404, ""}, {"GET", "/runningpods", 404, ""},
+		{"GET", "/configz", 404, ""}, {"POST", "/checkpoint/default/web/main", 404, ""}, {"POST", "/pods", 405, ""},
+		{"POST", "/portForward/default/web", 404, ""}, {"GET", "/imageExec/default/web?image=x", 404, ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+l.Addr().String()+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != c.status || !strings.Contains(string(body), c.has) {
+			t.Errorf("%s %s: %d %q", c.method, c.path, resp.StatusCode, body)
+		}
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// TestSystemLogs proves PL-36: questions about the machine's logs are answered where that is on, to those who may read
+// the node's log, and are passed over where it is not.
+func TestSystemLogs(t *testing.T) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "asked "+r.URL.Query().Get("query"))
+	})
+	dir := t.TempDir()
+	on := newWorld(t, func(c *Config) { c.LogDir, c.SystemLogs = dir, answer })
+	off := newWorld(t, func(c *Config) { c.LogDir = dir })
+	if status, body := on.get(on.masters, "/logs/?query=cron"); status != 200 || body != "asked cron" {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, body := on.get(on.masters, "/logs/some/file?query=cron"); status != http.StatusNotAcceptable || !strings.Contains(body, "path not allowed in query mode") {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, body := on.get(on.masters, "/logs/"); status != 200 || strings.Contains(body, "asked") {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, body := on.get(on.client("jane"), "/logs/?query=cron"); status != 403 || !strings.Contains(body, "subresource=log") {
+		t.Errorf("%d %q", status, body)
+	}
+	if status, body := off.get(off.masters, "/logs/?query=cron"); status != 200 || strings.Contains(body, "asked") {
+		t.Errorf("%d %q", status, body)
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package systemlogs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// longest is how long one answer may take.
+const longest = 30 * time.Second
+
+// Handler answers questions.
+type Handler struct {
+	Folder  string // of files: /var/log
+	Journal string // the program: journalctl
+}
+
+// ServeHTTP implements http.Handler.
+func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q, errs := Parse(r.URL.Query())
+	if len(errs) > 0 {
+		http.Error(w, errs.ToAggregate().Error(), http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), longest)
+	defer cancel()
+	if q.File != "" {
+		h.file(w, r, q.File)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain;charset=UTF-8")
+	inJournal, inFiles := h.split(ctx, q.Services)
+	if len(inJournal) > 0 {
+		h.journal(ctx, w, q.arguments(inJournal))
+	}
+	if len(inFiles) > 0 && q.options() {
+		fmt.Fprintf(w, "\noptions present and query resolved to log files for %v\ntry without specifying options\n",
+			inFiles)
+		return
+	}
+	for _, name := range inFiles {
+		if err := h.first(ctx, w, name, name+".log", name+"/"+name+".log"); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(w, "\nlog not found for %s\n", name)
+		} else if err != nil {
+			fmt.Fprintf(w, "\nerror getting log for %s: %v\n", name, err)
+		}
+	}
+}
+
+// file shows one file, or what is in a folder.
+func (h Handler) file(w http.ResponseWriter, r *http.Request, name string) {
+	root, err := os.OpenRoot(h.Folder)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	defer root.Close()
+	r = r.Clone(r.Context())
+	r.URL.Path = "/" + strings.TrimLeft(name, "/")
+	http.FileServerFS(root.FS()).ServeHTTP(w, r)
+}
+
+// split tells which services write to the journal. Without one all are looked for in files.
+func (h Handler) split(ctx context.Context, names []string) (inJournal, inFiles []string) {
+	units, err := exec.CommandContext(ctx, h.Journal, "--field=_SYSTEMD_UNIT").Output()
+	for _, name := range names {
+		if err == nil && strings.Contains("\n"+string(units), "\n"+strings.TrimSuffix(name, ".service")+".service\n") {
+			inJournal = append(inJournal, name)
+		} else {
+			inFiles = append(inFiles, name)
+		}
+	}
+	return inJournal, inFiles
+}
+
+// journal shows what journalctl says; what it complains of is for the reader, too.
+func (h Handler) journal(ctx context.Context, w io.Writer, args []string) {
+	cmd := exec.CommandContext(ctx, h.Journal, args...)
+	cmd.Stdout, cmd.Stderr = w, w
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		fmt.Fprintf(w, "\nerror: journal output not available: %v\n", err)
+	}
+}
+
+// first shows the first of the files that there is.
+func (h Handler) first(ctx context.Context, w io.Writer, names ...string) (err error) {
+	for _, name := range names {
+		if err = h.copy(ctx, w, name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func (h Handler) copy(ctx context.Context, w io.Writer, name string) error {
+	f, err := os.OpenInRoot(h.Folder, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a folder of the service's name: its file may be in it
+		return fmt.Errorf("%s is no plain file: %w", name, fs.ErrNotExist)
+	}
+	stop := context.AfterFunc(ctx, func() { f.Close() })
+	defer stop()
+	_, err = io.Copy(w, f)
+	return err
+}

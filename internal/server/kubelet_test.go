@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wherryproject/wherry/internal/node"
+)
+
+// TestKubeletOptions proves PL-36: what is about the node alone has the kubelet's defaults, and is refused by name where
+// it makes no sense.
+func TestKubeletOptions(t *testing.T) {
+	var c node.Config
+	if err := Defaults().kubelet(&c); err != nil || c.LogMaxSize != 10<<20 || c.LogMaxFiles != 5 || c.ReadOnly != nil || c.SystemLogs != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, taken, _ := net.SplitHostPort(l.Addr().String())
+	o := Defaults()
+	o.KubeletAddress = "127.0.0.1"
+	o.Kubelet.ReadOnlyPort, _ = strconv.Atoi(taken)
+	if err := o.kubelet(&c); err == nil || !strings.HasPrefix(err.Error(), "--read-only-port: ") {
+		t.Error(err)
+	}
+	l.Close()
+	o.Kubelet.SystemLogQuery = true
+	if err := o.kubelet(&c); err != nil || c.ReadOnly == nil || c.SystemLogs == nil {
+		t.Errorf("%+v, %v", c, err)
+	} else {
+		c.ReadOnly.Close()
+	}
+	for want, change := range map[string]func(*KubeletOptions){
+		"--read-only-port: 70000 is not a port":          func(k *KubeletOptions) { k.ReadOnlyPort = 70000 },
+		"--read-only-port: 10250 is the port of another": func(k *KubeletOptions) { k.ReadOnlyPort = 10250 },
+		"--container-log-max-size: \"x\" is no size":     func(k *KubeletOptions) { k.LogMaxSize = "x" },
+		"--container-log-max-size: \"0\" is no size":     func(k *KubeletOptions) { k.LogMaxSize = "0" },
+		"--container-log-max-files: 1 must be 2 or more": func(k *KubeletOptions) { k.LogMaxFiles = 1 },
+	} {
+		o := Defaults()
+		change(&o.Kubelet)
+		if _, err := o.complete(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nlacks %s", err, want)
+		}
+	}
+}
