@@ -40,7 +40,9 @@ func TestDiscovery(t *testing.T) {
 		"discovery.k8s.io/v1/endpointslices", "coordination.k8s.io/v1/leases", "v1/pods/debug",
 		"debug.wherry.dev/v1/debugruns", "debug.wherry.dev/v1/debugruns/status",
 		"scheduling.k8s.io/v1/priorityclasses:pc", "node.k8s.io/v1/runtimeclasses",
-		"policy.wherry.dev/v1/imagepolicies:imgpol",
+		"policy.wherry.dev/v1/imagepolicies:imgpol", "batch/v1/jobs", "batch/v1/jobs/status", "batch/v1/cronjobs:cj",
+		"batch/v1/cronjobs/status", "v1/replicationcontrollers:rc", "v1/replicationcontrollers/status",
+		"v1/replicationcontrollers/scale",
 	} {
 		if missing, ok := strings.CutSuffix(want, ":-"); ok {
 			if slices.Contains(aggregated, missing) {

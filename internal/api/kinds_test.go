@@ -280,10 +280,12 @@ func lifeOfAnObject(t *testing.T, ri dynamic.ResourceInterface, obj *unstructure
 	}
 }
 
-// noLongerInUse does what controllers do when nobody uses a volume or a claim that is being deleted.
+// noLongerInUse does what controllers do when nobody uses a volume or a claim that is being deleted, and when what a
+// workload owned is set free, which is what a deletion of these means by default.
 func noLongerInUse(t *testing.T, ri dynamic.ResourceInterface, name string, r metav1.APIResource) {
 	t.Helper()
-	if r.Name != "persistentvolumes" && r.Name != "persistentvolumeclaims" {
+	kept := []string{"persistentvolumes", "persistentvolumeclaims", "jobs", "replicationcontrollers"}
+	if !slices.Contains(kept, r.Name) {
 		return
 	}
 	if _, err := ri.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),

@@ -5,6 +5,7 @@ package api_test
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,6 +32,20 @@ func deployment(name string) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}
 }
 
+// job is one whose single pod is not started again.
+func job(name string) *batchv1.Job {
+	_, template := podTemplate()
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Template: template}}
+}
+
+// replicationController is one of as many pods as the default says.
+func replicationController(name string) *corev1.ReplicationController {
+	_, template := podTemplate()
+	return &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ReplicationControllerSpec{Template: &template}}
+}
+
 // workloadSamples are objects of the kinds whose rules are Kubernetes' own.
 func workloadSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtime.Object {
 	selector, template := podTemplate()
@@ -45,6 +60,10 @@ func workloadSamples(m metav1.ObjectMeta) map[schema.GroupVersionResource]runtim
 			Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
 		apps.WithResource("controllerrevisions"): &appsv1.ControllerRevision{ObjectMeta: m,
 			Data: runtime.RawExtension{Raw: []byte(`{"kind":"x"}`)}, Revision: 1},
+		batchv1.SchemeGroupVersion.WithResource("jobs"): job(m.Name),
+		batchv1.SchemeGroupVersion.WithResource("cronjobs"): &batchv1.CronJob{ObjectMeta: m,
+			Spec: batchv1.CronJobSpec{Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: job(m.Name).Spec}}},
+		corev1.SchemeGroupVersion.WithResource("replicationcontrollers"): replicationController(m.Name),
 		policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"): budget(m.Name, 1),
 		autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"): &autoscalingv2.HorizontalPodAutoscaler{
 			ObjectMeta: m, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3,

@@ -26,11 +26,24 @@ func leaveNothing(t *testing.T, client kubernetes.Interface, ns string) {
 	t.Cleanup(func() {
 		ctx, all := context.Background(), metav1.ListOptions{}
 		now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+		free := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
 		err := errors.Join(client.AppsV1().Deployments(ns).DeleteCollection(ctx, now, all),
 			client.AppsV1().ReplicaSets(ns).DeleteCollection(ctx, now, all),
+			client.BatchV1().CronJobs(ns).DeleteCollection(ctx, now, all),
+			client.BatchV1().Jobs(ns).DeleteCollection(ctx, free, all),
+			client.CoreV1().ReplicationControllers(ns).DeleteCollection(ctx, free, all),
 			client.CoreV1().Pods(ns).DeleteCollection(ctx, now, all))
-		if err != nil {
+		pods, listed := client.CoreV1().Pods(ns).List(ctx, all)
+		if err := errors.Join(err, listed); err != nil {
 			t.Error(err)
+			return
+		}
+		for _, p := range pods.Items { // of Jobs, whose controller would have counted them
+			_, err := client.CoreV1().Pods(ns).Patch(ctx, p.Name, types.MergePatchType,
+				[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
 		}
 	})
 }

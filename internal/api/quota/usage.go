@@ -57,7 +57,8 @@ func Tracks(r schema.GroupResource, name corev1.ResourceName) bool {
 		_, of, byClass := strings.Cut(string(name), classSuffix)
 		return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage ||
 			byClass && Tracks(r, corev1.ResourceName(of))
-	case corev1.Resource("configmaps"), corev1.Resource("secrets"), corev1.Resource("resourcequotas"):
+	case corev1.Resource("configmaps"), corev1.Resource("secrets"), corev1.Resource("resourcequotas"),
+		corev1.Resource("replicationcontrollers"):
 		return string(name) == r.Resource
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -82,12 +83,13 @@ type APIGroup struct {
 // first. The first version of a group is the preferred one.
 func Groups() []APIGroup {
 	return []APIGroup{
-		{corev1.SchemeGroupVersion, corev1.AddToScheme, types.Volumes},
+		{corev1.SchemeGroupVersion, corev1.AddToScheme, types.Core},
 		{appsv1.SchemeGroupVersion, appsv1.AddToScheme, types.Apps},
 		{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme, nil},
 		{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme, nil},
 		{autoscalingv2.SchemeGroupVersion, autoscalingv2.AddToScheme, types.Autoscaling},
 		{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme, nil},
+		{batchv1.SchemeGroupVersion, batchv1.AddToScheme, types.Batch},
 		{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme, types.Certificates},
 		{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme, nil},
 		{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme, nil},

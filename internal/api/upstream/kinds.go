@@ -13,6 +13,6 @@ import (
 // Kinds are the rows of the table of kinds.
 func Kinds() []*registry.Kind {
 	capabilities.Setup(true, 0) // for the process, once: templates may be privileged, as pods may
-	return slices.Concat(appsKinds(), volumeKinds(), storageKinds(), policyKinds(), autoscalingKinds(),
-		networkingKinds(), certificateKinds())
+	return slices.Concat(appsKinds(), batchKinds(), replicationKinds(), volumeKinds(), storageKinds(), policyKinds(),
+		autoscalingKinds(), networkingKinds(), certificateKinds())
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	autoscalingv1 "k8s.io/kubernetes/pkg/apis/autoscaling/v1"
 	autoscalingv2 "k8s.io/kubernetes/pkg/apis/autoscaling/v2"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	batchv1 "k8s.io/kubernetes/pkg/apis/batch/v1"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/networking"
@@ -28,6 +30,16 @@ func Autoscaling(s *runtime.Scheme) error {
 	return all(s, autoscaling.AddToScheme, autoscalingv2.AddToScheme, autoscalingv1.AddToScheme)
 }
 
+// Batch is group batch.
+func Batch(s *runtime.Scheme) error { return all(s, batch.AddToScheme, batchv1.AddToScheme) }
+
+// Core are those kinds of the core group whose rules are Kubernetes' own: its other kinds have ours.
+func Core(s *runtime.Scheme) error {
+	volumes(s)
+	replication(s)
+	return corev1.RegisterConversions(s) // of all core kinds: those of others are never called
+}
+
 // Networking is group networking.k8s.io.
 func Networking(s *runtime.Scheme) error {
 	return all(s, networking.AddToScheme, networkingv1.AddToScheme)
@@ -44,8 +56,7 @@ func Policy(s *runtime.Scheme) error {
 // Storage is group storage.k8s.io.
 func Storage(s *runtime.Scheme) error { return all(s, storage.AddToScheme, storagev1.AddToScheme) }
 
-// Volumes are the two kinds of the core group whose rules are Kubernetes' own: its other kinds have ours.
-func Volumes(s *runtime.Scheme) error {
+func volumes(s *runtime.Scheme) {
 	s.AddKnownTypes(core.SchemeGroupVersion, &core.PersistentVolume{}, &core.PersistentVolumeList{},
 		&core.PersistentVolumeClaim{}, &core.PersistentVolumeClaimList{})
 	s.AddTypeDefaultingFunc(&v1.PersistentVolume{}, func(obj any) {
@@ -60,7 +71,16 @@ func Volumes(s *runtime.Scheme) error {
 	s.AddTypeDefaultingFunc(&v1.PersistentVolumeClaimList{}, func(obj any) {
 		corev1.SetObjectDefaults_PersistentVolumeClaimList(obj.(*v1.PersistentVolumeClaimList))
 	})
-	return corev1.RegisterConversions(s) // of all core kinds: those of others are never called
+}
+
+func replication(s *runtime.Scheme) {
+	s.AddKnownTypes(core.SchemeGroupVersion, &core.ReplicationController{}, &core.ReplicationControllerList{})
+	s.AddTypeDefaultingFunc(&v1.ReplicationController{}, func(obj any) {
+		corev1.SetObjectDefaults_ReplicationController(obj.(*v1.ReplicationController))
+	})
+	s.AddTypeDefaultingFunc(&v1.ReplicationControllerList{}, func(obj any) {
+		corev1.SetObjectDefaults_ReplicationControllerList(obj.(*v1.ReplicationControllerList))
+	})
 }
 
 func all(s *runtime.Scheme, adds ...func(*runtime.Scheme) error) error {
