@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -45,17 +48,20 @@ func newRun(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run {-f FILE | IMAGE [-- COMMAND [ARG...]]}",
 		Short: "Run pods in the foreground, from a manifest or an image",
-		Long: `Run the pods in a manifest in the foreground: create them, report what happens, show their output, wait until they end, and
+		Long: `Run what is in a manifest in the foreground: create it, report what happens, show the pods' output, wait until they end, and
 exit with the pod's exit code (that of the first container that failed). Or run one container from an image, with docker's flags and
 less commentary.
 
-A manifest is a file, a folder (its *.yaml, *.yml and *.json files), a URL, or - for standard input. It may also hold the ConfigMaps, Secrets, ServiceAccounts, Services and Namespaces that the pods use.
+A manifest is a file, a folder (its *.yaml, *.yml and *.json files), a URL, or - for standard input. It may hold pods and what makes
+pods (Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs), and what these use: ConfigMaps, Secrets, Services,
+PersistentVolumeClaims and more. A Job's exit code is 0 when it is complete, else that of its pod that failed last. Deployments and
+the like run until they are stopped; of objects that were there before, only Jobs and pods are refused: the others are updated, and stay.
 
 What a container writes to its standard output goes to standard output, everything else to standard error. If several containers
-write, each line starts with the container's name. With -o, only the pods are printed to standard output.
+write, each line starts with the container's name. With -o, only the pods and what makes pods are printed to standard output.
 
-Ctrl-C deletes the pods and waits for them; a second Ctrl-C kills them. So does closing the terminal, or the end of the program that
-reads the output. A run that gives up (--timeout, --fail-fast) leaves the pods in place for debugging, unless --rm is given.
+Ctrl-C deletes what was created and waits for the pods; a second Ctrl-C kills them. So does closing the terminal, or the end of the
+program that reads the output. A run that gives up (--timeout, --fail-fast) leaves all in place for debugging, unless --rm is given.
 
 If no server is running on this machine, one is started for the duration, with the same data folder.
 
@@ -64,6 +70,7 @@ command line.`,
 		Example: `  sudo wherry run -f pod.yaml
   sudo wherry run --rm -f pod.yaml -f config.yaml --timeout 10m     # in a CI job
   sudo wherry run --detach -f pod.yaml                              # return when ready
+  sudo wherry run -f deployment.yaml -f service.yaml                # until Ctrl-C
   kustomize build . | sudo wherry run -f -
   sudo wherry run --rm -it busybox:1.37                             # a shell in a container of its own
   sudo wherry run --rm -v .:/src -w /src golang:1.26 -- go test ./...
@@ -93,7 +100,7 @@ command line.`,
 	fl.BoolVar(&f.prefix, "prefix", false,
 		"start each line of output with the container's name; default: if several containers write")
 	fl.StringVarP(&f.output, "output", "o", "",
-		"print the pods at the end: json, yaml or name; the containers' output then goes to standard error")
+		"print what ran at the end: json, yaml or name; the containers' output then goes to standard error")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"kubeconfig of the server to use; default: that of --data-dir, $KUBECONFIG, or this machine's server")
 	cmdline.DataDirFlag(cmd, &f.dataDir)
@@ -122,7 +129,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 		ServerEnds: server.own, Timeline: podtime.Source{Client: server.client}.Of, Attach: f.attach(t, server),
 		Transfers: server.transfers}
 	result, err := runner.Run(ctx, objects)
-	if perr := f.print(t, result.Pods); err == nil {
+	if perr := f.print(t, result.Objects); err == nil {
 		err = perr
 	}
 	if serr := server.close(); err == nil {
@@ -209,21 +216,25 @@ func (f *runFlags) read(ctx context.Context, t Terminal) ([]manifest.Object, err
 	return objects, nil
 }
 
-func (f *runFlags) print(t Terminal, pods []*corev1.Pod) error {
-	for i, p := range pods {
-		if p == nil || f.output == "" {
+func (f *runFlags) print(t Terminal, objects []runtime.Object) error {
+	for i, obj := range objects {
+		if obj == nil || f.output == "" {
 			continue
 		}
 		if f.output == "name" {
-			fmt.Fprintln(t.Out, "pod/"+p.Name)
+			m, err := meta.Accessor(obj)
+			if err != nil {
+				return err
+			}
+			gvk := obj.GetObjectKind().GroupVersionKind()
+			kind := schema.GroupKind{Group: gvk.Group, Kind: strings.ToLower(gvk.Kind)}
+			fmt.Fprintln(t.Out, kind.String()+"/"+m.GetName())
 			continue
 		}
 		if f.output == "yaml" && i > 0 {
 			fmt.Fprintln(t.Out, "---")
 		}
-		full := p.DeepCopyObject()
-		full.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		if err := cmdline.PrintAs(t, f.output, full); err != nil {
+		if err := cmdline.PrintAs(t, f.output, obj); err != nil {
 			return err
 		}
 	}

@@ -121,8 +121,9 @@ func TestRunSources(t *testing.T) {
 		t.Errorf("it printed %q", r.Out)
 	}
 	s.runImage("-f", manifestFile(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}\n")).exits(125).
-		Says("wherry run does not support Deployment", "create it with wherry kubectl apply -f")
-	s.runImage("-f", manifestFile(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {}}\n")).exits(125).
-		Says("wherry run does not support Job", "make one from its spec.template")
-	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).Says("create it first, with wherry kubectl apply -f")
+		Says("yaml:1: spec.selector: Required value", "yaml:1: spec.template.spec.containers: Required value")
+	s.runImage("-f", manifestFile(t, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l}}\n")).exits(125).
+		Says("wherry run does not support Lease", "create it first, with wherry kubectl apply -f")
+	s.runImage("-f", manifestFile(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}}\n")).exits(125).
+		Says("there is no pod in the manifest", "use wherry kubectl apply")
 }

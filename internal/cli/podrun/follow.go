@@ -5,18 +5,12 @@ package podrun
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -33,6 +27,7 @@ type follower struct {
 	told    *corev1.Pod // as last told; nil at first
 	gone    bool
 	wayTold bool // where the time until readiness went
+	ofCrew  bool // a workload made it, and may end it at any time
 
 	causes map[progress.Line]bool // causes of a wait that were told
 	placed chan struct{}          // closed when the pod has a node
@@ -55,8 +50,7 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 	if !f.owner.Options.Quiet {
 		f.logs.Go(func() { f.tellImages(eventCtx) })
 	}
-	err = watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion,
-		func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
+	err = f.watch(ctx, func(now *corev1.Pod) (bool, error) { return f.see(logCtx, now) })
 	stopEvents()
 	f.drain(stopLogs, err)
 	f.draw(ctx)
@@ -67,6 +61,16 @@ func (f *follower) run(ctx context.Context) (last *corev1.Pod, code int, err err
 		return f.pod, 0, err
 	}
 	return f.end()
+}
+
+// watch has see called with what becomes of the pod. One that a workload made has a life already when it is heard of.
+func (f *follower) watch(ctx context.Context, see func(*corev1.Pod) (bool, error)) error {
+	if f.ofCrew {
+		if done, err := see(f.self); done || err != nil {
+			return err
+		}
+	}
+	return watchPod(ctx, f.owner.Client, f.self, f.self.ResourceVersion, see)
 }
 
 // stuckError is why a pod is not waited for any longer.
@@ -115,18 +119,23 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 
 func (f *follower) end() (*corev1.Pod, int, error) {
 	code, _, ended := progress.Outcome(f.pod) // why has been told as it happened
-	if !ended && f.gone {
-		return f.pod, 1, &goneError{f.pod}
+	switch {
+	case ended || !f.gone:
+		return f.pod, code, nil
+	case f.ofCrew:
+		code, _ = progress.LastFailure(f.pod)
+		return f.pod, code, nil
 	}
-	return f.pod, code, nil
+	return f.pod, 1, &goneError{"pod " + f.pod.Namespace + "/" + f.pod.Name, f.pod.UID}
 }
 
-// goneError is that somebody else deleted a pod.
-type goneError struct{ pod *corev1.Pod }
-
-func (e *goneError) Error() string {
-	return fmt.Sprintf("pod %s/%s was deleted by someone else before it ended", e.pod.Namespace, e.pod.Name)
+// goneError is that somebody else deleted what a run attends to.
+type goneError struct {
+	what string
+	uid  types.UID
 }
+
+func (e *goneError) Error() string { return e.what + " was deleted by someone else before it ended" }
 
 // drain lets the logs of an ended pod come in whole. They end by themselves with their containers.
 func (f *follower) drain(stop context.CancelFunc, err error) {
@@ -190,50 +199,4 @@ func (f *follower) tty(container string) bool {
 		}
 	}
 	return false
-}
-
-// watchPod calls see with the pod's versions after the given one (with the newest one first if that is ""), and with
-// nil when it is gone or another has taken its name, until see says that it has seen enough. It survives broken
-// watches.
-func watchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, version string,
-	see func(*corev1.Pod) (bool, error)) error {
-	selector := fields.OneTermEqualSelector("metadata.name", pod.Name).String()
-	pods := client.CoreV1().Pods(pod.Namespace)
-	watcher := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context,
-		o metav1.ListOptions) (watch.Interface, error) {
-		o.FieldSelector = selector
-		return pods.Watch(ctx, o)
-	}}
-	for {
-		if version == "" {
-			now, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) || err == nil && now.UID != pod.UID {
-				now, err = nil, nil
-			}
-			if err != nil {
-				return err
-			}
-			if done, err := see(now); now == nil || done || err != nil {
-				return err
-			}
-			version = now.ResourceVersion
-		}
-		_, err := watchtools.Until(ctx, version, watcher, func(e watch.Event) (bool, error) {
-			now, ok := e.Object.(*corev1.Pod)
-			if !ok {
-				return false, apierrors.FromObject(e.Object)
-			}
-			if e.Type == watch.Deleted || now.UID != pod.UID {
-				return see(nil)
-			}
-			return see(now)
-		})
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !errors.Is(err, watchtools.ErrWatchClosed) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
-			return err
-		}
-		version = "" // the server no longer has what came after it
-	}
 }

@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/manifest"
@@ -25,67 +23,11 @@ import (
 // fieldManager is the owner of what a run applies.
 const fieldManager = "wherry-run"
 
-// verbs are the calls that a run makes on one kind.
-type verbs struct {
-	exists func(ctx context.Context, name string) (bool, error)
-	create func(ctx context.Context, opts metav1.CreateOptions) (runtime.Object, error)
-	apply  func(ctx context.Context, name string, body []byte, opts metav1.PatchOptions) error
-	delete func(ctx context.Context, name string) error
-}
-
-// typed is what all typed clients have.
-type typed[T runtime.Object] interface {
-	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
-	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
-	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
-		subresources ...string) (T, error)
-}
-
-func verbsOf[T runtime.Object](c typed[T], obj T) verbs {
-	return verbs{
-		exists: func(ctx context.Context, name string) (bool, error) {
-			_, err := c.Get(ctx, name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		},
-		create: func(ctx context.Context, opts metav1.CreateOptions) (runtime.Object, error) {
-			return c.Create(ctx, obj, opts)
-		},
-		apply: func(ctx context.Context, name string, body []byte, opts metav1.PatchOptions) error {
-			_, err := c.Patch(ctx, name, types.ApplyPatchType, body, opts)
-			return err
-		},
-		delete: func(ctx context.Context, name string) error { return c.Delete(ctx, name, metav1.DeleteOptions{}) },
-	}
-}
-
-// verbsFor returns the calls for an object; false for kinds that a run does not take.
-func verbsFor(client kubernetes.Interface, ns string, obj runtime.Object) (verbs, bool) {
-	core := client.CoreV1()
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		return verbsOf(core.Pods(ns), o), true
-	case *corev1.ConfigMap:
-		return verbsOf(core.ConfigMaps(ns), o), true
-	case *corev1.Secret:
-		return verbsOf(core.Secrets(ns), o), true
-	case *corev1.ServiceAccount:
-		return verbsOf(core.ServiceAccounts(ns), o), true
-	case *corev1.Service:
-		return verbsOf(core.Services(ns), o), true
-	case *corev1.Namespace:
-		return verbsOf(core.Namespaces(), o), true
-	}
-	return verbs{}, false
-}
-
-// created is what a run made and so may remove.
+// created is what a run made and so may remove, and the workloads that were there before and have been updated.
 type created struct {
-	pods   []*corev1.Pod
-	others []other
+	pods      []*corev1.Pod
+	workloads []*workload
+	others    []other
 }
 
 type other struct {
@@ -111,14 +53,14 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 		v, _ := verbsFor(r.Client, ns, o.Object)
 		_, err := v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
 			FieldValidation: metav1.FieldValidationStrict})
-		_, isPod := o.Object.(*corev1.Pod)
+		kind := strings.ToLower(o.GVK.Kind)
 		switch {
 		case err == nil:
-		case apierrors.IsAlreadyExists(err) && !isPod:
+		case apierrors.IsAlreadyExists(err) && !runsOnce(o.Object):
 		case apierrors.IsAlreadyExists(err):
 			errs = append(errs,
-				fmt.Errorf("%s: pod %s/%s already exists; delete it first (wherry kubectl delete pod -n %s %s) or use %s",
-					place(o), ns, m.GetName(), ns, m.GetName(), nameOfItsOwn(o)))
+				fmt.Errorf("%s: %s %s/%s already exists; delete it first (wherry kubectl delete %[2]s -n %[3]s %[4]s) or use %[5]s",
+					place(o), kind, ns, m.GetName(), nameOfItsOwn(o)))
 		default:
 			errs = append(errs, refused(o, err))
 		}
@@ -169,7 +111,7 @@ func (r *Runner) settleNamespace(obj runtime.Object) (m metav1.Object, namespace
 	if err != nil { // the manifest was decoded into API types, which all have metadata
 		return &metav1.ObjectMeta{}, ""
 	}
-	if _, ok := obj.(*corev1.Namespace); ok {
+	if _, ok := clusterWideFor(r.Client, obj); ok {
 		return m, ""
 	}
 	if m.GetNamespace() == "" {
@@ -178,12 +120,12 @@ func (r *Runner) settleNamespace(obj runtime.Object) (m metav1.Object, namespace
 	return m, m.GetNamespace()
 }
 
-// create makes the objects: everything else first, then the pods. It returns what it made also on an error.
+// create makes the objects: everything else first, then what runs. It returns what it made also on an error.
 func (r *Runner) create(ctx context.Context, objects []manifest.Object) (*created, error) {
 	made := &created{}
-	for _, pods := range []bool{false, true} {
+	for _, runs := range []bool{false, true} {
 		for _, o := range objects {
-			if _, isPod := o.Object.(*corev1.Pod); isPod != pods {
+			if runs != (isPod(o.Object) || isWorkload(o.Object)) {
 				continue
 			}
 			if err := r.put(ctx, o, made); err != nil {
@@ -200,15 +142,13 @@ const createTime = time.Minute
 func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
 	m, ns := r.settleNamespace(o.Object)
 	v, _ := verbsFor(r.Client, ns, o.Object)
-	kind := strings.ToLower(o.GVK.Kind)
-	_, isPod := o.Object.(*corev1.Pod)
-	if !isPod && m.GetName() != "" {
+	if !runsOnce(o.Object) && m.GetName() != "" {
 		exists, err := v.exists(ctx, m.GetName())
 		if err != nil {
 			return refused(o, err)
 		}
 		if exists {
-			return r.update(ctx, o, m, v)
+			return r.update(ctx, o, m, v, made)
 		}
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -231,22 +171,34 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 	if err != nil {
 		return err
 	}
-	made.others = append(made.others, other{name: got.GetName(), kind: kind, verbs: v})
+	kind := strings.ToLower(o.GVK.Kind)
+	if isWorkload(obj) {
+		made.workloads = append(made.workloads, newWorkload(o, obj, got, v, true))
+	} else {
+		made.others = append(made.others, other{name: got.GetName(), kind: kind, verbs: v})
+	}
 	r.Screen.Say("%s %s created", kind, got.GetName())
 	return nil
 }
 
 // update brings an object that was there before to what the manifest says. It is not the run's to remove.
-func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object, v verbs) error {
+func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object, v verbs, made *created) error {
 	copied := o.Object.DeepCopyObject()
 	copied.GetObjectKind().SetGroupVersionKind(o.GVK)
 	body, err := json.Marshal(copied)
 	if err != nil {
 		return err
 	}
-	if err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager,
-		Force: ptr.To(true)}); err != nil {
+	obj, err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true)})
+	if err != nil {
 		return refused(o, err)
+	}
+	if isWorkload(obj) {
+		got, err := meta.Accessor(obj)
+		if err != nil {
+			return err
+		}
+		made.workloads = append(made.workloads, newWorkload(o, obj, got, v, false))
 	}
 	r.Screen.Say("%s %s updated", strings.ToLower(o.GVK.Kind), m.GetName())
 	return nil
@@ -257,7 +209,7 @@ func (r *Runner) removeOthers(ctx context.Context, made *created) error {
 	var errs []error
 	for i := len(made.others) - 1; i >= 0; i-- {
 		o := made.others[i]
-		if err := o.verbs.delete(ctx, o.name); err != nil && !apierrors.IsNotFound(err) {
+		if err := o.verbs.delete(ctx, o.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("delete %s %s: %w", o.kind, o.name, err))
 			continue
 		}

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/cli/progress"
@@ -23,14 +25,14 @@ func (r *Runner) remove(made *created) error {
 	// Not the run's context: that one has ended when we clean up.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if err := r.deletePods(ctx, made.pods, nil); err != nil {
+	if err := r.deleteAll(ctx, made); err != nil {
 		return err
 	}
 	gone := make(chan error, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { gone <- r.waitGone(ctx, made.pods) })
+	wg.Go(func() { gone <- r.waitGone(ctx, made) })
 	for waiting := true; waiting; {
 		select {
 		case err := <-gone:
@@ -39,7 +41,7 @@ func (r *Runner) remove(made *created) error {
 			}
 			waiting = false
 		case s := <-r.Interrupts:
-			if err := r.hurry(ctx, made.pods, s); err != nil {
+			if err := r.hurry(ctx, made, s); err != nil {
 				return err
 			}
 		}
@@ -48,12 +50,23 @@ func (r *Runner) remove(made *created) error {
 }
 
 // hurry kills the pods if the signal asks for haste.
-func (r *Runner) hurry(ctx context.Context, pods []*corev1.Pod, s os.Signal) error {
+func (r *Runner) hurry(ctx context.Context, made *created, s os.Signal) error {
 	if !hurries(s) {
 		return nil
 	}
 	r.Screen.Say("killing")
+	pods := made.pods
+	for _, w := range made.workloads {
+		if w.ours {
+			pods = append(slices.Clip(pods), w.all()...)
+		}
+	}
 	return r.deletePods(ctx, pods, ptr.To[int64](0))
+}
+
+// deleteAll begins to delete what the run attends to and has made.
+func (r *Runner) deleteAll(ctx context.Context, made *created) error {
+	return errors.Join(r.deletePods(ctx, made.pods, nil), r.deleteWorkloads(ctx, made.workloads))
 }
 
 func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int64) error {
@@ -71,25 +84,42 @@ func (r *Runner) deletePods(ctx context.Context, pods []*corev1.Pod, grace *int6
 	return errors.Join(errs...)
 }
 
-func (r *Runner) waitGone(ctx context.Context, pods []*corev1.Pod) error {
-	for _, p := range pods {
+func (r *Runner) waitGone(ctx context.Context, made *created) error {
+	for _, p := range made.pods {
 		err := watchPod(ctx, r.Client, p, "", func(now *corev1.Pod) (bool, error) { return now == nil, nil })
 		if err != nil {
 			return err
 		}
 		r.Screen.Tell(p.Name, progress.Line{Text: "is gone"})
 	}
+	for _, w := range made.workloads {
+		if !w.ours {
+			continue
+		}
+		err := watched{name: w.GetName(), uid: w.GetUID(), verbs: w.verbs}.follow(ctx, "",
+			func(now runtime.Object) (bool, error) { return now == nil, nil })
+		if err != nil {
+			return err
+		}
+		r.Screen.Tell(w.String(), progress.Line{Text: "is gone"})
+	}
 	return nil
 }
 
 // leave adds to why a run gave up what it leaves, and how to look at it and to remove it.
-func (r *Runner) leave(why error, pods []*corev1.Pod) error {
+func (r *Runner) leave(why error, made *created, pods []*corev1.Pod) error {
 	lines := []string{why.Error()}
 	for _, p := range pods {
-		if g, ok := errors.AsType[*goneError](why); p == nil || ok && g.pod.UID == p.UID {
+		if g, ok := errors.AsType[*goneError](why); p == nil || ok && g.uid == p.UID {
 			continue
 		}
 		lines = append(lines, advice(p))
+	}
+	for _, w := range made.workloads {
+		if g, ok := errors.AsType[*goneError](why); !w.ours || ok && g.uid == w.GetUID() {
+			continue
+		}
+		lines = append(lines, leftWorkload(w))
 	}
 	if r.ServerEnds && len(lines) > 1 {
 		lines = append(lines,

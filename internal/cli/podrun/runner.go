@@ -13,6 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/wherryproject/wherry/internal/cli/pulling"
@@ -61,8 +63,8 @@ type Runner struct {
 
 // Result is a run's end.
 type Result struct {
-	Code int
-	Pods []*corev1.Pod // as last seen
+	Code    int
+	Objects []runtime.Object // what ran, as last seen, in the order of the manifest: pods, then what makes pods
 }
 
 var errTimeout = errors.New("timeout")
@@ -97,8 +99,8 @@ func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, er
 	if err != nil { // nothing is half done
 		return Result{Code: codeOf(err)}, errors.Join(unlessInterrupted(err), r.remove(made))
 	}
-	r.Screen.expect(made.pods, r.Options.Prefix)
-	result, err := r.attend(ctx, made.pods)
+	r.Screen.expect(made.pods, len(made.workloads), r.Options.Prefix)
+	result, err := r.attend(ctx, made)
 	return r.cleanUp(result, err, made)
 }
 
@@ -123,7 +125,7 @@ func (r *Runner) cleanUp(result Result, err error, made *created) (Result, error
 	if interrupted || r.Options.Remove {
 		return result, errors.Join(unlessInterrupted(err), r.remove(made))
 	}
-	return result, r.leave(err, result.Pods)
+	return result, r.leave(err, made, result.pods())
 }
 
 func notYet(detached bool) string {
@@ -174,17 +176,29 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 
 func (r *Runner) sayDeleting() { r.Screen.Announce("deleting; press Ctrl-C again to kill at once") }
 
-// attend follows all pods to their ends, or to readiness when detached. The first pod that fails gives the exit code.
-// An interrupt deletes the pods, and so does the timeout of a run that removes them; their ends are then followed as
-// any other.
-func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error) {
+// attend follows all pods and workloads to their ends, or to readiness when detached. The first that fails gives the
+// exit code. An interrupt deletes them, and so does the timeout of a run that removes them; their ends are then
+// followed as any other. Workloads that were there before are left alone.
+func (r *Runner) attend(ctx context.Context, made *created) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ends := make(chan end)
-	for i, pod := range pods {
+	ends, n := make(chan end), len(made.pods)+len(made.workloads)
+	for i, pod := range made.pods {
 		go func() {
 			last, code, err := newFollower(r, pod).run(ctx)
-			ends <- end{i, last, code, err}
+			ends <- end{i, withKind(last, corev1.SchemeGroupVersion.WithKind("Pod")), code, err}
+		}()
+	}
+	guests, leaveGuests := context.WithCancelCause(ctx)
+	defer leaveGuests(nil)
+	for i, w := range made.workloads {
+		in := ctx
+		if !w.ours {
+			in = guests
+		}
+		go func() {
+			last, code, err := newCrew(r, w).run(in)
+			ends <- end{len(made.pods) + i, withKind(last, w.gvk), code, err}
 		}()
 	}
 	var timeout <-chan time.Time
@@ -193,22 +207,23 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	result := Result{Pods: make([]*corev1.Pod, len(pods))}
+	result := Result{Objects: make([]runtime.Object, n)}
 	var cut, failed error
-	for left := len(pods); left > 0; {
+	for left := n; left > 0; {
 		select {
 		case e := <-ends:
 			left--
-			result.Pods[e.index] = e.pod
+			result.Objects[e.index] = e.obj
 			if result.Code == 0 {
 				result.Code = e.code
 			}
-			if e.err != nil && failed == nil {
+			if e.err != nil && failed == nil && cut == nil {
 				failed = e.err
 				cancel(e.err)
 			}
 		case s := <-r.Interrupts:
-			if err := r.cutShort(ctx, pods, s, cut != nil); err != nil {
+			leaveGuests(errEnough)
+			if err := r.cutShort(ctx, made, s, cut != nil); err != nil {
 				cancel(err)
 			}
 			if _, again := cut.(*interruption); !again {
@@ -221,7 +236,8 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 				continue
 			}
 			r.Screen.Say("not finished after %s; deleting", r.Options.Timeout)
-			if err := r.deletePods(ctx, pods, nil); err != nil {
+			leaveGuests(errEnough)
+			if err := r.deleteAll(ctx, made); err != nil {
 				cancel(err)
 			}
 		}
@@ -232,19 +248,42 @@ func (r *Runner) attend(ctx context.Context, pods []*corev1.Pod) (Result, error)
 	return result, failed
 }
 
-// cutShort deletes the pods on a signal, and kills them on one that hurries when they are being deleted already.
-func (r *Runner) cutShort(ctx context.Context, pods []*corev1.Pod, s os.Signal, already bool) error {
-	if !already {
-		r.sayDeleting()
-		return r.deletePods(ctx, pods, nil)
+// cutShort deletes what the run made on a signal, and kills the pods on one that hurries when they are being deleted
+// already.
+func (r *Runner) cutShort(ctx context.Context, made *created, s os.Signal, already bool) error {
+	if already {
+		return r.hurry(ctx, made, s)
 	}
-	return r.hurry(ctx, pods, s)
+	r.sayDeleting()
+	for _, w := range made.workloads {
+		if !w.ours {
+			r.Screen.Say("%s was there before and stays", w)
+		}
+	}
+	return r.deleteAll(ctx, made)
 }
 
-// end is what came of one follower.
+// end is what came of one follower or crew.
 type end struct {
 	index int
-	pod   *corev1.Pod
+	obj   runtime.Object
 	code  int
 	err   error
+}
+
+// withKind is an object that says what it is, which those that clients decode do not.
+func withKind(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
+	whole := obj.DeepCopyObject()
+	whole.GetObjectKind().SetGroupVersionKind(gvk)
+	return whole
+}
+
+// pods are those of a result that are pods themselves.
+func (r Result) pods() (all []*corev1.Pod) {
+	for _, o := range r.Objects {
+		if p, ok := o.(*corev1.Pod); ok {
+			all = append(all, p)
+		}
+	}
+	return all
 }

@@ -349,7 +349,7 @@ func TestDeletedByAnother(t *testing.T) {
 func TestBadManifestsCreateNothing(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"no pod":           {"{apiVersion: v1, kind: Secret, metadata: {name: s}}", "there is no pod in the manifest"},
-		"a kind not taken": {web + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", "f.yaml:2: wherry run does not support Deployment: only pods can be run here: make one from its spec.template"},
+		"a kind not taken": {web + "---\n{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: d}}", "f.yaml:2: wherry run does not support Lease: the server does not have this kind: leave it out"},
 		"pod exists":       {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: there}, spec: {}}", "f.yaml:2: pod default/there already exists"},
 		"server refuses":   {"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: {}}", "f.yaml:2: spec.containers: Required value"},
 	}

@@ -52,15 +52,15 @@ const (
 )
 
 // expect decides which names stand in front of lines: the pod's if there are several, and the container's before its
-// output if several containers write, unless prefix says otherwise.
-func (s *Screen) expect(pods []*corev1.Pod, prefix *bool) {
+// output if several containers write, unless prefix says otherwise. Who makes pods may make several.
+func (s *Screen) expect(pods []*corev1.Pod, workloads int, prefix *bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	containers := 0
 	for _, p := range pods {
 		containers += len(p.Spec.InitContainers) + len(p.Spec.Containers)
 	}
-	s.pods, s.prefixed = len(pods) > 1, containers > 1
+	s.pods, s.prefixed = len(pods) > 1 || workloads > 0, containers > 1 || workloads > 0
 	if prefix != nil {
 		s.prefixed = *prefix
 	}

@@ -22,7 +22,7 @@ func named(out, errs io.Writer, pods, containers int, prefix *bool) *Screen {
 	for i := range list {
 		list[i] = &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, containers)}}
 	}
-	s.expect(list, prefix)
+	s.expect(list, 0, prefix)
 	return s
 }
 

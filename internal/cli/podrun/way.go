@@ -36,7 +36,7 @@ func (f *follower) tellWay(ctx context.Context, pod *corev1.Pod) {
 // draw shows the pod's rows, as wherry timeline does, when there is nothing more to follow. Files and pipes get no
 // picture.
 func (f *follower) draw(ctx context.Context) {
-	if f.owner.Screen.Rows.Width == 0 {
+	if f.owner.Screen.Rows.Width == 0 || f.ofCrew { // a workload may have many
 		return
 	}
 	if h, ok := f.history(context.WithoutCancel(ctx), f.pod); ok {

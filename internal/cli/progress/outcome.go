@@ -5,6 +5,7 @@ package progress
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -117,4 +118,21 @@ func Stuck(pod *corev1.Pod) (Trouble, bool) {
 		return Trouble{Reason: c.Reason, Message: c.Message}, true
 	}
 	return Trouble{}, false
+}
+
+// LastFailure is the exit code of the container that failed last, and when; 0 if none has. It is also known of a pod
+// that was taken away before it ended.
+func LastFailure(pod *corev1.Pod) (code int, at time.Time) {
+	var last *corev1.ContainerStateTerminated
+	for _, s := range podspec.OwnStatuses(&pod.Status) {
+		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+			if t != nil && t.ExitCode != 0 && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+				last = t
+			}
+		}
+	}
+	if last == nil {
+		return 0, time.Time{}
+	}
+	return shellCode(last.ExitCode), last.FinishedAt.Time
 }

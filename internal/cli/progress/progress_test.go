@@ -176,3 +176,15 @@ func TestStuck(t *testing.T) {
 		})
 	}
 }
+
+// The code of a pod that was taken away is that of its last failure, also of an attempt before.
+func TestLastFailure(t *testing.T) {
+	p := pod(main_("a", exited(3, 0, 5), 0), main_("b", running(6), 1))
+	p.Status.ContainerStatuses[1].LastTerminationState = exited(4, 0, 6)
+	if code, when := LastFailure(p); code != 4 || !when.Equal(at(6).Time) {
+		t.Errorf("%d at %s", code, when)
+	}
+	if code, _ := LastFailure(pod(main_("a", exited(0, 0, 5), 0))); code != 0 {
+		t.Errorf("nothing failed: %d", code)
+	}
+}
