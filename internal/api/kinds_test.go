@@ -120,6 +120,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	maps.Copy(all, workloadSamples(m))
 	maps.Copy(all, volumeSamples(m))
 	maps.Copy(all, networkSamples(m))
+	maps.Copy(all, certificateSamples(m))
 	return all
 }
 
