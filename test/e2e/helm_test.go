@@ -41,6 +41,7 @@ func TestHelm(t *testing.T) {
 	chart := "../helm/chart"
 	greets := func(want string) {
 		t.Helper()
+		k.Kubectl("rollout", "status", "statefulset/shop-store", "--timeout=60s") // helm does not wait after it has given up
 		k.says("shop-store-0", "store", "wget -qO- http://shop-web/env/GREETING", want)
 		helm("test", "shop", "--timeout", "60s")
 	}
@@ -58,8 +59,8 @@ func TestHelm(t *testing.T) {
 	greets("two")
 	helm("rollback", "shop", "1", "--wait", "--timeout", "90s")
 	greets("one")
-	if out := k.sh("shop-store-0", "store", "cat /data/starts"); strings.TrimSpace(out) != "one\ntwo\none" {
-		t.Errorf("the store was started with %q: its data is not that of all before it", out)
+	if out := k.sh("shop-store-0", "store", "cat /data/starts"); strings.TrimSpace(out) != "one\ntwo\none\ntwo\none" {
+		t.Errorf("the store was started with %q, which is not what each change gave it", out)
 	}
 	if out := helm("list", "-o", "json"); !strings.Contains(out, `"status":"deployed"`) {
 		t.Errorf("helm list: %s", out)
