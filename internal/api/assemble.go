@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 
 	"github.com/wherryproject/wherry/internal/api/admission/dynamic"
+	"github.com/wherryproject/wherry/internal/api/aggregation"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/documents"
@@ -83,6 +84,15 @@ func (s *Server) assemble() (err error) {
 		return nil
 	})
 
+	c.AddPostStartHookOrDie("aggregation", func(ctx genericapiserver.PostStartHookContext) error {
+		err := s.served.aggregation.Start(ctx, aggregation.Documents{Plain: s.served.generic.DiscoveryGroupManager,
+			Aggregated: s.served.generic.AggregatedDiscoveryGroupManager})
+		if ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+
 	c.EquivalentResourceRegistry = dynamic.NewEquivalents()
 	c.AddPostStartHookOrDie("admission", func(ctx genericapiserver.PostStartHookContext) error {
 		if err := s.judges.admission.Start(ctx); ctx.Err() == nil {
@@ -91,7 +101,7 @@ func (s *Server) assemble() (err error) {
 		return nil
 	})
 	s.served.custom, err = customresources.New(c, customresources.Outer{Backend: s.data.backend, Stores: s.data.stores,
-		Client: s.ways.loopback.config, Log: s.log,
+		Client: s.ways.loopback.config, Log: s.log, Groups: s.served.aggregation,
 		Handler: func() http.Handler { return s.served.generic.Handler.Director }})
 	if err != nil {
 		return err

@@ -29,7 +29,10 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		func() error { return s.ensureNamespaceDefault(ctx) },
 		func() error { return s.judges.rights.EnsureDefaults(ctx, s.data.stores, authn.ServerUser) },
 	}
-	for _, name := range []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+	work = append(work,
+		func() error { return s.ensureNamespaceSystem(ctx) },
+		func() error { return s.served.aggregation.Bootstrap(ctx) })
+	for _, name := range []string{metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		work = append(work, func() error { return s.ensureNamespace(ctx, name) })
 	}
 	work = append(work, func() error { return s.ensureServiceCIDR(ctx) },

@@ -50,8 +50,10 @@ func (s *Server) components(ctx context.Context) []component {
 			return nil
 		}, func() { s.judges.quotas.Close() }},
 		{"admission", []string{"storage", "nodes", "quotas"}, s.startAdmission, func() { s.judges.admission.Close() }},
+		{"aggregation", []string{"keys", "loopback", "storage"}, s.startAggregation,
+			func() { s.served.aggregation.Close() }},
 		{"handlers", []string{"audit log", "keys", "port", "loopback", "storage", "authentication", "authorization",
-			"admission"}, func() error {
+			"admission", "aggregation"}, func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

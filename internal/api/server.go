@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/admission"
+	"github.com/wherryproject/wherry/internal/api/aggregation"
 	"github.com/wherryproject/wherry/internal/api/authn"
 	"github.com/wherryproject/wherry/internal/api/authz"
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -65,6 +66,8 @@ type data struct {
 type who struct {
 	ca          *pki.CA
 	kubeletCert *pki.Renewing // shown to nodes
+	front       *pki.CA       // signs frontCert, and nothing else
+	frontCert   *pki.Renewing // shown to other API servers, which believe its bearer who asks
 	tokens      *authn.AccountTokens
 	insiders    *authn.Insiders
 	requests    *authn.Authenticators
@@ -89,12 +92,13 @@ type ways struct {
 
 // served is what answers.
 type served struct {
-	generic   *genericapiserver.GenericAPIServer
-	openAPI   documents.Config
-	custom    *customresources.Server
-	debugging debugging
-	flow      *filters.FlowControl // nil: off
-	recorder  *audit.Recorder
+	generic     *genericapiserver.GenericAPIServer
+	openAPI     documents.Config
+	custom      *customresources.Server
+	aggregation *aggregation.Aggregator
+	debugging   debugging
+	flow        *filters.FlowControl // nil: off
+	recorder    *audit.Recorder
 }
 
 // New prepares a server: certificates, the port (taken from here on), the connections to etcd, every route. It fails

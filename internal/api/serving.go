@@ -145,12 +145,15 @@ func (s *Server) harden(c *genericapiserver.Config) (err error) {
 	c.RequestTimeout, c.MinRequestTimeout = o.RequestTimeout, int(o.MinRequestTimeout.Seconds())
 	c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxMutatingRequestsInFlight
 	c.EnableProfiling = o.Profiling
-	c.BuildHandlerChainFunc = filters.Chain(filters.Options{
+	chain := filters.Chain(filters.Options{
 		MaxWatchesPerUser: o.MaxWatchesPerUser, MaxSessionsPerUser: o.MaxSessionsPerUser,
 		MaxSessionsPerNamespace: o.MaxSessionsPerNamespace, StallTimeout: o.StallTimeout, Codecs: s.data.schemes.Codecs,
 		Await: func(next http.Handler) http.Handler { return s.served.custom.Await(next) }, Door: s.cfg.Door,
 		Short: s.cfg.Short,
 	})
+	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
+		return chain(s.served.aggregation.Handler(api), c)
+	}
 	if o.PriorityAndFairness {
 		s.served.flow, err = filters.NewFlowControl(c, s.ways.loopback.config, o.MaxRequestsInFlightPerUser,
 			s.data.stores, s.data.schemes, s.log)

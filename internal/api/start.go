@@ -27,6 +27,9 @@ func (s *Server) loadKeys() (err error) {
 	if err := os.Chmod(s.cfg.pki, 0o700); err != nil { // of a folder that an earlier version made
 		return fmt.Errorf("folder of keys: %w", err)
 	}
+	if err := s.loadFront(); err != nil {
+		return err
+	}
 	s.who.tokens, err = authn.LoadAccountTokens(s.cfg.pki, s.cfg.Authentication)
 	return err
 }

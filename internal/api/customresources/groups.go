@@ -23,12 +23,13 @@ type customGroups struct {
 	crds    listers.CustomResourceDefinitionLister
 	groups  discovery.GroupManager
 	own     map[string]bool // groups that are always there
+	told    Groups
 	handler cache.ResourceEventHandlerRegistration
 }
 
 func newCustomGroups(informer informers.CustomResourceDefinitionInformer, groups discovery.GroupManager,
-	own map[string]bool) (*customGroups, error) {
-	g := &customGroups{crds: informer.Lister(), groups: groups, own: own}
+	own map[string]bool, told Groups) (*customGroups, error) {
+	g := &customGroups{crds: informer.Lister(), groups: groups, own: own, told: told}
 	var err error
 	g.handler, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    g.changed,
@@ -42,6 +43,7 @@ func newCustomGroups(informer informers.CustomResourceDefinitionInformer, groups
 func (g *customGroups) wait(ctx context.Context) error {
 	select {
 	case <-g.handler.HasSyncedChecker().Done():
+		return g.told.Prune(ctx)
 	case <-ctx.Done():
 	}
 	return nil
@@ -59,7 +61,13 @@ func (g *customGroups) changed(obj any) {
 	if err != nil {
 		return // a lister over memory has no errors
 	}
-	if group, served := groupOf(crd.Spec.Group, all); served {
+	group, served := groupOf(crd.Spec.Group, all)
+	var versions []string
+	for _, v := range group.Versions {
+		versions = append(versions, v.Version)
+	}
+	g.told.Custom(crd.Spec.Group, versions)
+	if served {
 		g.groups.AddGroup(group)
 	} else {
 		g.groups.RemoveGroup(crd.Spec.Group)

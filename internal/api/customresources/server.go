@@ -3,6 +3,7 @@
 package customresources
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -33,8 +34,17 @@ const groupPriority = 17000
 
 // Server serves CustomResourceDefinitions and custom resources.
 type Server struct {
-	crds *apiextensions.CustomResourceDefinitions
-	late *lateCustom
+	crds   *apiextensions.CustomResourceDefinitions
+	late   *lateCustom
+	groups Groups
+}
+
+// Groups is told which groups and versions custom resources define.
+type Groups interface {
+	// Custom is called at each change of a group: none of its versions is left when the group is gone. It must not wait.
+	Custom(group string, versions []string)
+	// Prune is called once, when Custom has been called for all that were there at the start.
+	Prune(ctx context.Context) error
 }
 
 // Outer is the server that the custom resources are a part of.
@@ -45,6 +55,7 @@ type Outer struct {
 	// Handler answers for every document of the server. It is asked for when a request is there: the server is complete
 	// then.
 	Handler func() http.Handler
+	Groups  Groups
 	Log     *slog.Logger
 }
 
@@ -85,7 +96,7 @@ func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
 	}
-	return &Server{crds, late}, nil
+	return &Server{crds, late, o.Groups}, nil
 }
 
 // Generic is the inner server.
@@ -111,7 +122,7 @@ func (r *Server) Merge(outer *genericapiserver.GenericAPIServer) error {
 	rankGroups(outer.AggregatedDiscoveryGroupManager)
 
 	informer := r.crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
-	groups, err := newCustomGroups(informer, outer.DiscoveryGroupManager, ownGroups())
+	groups, err := newCustomGroups(informer, outer.DiscoveryGroupManager, ownGroups(), r.groups)
 	if err != nil {
 		return err
 	}
@@ -125,12 +136,25 @@ func (r *Server) Merge(outer *genericapiserver.GenericAPIServer) error {
 
 // rankGroups puts our groups before all custom ones, in our order.
 func rankGroups(manager aggregated.ResourceManager) {
+	for _, r := range Ranks() {
+		manager.SetGroupVersionPriority(metav1.GroupVersion(r.GV), r.Priority, 15)
+	}
+}
+
+// Rank is a group and version of the server itself, and how much it comes before those of others.
+type Rank struct {
+	GV       schema.GroupVersion
+	Priority int
+}
+
+// Ranks are those of all groups, in their order.
+func Ranks() (ranks []Rank) {
 	rank := groupPriority
 	for _, g := range registry.Groups() {
-		manager.SetGroupVersionPriority(metav1.GroupVersion(g.GV), rank, 15)
+		ranks = append(ranks, Rank{g.GV, rank})
 		rank -= 10
 	}
-	manager.SetGroupVersionPriority(metav1.GroupVersion(apiextensionsv1.SchemeGroupVersion), rank, 15)
+	return append(ranks, Rank{apiextensionsv1.SchemeGroupVersion, rank})
 }
 
 // ownGroups are the groups that no custom resource decides the discovery of.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/wherryproject/wherry/internal/api/connect"
@@ -105,6 +106,7 @@ func Groups() []APIGroup {
 		{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme, nil},
 		{debugrun.GroupVersion(), debugrun.AddToScheme, nil},
 		{imagepolicy.GroupVersion(), imagepolicy.AddToScheme, nil},
+		{apiregistrationv1.SchemeGroupVersion, apiregistrationv1.AddToScheme, types.Registration},
 	}
 }
 

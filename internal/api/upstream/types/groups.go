@@ -5,6 +5,8 @@ package types
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
@@ -51,6 +53,11 @@ func Policy(s *runtime.Scheme) error {
 		s.AddKnownTypes(policy.SchemeGroupVersion, &policy.PodDisruptionBudget{}, &policy.PodDisruptionBudgetList{})
 		return nil
 	}, policyv1.AddToScheme)
+}
+
+// Registration is group apiregistration.k8s.io.
+func Registration(s *runtime.Scheme) error {
+	return all(s, apiregistration.AddToScheme, apiregistrationv1.AddToScheme)
 }
 
 // Storage is group storage.k8s.io.

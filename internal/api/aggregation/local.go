@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+
+	"github.com/wherryproject/wherry/internal/api/upstream"
+)
+
+const (
+	// managedLabel says who made an APIService: onStart, of the server's own kinds; always, of custom resources.
+	managedLabel = "kube-aggregator.kubernetes.io/automanaged"
+	onStart      = "onstart"
+	always       = "true"
+
+	customGroupPriority, customVersionPriority = 1000, 100
+)
+
+// Local is a group and version that this server answers for itself.
+type Local struct {
+	GV            schema.GroupVersion
+	GroupPriority int32
+}
+
+func nameOf(gv schema.GroupVersion) string { return gv.Version + "." + gv.Group }
+
+func localService(gv schema.GroupVersion, managed string, group, version int32) *apiregistration.APIService {
+	return &apiregistration.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(gv), Labels: map[string]string{managedLabel: managed}},
+		Spec: apiregistration.APIServiceSpec{Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: group,
+			VersionPriority: version},
+	}
+}
+
+// Bootstrap makes the APIServices of the server's own groups. One that is there stays as it is: it may have been given
+// to a Service.
+func (a *Aggregator) Bootstrap(ctx context.Context) error {
+	var making sync.WaitGroup
+	errs := make([]error, len(a.o.Local))
+	versions := map[string]int32{}
+	for i, l := range a.o.Local {
+		versions[l.GV.Group]++
+		version := 16 - versions[l.GV.Group] // the preferred one comes first
+		making.Go(func() {
+			errs[i] = a.ensure(ctx, localService(l.GV, onStart, l.GroupPriority, version))
+		})
+	}
+	making.Wait()
+	return errors.Join(errs...)
+}
+
+func (a *Aggregator) ensure(ctx context.Context, service *apiregistration.APIService) error {
+	return a.o.Stores.Ensure(ctx, a.o.Schemes, upstream.APIServices, "", service)
+}
+
+// custom are the groups of custom resources, whose APIServices come and go with them.
+type custom struct {
+	mu      sync.Mutex
+	groups  map[string][]string // versions that are to be there; none: the group is gone
+	due     []string            // groups whose APIServices may not be so yet
+	running bool
+}
+
+// Custom says which versions of a group custom resources define now. It returns at once.
+func (a *Aggregator) Custom(group string, versions []string) {
+	c := &a.custom
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.groups == nil {
+		c.groups = map[string][]string{}
+	}
+	c.groups[group] = versions
+	c.due = append(c.due, group)
+	if !c.running && a.context.Err() == nil {
+		c.running = true
+		a.going.Go(a.followCustom)
+	}
+}
+
+func (a *Aggregator) followCustom() {
+	c := &a.custom
+	for {
+		c.mu.Lock()
+		if len(c.due) == 0 || a.context.Err() != nil {
+			c.running = false
+			c.mu.Unlock()
+			return
+		}
+		group := c.due[0]
+		versions := c.groups[group]
+		c.due = c.due[1:]
+		if len(versions) == 0 {
+			delete(c.groups, group)
+		}
+		c.mu.Unlock()
+		if err := a.settle(a.context, group, versions); err != nil && a.context.Err() == nil {
+			a.o.Log.Error("cannot make the APIServices of custom resources", "group", group, "err", err)
+		}
+	}
+}
+
+// settle makes the APIServices of one group of custom resources what they ought to be.
+func (a *Aggregator) settle(ctx context.Context, group string, versions []string) error {
+	want := map[string]bool{}
+	var errs []error
+	for _, version := range versions {
+		gv := schema.GroupVersion{Group: group, Version: version}
+		want[nameOf(gv)] = true
+		errs = append(errs, a.ensure(ctx, localService(gv, always, customGroupPriority, customVersionPriority)))
+	}
+	return errors.Join(append(errs, a.drop(ctx, func(s *apiregistration.APIService) bool {
+		return s.Spec.Group == group && !want[s.Name]
+	}))...)
+}
+
+// Prune deletes the APIServices of custom resources that went while the server was down. Custom has been called for
+// those that are there.
+func (a *Aggregator) Prune(ctx context.Context) error {
+	a.custom.mu.Lock()
+	there := map[string]bool{}
+	for group, versions := range a.custom.groups {
+		for _, v := range versions {
+			there[nameOf(schema.GroupVersion{Group: group, Version: v})] = true
+		}
+	}
+	a.custom.mu.Unlock()
+	return a.drop(ctx, func(s *apiregistration.APIService) bool { return !there[s.Name] })
+}
+
+// drop deletes those APIServices of custom resources that gone picks.
+func (a *Aggregator) drop(ctx context.Context, gone func(*apiregistration.APIService) bool) error {
+	all, err := a.list(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range all {
+		s := &all[i]
+		if s.Labels[managedLabel] != always || s.Spec.Service != nil || !gone(s) {
+			continue
+		}
+		store := a.o.Stores[upstream.APIServices]
+		_, _, err := store.Delete(store.Within(ctx, ""), s.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("delete APIService %s: %w", s.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// list reads all APIServices.
+func (a *Aggregator) list(ctx context.Context) ([]apiregistration.APIService, error) {
+	store := a.o.Stores[upstream.APIServices]
+	list, err := store.List(store.Within(ctx, ""), &metainternal.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the APIServices: %w", err)
+	}
+	services, ok := list.(*apiregistration.APIServiceList)
+	if !ok {
+		return nil, fmt.Errorf("the store returned a %T for the APIServices", list)
+	}
+	return services.Items, nil
+}
