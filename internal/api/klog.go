@@ -12,17 +12,20 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/klog/v2"
 )
 
 // RouteKlog sends what the Kubernetes libraries log to logger, from warnings upwards: they say much at Info that means
-// nothing to a person. What they call an error though it is only that a client has gone is sent as debugging. It acts
-// on the whole process, since klog is global.
+// nothing to a person. What they call an error though it is only that a client has gone, or that a controller tries
+// again what somebody else has changed meanwhile, is sent as debugging. It acts on the whole process, since klog is
+// global.
 func RouteKlog(logger *slog.Logger) {
 	klog.SetSlogLogger(slog.New(atLeast{logger.Handler(), slog.LevelWarn}))
 }
 
-// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone.
+// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone and about
+// second tries.
 type atLeast struct {
 	slog.Handler
 	level slog.Level
@@ -35,7 +38,7 @@ func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level > slog.LevelDebug && ofGoneClient(r) {
+	if r.Level > slog.LevelDebug && (ofGoneClient(r) || ofSecondTry(r)) {
 		if !h.Handler.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}
@@ -69,6 +72,25 @@ func ofGoneClient(r slog.Record) (gone bool) {
 		return !gone
 	})
 	return gone
+}
+
+// ofSecondTry decides whether a record only says that a controller of Kubernetes' tries again in a moment: its cache is
+// behind what it has written itself, or somebody was quicker; or that it was told to stop before it had begun. The
+// libraries put such errors into others' texts. (Pure.)
+func ofSecondTry(r slog.Record) (again bool) {
+	if r.Message == "Unable to sync caches" {
+		return true
+	}
+	if r.Message != "Unhandled Error" && !strings.HasSuffix(r.Message, ", requeuing") {
+		return false
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		again = a.Key == "err" && ok && (strings.Contains(err.Error(), "is not as new as written version") ||
+			strings.Contains(err.Error(), registry.OptimisticLockErrorMsg))
+		return !again
+	})
+	return again
 }
 
 func isGone(err error) bool {

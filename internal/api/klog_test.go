@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// PL-15: that a stream's client has gone is not an error to a person; what else the libraries call one is.
-func TestKlogOfGoneClients(t *testing.T) {
+// PL-15: that a stream's client has gone is not an error to a person, nor that a controller tries again; what else the
+// libraries call one is.
+func TestKlog(t *testing.T) {
 	closed := &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed}
 	for _, c := range []struct {
 		message string
@@ -28,6 +29,12 @@ func TestKlogOfGoneClients(t *testing.T) {
 		{"Unhandled Error", errors.New("error executing command in container: no such thing"), "ERROR"},
 		{"Failed to watch", closed, "ERROR"},
 		{"Error on socket receive", nil, "ERROR"},
+		{"Unhandled Error", errors.New(`sync "ns/rs" failed with read version: 8 is not as new as written version: 9 for group ` +
+			`resource replicasets.apps`), "DEBUG"},
+		{"Error syncing StatefulSet, requeuing", errors.New("Operation cannot be fulfilled on statefulsets.apps \"x\": " +
+			"the object has been modified; please apply your changes to the latest version and try again"), "DEBUG"},
+		{"Error syncing StatefulSet, requeuing", errors.New("no such claim"), "ERROR"},
+		{"Unable to sync caches", nil, "DEBUG"},
 	} {
 		for _, threshold := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
 			var out bytes.Buffer
