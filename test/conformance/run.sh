@@ -25,7 +25,7 @@ build() {
 	go build -ldflags "$stamp" -o "$bin/kubectl" k8s.io/kubernetes/cmd/kubectl
 	go build -ldflags '-s -w' -o "$bin/agnhost" k8s.io/kubernetes/test/images/agnhost
 	go build -ldflags '-s -w' -o "$bin/ginkgo" github.com/onsi/ginkgo/v2/ginkgo
-	(cd "$repo" && go build -o "$bin/compare" ./tools/conformance)
+	(cd "$repo" && go build -o "$bin/compare" ./tools/conformance && go build -o "$bin/serveimages" ./tools/serveimages)
 	./images.sh "$out"
 	echo "$version" >"$out/version"
 }
@@ -33,12 +33,22 @@ build() {
 server=
 finish() {
 	local code=$?
+	[ -z "${images_PID:-}" ] || kill "$images_PID" 2>/dev/null || true
 	if [ -n "$server" ]; then
 		kill "$server" 2>/dev/null || true
 		wait "$server" 2>/dev/null || true
 		"$repo/bin/wherry" purge --data-dir "$data" --yes >>"$out/server.log" 2>&1 || echo "conformance: see $out/server.log: not all was removed" >&2
 	fi
 	exit $code
+}
+
+# registry serves the stand-ins as registry.k8s.io to pods that always pull. It ends with this script.
+registry() {
+	local address
+	coproc images { exec "$bin/serveimages" "$out"/images/*agnhost*.tar; }
+	read -r address <&"${images[0]}"
+	mkdir -p "$data/registries/registry.k8s.io"
+	printf 'server = "http://%s"\n' "$address" >"$data/registries/registry.k8s.io/hosts.toml"
 }
 
 start() {
@@ -50,6 +60,7 @@ start() {
 		kill -0 "$server" 2>/dev/null || { tail -3 "$out/server.log" >&2; exit 1; }
 		sleep 0.2
 	done
+	registry
 	for archive in "$out"/images/*.tar; do
 		"$repo/bin/wherry" image import --data-dir "$data" "$archive" >/dev/null
 	done
