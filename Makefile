@@ -173,6 +173,10 @@ conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP
 .PHONY: lint
 lint: vet fmt-check staticcheck deadcode ## All static checks
 
+# Checkers hold what they know until they end: to look for garbage often finds little. Less of that is a quarter of their time.
+vet staticcheck: export GOGC := 400
+vet staticcheck: export GOMEMLIMIT := 4GiB
+
 .PHONY: vet
 vet: helpers ## go vet
 	go vet ./...
