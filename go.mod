@@ -75,6 +75,7 @@ require github.com/hanwen/go-fuse/v2 v2.12.1
 
 require (
 	k8s.io/cloud-provider v0.37.2 // indirect
+	k8s.io/dynamic-resource-allocation v0.37.2 // indirect
 	k8s.io/endpointslice v0.37.2 // indirect
 	k8s.io/kube-controller-manager v0.37.2 // indirect
 )

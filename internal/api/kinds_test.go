@@ -121,6 +121,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	maps.Copy(all, volumeSamples(m))
 	maps.Copy(all, networkSamples(m))
 	maps.Copy(all, certificateSamples(m))
+	maps.Copy(all, deviceSamples(m))
 	return all
 }
 

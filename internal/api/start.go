@@ -77,6 +77,7 @@ func (s *Server) openStorage() (err error) {
 	if d.stores, err = registry.OpenStores(d.backend, kinds.All(s.cfg.Features)); err != nil {
 		d.stores.Close()
 	}
+	d.backend.Namespace = d.stores.Namespace
 	return err
 }
 

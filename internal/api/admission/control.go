@@ -64,6 +64,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
 		c.policies.network,
+		noEffect{},
 		c.policies.runtimeClasses,
 		c.dynamic.MutatingPolicies(),
 		c.dynamic.MutatingWebhooks(),

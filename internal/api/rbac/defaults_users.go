@@ -24,6 +24,7 @@ const (
 	metricsGroup = "metrics.k8s.io"
 	nodeGroup    = "node.k8s.io"
 	policyGroup  = "policy"
+	resources    = "resource.k8s.io"
 	scheduling   = "scheduling.k8s.io"
 	storage      = "storage.k8s.io"
 )
@@ -67,6 +68,7 @@ func viewRules() []rbacv1.PolicyRule {
 		read().to(batchGroup, "cronjobs", "cronjobs/status", "jobs", "jobs/status"),
 		read().to(policyGroup, "poddisruptionbudgets", "poddisruptionbudgets/status"),
 		read().to(networking, "ingresses", "ingresses/status", "networkpolicies"),
+		read().to(resources, "resourceclaims", "resourceclaims/status", "resourceclaimtemplates"),
 		read().to(core, "namespaces"), // so that the namespace itself can be looked at
 		read().to(discovery, "endpointslices"),
 		read().to(eventsGroup, "events"),
@@ -94,6 +96,7 @@ func editRules() []rbacv1.PolicyRule {
 		write().to(batchGroup, "cronjobs", "jobs"),
 		write().to(policyGroup, "poddisruptionbudgets"),
 		write().to(networking, "ingresses", "networkpolicies"),
+		write().to(resources, "resourceclaims", "resourceclaimtemplates"),
 		append(read(), write()...).to(coordination, "leases"),
 	}
 }

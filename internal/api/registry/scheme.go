@@ -20,8 +20,10 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -98,8 +100,10 @@ func Groups() []APIGroup {
 		{nodev1.SchemeGroupVersion, nodev1.AddToScheme, nil},
 		{policyv1.SchemeGroupVersion, policyv1.AddToScheme, types.Policy},
 		{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme, nil},
+		{resourcev1.SchemeGroupVersion, resourcev1.AddToScheme, types.Resource},
 		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme, nil},
 		{storagev1.SchemeGroupVersion, storagev1.AddToScheme, types.Storage},
+		{storagemigrationv1.SchemeGroupVersion, storagemigrationv1.AddToScheme, types.StorageMigration},
 		{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme, nil},
 		{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme, nil},
 		{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme, nil},

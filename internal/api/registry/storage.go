@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,8 @@ type Backend struct {
 	Firsts   *firsts.Board    // told of every write; may be nil
 	// Rights decides about rights, for kinds whose rules ask; it is asked for with each question.
 	Rights func() authorizer.UnconditionalAuthorizer
+	// Namespace reads one, likewise.
+	Namespace func(ctx context.Context, name string) (*corev1.Namespace, error)
 }
 
 // options answers for one kind. There is no watch cache: with the store in the same process a watch straight from etcd

@@ -14,5 +14,5 @@ import (
 func Kinds() []*registry.Kind {
 	capabilities.Setup(true, 0) // for the process, once: templates may be privileged, as pods may
 	return slices.Concat(appsKinds(), batchKinds(), replicationKinds(), volumeKinds(), storageKinds(), policyKinds(),
-		autoscalingKinds(), networkingKinds(), certificateKinds(), registrationKinds())
+		autoscalingKinds(), networkingKinds(), certificateKinds(), registrationKinds(), deviceKinds(), migrationKinds())
 }

@@ -20,8 +20,12 @@ import (
 	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	policyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
+	"k8s.io/kubernetes/pkg/apis/resource"
+	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
+	"k8s.io/kubernetes/pkg/apis/storagemigration"
+	storagemigrationv1 "k8s.io/kubernetes/pkg/apis/storagemigration/v1"
 )
 
 // Apps is group apps. Its internal version also holds the Scale of its subresources.
@@ -58,6 +62,14 @@ func Policy(s *runtime.Scheme) error {
 // Registration is group apiregistration.k8s.io.
 func Registration(s *runtime.Scheme) error {
 	return all(s, apiregistration.AddToScheme, apiregistrationv1.AddToScheme)
+}
+
+// Resource is group resource.k8s.io.
+func Resource(s *runtime.Scheme) error { return all(s, resource.AddToScheme, resourcev1.AddToScheme) }
+
+// StorageMigration is group storagemigration.k8s.io.
+func StorageMigration(s *runtime.Scheme) error {
+	return all(s, storagemigration.AddToScheme, storagemigrationv1.AddToScheme)
 }
 
 // Storage is group storage.k8s.io.
