@@ -54,7 +54,8 @@ func (e *Enforcer) follow(ctx, life context.Context) error {
 	}
 	var err error
 	if e.changed, e.failed, err = e.config.Host.Watch(life); err != nil {
-		e.config.Log.Warn("rules of network policies that somebody removes are not made again by themselves", "err", err)
+		e.config.Log.Warn("rules of network policies that somebody removes are not made again by themselves", "err",
+			err)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/netpolicy"
-	"github.com/wherryproject/wherry/internal/netpolicy/decide"
+	policy "github.com/wherryproject/wherry/internal/netpolicy/decide"
 	"github.com/wherryproject/wherry/internal/netpolicy/tables"
 )
 
@@ -59,10 +59,10 @@ func (s *Server) unenforced() string {
 }
 
 // judged is the name server as network policies see it; nil if it is not ours.
-func (n *nameService) judged() *decide.Names {
+func (n *nameService) judged() *policy.Names {
 	asked, listen := n.carried()
 	if !asked.IsValid() {
 		return nil
 	}
-	return &decide.Names{Asked: asked, Listen: listen}
+	return &policy.Names{Asked: asked, Listen: listen}
 }

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // World is what there is, and what follows from it. It belongs to one goroutine.
@@ -111,21 +113,15 @@ func readPod(p *corev1.Pod) *pod {
 			out.addrs = append(out.addrs, a.Unmap())
 		}
 	}
-	take := func(c *corev1.Container) {
-		for _, port := range c.Ports {
+	for ref := range podspec.OwnContainers(&p.Spec) {
+		if ref.Kind == podspec.Init {
+			continue
+		}
+		for _, port := range ref.Container.Ports {
 			if port.Name != "" {
 				out.ports = append(out.ports, namedPort{port.Name, ProtoOf(port.Protocol), uint16(port.ContainerPort)})
 			}
 		}
-	}
-	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; c.RestartPolicy != nil &&
-			*c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			take(c)
-		}
-	}
-	for i := range p.Spec.Containers {
-		take(&p.Spec.Containers[i])
 	}
 	return out
 }

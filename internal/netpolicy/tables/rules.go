@@ -58,7 +58,8 @@ func (h Host) base(mac net.HardwareAddr) []baseChain {
 	}
 	for _, f := range h.families() {
 		if f.Six { // what a link needs is nobody's connection; IPv4 has ARP for it
-			out, in = append(out, netfilter.All(isDiscovery(), accept())), append(in, netfilter.All(isDiscovery(), accept()))
+			out, in = append(out, netfilter.All(isDiscovery(), accept())),
+				append(in, netfilter.All(isDiscovery(), accept()))
 		}
 		reset := []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}}
 		for _, at := range []uint32{f.SrcAt, f.DstAt} {
