@@ -54,6 +54,8 @@ type Config struct {
 	CertLifetime time.Duration
 
 	Admission admission.Options
+	// Unenforced says why network policies have no effect, empty if they have; nil: nobody here enforces any.
+	Unenforced func() string
 
 	Features *features.Gates   // default: all at their defaults
 	Flags    map[string]string // of the command, for /configz

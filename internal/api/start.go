@@ -107,7 +107,7 @@ func (s *Server) startAdmission() (err error) {
 	s.judges.admission, err = admission.New(s.cfg.admission, admission.Host{
 		Stores: s.data.stores, Schemes: s.data.schemes, Audiences: s.cfg.Authentication.APIAudiences,
 		Quotas: s.judges.quotas.Admission(), Locate: s.ways.kubelets.Locate, Log: s.log,
-		Authorizer: s.authorizing, Connection: s.connection,
+		Authorizer: s.authorizing, Connection: s.connection, Unenforced: s.cfg.Unenforced,
 	})
 	return err
 }

@@ -36,6 +36,7 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Audit:         &o.Audit,
 		Serving:       &o.Serving,
 		Admission:     o.Admission,
+		Unenforced:    s.unenforced,
 
 		Authentication: o.Authentication,
 		Door:           s.apiDoor(),

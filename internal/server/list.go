@@ -41,6 +41,7 @@ type parts struct {
 	namesLoop   *background
 	services    *background // goes on carrying; nil without a pod network of its own
 	proxy       *background // carries the other services; nil with --service-proxy=none
+	policies    *background // enforces network policies; nil without a pod network of its own
 	carrier     *carrier    // of a server with a pod network of its own
 	host        *http.Server
 	watch       *background // of the runtime
@@ -66,7 +67,8 @@ func (s *Server) components() []component {
 		{name: "names", after: []string{"resolver", "controllers"}, start: s.startNames, stop: s.stopNames},
 		{name: "services", after: []string{"names"}, start: s.startServices, stop: s.stopServices},
 		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
-		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "policies", after: []string{"services"}, start: s.startPolicies, stop: s.stopPolicies},
+		{name: "agent", after: []string{"policies"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
 	}

@@ -33,7 +33,8 @@ type nameService struct {
 	resolver link.Resolver
 	started  bool // by this start
 
-	poke chan struct{} // it is to be carried anew
+	poke  chan struct{} // it is to be carried anew
+	moves chan struct{} // the same, for network policies
 
 	mu      sync.Mutex
 	process netip.AddrPort // where it listens
@@ -62,6 +63,14 @@ func (n *nameService) changed() <-chan struct{} {
 	return n.poke
 }
 
+// policies tells network policies that it is elsewhere.
+func (n *nameService) policies() <-chan struct{} {
+	if n == nil {
+		return nil
+	}
+	return n.moves
+}
+
 func (n *nameService) set(ask netip.Addr, at netip.AddrPort) {
 	n.mu.Lock()
 	same := n.ask == ask && n.at == at
@@ -70,9 +79,11 @@ func (n *nameService) set(ask netip.Addr, at netip.AddrPort) {
 	if same {
 		return
 	}
-	select {
-	case n.poke <- struct{}{}:
-	default:
+	for _, who := range []chan struct{}{n.poke, n.moves} {
+		select {
+		case who <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -142,7 +153,7 @@ func (s *Server) startResolver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := &nameService{poke: make(chan struct{}, 1),
+	n := &nameService{poke: make(chan struct{}, 1), moves: make(chan struct{}, 1),
 		resolver: link.Resolver{Dir: dir, Address: address, Command: s.opts.Resolver, Program: program}}
 	n.process, n.started, err = n.resolver.Start(ctx)
 	if err != nil {

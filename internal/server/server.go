@@ -14,6 +14,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/netpolicy"
 )
 
 // stopTimeout bounds an orderly stop; what has not ended then dies with the process.
@@ -38,7 +39,8 @@ type Server struct {
 	storeGone atomic.Bool             // the store will not answer any more
 	refused   atomic.Bool             // the start failed: what it made on the machine is taken back
 	ready     chan struct{}
-	loginFile sync.Mutex // the file of the node's logins at registries
+	loginFile sync.Mutex                         // the file of the node's logins at registries
+	enforcer  atomic.Pointer[netpolicy.Enforcer] // of network policies; nil: nobody enforces any
 }
 
 // New checks the options. Nothing is touched until Run.

@@ -30,6 +30,8 @@ type Host struct {
 	Quotas    admission.Interface
 	Locate    connect.NodeLocator
 	Log       *slog.Logger
+	// Unenforced says why network policies have no effect, empty if they have; nil: nobody enforces any.
+	Unenforced func() string
 	// Authorizer decides about rights. It and Connection are asked for when a request is there to be judged: the server
 	// is complete then.
 	Authorizer func() authorizer.UnconditionalAuthorizer
@@ -63,7 +65,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		volumes{h.Stores["storageclasses"]},
 		limitRanger{registry.NewRuled(h.Stores["limitranges"])},
 		c.policies.priorities,
-		c.policies.network,
+		network{h.Stores["ingressclasses"], h.Unenforced},
 		noEffect{},
 		c.policies.runtimeClasses,
 		c.dynamic.MutatingPolicies(),

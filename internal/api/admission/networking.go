@@ -21,7 +21,10 @@ import (
 const oldIngressClass = "kubernetes.io/ingress.class"
 
 // network gives an Ingress the default class, and tells of what has no effect here.
-type network struct{ classes *registry.REST }
+type network struct {
+	classes    *registry.REST
+	unenforced func() string // why policies have no effect; nil: nobody enforces any
+}
 
 var (
 	_ admission.MutationInterface   = network{}
@@ -57,7 +60,7 @@ func classed(i *networking.Ingress) bool {
 }
 
 // Validate implements admission.ValidationInterface. It refuses nothing.
-func (network) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p network) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
 	}
@@ -69,8 +72,13 @@ func (network) Validate(ctx context.Context, a admission.Attributes, _ admission
 				"brings none")
 		}
 	case *networking.NetworkPolicy:
-		warning.AddWarning(ctx, "", fmt.Sprintf("NetworkPolicy %s is stored and not enforced: Wherry lets all pods "+
-			"reach one another and be reached", o.Name))
+		why := "nobody on this machine does"
+		if p.unenforced != nil {
+			why = p.unenforced()
+		}
+		if why != "" {
+			warning.AddWarning(ctx, "", fmt.Sprintf("NetworkPolicy %s is stored and not enforced: %s", o.Name, why))
+		}
 	case *networking.ServiceCIDR:
 		warning.AddWarning(ctx, "", fmt.Sprintf("ServiceCIDR %s is stored and not used: services have addresses of "+
 			"--service-cidr only", o.Name))

@@ -61,7 +61,6 @@ func (o Options) Validate() error {
 // policies are the plug-ins of admission that go by classes, labels and image policies.
 type policies struct {
 	priorities     *priorities
-	network        network
 	runtimeClasses runtimeClasses
 	podSecurity    podSecurity
 	images         *imagePolicies
@@ -83,7 +82,7 @@ func newPolicies(st registry.Stores, types *registry.Schemes, config admissionCo
 		return nil, err
 	}
 	p := &policies{
-		priorities: newPriorities(st, authz), network: network{st["ingressclasses"]},
+		priorities:     newPriorities(st, authz),
 		runtimeClasses: runtimeClasses{st["runtimeclasses"]},
 		images:         newImagePolicies(st, fixed, locate), secrets: newMountableSecrets(st),
 	}

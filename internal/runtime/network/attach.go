@@ -52,7 +52,7 @@ func Add(c Config, r Request) (_ Attached, err error) {
 	}
 	pair := veth{
 		host: vethName(r.Attachment), pod: r.IfName, podMAC: hardwareAddr(addrs[0]),
-		bridge: bridge.Attrs().Index, mtu: bridge.Attrs().MTU, netns: int(netns.Fd()),
+		bridge: bridge.Attrs().Index, group: PodGroup(c.Bridge), mtu: bridge.Attrs().MTU, netns: int(netns.Fd()),
 	}
 	if err := pair.create(); err != nil {
 		// Not ours what is there: only the addresses go back.

@@ -257,7 +257,7 @@ func (k *Keeper) remakeLink(p wantedPod) error {
 	defer netns.Close()
 	pair := veth{
 		host: vethName(p.Attachment), pod: p.IfName, podMAC: hardwareAddr(p.addrs[0]),
-		bridge: bridge.Attrs().Index, mtu: bridge.Attrs().MTU, netns: int(netns.Fd()),
+		bridge: bridge.Attrs().Index, group: PodGroup(k.config.Bridge), mtu: bridge.Attrs().MTU, netns: int(netns.Fd()),
 	}
 	if err := pair.create(); err != nil {
 		return err

@@ -58,8 +58,11 @@ func Teardown(c Config) error {
 		errs = append(errs, err)
 	} else {
 		errs = append(errs, t.remove())
-		t.t.Name = ServicesTable(c.Bridge)
-		errs = append(errs, t.remove())
+		for _, name := range []string{ServicesTable(c.Bridge), PoliciesTable(c.Bridge)} {
+			t.t.Name = name
+			errs = append(errs, t.remove())
+		}
+		errs = append(errs, t.removeL2())
 		t.close()
 	}
 	if !mine {

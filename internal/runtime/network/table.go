@@ -200,6 +200,18 @@ func (t *table) remove() error {
 	return nil
 }
 
+// removeL2 deletes the table of this name of bridges. A kernel without such tables has none.
+func (t *table) removeL2() error {
+	l2 := &nftables.Table{Name: t.t.Name, Family: nftables.TableFamilyBridge}
+	t.conn.AddTable(l2)
+	t.conn.DelTable(l2)
+	err := t.conn.Flush()
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EAFNOSUPPORT) {
+		return fmt.Errorf("remove nftables table %s of bridges: %w", l2.Name, err)
+	}
+	return nil
+}
+
 // The pieces rules are made of.
 
 func isFamily(f family) []expr.Any {

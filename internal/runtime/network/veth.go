@@ -30,7 +30,8 @@ func vethName(a Attachment) string {
 type veth struct {
 	host, pod string // names
 	podMAC    net.HardwareAddr
-	bridge    int // index
+	bridge    int    // index
+	group     uint32 // of devices; see PodGroup
 	mtu       int
 	netns     int // file descriptor
 }
@@ -45,6 +46,7 @@ func (v veth) create() error {
 	req.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.host)))
 	req.AddData(nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.mtu))))
 	req.AddData(nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(v.bridge))))
+	req.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(v.group)))
 	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
 	info.AddRtAttr(nl.IFLA_INFO_KIND, nl.NonZeroTerminated("veth"))
 	peer := info.AddRtAttr(nl.IFLA_INFO_DATA, nil).AddRtAttr(nl.VETH_INFO_PEER, nil)

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"strings"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
-	"github.com/mdlayher/netlink"
 
+	"github.com/wherryproject/wherry/internal/netfilter"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
@@ -42,22 +41,13 @@ type table struct {
 	clients map[string]uint32 // sets of this transaction
 }
 
-// buffers are large enough for the transaction of a start with thousands of services: the kernel takes it as one
-// message, and answers each part.
-const buffers = 32 << 20
-
 // Name is that of the table.
 func (h Host) Name() string { return network.ServicesTable(h.Bridge) }
 
 func (h Host) open() (*table, error) {
-	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *netlink.Conn) error {
-		if err := c.SetReadBuffer(buffers); err != nil {
-			return err
-		}
-		return c.SetWriteBuffer(buffers)
-	}))
+	conn, err := netfilter.Open()
 	if err != nil {
-		return nil, fmt.Errorf("nftables: %w", err)
+		return nil, err
 	}
 	return &table{host: h, conn: conn, clients: map[string]uint32{},
 		t: &nftables.Table{Name: h.Name(), Family: nftables.TableFamilyINet}}, nil
@@ -75,11 +65,11 @@ func (t *table) id() uint32 {
 }
 
 // named describes one of the maps and sets that are always there.
-func (t *table) named(name string, f family) *nftables.Set {
-	s := &nftables.Set{Table: t.t, Name: name + f.suffix, KeyByteOrder: binaryutil.BigEndian}
+func (t *table) named(name string, f netfilter.Family) *nftables.Set {
+	s := &nftables.Set{Table: t.t, Name: name + f.Suffix, KeyByteOrder: binaryutil.BigEndian}
 	key := []nftables.SetDatatype{nftables.TypeInetProto, nftables.TypeInetService}
 	if name != "nodeports" {
-		key = append([]nftables.SetDatatype{f.addr}, key...)
+		key = append([]nftables.SetDatatype{f.Addr}, key...)
 	}
 	s.KeyType = nftables.MustConcatSetType(key...)
 	if name != "beyond" {
@@ -162,7 +152,7 @@ func (h Host) apply(have State, c decide.Change, want decide.Tables) (State, err
 
 // foundation makes what is always there, as far as it is not.
 func (t *table) foundation(have, now State) error {
-	for _, f := range families() {
+	for _, f := range netfilter.Families() {
 		for _, name := range []string{"cluster", "external", "nodeports", "beyond"} {
 			s := t.named(name, f)
 			s.ID = t.id()
@@ -189,7 +179,8 @@ func (t *table) foundation(have, now State) error {
 // rules adds rules that say what they were made from, which of them they are, and how many there are.
 func (t *table) rules(ch *nftables.Chain, fingerprint string, rules [][]expr.Any) {
 	for i, exprs := range rules {
-		t.conn.AddRule(&nftables.Rule{Table: t.t, Chain: ch, Exprs: exprs, UserData: mark(fingerprint, i, len(rules))})
+		t.conn.AddRule(&nftables.Rule{Table: t.t, Chain: ch, Exprs: exprs,
+			UserData: netfilter.Mark(fingerprint, i, len(rules))})
 	}
 }
 
@@ -197,9 +188,9 @@ func (t *table) rules(ch *nftables.Chain, fingerprint string, rules [][]expr.Any
 // used.
 func (t *table) change(c decide.Change, want decide.Tables) error {
 	for _, name := range c.AddClients {
-		f := familyOf(want.Clients[name])
+		f := netfilter.FamilyOf(want.Clients[name])
 		t.clients[name] = t.id()
-		if err := t.conn.AddSet(&nftables.Set{Table: t.t, ID: t.clients[name], Name: name, KeyType: f.addr,
+		if err := t.conn.AddSet(&nftables.Set{Table: t.t, ID: t.clients[name], Name: name, KeyType: f.Addr,
 			Dynamic: true, HasTimeout: true, Size: 65535, KeyByteOrder: binaryutil.BigEndian}, nil); err != nil {
 			return err
 		}
@@ -236,7 +227,7 @@ func (t *table) elements(c decide.Change, want decide.Tables) error {
 	all := map[string]*lists{}
 	sets := map[string]*nftables.Set{}
 	list := func(name string, six bool) *lists {
-		s := t.named(name, familyOf(six))
+		s := t.named(name, netfilter.FamilyOf(six))
 		if all[s.Name] == nil {
 			all[s.Name], sets[s.Name] = &lists{}, s
 		}
@@ -306,31 +297,4 @@ func parseKey(key []byte) (a netip.Addr, proto decide.Proto, port uint16, ok boo
 		a, _ = netip.AddrFromSlice(key[:n])
 	}
 	return a, decide.Proto(key[n]), binary.BigEndian.Uint16(key[n+4:]), true
-}
-
-// ruleComment is the type of a comment in a rule's user data (libnftnl's NFTNL_UDATA_RULE_COMMENT).
-const ruleComment = 0
-
-// markPrefix begins the comment of a rule.
-const markPrefix = "wherry "
-
-// mark is a rule's comment, in the form that nft shows.
-func mark(fingerprint string, i, n int) []byte {
-	text := fmt.Sprintf("%s%s %d/%d", markPrefix, fingerprint, i+1, n)
-	return append([]byte{ruleComment, byte(len(text) + 1)}, append([]byte(text), 0)...)
-}
-
-// parseMark is the way back.
-func parseMark(data []byte) (fingerprint string, i, n int, ok bool) {
-	if len(data) < 3 || data[0] != ruleComment {
-		return "", 0, 0, false
-	}
-	text, found := strings.CutPrefix(strings.TrimRight(string(data[2:]), "\x00"), markPrefix)
-	if !found {
-		return "", 0, 0, false
-	}
-	if _, err := fmt.Sscanf(text, "%16s %d/%d", &fingerprint, &i, &n); err != nil {
-		return "", 0, 0, false
-	}
-	return fingerprint, i - 1, n, true
 }

@@ -3,15 +3,12 @@
 package tables
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/nftables"
-	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 
+	"github.com/wherryproject/wherry/internal/netfilter"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
 
@@ -22,9 +19,6 @@ type State struct {
 	decide.There
 }
 
-// readTries is how often a reading is begun anew because the kernel's tables, anybody's, changed in its middle.
-const readTries = 20
-
 // Read says what there is. A table that is not there has nothing.
 func (h Host) Read() (State, error) {
 	t, err := h.open()
@@ -32,50 +26,11 @@ func (h Host) Read() (State, error) {
 		return State{}, err
 	}
 	defer t.close()
-	for try := 1; ; try++ {
-		before, err := generation()
-		if err != nil {
-			return State{}, fmt.Errorf("nftables: %w", err)
-		}
-		state, err := t.read()
-		after, gerr := generation()
-		if err = errors.Join(err, gerr); err == nil && before == after {
-			return state, nil
-		}
-		if try == readTries {
-			return State{}, fmt.Errorf("nftables: read table %s: %w", t.t.Name,
-				cmpErr(err, errors.New("it changes all the time")))
-		}
+	var state State
+	if err := netfilter.Read(func() (err error) { state, err = t.read(); return err }); err != nil {
+		return State{}, fmt.Errorf("nftables: read table %s: %w", t.t.Name, err)
 	}
-}
-
-// generation is a number that changes with the kernel's tables, anybody's.
-func generation() (uint32, error) {
-	req := nl.NewNetlinkRequest(nftTables|unix.NFT_MSG_GETGEN, 0)
-	req.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_UNSPEC, Version: nl.NFNETLINK_V0})
-	messages, err := req.Execute(unix.NETLINK_NETFILTER, nftTables|unix.NFT_MSG_NEWGEN)
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range messages {
-		attrs, err := attributes(m)
-		if err != nil {
-			return 0, err
-		}
-		for _, a := range attrs {
-			if kindOf(a) == genID && len(a.Value) == 4 {
-				return binary.BigEndian.Uint32(a.Value), nil
-			}
-		}
-	}
-	return 0, errors.New("the kernel does not tell the generation of its tables")
-}
-
-func cmpErr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
+	return state, nil
 }
 
 func (t *table) read() (State, error) {
@@ -111,25 +66,12 @@ func (t *table) readChains(s *State) error {
 			return err
 		}
 		if strings.Contains(ch.Name, "/") {
-			s.Chains[ch.Name] = printOf(rules)
+			s.Chains[ch.Name] = netfilter.PrintOf(rules)
 		} else {
-			s.Base[ch.Name] = printOf(rules)
+			s.Base[ch.Name] = netfilter.PrintOf(rules)
 		}
 	}
 	return nil
-}
-
-// printOf is the fingerprint that the rules of a chain carry; empty if they are not those that were made together.
-func printOf(rules []*nftables.Rule) string {
-	whole := ""
-	for at, r := range rules {
-		fingerprint, i, n, ok := parseMark(r.UserData)
-		if !ok || i != at || n != len(rules) || at > 0 && fingerprint != whole {
-			return ""
-		}
-		whole = fingerprint
-	}
-	return whole
 }
 
 func (t *table) readSets(s *State) error {
@@ -142,19 +84,19 @@ func (t *table) readSets(s *State) error {
 			s.Clients[set.Name] = set.KeyType.Bytes == 16
 		}
 	}
-	for _, f := range families() {
+	for _, f := range netfilter.Families() {
 		for _, place := range []decide.Place{decide.Cluster, decide.External, decide.NodePort} {
-			elems, err := t.elementsOf(t.named(places(place), f))
+			elems, err := netfilter.Elements(t.conn, t.named(places(place), f))
 			if err != nil {
 				return err
 			}
 			for _, e := range elems {
 				if a, proto, port, ok := parseKey(e.Key); ok {
-					s.Keys[decide.Key{Place: place, Six: f.six, Addr: a, Proto: proto, Port: port}] = e.Comment
+					s.Keys[decide.Key{Place: place, Six: f.Six, Addr: a, Proto: proto, Port: port}] = e.Comment
 				}
 			}
 		}
-		elems, err := t.elementsOf(t.named("beyond", f))
+		elems, err := netfilter.Elements(t.conn, t.named("beyond", f))
 		if err != nil {
 			return err
 		}
@@ -165,14 +107,4 @@ func (t *table) readSets(s *State) error {
 		}
 	}
 	return nil
-}
-
-// elementsOf a set that is not there are none.
-func (t *table) elementsOf(s *nftables.Set) ([]nftables.SetElement, error) {
-	elems, err := t.conn.GetSetElements(s)
-	// The library drops the errno on the way, hence the text.
-	if err != nil && (errors.Is(err, unix.ENOENT) || strings.Contains(err.Error(), unix.ENOENT.Error())) {
-		return nil, nil
-	}
-	return elems, err
 }

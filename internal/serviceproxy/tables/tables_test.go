@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/wherryproject/wherry/internal/netfilter"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
 
@@ -156,7 +157,7 @@ func (h Host) damage(t *testing.T, r *rand.Rand) {
 		for _, name := range []string{"prerouting", "cluster"} {
 			o.conn.FlushChain(&nftables.Chain{Name: name, Table: o.t})
 		}
-		for _, f := range families() {
+		for _, f := range netfilter.Families() {
 			o.conn.FlushSet(o.named("cluster", f))
 		}
 	}

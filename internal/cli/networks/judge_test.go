@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package networks
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+func onePod(namespace, name, ip string, labels map[string]string) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "sql",
+			ContainerPort: 5432}}}}},
+		Status: corev1.PodStatus{PodIPs: []corev1.PodIP{{IP: ip}}}}
+}
+
+// TestJudge: WL-19, the command says which policies isolate the ends of a connection and which rule lets it pass.
+func TestJudge(t *testing.T) {
+	db := networkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: ptr.To(intstr.FromString("sql"))}},
+				From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}}}}}
+	host := onePod("shop", "host", "192.0.2.1", nil)
+	host.Spec.HostNetwork = true
+	names := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.10"}}
+	out := networkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "locked", Name: "out"},
+		Spec: networkingv1.NetworkPolicySpec{
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+			Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{},
+				PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}}}}}}}}
+	f := found{policies: []networkPolicy{db, out}, names: names, pods: []corev1.Pod{
+		onePod("shop", "db", "10.0.0.1", map[string]string{"app": "db"}),
+		onePod("shop", "web", "10.0.0.2", map[string]string{"app": "web"}), host,
+		onePod("locked", "a", "10.0.0.3", nil), onePod("six", "s", "fd00::1", nil)}}
+	for _, c := range []struct{ from, to, want string }{
+		{"web", "db:sql",
+			"allowed: web → db TCP 5432\n  egress: no policy isolates shop/web\n  ingress: shop/db is isolated by db; let pass by db spec.ingress[0]\n"},
+		{"web", "shop/db:5433",
+			"dropped: web → shop/db TCP 5433\n  egress: no policy isolates shop/web\n  ingress: shop/db is isolated by db, and no rule of those lets it pass\n"},
+		{"192.0.2.9", "db:5432",
+			"dropped: 192.0.2.9 → db TCP 5432\n  egress: 192.0.2.9 is no pod that policies select\n"},
+		{"db", "db:1/udp", "a pod always reaches itself"},
+		{"locked/a", "10.96.0.10:53/udp", "allowed"},
+		{"locked/a", "10.96.0.10:54/udp", "allowed"}, // the rule names no port; nobody listens there
+		{"locked/a", "192.0.2.9:53/udp", "dropped"},
+		{"web", "db:nope", `"nope" is neither`},
+		{"web", "db", "has no port"},
+		{"web", "db:1/icmp", "no protocol with ports"},
+		{"nobody", "db:1", "there is no pod shop/nobody"},
+		{"host", "db:1", "on its node's network"},
+		{"six/s", "db:1", "no addresses of the same family"},
+	} {
+		q, err := parse(c.from, c.to)
+		var a Answer
+		if err == nil {
+			a, err = judge(q, f, "shop")
+		}
+		got := a.text()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s → %s: %s; want %s", c.from, c.to, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// objects are what a world is made of, as the API has them.
+type objects struct {
+	policies   map[string]*networkingv1.NetworkPolicy
+	pods       map[string]*corev1.Pod
+	namespaces map[string]map[string]string
+}
+
+// oracle judges as the API's documentation reads, from the objects alone, with none of the code that is tested.
+func (o objects) oracle(c Connection) bool {
+	from, to := o.at(c.From), o.at(c.To)
+	if from != nil && from == to {
+		return true
+	}
+	return o.side(networkingv1.PolicyTypeEgress, from, c.To, to, c) && o.side(networkingv1.PolicyTypeIngress, to, c.From, from, c)
+}
+
+func (o objects) at(a netip.Addr) *corev1.Pod {
+	for _, p := range o.pods {
+		if p.Spec.HostNetwork || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, ip := range p.Status.PodIPs {
+			if ip.IP == a.String() {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func selected(s *metav1.LabelSelector, of map[string]string) bool {
+	sel, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && sel.Matches(labels.Set(of))
+}
+
+func (o objects) side(kind networkingv1.PolicyType, of *corev1.Pod, other netip.Addr, otherPod *corev1.Pod, c Connection) bool {
+	if of == nil {
+		return true
+	}
+	isolated := false
+	for _, p := range o.policies {
+		if p.Namespace != of.Namespace || !selected(&p.Spec.PodSelector, of.Labels) {
+			continue
+		}
+		applies := false
+		for _, t := range p.Spec.PolicyTypes {
+			applies = applies || t == kind
+		}
+		if len(p.Spec.PolicyTypes) == 0 {
+			applies = kind == networkingv1.PolicyTypeIngress || len(p.Spec.Egress) > 0
+		}
+		if !applies {
+			continue
+		}
+		isolated = true
+		if kind == networkingv1.PolicyTypeIngress {
+			for _, r := range p.Spec.Ingress {
+				if o.peer(p.Namespace, r.From, other, otherPod) && o.port(r.Ports, c) {
+					return true
+				}
+			}
+		} else {
+			for _, r := range p.Spec.Egress {
+				if o.peer(p.Namespace, r.To, other, otherPod) && o.port(r.Ports, c) {
+					return true
+				}
+			}
+		}
+	}
+	return !isolated
+}
+
+func (o objects) peer(ns string, list []networkingv1.NetworkPolicyPeer, a netip.Addr, pod *corev1.Pod) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, p := range list {
+		if p.IPBlock != nil {
+			in := netip.MustParsePrefix(p.IPBlock.CIDR).Contains(a)
+			for _, e := range p.IPBlock.Except {
+				in = in && !netip.MustParsePrefix(e).Contains(a)
+			}
+			if in {
+				return true
+			}
+			continue
+		}
+		if pod == nil {
+			continue
+		}
+		if p.NamespaceSelector == nil && pod.Namespace != ns ||
+			p.NamespaceSelector != nil && !selected(p.NamespaceSelector, o.namespaces[pod.Namespace]) {
+			continue
+		}
+		if p.PodSelector == nil || selected(p.PodSelector, pod.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o objects) port(list []networkingv1.NetworkPolicyPort, c Connection) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, p := range list {
+		proto := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			proto = *p.Protocol
+		}
+		if string(proto) != c.Proto.String() {
+			continue
+		}
+		switch {
+		case p.Port == nil:
+			return true
+		case p.Port.Type == intstr.String:
+			if to := o.at(c.To); to != nil {
+				for _, ct := range to.Spec.Containers {
+					for _, cp := range ct.Ports {
+						if cp.Name == p.Port.StrVal && cp.ContainerPort == int32(c.Port) && (cp.Protocol == proto || cp.Protocol == "" && proto == corev1.ProtocolTCP) {
+							return true
+						}
+					}
+				}
+			}
+		case p.EndPort != nil:
+			if p.Port.IntVal <= int32(c.Port) && int32(c.Port) <= *p.EndPort {
+				return true
+			}
+		case p.Port.IntVal == int32(c.Port):
+			return true
+		}
+	}
+	return false
+}
+
+// kernel lets pass what the tables say, rule by rule, as the kernel would.
+func (t Tables) kernel(c Connection) bool {
+	if t.Sets == nil {
+		return true
+	}
+	for set, at := range map[string]netip.Addr{SetOut: c.From, SetIn: c.To} {
+		to, known := t.Sets[set][Elem{Addr: at}]
+		if known && to != Accept && !t.walk(to, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// walk says whether a chain accepts; it drops in Deny, and returns otherwise.
+func (t Tables) walk(chain string, c Connection) bool {
+	if chain == Deny {
+		_, self := t.Sets[SetSelf][Elem{Addr: c.From, Other: c.To}]
+		return self
+	}
+	there, ok := t.Chains[chain]
+	if !ok {
+		panic("no chain " + chain)
+	}
+	for _, r := range there.Rules {
+		other := c.From
+		if there.Dir == Out {
+			other = c.To
+		}
+		if r.Peers != "" {
+			set, ok := t.Sets[r.Peers]
+			if !ok {
+				panic("no set " + r.Peers)
+			}
+			if _, in := set[Elem{Addr: other}]; !in {
+				continue
+			}
+		}
+		if r.Block.CIDR.IsValid() && !r.Block.Has(other) || r.Proto != 0 && r.Proto != c.Proto ||
+			r.Low != 0 && (c.Port < r.Low || c.Port > r.High) {
+			continue
+		}
+		place := Elem{Addr: c.To, Proto: c.Proto, Port: c.Port}
+		if r.Named != "" {
+			set, ok := t.Sets[r.Named]
+			if !ok {
+				panic("no set " + r.Named)
+			}
+			if _, in := set[place]; !in {
+				continue
+			}
+		}
+		if r.Names {
+			if _, in := t.Sets[SetNames][place]; !in {
+				continue
+			}
+		}
+		if r.Then == Accept || t.walk(r.Then, c) {
+			return true
+		}
+	}
+	return false
+}
+
+type dice struct{ *rand.Rand }
+
+func (d dice) one(n int) bool { return d.IntN(n) == 0 }
+
+func pick[T any](d dice, list ...T) T { return list[d.IntN(len(list))] }
+
+func (d dice) labels() map[string]string {
+	out := map[string]string{}
+	for _, k := range []string{"a", "b"} {
+		if d.one(2) {
+			out[k] = pick(d, "1", "2")
+		}
+	}
+	return out
+}
+
+func (d dice) selector() metav1.LabelSelector {
+	switch d.IntN(5) {
+	case 0:
+		return metav1.LabelSelector{}
+	case 1:
+		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: pick(d, "a", "b"),
+			Operator: pick(d, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}}}
+	case 2:
+		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: pick(d, "a", "b"),
+			Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: []string{"1", "3"}}}}
+	}
+	return metav1.LabelSelector{MatchLabels: map[string]string{pick(d, "a", "b"): pick(d, "1", "2")}}
+}
+
+func (d dice) peers() (out []networkingv1.NetworkPolicyPeer) {
+	for range d.IntN(4) {
+		p := networkingv1.NetworkPolicyPeer{}
+		switch d.IntN(4) {
+		case 0:
+			p.IPBlock = &networkingv1.IPBlock{CIDR: pick(d, "10.0.0.0/24", "10.0.0.0/29", "0.0.0.0/0", "fd00::/120", "192.0.2.0/24")}
+			if strings.HasPrefix(p.IPBlock.CIDR, "10.") && d.one(2) {
+				p.IPBlock.Except = []string{"10.0.0.2/32", "10.0.0.4/31"}
+			}
+		case 1:
+			p.PodSelector = ptr.To(d.selector())
+		case 2:
+			p.NamespaceSelector = ptr.To(d.selector())
+		case 3:
+			p.PodSelector, p.NamespaceSelector = ptr.To(d.selector()), ptr.To(d.selector())
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (d dice) ports() (out []networkingv1.NetworkPolicyPort) {
+	for range d.IntN(3) {
+		p := networkingv1.NetworkPolicyPort{}
+		if d.one(2) {
+			p.Protocol = ptr.To(pick(d, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP))
+		}
+		switch d.IntN(4) {
+		case 0:
+			p.Port = ptr.To(intstr.FromString(pick(d, "web", "dns")))
+		case 1:
+			p.Port = ptr.To(intstr.FromInt32(int32(80 + d.IntN(3))))
+		case 2:
+			p.Port, p.EndPort = ptr.To(intstr.FromInt32(80)), ptr.To(int32(81+d.IntN(2)))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (d dice) policy(namespace, name string) *networkingv1.NetworkPolicy {
+	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	p.Spec.PodSelector = d.selector()
+	for range d.IntN(3) {
+		p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: d.peers(), Ports: d.ports()})
+	}
+	for range d.IntN(3) {
+		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{To: d.peers(), Ports: d.ports()})
+	}
+	p.Spec.PolicyTypes = pick(d, nil, nil, []networkingv1.PolicyType{"Ingress"}, []networkingv1.PolicyType{"Egress"},
+		[]networkingv1.PolicyType{"Ingress", "Egress"})
+	return p
+}
+
+var born = time.Unix(1_700_000_000, 0)
+
+func (d dice) pod(namespace, name string, n int) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Labels: d.labels(),
+		CreationTimestamp: metav1.NewTime(born)}}
+	p.Spec.HostNetwork = d.one(12)
+	p.Status.Phase = pick(d, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded)
+	p.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.0.0.%d", n)}, {IP: fmt.Sprintf("fd00::%x", n)}}
+	if d.one(10) {
+		p.Status.PodIPs = nil
+	}
+	var ports []corev1.ContainerPort
+	for _, name := range []string{"web", "dns"} {
+		if d.one(2) {
+			ports = append(ports, corev1.ContainerPort{Name: name, ContainerPort: int32(80 + d.IntN(3)),
+				Protocol: pick(d, "", corev1.ProtocolTCP, corev1.ProtocolUDP)})
+		}
+	}
+	p.Spec.Containers = []corev1.Container{{Ports: ports}}
+	return p
+}
+
+func (o objects) build(names *Names) *World {
+	w := New()
+	for _, p := range o.policies {
+		_ = w.SetPolicy(p)
+	}
+	for _, p := range o.pods {
+		w.SetPod(p)
+	}
+	for n, l := range o.namespaces {
+		w.SetNamespace(n, l)
+	}
+	w.SetNames(names)
+	return w
+}
+
+// TestAgainstOracle: WL-19, after every change of any object, in any order, policies, tables and an oracle that reads the
+// API's documentation naively agree about every connection; the tables are those of a world that has seen nothing else;
+// and what is said to have been touched is enough to come from one state to the next.
+func TestAgainstOracle(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	d := dice{rand.New(rand.NewPCG(seed, 7))}
+	rounds := 300
+	if testing.Short() {
+		rounds = 100
+	}
+	o := objects{map[string]*networkingv1.NetworkPolicy{}, map[string]*corev1.Pod{}, map[string]map[string]string{}}
+	w := New()
+	have := There{Chains: map[string]string{}, Sets: map[string]Set{}}
+	namespaces := []string{"n1", "n2"}
+	var names *Names
+	for round := range rounds {
+		ns := pick(d, namespaces...)
+		switch d.IntN(5) {
+		case 0:
+			o.namespaces[ns] = d.labels()
+			w.SetNamespace(ns, o.namespaces[ns])
+		case 1, 2:
+			name := fmt.Sprint("p", d.IntN(4))
+			key := ns + "/" + name
+			if d.one(4) {
+				delete(o.policies, key)
+				w.DropPolicy(ns, name)
+				break
+			}
+			o.policies[key] = d.policy(ns, name)
+			if err := w.SetPolicy(o.policies[key]); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			n := d.IntN(3)
+			name, at := fmt.Sprint("pod", n), n+1
+			if ns == "n2" {
+				at += 3
+			}
+			key := ns + "/" + name
+			if d.one(5) {
+				delete(o.pods, key)
+				w.DropPod(ns, name)
+				break
+			}
+			o.pods[key] = d.pod(ns, name, at)
+			w.SetPod(o.pods[key])
+		}
+		check(t, round, w, o, names)
+		want := w.Tables()
+		if want.Sets == nil {
+			have = There{Chains: map[string]string{}, Sets: map[string]Set{}}
+			w.Touched()
+			continue
+		}
+		touched := w.Touched()
+		if len(have.Sets) == 0 {
+			touched = nil
+		}
+		have.do(Diff(have, want, touched), want)
+		if there := want.There(); !reflect.DeepEqual(have, there) {
+			t.Fatalf("round %d: by difference %+v, at once %+v", round, have, there)
+		}
+		if fresh := o.build(names).Tables(); !reflect.DeepEqual(fresh, want) {
+			t.Fatalf("round %d: a fresh world has %+v, this one %+v", round, fresh, want)
+		}
+	}
+}
+
+func check(t *testing.T, round int, w *World, o objects, _ *Names) {
+	t.Helper()
+	addrs := []string{"192.0.2.1", "10.0.0.9"}
+	for n := 1; n <= 6; n++ {
+		addrs = append(addrs, fmt.Sprintf("10.0.0.%d", n), fmt.Sprintf("fd00::%x", n))
+	}
+	tables := w.Tables()
+	for _, from := range addrs {
+		for _, to := range addrs {
+			a, b := netip.MustParseAddr(from), netip.MustParseAddr(to)
+			if a.Is4() != b.Is4() {
+				continue
+			}
+			for _, proto := range []Proto{TCP, UDP, SCTP} {
+				for port := uint16(80); port < 84; port++ {
+					c := Connection{a, b, proto, port}
+					want := o.oracle(c)
+					if got := w.Judge(c); got.Allowed != want {
+						t.Fatalf("round %d: %+v: judged %+v, the oracle says %v", round, c, got, want)
+					}
+					if got := tables.kernel(c); got != want {
+						t.Fatalf("round %d: %+v: the tables say %v, the oracle %v", round, c, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// do changes what is there as the kernel would.
+func (h *There) do(c Change, want Tables) {
+	for _, name := range c.AddSets {
+		h.Sets[name] = Set{}
+	}
+	for name, list := range c.DropElems {
+		for _, e := range list {
+			delete(h.Sets[name], e)
+		}
+	}
+	for name, list := range c.AddElems {
+		for _, e := range list {
+			h.Sets[name][e] = want.Sets[name][e]
+		}
+	}
+	for _, name := range c.SetChains {
+		h.Chains[name] = want.Chains[name].Print
+	}
+	for _, name := range c.DropChains {
+		delete(h.Chains, name)
+	}
+	for _, name := range c.DropSets {
+		delete(h.Sets, name)
+	}
+	h.Chains, h.Sets = maps.Clone(h.Chains), maps.Clone(h.Sets)
+}

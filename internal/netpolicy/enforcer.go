@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/wherryproject/wherry/internal/api/firsts"
+	"github.com/wherryproject/wherry/internal/netpolicy/decide"
+	"github.com/wherryproject/wherry/internal/netpolicy/tables"
+)
+
+const (
+	firstRetry = 100 * time.Millisecond // after a failure; it doubles
+	lastRetry  = 10 * time.Second       // up to this
+)
+
+// Config says whose policies are enforced where.
+type Config struct {
+	Host      tables.Host
+	Client    kubernetes.Interface
+	Informers informers.SharedInformerFactory // of pods and namespaces others have some; they are shared
+	Firsts    *firsts.Board
+	// Names is where the name server is, nil if there is none of ours; NamesMoved tells that it is elsewhere.
+	Names      func() *decide.Names
+	NamesMoved <-chan struct{}
+	Log        *slog.Logger
+}
+
+// Enforcer enforces policies on one node.
+type Enforcer struct {
+	config  Config
+	first   chan struct{} // the first policy is stored
+	problem atomic.Pointer[string]
+	started bool // objects are followed
+	leave   func()
+
+	mu    sync.Mutex
+	dirty map[object]bool
+	wake  chan struct{} // holds a token while there are some
+
+	// of Start, and then of Run alone
+	objects listers
+	world   *decide.World
+	have    tables.State
+	known   bool // have is what the kernel has
+	changed <-chan struct{}
+	failed  <-chan error
+}
+
+// New makes an enforcer.
+func New(c Config) *Enforcer {
+	return &Enforcer{config: c, first: make(chan struct{}, 1), dirty: map[object]bool{}, wake: make(chan struct{}, 1),
+		world: decide.New()}
+}
+
+// Problem says why policies are not enforced; empty if they are.
+func (e *Enforcer) Problem() string {
+	if p := e.problem.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// Start enforces what policies there are. It fails only with its context: what the kernel refuses is told, and tried
+// again by Run. Following ends with life.
+func (e *Enforcer) Start(ctx, life context.Context) error {
+	kind := networkingv1.SchemeGroupVersion.WithResource("networkpolicies").GroupResource()
+	e.leave = e.config.Firsts.Await(firsts.Wait{Kind: kind, Then: func(schema.GroupResource) {
+		select {
+		case e.first <- struct{}{}:
+		default:
+		}
+	}})
+	there, err := e.config.Client.NetworkingV1().NetworkPolicies("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("network policies: %w", err)
+	}
+	if len(there.Items) == 0 {
+		if err := e.config.Host.Remove(); err != nil { // of a server before
+			e.tell(err)
+		}
+		return nil
+	}
+	if err := e.follow(ctx, life); err != nil {
+		return err
+	}
+	e.tell(e.pass(life))
+	return ctx.Err()
+}
+
+// tell says what is wrong, once.
+func (e *Enforcer) tell(err error) {
+	if err == nil {
+		e.problem.Store(nil)
+		return
+	}
+	text := err.Error()
+	if was := e.problem.Swap(&text); was == nil || *was != text {
+		e.config.Log.Error("network policies are not enforced as they should be", "err", err)
+	}
+}
+
+// Run works until ctx ends. It is called once, after Start.
+func (e *Enforcer) Run(ctx context.Context) error {
+	defer e.leave()
+	retry := firstRetry
+	var again <-chan time.Time
+	if e.Problem() != "" {
+		again = time.After(retry)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.first:
+			if e.started {
+				continue
+			}
+			if err := e.follow(ctx, ctx); err != nil {
+				return err
+			}
+		case <-e.wake:
+		case <-again:
+		case <-e.config.NamesMoved:
+		case <-e.changed:
+			e.known = false
+			e.config.Log.Debug("somebody has changed the rules of network policies")
+		case err := <-e.failed:
+			if ctx.Err() == nil {
+				e.config.Log.Warn("rules of network policies that somebody removes are no longer made again by themselves",
+					"err", err)
+			}
+			e.changed, e.failed = nil, nil
+			continue
+		}
+		if !e.started {
+			continue
+		}
+		again = nil
+		err := e.pass(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.tell(err)
+		if err == nil {
+			retry = firstRetry
+			continue
+		}
+		e.known = false
+		again = time.After(retry)
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// pass takes in what has changed and makes the kernel equal to it.
+func (e *Enforcer) pass(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // what is known may be of the middle of a start
+	}
+	refused := e.takeIn()
+	touched := e.world.Touched()
+	if !e.known {
+		have, err := e.config.Host.Read()
+		if err != nil {
+			return errors.Join(refused, err)
+		}
+		e.have, e.known, touched = have, true, nil
+	}
+	have, change, err := e.config.Host.Make(e.have, e.world.Tables(), touched)
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	e.have = have
+	if change.Empty() || !have.Table {
+		return refused
+	}
+	return errors.Join(refused, tables.Forget(e.forbidden))
+}
+
+// forbidden tells the flows of UDP that policies forbid: those end by being forgotten, as their answers would go on.
+func (e *Enforcer) forbidden(f tables.Flow) bool {
+	c := decide.Connection{From: f.From, To: f.To.Addr(), Proto: decide.UDP, Port: f.To.Port()}
+	if n := e.config.Names(); n != nil && f.To == n.Listen {
+		c.To, c.Port = n.Asked.Addr(), n.Asked.Port()
+	}
+	return !e.world.Judge(c).Allowed
+}
