@@ -25,7 +25,7 @@ func (a *Aggregator) Handler(next http.Handler) http.Handler {
 			return
 		}
 		path := req.URL.Path
-		if document, ok := strings.CutPrefix(path, openAPIv3); ok {
+		if document, ok := strings.CutPrefix(path, openAPIv3); ok && (document == "" || document[0] == '/') {
 			a.document(t, document, next, w, req)
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kube-openapi/pkg/handler3"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // documentTime is how long another server may take to list its documents; the list does without it then.
@@ -27,13 +28,15 @@ func asker() user.Info {
 }
 
 // document answers for OpenAPI v3: what other servers have is read from them at each request, and kept nowhere. rest is
-// the path below /openapi/v3.
+// the path below /openapi/v3. Others are asked in this server's own name, so for their documents, and for nothing that
+// a client has put behind.
 func (a *Aggregator) document(t *table, rest string, next http.Handler, w http.ResponseWriter, req *http.Request) {
 	if strings.Trim(rest, "/") == "" {
 		listDocuments(t, next, w, req)
 		return
 	}
-	if r, _ := t.at(rest); r != nil {
+	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
+	if r := t.byPath[rest]; r != nil && reads && !httpstream.IsUpgradeRequest(req) {
 		r.ServeHTTP(w, req.WithContext(request.WithUser(req.Context(), asker())))
 		return
 	}
@@ -68,25 +71,19 @@ func listDocuments(t *table, next http.Handler, w http.ResponseWriter, req *http
 
 // documents are those that other servers have of their groups. One that does not answer has none.
 func (t *table) documents(ctx context.Context) map[string]handler3.OpenAPIV3DiscoveryGroupVersion {
-	ctx, cancel := context.WithTimeout(request.WithUser(ctx, asker()), documentTime)
+	ctx, cancel := context.WithTimeout(ctx, documentTime)
 	defer cancel()
 	all := map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for _, r := range t.ordered {
 		asking.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://localhost"+openAPIv3, http.NoBody)
-			if err != nil {
-				return
-			}
-			req.Header.Set("Accept", "application/json")
-			answer := &kept{header: http.Header{}, code: http.StatusOK}
-			r.ServeHTTP(answer, req)
+			text, err := r.fetch(ctx, asker(), openAPIv3)
 			var theirs handler3.OpenAPIV3Discovery
-			path := strings.TrimPrefix(r.path, "/")
-			if answer.code != http.StatusOK || json.Unmarshal(answer.body.Bytes(), &theirs) != nil {
+			if err != nil || json.Unmarshal(text, &theirs) != nil {
 				return
 			}
+			path := strings.TrimPrefix(r.path, "/")
 			if document, ok := theirs.Paths[path]; ok {
 				mu.Lock()
 				defer mu.Unlock()

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregation
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	v1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/utils/ptr"
+)
+
+// at is a resolver of one address.
+type at struct{ *url.URL }
+
+func (a at) ResolveEndpoint(string, string, int32) (*url.URL, error) { return a.URL, nil }
+
+// routeTo is a route of group g/v1 to a server that is there.
+func routeTo(t *testing.T, answer http.HandlerFunc) *route {
+	t.Helper()
+	srv := httptest.NewTLSServer(answer)
+	t.Cleanup(srv.Close)
+	where, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &route{path: "/apis/g/v1", through: srv.Client().Transport, resolver: at{where}, regardless: true,
+		codecs: serializer.NewCodecFactory(runtime.NewScheme()),
+		service: &v1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1.g"},
+			Spec: v1.APIServiceSpec{Service: &v1.ServiceReference{Port: ptr.To[int32](443)}}}}
+}
+
+func tableOf(r *route) *table {
+	return &table{byPath: map[string]*route{r.path: r}, ordered: []*route{r}, groups: map[string]group{}}
+}
+
+// An answer that breaks off, or that is too large or no document, is none: it harms neither the list nor the server.
+// WL-08.
+func TestBrokenDocuments(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"broken off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte(`{"paths":{}`))
+		},
+		"too large": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"paths":{"apis/g/v1":{}}}` + strings.Repeat(" ", maxDocument)))
+		},
+		"no document": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("boats")) },
+		"refused":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+	} {
+		// As in a request that is served, where the library for proxies panics.
+		ctx := context.WithValue(t.Context(), http.ServerContextKey, &http.Server{})
+		if got := tableOf(routeTo(t, answer)).documents(ctx); len(got) != 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	whole := routeTo(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"paths":{"apis/g/v1":{"serverRelativeURL":"/x"},"apis/other/v1":{}}}`))
+	})
+	if got := tableOf(whole).documents(t.Context()); len(got) != 1 || got["apis/g/v1"].ServerRelativeURL != "/x" {
+		t.Errorf("a whole one: %v", got)
+	}
+}
+
+// In this server's own name others are asked for their document and nothing else, whatever a client adds to its path.
+// WL-08.
+func TestDocumentsOnly(t *testing.T) {
+	var asked []string
+	r := routeTo(t, func(_ http.ResponseWriter, req *http.Request) {
+		asked = append(asked, req.Method+" "+req.URL.Path+" "+req.Header.Get("X-Remote-User"))
+	})
+	a := &Aggregator{}
+	a.routes.Store(tableOf(r))
+	passed := 0
+	h := a.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ }))
+	for _, c := range []struct {
+		method, path string
+		want         string // what the other server is asked; "": nothing
+	}{
+		{"GET", "/openapi/v3/apis/g/v1", "GET /openapi/v3/apis/g/v1 system:aggregator"},
+		{"GET", "/openapi/v3/apis/g/v1/../../../../apis/g/v1/namespaces/x/secrets", ""},
+		{"GET", "/openapi/v3/apis/g/v1/secrets", ""},
+		{"GET", "/openapi/v3/apis/g//v1", ""},
+		{"POST", "/openapi/v3/apis/g/v1", ""},
+		{"GET", "/openapi/v3apis/g/v1", ""},
+		{"GET", "/apis/g/v1/boats", "GET /apis/g/v1/boats jane"},
+	} {
+		asked, passed = nil, 0
+		req := httptest.NewRequest(c.method, "/", http.NoBody)
+		req.URL.Path = c.path
+		req = req.WithContext(request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane"}))
+		h.ServeHTTP(httptest.NewRecorder(), req)
+		if got := strings.Join(asked, ","); got != c.want || (passed == 1) != (c.want == "") {
+			t.Errorf("%s %s: asked %q, passed on %d times; want %q", c.method, c.path, got, passed, c.want)
+		}
+	}
+}
