@@ -116,6 +116,7 @@ func job(j *batchv1.Job) Standing {
 			s.Ended, s.Failed, s.Trouble = true, true, "failed: "+reasoned(c.Reason, c.Message)
 		case batchv1.JobSuspended:
 			said = append(said, "suspended")
+			s.Ready = true // nothing more comes until somebody lets it go on
 		}
 	}
 	s.Text = strings.Join(said, ", ")
