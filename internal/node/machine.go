@@ -157,7 +157,8 @@ func (a *Agent) capacity() corev1.ResourceList {
 // machine of one's own is the owner's to say.
 func (a *Agent) allocatable() corev1.ResourceList {
 	list := a.capacity()
-	list[corev1.ResourceMemory] = *resource.NewQuantity(max(0, a.machine.memory-a.machine.huge.total()), resource.BinarySI)
+	list[corev1.ResourceMemory] = *resource.NewQuantity(max(0, a.machine.memory-a.machine.huge.total()),
+		resource.BinarySI)
 	return list
 }
 

@@ -105,8 +105,9 @@ func (k KubeletOptions) systemLogs() http.Handler {
 func (k KubeletOptions) shutdown() ([]shutdown.Period, error) {
 	if len(k.ShutdownByPriority) > 0 {
 		if k.ShutdownGrace != 0 || k.ShutdownGraceCritical != 0 {
-			return nil, errors.New("--shutdown-grace-period-by-pod-priority is in place of --shutdown-grace-period and " +
-				"--shutdown-grace-period-critical-pods: leave those out")
+			return nil,
+				errors.New("--shutdown-grace-period-by-pod-priority is in place of --shutdown-grace-period and " +
+					"--shutdown-grace-period-critical-pods: leave those out")
 		}
 		periods, err := shutdown.Parse(k.ShutdownByPriority)
 		if err != nil {

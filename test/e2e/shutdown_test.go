@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,11 +77,11 @@ spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
 	}
 }
 
-func ended(p *corev1.Pod) metav1.Time {
+func ended(p *corev1.Pod) time.Time {
 	if s := p.Status.ContainerStatuses[0].State.Terminated; s != nil {
-		return s.FinishedAt
+		return s.FinishedAt.Time
 	}
-	return metav1.Time{}
+	return time.Time{}
 }
 
 // nodeUntil waits until the node is as it is to be.

@@ -152,7 +152,8 @@ func (b *systemBus) Raise(to time.Duration) error {
 		return err
 	}
 	seconds := strconv.FormatInt(int64((to+time.Second-1)/time.Second), 10)
-	text := "# Written by wherry: the machine's going down waits until pods have ended.\n[Login]\nInhibitDelayMaxSec=" + seconds + "\n"
+	text := "# Written by wherry: the machine's going down waits until pods have ended.\n[Login]\nInhibitDelayMaxSec=" +
+		seconds + "\n"
 	if err := os.WriteFile(dropIn, []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -163,7 +164,8 @@ func (b *systemBus) Raise(to time.Duration) error {
 // Lock implements bus.
 func (b *systemBus) Lock() (func(), error) {
 	var fd dbus.UnixFD
-	if err := b.login.Call(manager+".Inhibit", 0, "shutdown", "wherry", "pods end first", "delay").Store(&fd); err != nil {
+	if err := b.login.Call(manager+".Inhibit", 0, "shutdown", "wherry", "pods end first",
+		"delay").Store(&fd); err != nil {
 		return nil, err
 	}
 	return func() { _ = unix.Close(int(fd)) }, nil

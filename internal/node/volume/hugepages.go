@@ -36,7 +36,8 @@ func hugePages(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, dir string) erro
 	}
 	return mountOwn(dir, func() error {
 		if err := unix.Mount("hugetlbfs", dir, "hugetlbfs", 0, opts); err != nil {
-			return fmt.Errorf("mounting huge pages of %s (%s): %w", resource.NewQuantity(size, resource.BinarySI), opts, err)
+			return fmt.Errorf("mounting huge pages of %s (%s): %w", resource.NewQuantity(size, resource.BinarySI), opts,
+				err)
 		}
 		return nil
 	})
@@ -47,7 +48,8 @@ func hugePages(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, dir string) erro
 func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
 	var wanted, found int64
 	if medium != corev1.StorageMediumHugePages {
-		q, err := resource.ParseQuantity(strings.TrimPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix)))
+		q, err := resource.ParseQuantity(strings.TrimPrefix(string(medium),
+			string(corev1.StorageMediumHugePagesPrefix)))
 		if err != nil {
 			return 0, fmt.Errorf("medium %s: it names no size, such as HugePages-2Mi", medium)
 		}
