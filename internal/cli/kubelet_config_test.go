@@ -28,6 +28,10 @@ containerLogMaxFiles: 3
 containerLogMaxSize: 5Mi
 enableSystemLogQuery: true
 readOnlyPort: 10255
+shutdownGracePeriod: 30s
+shutdownGracePeriodCriticalPods: 10s
+shutdownGracePeriodByPodPriority: [{priority: 1000, shutdownGracePeriodSeconds: 20}, {shutdownGracePeriodSeconds: 5}]
+memorySwap: {swapBehavior: LimitedSwap}
 imageMaximumGCAge: 24h
 evictionHard: {memory.available: 200Mi}
 evictionSoft: {memory.available: 300Mi}

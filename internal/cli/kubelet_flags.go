@@ -20,4 +20,14 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 		"size of a container's log at which it is rotated")
 	f.IntVar(&k.LogMaxFiles, "container-log-max-files", k.LogMaxFiles,
 		"number of log files of a container, with the one that is written")
+	f.StringVar(&k.SwapBehavior, "swap-behavior", k.SwapBehavior,
+		"whether pods' memory may be swapped out: NoSwap, or LimitedSwap (with cgroup v2: containers of burstable pods in proportion to the memory they request)")
+	_ = cmd.RegisterFlagCompletionFunc("swap-behavior", // fails only for a flag that is not there
+		cobra.FixedCompletions([]string{server.NoSwap, server.LimitedSwap}, cobra.ShellCompDirectiveNoFileComp))
+	f.DurationVar(&k.ShutdownGrace, "shutdown-grace-period", k.ShutdownGrace,
+		"time in which pods end before the machine goes down; 0: they are not ended")
+	f.DurationVar(&k.ShutdownGraceCritical, "shutdown-grace-period-critical-pods", k.ShutdownGraceCritical,
+		"last part of that time, in which critical pods end")
+	f.StringSliceVar(&k.ShutdownByPriority, "shutdown-grace-period-by-pod-priority", nil,
+		"instead of these two: PRIORITY=SECONDS,..., how long pods of a priority or above have, the least first")
 }

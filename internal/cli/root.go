@@ -149,7 +149,7 @@ Or run a pod in the foreground, without a server of its own:
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{newServer(t), newService(t), newAgent(t), newToken(t), newKubeconfig(t),
-		newCerts(t), newBackup(t), newRestore(t), newCheck(t), newPurge(t)} {
+		newCerts(t), newBackup(t), newRestore(t), newDrain(t), newCheck(t), newPurge(t)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

@@ -39,6 +39,7 @@ func flagTable() map[string]asFlag {
 		"logging.format":                         plain("log-format"),
 		"logging.verbosity":                      plain("v"),
 		"maxPods":                                plain("max-pods"),
+		"memorySwap.swapBehavior":                plain("swap-behavior"),
 		"podCIDR":                                plain("pod-cidr"),
 		"podPidsLimit":                           plain("pod-max-pids"),
 		"port":                                   plain("kubelet-port"),
@@ -46,6 +47,9 @@ func flagTable() map[string]asFlag {
 		"readOnlyPort":                           plain("read-only-port"),
 		"resolvConf":                             plain("resolv-conf"),
 		"serverTLSBootstrap":                     plain("rotate-server-certificates"),
+		"shutdownGracePeriod":                    plain("shutdown-grace-period"),
+		"shutdownGracePeriodByPodPriority":       priorities("shutdown-grace-period-by-pod-priority"),
+		"shutdownGracePeriodCriticalPods":        plain("shutdown-grace-period-critical-pods"),
 		"staticPodPath":                          plain("pod-manifest-path"),
 		"staticPodURL":                           plain("manifest-url"),
 		"staticPodURLHeader":                     headers("manifest-url-header"),
@@ -119,6 +123,31 @@ func headers(name string) asFlag {
 			}
 		}
 		slices.Sort(out)
+		return Flag{name, strings.Join(out, ","), path}, nil
+	}
+}
+
+// priorities is a flag that takes PRIORITY=SECONDS for each item.
+func priorities(name string) asFlag {
+	return func(path string, v any) (Flag, error) {
+		items, ok := v.([]any)
+		if !ok {
+			return Flag{}, fmt.Errorf("%s is no list", shown(v))
+		}
+		var out []string
+		for _, one := range items {
+			item, ok := one.(map[string]any)
+			if !ok {
+				return Flag{}, fmt.Errorf("%s is no object", shown(one))
+			}
+			part := func(name string) string {
+				if item[name] == nil {
+					return "0"
+				}
+				return shown(item[name])
+			}
+			out = append(out, part("priority")+"="+part("shutdownGracePeriodSeconds"))
+		}
 		return Flag{name, strings.Join(out, ","), path}, nil
 	}
 }

@@ -61,6 +61,7 @@ type Agent struct {
 	pulls        *pullrecord.Store
 	evictor      *evictor
 	admission    *admission
+	ending       ending
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
 	starts       starts
@@ -192,6 +193,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.history.Run(ctx) })
 	loops.Go(func() { a.rotateLogs(ctx) })
 	loops.Go(func() { a.evictor.run(ctx) })
+	loops.Go(func() { a.awaitShutdown(ctx) })
 	if !a.standalone() {
 		if up, err := a.follow(ctx, &loops); err != nil || !up {
 			return err

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -25,6 +26,7 @@ import (
 	"github.com/wherryproject/wherry/internal/node/imageexec"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/pullrecord"
+	"github.com/wherryproject/wherry/internal/node/shutdown"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -74,6 +76,11 @@ type Config struct {
 	ImageExecs  imageexec.Limits // how many image execs there may be at the same time
 	LogMaxSize  int64            // bytes of a container's log before it is rotated; 0: Kubernetes' default
 	LogMaxFiles int              // of a container, with the one that is written; 0: Kubernetes' default
+
+	Shutdown   []shutdown.Period // in which order pods end when the machine goes down; none: they are not ended
+	PowerFails <-chan os.Signal  // tells of SIGPWR; nil: nobody does
+
+	LimitedSwap bool // burstable containers may swap (LimitedSwap); else nobody (NoSwap)
 
 	PodMaxPIDs int64      // as the cgroup driver has it, for /configz; 0: no limit
 	DebugCap   cgroup.Cap // of each debug container

@@ -3,8 +3,6 @@
 package node
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -31,12 +29,14 @@ type machine struct {
 	id, boot   string
 	dns        *runtimeapi.DNSConfig
 	apparmor   bool // the kernel confines with it
+	huge       hugePages
+	swap       int64 // bytes
 }
 
 func lookAtMachine(dataDir, resolvConf string) (machine, error) {
 	m := machine{cpus: runtime.NumCPU()}
 	var err error
-	if m.memory, err = memoryTotal(); err != nil {
+	if m.memory, m.swap, err = memoryTotal(); err != nil {
 		return m, err
 	}
 	if err := os.MkdirAll(dataDir, 0o755); err != nil {
@@ -55,6 +55,7 @@ func lookAtMachine(dataDir, resolvConf string) (machine, error) {
 	m.id = strings.TrimSpace(readFile("/etc/machine-id"))
 	m.boot = strings.TrimSpace(readFile("/proc/sys/kernel/random/boot_id"))
 	m.apparmor = strings.HasPrefix(readFile("/sys/module/apparmor/parameters/enabled"), "Y")
+	m.huge = readHugePages(hugePagesFolder)
 	m.dns = hostDNS(readFile(cmp.Or(resolvConf, resolvers.File)), readFile(resolvers.Behind))
 	return m, nil
 }
@@ -65,18 +66,28 @@ func readFile(name string) string {
 	return string(data)
 }
 
-func memoryTotal() (int64, error) {
+// memoryTotal is how much memory and how much swap there is, in bytes.
+func memoryTotal() (memory, swap int64, err error) {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return 0, fmt.Errorf("agent: size of memory: %w", err)
+		return 0, 0, fmt.Errorf("agent: size of memory: %w", err)
 	}
-	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
-		if f := strings.Fields(s.Text()); len(f) >= 2 && f[0] == "MemTotal:" {
-			kib, err := strconv.ParseInt(f[1], 10, 64)
-			return kib << 10, err
+	memory, swap = meminfo(string(data), "MemTotal:"), meminfo(string(data), "SwapTotal:")
+	if memory == 0 {
+		return 0, 0, fmt.Errorf("agent: /proc/meminfo has no MemTotal")
+	}
+	return memory, swap, nil
+}
+
+// meminfo finds an amount in bytes in the text of /proc/meminfo; 0 if it is not there. (Pure.)
+func meminfo(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == name {
+			kib, _ := strconv.ParseInt(f[1], 10, 64)
+			return kib << 10
 		}
 	}
-	return 0, fmt.Errorf("agent: /proc/meminfo has no MemTotal")
+	return 0
 }
 
 // prettyName finds the system's name in the text of /etc/os-release. (Pure.)
@@ -123,29 +134,42 @@ func parseResolv(text string) *runtimeapi.DNSConfig {
 }
 
 func (m machine) info() corev1.NodeSystemInfo {
-	return corev1.NodeSystemInfo{MachineID: m.id, SystemUUID: m.id, BootID: m.boot, KernelVersion: m.kernel,
+	info := corev1.NodeSystemInfo{MachineID: m.id, SystemUUID: m.id, BootID: m.boot, KernelVersion: m.kernel,
 		OSImage: m.os, OperatingSystem: "linux", Architecture: runtime.GOARCH}
+	if m.swap > 0 {
+		info.Swap = &corev1.NodeSwapStatus{Capacity: &m.swap}
+	}
+	return info
 }
 
 func (a *Agent) capacity() corev1.ResourceList {
-	return corev1.ResourceList{
+	list := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(a.machine.cpus), resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(a.machine.memory, resource.BinarySI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(a.machine.disk, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(int64(a.cfg.MaxPods), resource.DecimalSI),
 	}
+	a.machine.huge.in(list)
+	return list
 }
 
-// allocatable is the capacity: nothing is kept back for the system, which on a machine of one's own is the owner's to
-// say.
-func (a *Agent) allocatable() corev1.ResourceList { return a.capacity() }
+// allocatable is the capacity without the memory that is huge pages: nothing is kept back for the system, which on a
+// machine of one's own is the owner's to say.
+func (a *Agent) allocatable() corev1.ResourceList {
+	list := a.capacity()
+	list[corev1.ResourceMemory] = *resource.NewQuantity(max(0, a.machine.memory-a.machine.huge.total()),
+		resource.BinarySI)
+	return list
+}
 
 func (a *Agent) opsNode() ops.Node {
 	n := ops.Node{IPs: a.cfg.NodeIPs, Allocatable: a.allocatable(), ClusterDomain: a.cfg.ClusterDomain,
 		ClusterDNS: a.cfg.ClusterDNS, HostDNS: a.machine.dns, SeccompDir: a.cfg.DataDir + "/seccomp",
 		Cgroup: cgroup.Node{MemoryCapacity: a.machine.memory, Debug: a.cfg.DebugCap}, DebugImages: a.cfg.DebugImages}
 	if a.cfg.Cgroups != nil {
-		n.Cgroup.V2 = a.cfg.Cgroups.Host().V2
+		host := a.cfg.Cgroups.Host()
+		n.Cgroup.V2, n.Cgroup.HugePageSizes = host.V2, host.HugePages
+		n.Cgroup.Swap = cgroup.Swap{Controlled: host.Swap, Limited: a.cfg.LimitedSwap, Capacity: a.machine.swap}
 	}
 	return n
 }

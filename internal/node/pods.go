@@ -123,6 +123,9 @@ func (a *Agent) Forget(ctx context.Context, pod *corev1.Pod) error {
 // Refuse is part of [work.Node]: a pod that asks for what this node does not do is refused as a whole, whoever bound it
 // (PL-20), and so is one that does not fit beside those that are here, or that comes while the node is under pressure.
 func (a *Agent) Refuse(pod *corev1.Pod) *plan.Refusal {
+	if a.ending.is() {
+		return &plan.Refusal{Reason: reasonShutdown, Message: refusedShutdown}
+	}
 	if os := pod.Spec.OS; os != nil && os.Name != corev1.Linux {
 		return &plan.Refusal{Reason: "PodOSNotSupported",
 			Message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS"}

@@ -245,6 +245,9 @@ func (a *Agent) conditions(ctx context.Context, before []corev1.NodeCondition) [
 	if why := a.runtimeTrouble(ctx); why != "" {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", why
 	}
+	if a.ending.is() {
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", "node is shutting down"
+	}
 	var out []corev1.NodeCondition
 	state, _ := a.evictor.pressed()
 	for _, p := range pressures() {

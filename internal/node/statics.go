@@ -83,9 +83,13 @@ func (a *Agent) StaticTrouble(place, message string) {
 	if !strings.HasPrefix(message, place) {
 		message = place + ": " + message
 	}
+	a.tellNode(corev1.EventTypeWarning, "InvalidStaticPod", oneline.Cut(message, mostOfMessage))
+}
+
+// tellNode records an event of the node itself.
+func (a *Agent) tellNode(eventType, reason, message string) {
 	a.events.to.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: a.cfg.NodeName,
-		UID: nodeUID(a.cfg.NodeName)}, corev1.EventTypeWarning, "InvalidStaticPod",
-		oneline.Cut(message, mostOfMessage))
+		UID: nodeUID(a.cfg.NodeName)}, eventType, reason, message)
 }
 
 // saveStatic stores a static pod's status: here, and later, for people, in its mirror pod.

@@ -33,7 +33,7 @@ func TestUnsupported(t *testing.T) {
 		{v0 + ".iscsi", volumeOf(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}})},
 		{v0 + ".fc", volumeOf(corev1.VolumeSource{FC: &corev1.FCVolumeSource{}})},
 		{v0 + ".gitRepo", volumeOf(corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{}})},
-		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}})},
+		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePagesOfStone"}})},
 		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},
 		{v0 + ".emptyDir.mode", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}})},
 		{"spec.volumes[1].configMap.defaultUser", func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.DefaultUser = new(int64(1)) }},

@@ -26,9 +26,8 @@ func volumeGaps(v *corev1.Volume, path *field.Path) (all errs) {
 		at := path.Child("emptyDir")
 		switch {
 		case e.Medium == corev1.StorageMediumDefault, e.Medium == corev1.StorageMediumMemory:
-		case strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePages)):
-			all = append(all,
-				notYet(at.Child("medium"), "this node does not mount huge pages; use Memory or leave medium out"))
+		case e.Medium == corev1.StorageMediumHugePages,
+			strings.HasPrefix(string(e.Medium), string(corev1.StorageMediumHugePagesPrefix)):
 		default:
 			all = append(all,
 				notYet(at.Child("medium"), fmt.Sprintf("this node has no medium %q; use Memory or leave medium out",

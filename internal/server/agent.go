@@ -99,7 +99,11 @@ func (s *Server) startAgent(ctx context.Context) error {
 		defer forget()
 		return cert.during(ctx, a.Run)
 	})
-	return s.parts.agent.await(ctx, a.Ready())
+	if err := s.parts.agent.await(ctx, a.Ready()); err != nil {
+		return err
+	}
+	s.agent.Store(a)
+	return nil
 }
 
 // localKubelet makes the way from this process's API server to the agent. With another API server there is none.
@@ -159,5 +163,6 @@ func podCgroups(dataDir, driver string, maxPIDs int64) (cgroup.Driver, error) {
 		sum := sha256.Sum256([]byte(dataDir))
 		root = "wherry-" + hex.EncodeToString(sum[:4])
 	}
-	return cgroup.New(cgroup.Config{Host: host, Root: root, Limits: cgroup.Limits{PodPIDs: max(maxPIDs, 0)}})
+	return cgroup.New(cgroup.Config{Host: host, Root: root, Limits: cgroup.Limits{PodPIDs: max(maxPIDs, 0),
+		HugePageSizes: host.HugePages}})
 }

@@ -3,14 +3,21 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"strconv"
+	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wherryproject/wherry/internal/node"
+	"github.com/wherryproject/wherry/internal/node/shutdown"
 	"github.com/wherryproject/wherry/internal/node/systemlogs"
 )
 
@@ -20,9 +27,23 @@ type KubeletOptions struct {
 	SystemLogQuery bool   // whether /logs/?query= is answered
 	LogMaxSize     string // a quantity: bytes of a container's log before it is rotated
 	LogMaxFiles    int
+	SwapBehavior   string // NoSwap or LimitedSwap
+
+	// How long pods have to end when the machine goes down: all of it, the critical ones' part, or by priority as
+	// PRIORITY=SECONDS. 0 and none: they are not ended.
+	ShutdownGrace, ShutdownGraceCritical time.Duration
+	ShutdownByPriority                   []string
 }
 
-func defaultKubelet() KubeletOptions { return KubeletOptions{LogMaxSize: "10Mi", LogMaxFiles: 5} }
+// How pods may use swap, in the kubelet's words.
+const (
+	NoSwap      = "NoSwap"
+	LimitedSwap = "LimitedSwap"
+)
+
+func defaultKubelet() KubeletOptions {
+	return KubeletOptions{LogMaxSize: "10Mi", LogMaxFiles: 5, SwapBehavior: NoSwap}
+}
 
 // validateKubelet says all that is wrong with them.
 func (o Options) validateKubelet(fail func(format string, args ...any)) {
@@ -35,6 +56,12 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 	}
 	if size, err := resource.ParseQuantity(k.LogMaxSize); err != nil || size.Value() <= 0 {
 		fail("--container-log-max-size: %q is no size above 0, for example 10Mi", k.LogMaxSize)
+	}
+	if k.SwapBehavior != NoSwap && k.SwapBehavior != LimitedSwap {
+		fail("--swap-behavior: %q must be %s or %s", k.SwapBehavior, NoSwap, LimitedSwap)
+	}
+	if _, err := k.shutdown(); err != nil {
+		fail("%w", err)
 	}
 	if k.LogMaxFiles < 2 {
 		fail("--container-log-max-files: %d must be 2 or more: one is written, the others are what was rotated",
@@ -50,7 +77,13 @@ func (o Options) kubelet(c *node.Config) error {
 		return fmt.Errorf("--container-log-max-size: %w", err)
 	}
 	c.LogMaxSize, c.LogMaxFiles = size.Value(), k.LogMaxFiles
-	c.SystemLogs = k.systemLogs()
+	c.SystemLogs, c.LimitedSwap = k.systemLogs(), k.SwapBehavior == LimitedSwap
+	if c.Shutdown, err = k.shutdown(); err != nil {
+		return err
+	}
+	if len(c.Shutdown) > 0 {
+		c.PowerFails = powerFails()
+	}
 	if k.ReadOnlyPort == 0 {
 		return nil
 	}
@@ -66,4 +99,41 @@ func (k KubeletOptions) systemLogs() http.Handler {
 		return nil
 	}
 	return systemlogs.Handler{Folder: "/var/log", Journal: "journalctl"}
+}
+
+// shutdown reads the periods of a shutdown.
+func (k KubeletOptions) shutdown() ([]shutdown.Period, error) {
+	if len(k.ShutdownByPriority) > 0 {
+		if k.ShutdownGrace != 0 || k.ShutdownGraceCritical != 0 {
+			return nil,
+				errors.New("--shutdown-grace-period-by-pod-priority is in place of --shutdown-grace-period and " +
+					"--shutdown-grace-period-critical-pods: leave those out")
+		}
+		periods, err := shutdown.Parse(k.ShutdownByPriority)
+		if err != nil {
+			return nil, fmt.Errorf("--shutdown-grace-period-by-pod-priority: %w", err)
+		}
+		return periods, nil
+	}
+	periods, err := shutdown.Periods(k.ShutdownGrace, k.ShutdownGraceCritical)
+	if err != nil {
+		return nil, fmt.Errorf("--shutdown-grace-period, --shutdown-grace-period-critical-pods: %w", err)
+	}
+	return periods, nil
+}
+
+// powerFails tells of SIGPWR, with which init systems say that the power fails, for as long as the process lives.
+func powerFails() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGPWR)
+	return signals
+}
+
+// drain ends this node's pods, or with on false lets others come again.
+func (s *Server) drain(ctx context.Context, on bool) error {
+	a := s.agent.Load()
+	if a == nil {
+		return errors.New("the node's agent has not started yet")
+	}
+	return a.Drain(ctx, on)
 }

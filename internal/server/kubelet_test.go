@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wherryproject/wherry/internal/node"
 )
@@ -37,11 +38,15 @@ func TestKubeletOptions(t *testing.T) {
 		c.ReadOnly.Close()
 	}
 	for want, change := range map[string]func(*KubeletOptions){
-		"--read-only-port: 70000 is not a port":          func(k *KubeletOptions) { k.ReadOnlyPort = 70000 },
-		"--read-only-port: 10250 is the port of another": func(k *KubeletOptions) { k.ReadOnlyPort = 10250 },
-		"--container-log-max-size: \"x\" is no size":     func(k *KubeletOptions) { k.LogMaxSize = "x" },
-		"--container-log-max-size: \"0\" is no size":     func(k *KubeletOptions) { k.LogMaxSize = "0" },
-		"--container-log-max-files: 1 must be 2 or more": func(k *KubeletOptions) { k.LogMaxFiles = 1 },
+		"--read-only-port: 70000 is not a port":                                    func(k *KubeletOptions) { k.ReadOnlyPort = 70000 },
+		"--read-only-port: 10250 is the port of another":                           func(k *KubeletOptions) { k.ReadOnlyPort = 10250 },
+		"--container-log-max-size: \"x\" is no size":                               func(k *KubeletOptions) { k.LogMaxSize = "x" },
+		"--container-log-max-size: \"0\" is no size":                               func(k *KubeletOptions) { k.LogMaxSize = "0" },
+		"--shutdown-grace-period, --shutdown-grace-period-critical-pods: critical": func(k *KubeletOptions) { k.ShutdownGraceCritical = time.Second },
+		"--shutdown-grace-period-by-pod-priority: \"x\" must be":                   func(k *KubeletOptions) { k.ShutdownByPriority = []string{"x"} },
+		"--shutdown-grace-period-by-pod-priority is in place":                      func(k *KubeletOptions) { k.ShutdownByPriority, k.ShutdownGrace = []string{"1=1"}, time.Second },
+		"--swap-behavior: \"Much\" must be":                                        func(k *KubeletOptions) { k.SwapBehavior = "Much" },
+		"--container-log-max-files: 1 must be 2 or more":                           func(k *KubeletOptions) { k.LogMaxFiles = 1 },
 	} {
 		o := Defaults()
 		change(&o.Kubelet)

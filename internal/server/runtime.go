@@ -215,6 +215,7 @@ func (s *Server) startSockets(context.Context) error {
 		Login:      s.login,
 		Logout:     s.logout,
 		Backup:     s.backup,
+		Drain:      s.drain,
 	}
 	if s.parts.runtime != nil {
 		h.Archives = s.parts.runtime

@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/netpolicy"
+	"github.com/wherryproject/wherry/internal/node"
 )
 
 // stopTimeout bounds an orderly stop; what has not ended then dies with the process.
@@ -32,6 +33,7 @@ type Server struct {
 	features *features.Gates
 	log      *slog.Logger
 	crashes  *ondemand.Crashes
+	agent    atomic.Pointer[node.Agent] // nil until it is ready
 
 	parts     parts
 	failed    chan error

@@ -19,7 +19,29 @@ type Node struct {
 	MemoryCapacity int64 // bytes
 	V2             bool  // cgroup v2
 	HugePageSizes  []string
+	Swap           Swap
 	Debug          Cap // of each debug container
+}
+
+// Swap is how this node swaps pods' memory out (PL-30).
+type Swap struct {
+	Controlled bool  // the kernel limits a cgroup's swap by itself; on v2 only
+	Limited    bool  // burstable containers may swap in proportion to the memory they request; else nobody
+	Capacity   int64 // bytes
+}
+
+// swap is how many bytes of a container's memory may be swapped out, beside its limit: with limited swap those of
+// burstable pods share the machine's swap by the memory they request. Critical ones swap nothing, nor do containers
+// whose limit is what they request.
+func swap(pod *corev1.Pod, c *corev1.Container, node Node) int64 {
+	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
+	switch {
+	case !node.Swap.Limited || !node.Swap.Controlled || node.MemoryCapacity <= 0, podspec.Critical(pod),
+		podspec.QOSClass(pod) != corev1.PodQOSBurstable, request.IsZero() && limit.IsZero(), request.Cmp(*limit) == 0,
+		request.Value() > node.MemoryCapacity:
+		return 0
+	}
+	return int64(float64(request.Value()) / float64(node.MemoryCapacity) * float64(node.Swap.Capacity))
 }
 
 // Cap is the most that one debug container may use, beside what its pod may (EC-19). Zero is no limit.
@@ -68,8 +90,13 @@ func ContainerResources(pod *corev1.Pod, c *corev1.Container, node Node) *runtim
 	if node.V2 {
 		// The kernel kills all of a container's processes together; half a container is of no use.
 		r.Unified = map[string]string{"memory.oom.group": "1"}
-		// No swap: the limit of memory and swap together is the limit of memory.
-		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
+		may := swap(pod, c, node)
+		if node.Swap.Controlled {
+			r.Unified["memory.swap.max"] = strconv.FormatInt(may, 10)
+		}
+		if may == 0 { // the limit of memory and swap together is the limit of memory
+			r.MemorySwapLimitInBytes = r.MemoryLimitInBytes
+		}
 	}
 	for size, bytes := range hugePages(c.Resources.Limits, node.HugePageSizes) {
 		r.HugepageLimits = append(r.HugepageLimits, &runtimeapi.HugepageLimit{PageSize: size, Limit: uint64(bytes)})

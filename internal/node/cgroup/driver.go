@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -63,8 +64,10 @@ type Driver interface {
 
 // Host is how this machine does cgroups.
 type Host struct {
-	V2      bool // the unified hierarchy only; false also for hybrid
-	Systemd bool // name and make cgroups through systemd
+	V2        bool     // the unified hierarchy only; false also for hybrid
+	Systemd   bool     // name and make cgroups through systemd
+	HugePages []string // sizes of huge pages that can be limited, as the kernel names them
+	Swap      bool     // what a cgroup swaps out can be limited by itself (v2)
 	// Mounts are the roots of the hierarchies by controller ("memory", "cpu", "name=systemd"); on v2 by "".
 	Mounts map[string]string
 }
@@ -85,7 +88,11 @@ type Config struct {
 func Detect() (Host, error) {
 	h := Host{V2: cgroups.IsCgroup2UnifiedMode(), Systemd: systemd.IsRunningSystemd(), Mounts: map[string]string{}}
 	if h.V2 {
-		h.Mounts[""] = "/sys/fs/cgroup"
+		h.Mounts[""] = unifiedRoot
+		if slices.Contains(strings.Fields(readAll(filepath.Join(unifiedRoot, "cgroup.controllers"))), "hugetlb") {
+			h.HugePages = cgroups.HugePageSizes()
+		}
+		h.Swap = swapControlled()
 		return h, nil
 	}
 	mounts, err := cgroups.GetCgroupMounts(true)
@@ -100,6 +107,9 @@ func Detect() (Host, error) {
 			h.Mounts[s] = m.Mountpoint
 		}
 	}
+	if h.Mounts["hugetlb"] != "" {
+		h.HugePages = cgroups.HugePageSizes()
+	}
 	if cgroups.IsCgroup2HybridMode() {
 		h.Mounts[""] = "/sys/fs/cgroup/unified"
 	}
@@ -110,6 +120,25 @@ func Detect() (Host, error) {
 		}
 	}
 	return h, nil
+}
+
+// unifiedRoot is where the unified hierarchy is.
+const unifiedRoot = "/sys/fs/cgroup"
+
+// swapControlled looks at the cgroup of this process: the root has no such file.
+func swapControlled() bool {
+	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(unifiedRoot, own[""], "memory.swap.max"))
+	return err == nil
+}
+
+// readAll is a file's text, or nothing.
+func readAll(name string) string {
+	data, _ := os.ReadFile(name)
+	return string(data)
 }
 
 // New makes a Driver. It touches nothing before Setup.

@@ -54,7 +54,8 @@ func hugePages(limits corev1.ResourceList, sizes []string) map[string]int64 {
 		if err != nil {
 			continue // refused by validation
 		}
-		if size := pageSize(bytes.Value()); size != "" {
+		size := pageSize(bytes.Value())
+		if _, known := out[size]; known { // of others the machine has none
 			out[size] = q.Value()
 		}
 	}

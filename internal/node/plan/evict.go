@@ -9,15 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reasons in the status of a pod that its node ends: for want of a resource (PL-13, EC-18), or to make room for a
-// critical one (PL-20).
+// Reasons in the status of a pod that its node ends: for want of a resource (PL-13, EC-18), to make room for a critical
+// one (PL-20), or because the machine goes down (PL-32).
 const (
 	ReasonEvicted    = "Evicted"
 	ReasonPreempting = "Preempting"
+	ReasonTerminated = "Terminated" // because the machine goes down (PL-32)
 )
 
 // IsEviction tells whether a status's reason is that of an eviction.
-func IsEviction(reason string) bool { return reason == ReasonEvicted || reason == ReasonPreempting }
+func IsEviction(reason string) bool {
+	return reason == ReasonEvicted || reason == ReasonPreempting || reason == ReasonTerminated
+}
 
 // Eviction is the node's word that a pod has to go: it stops, and its status ends as Failed, whatever its restart
 // policy.

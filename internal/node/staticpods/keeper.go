@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/node/plan"
 	"github.com/wherryproject/wherry/internal/node/static"
 )
 
@@ -100,6 +101,10 @@ func New(cfg Config) (*Keeper, error) {
 		cfg.Logger.Warn("what was remembered of a static pod cannot be read; it begins without its past", "file", name)
 	}
 	for _, s := range all {
+		// Ended by the machine's going down: it is up again, and no controller makes a static pod anew.
+		if s.Pod.Status.Reason == plan.ReasonTerminated {
+			s.Pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+		}
 		if k.there[static.Key(s.Pod)] != nil {
 			cfg.Logger.Warn("two static pods of one name are remembered; one is forgotten", "pod", static.Key(s.Pod))
 			_ = os.Remove(stateFile(cfg.State, s.Pod.UID)) // what runs of it is ended as a pod without a record

@@ -34,6 +34,9 @@ func (m *Manager) emptyDir(pod *corev1.Pod, v corev1.Volume) error {
 		}
 		return mountTmpfs(dir, opts)
 	}
+	if isHugePages(v.EmptyDir.Medium) {
+		return hugePages(pod, v.EmptyDir, dir)
+	}
 	return fmt.Errorf("emptyDir medium %q is not supported yet: leave it out to use the disk, or set Memory",
 		v.EmptyDir.Medium)
 }
@@ -108,6 +111,11 @@ func podMemoryLimit(pod *corev1.Pod) int64 {
 
 // mountTmpfs mounts a tmpfs at dir unless one is there already.
 func mountTmpfs(dir, opts string) error {
+	return mountOwn(dir, func() error { return tmpfs(dir, opts) })
+}
+
+// mountOwn has a filesystem mounted at dir unless there is one already.
+func mountOwn(dir string, mount func() error) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
@@ -115,8 +123,12 @@ func mountTmpfs(dir, opts string) error {
 	if err != nil || there {
 		return err
 	}
+	return mount()
+}
+
+func tmpfs(dir, opts string) error {
 	// Contents must not end up in swap; kernels before 6.4 do not know the option.
-	err = unix.Mount("tmpfs", dir, "tmpfs", 0, opts+",noswap")
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, opts+",noswap")
 	if errors.Is(err, unix.EINVAL) {
 		err = unix.Mount("tmpfs", dir, "tmpfs", 0, opts)
 	}

@@ -41,6 +41,16 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	return out, c.call(ctx, "GET", "/v1/server", nil, nil, &out)
 }
 
+// Drain has the node end its pods and take no others, and returns when they have ended; with on false it takes pods
+// again.
+func (c *Client) Drain(ctx context.Context, on bool) error {
+	method := "POST"
+	if !on {
+		method = "DELETE"
+	}
+	return c.call(ctx, method, "/v1/drain", nil, nil, nil)
+}
+
 // List returns all images of the node.
 func (c *Client) List(ctx context.Context) ([]Image, error) {
 	var out []Image

@@ -43,6 +43,8 @@ type Server struct {
 	Logout func(registry string) (LoggedIn, error)
 	// Backup writes a backup. An error before the first byte is the whole answer.
 	Backup func(ctx context.Context, to io.Writer, what BackupParts) error
+	// Drain ends the node's pods and takes no others, until it is called with on false.
+	Drain func(ctx context.Context, on bool) error
 }
 
 // Info says who serves.
@@ -83,6 +85,8 @@ func (s *Server) Handler() http.Handler {
 		})
 	}
 	answer("GET /v1/server", func(*http.Request) (any, error) { return s.Info, nil })
+	answer("POST /v1/drain", func(r *http.Request) (any, error) { return struct{}{}, s.Drain(r.Context(), true) })
+	answer("DELETE /v1/drain", func(r *http.Request) (any, error) { return struct{}{}, s.Drain(r.Context(), false) })
 	answer("GET /v1/images", s.list)
 	answer("POST /v1/images/import", s.importArchive)
 	answer("POST /v1/images/pull", s.pull)
