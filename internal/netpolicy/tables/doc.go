@@ -28,7 +28,7 @@
 //	}
 //	table bridge wherry-<bridge>/policies {
 //	  chain route   { filter prerouting -300: iifgroup <pods> meta pkttype other ether daddr set <bridge> pkttype set host }
-//	  chain between { filter forward 0:       iifgroup <pods> only ARP and neighbour discovery }
+//	  chain between { filter forward 0:       iifgroup <pods> ARP, neighbour discovery and unicast; drop }
 //	}
 //
 // The second one has what a pod sends to another on the same bridge routed by the machine, where the first one sees it,

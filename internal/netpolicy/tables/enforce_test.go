@@ -9,8 +9,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/netpolicy/decide"
+	servicesdecide "github.com/wherryproject/wherry/internal/serviceproxy/decide"
+	services "github.com/wherryproject/wherry/internal/serviceproxy/tables"
 )
 
 // both runs a test with and without the inet tables seeing what passes the bridge.
@@ -229,5 +234,35 @@ func TestLinkLocal(t *testing.T) {
 		if err == nil {
 			t.Error("a pod is reached by its link-local address")
 		}
+	})
+}
+
+// TestThroughServices: WL-19, who reaches a pod through a Service is judged as who reaches it directly, also a pod that
+// reaches itself.
+func TestThroughServices(t *testing.T) {
+	both(t, func(t *testing.T, b *bench) {
+		db := b.pod("a/db", "app=db").known().serve("tcp", 80).serve("udp", 80)
+		web := b.pod("a/web", "app=web").known()
+		other := b.pod("a/other").known()
+		address := netip.MustParseAddr("10.96.7.7")
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "db"}}
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = address.String(), []string{address.String()}
+		s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 8080, Protocol: corev1.ProtocolTCP}}
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+			Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("a"), Port: ptr.To(int32(80)), Protocol: ptr.To(corev1.ProtocolTCP)}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{db.ips[0].String()}}}}
+		proxy := services.Host{Bridge: b.host.Bridge}
+		part := servicesdecide.Of(servicesdecide.Facts{Pods: b.config.CIDRs}, s, []*discoveryv1.EndpointSlice{slice})
+		if _, _, err := proxy.Make(services.State{}, servicesdecide.Merge([]*servicesdecide.Part{part})); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = proxy.Remove() })
+		other.reachesAddr(address, "tcp", 8080, true)
+		b.policies(denyAll, fromWeb, `
+metadata: {name: to-db, namespace: a}
+spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Egress], egress: [{to: [{podSelector: {matchLabels: {app: db}}}], ports: [{port: 80}]}]}`)
+		web.reachesAddr(address, "tcp", 8080, true)
+		db.reachesAddr(address, "tcp", 8080, true)
+		other.reachesAddr(address, "tcp", 8080, false)
 	})
 }

@@ -93,6 +93,8 @@ func (h Host) base(mac net.HardwareAddr) []baseChain {
 		{name: "between", l2: true, hook: nftables.ChainHookForward, prio: filter, rules: [][]expr.Any{
 			netfilter.All(h.fromPods(), isEther(unix.ETH_P_ARP), accept()),
 			netfilter.All(h.fromPods(), isDiscovery(), accept()),
+			netfilter.All(h.fromPods(), isEther(unix.ETH_P_IP), toOne(), accept()),
+			netfilter.All(h.fromPods(), isEther(unix.ETH_P_IPV6), toOne(), accept()),
 			netfilter.All(h.fromPods(), drop()),
 		}},
 	}
@@ -271,6 +273,17 @@ func toOthers() []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyPKTTYPE, Register: reg1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: []byte{unix.PACKET_OTHERHOST}},
+	}
+}
+
+// toOne matches frames to a single device. From pods to one another none is left, as chain route has them routed, but
+// those of services, which br_netfilter translates and sends on by itself: it has the inet tables judge them.
+func toOne() []expr.Any {
+	const group = 1 // the bit of an Ethernet address for several
+	return []expr.Any{
+		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseLLHeader, Offset: 0, Len: 1},
+		&expr.Bitwise{SourceRegister: reg1, DestRegister: reg1, Len: 1, Mask: []byte{group}, Xor: []byte{0}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: []byte{0}},
 	}
 }
 
