@@ -46,7 +46,10 @@ compiled() {
 	done
 }
 
-# A lane is steps one after another; a lane goes on after a step that failed, and the run fails.
+# A lane is steps one after another; a lane goes on after a step that failed, and the run fails. It leaves a mark at its end: one without it was
+# killed, and its steps were not all run.
+lane() { "$1" || true; : >"$logs/$1.ended"; }
+
 tests() {
 	step unit make $built test-unit
 	step race make $built test-race
@@ -103,8 +106,11 @@ beat=$!
 step compile compiled || finish
 lanes=()
 for lane in tests storms checks; do
-	$lane &
+	lane $lane &
 	lanes+=($!)
 done
 wait "${lanes[@]}"
+for lane in tests storms checks; do
+	[ -e "$logs/$lane.ended" ] || { echo "the lane of $lane did not come to its end" >"$logs/$lane.log"; echo "$lane" >>"$logs/failed"; }
+done
 finish

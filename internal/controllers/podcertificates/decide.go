@@ -106,7 +106,9 @@ func identity(r *certificatesv1.PodCertificateRequest, domain string) *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: domain, Path: "/ns/" + r.Namespace + "/sa/" + r.Spec.ServiceAccountName}
 }
 
-// names are those by which clients reach the pod through the services that select it, and its own if it has one.
+// names are those by which clients reach the pod through the services that select it, and its own if it has one. They
+// all say the namespace, and that they are a service's: a shorter one means another service in another namespace, or
+// somebody's domain.
 func names(w World) (all []string) {
 	ns := w.Pod.Namespace
 	services := slices.Clone(w.Services)
@@ -119,7 +121,7 @@ func names(w World) (all []string) {
 		}
 		n++
 		full := s.Name + "." + ns + ".svc"
-		all = append(all, s.Name, s.Name+"."+ns, full, full+"."+w.Domain)
+		all = append(all, full, full+"."+w.Domain)
 		if h := w.Pod.Spec.Hostname; h != "" && w.Pod.Spec.Subdomain == s.Name {
 			all = append(all, h+"."+full, h+"."+full+"."+w.Domain)
 		}
