@@ -41,7 +41,8 @@ type Server struct {
 
 // Groups is told which groups and versions custom resources define.
 type Groups interface {
-	// Custom is called at each change of a group: none of its versions is left when the group is gone. It must not wait.
+	// Custom is called at each change of a group: none of its versions is left when the group is gone. It must not
+	// wait.
 	Custom(group string, versions []string)
 	// Prune is called once, when Custom has been called for all that were there at the start.
 	Prune(ctx context.Context) error
