@@ -18,6 +18,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	v1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -228,5 +231,16 @@ func awaitAvailable(t *testing.T, c *clientset.Clientset, name string, status v1
 		case <-patience:
 			t.Fatalf("APIService %s is not %s (%s): %v", name, status, reason, seen)
 		}
+	}
+}
+
+// registrationSamples are those of APIServices: a name says what it is of.
+func registrationSamples() map[schema.GroupVersionResource]runtime.Object {
+	return map[schema.GroupVersionResource]runtime.Object{
+		v1.SchemeGroupVersion.WithResource("apiservices"): &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": "v1.registration.sample.test"},
+			"spec": map[string]any{"group": "registration.sample.test", "version": "v1",
+				"groupPriorityMinimum": int64(1), "versionPriority": int64(1)}}},
 	}
 }

@@ -96,7 +96,7 @@ func TestAggregatedServer(t *testing.T) {
 	}
 	awaitAvailable(t, regs, s.Name, v1.ConditionFalse, "FailedDiscoveryCheck")
 	_, err = boats.List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "FailedDiscoveryCheck") {
+	if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "APIService "+s.Name) {
 		t.Errorf("without the other server, once that is known: %v", err)
 	}
 	if _, err := c.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{}); err != nil {

@@ -83,8 +83,8 @@ func (s *Server) ensureNamespaceSystem(ctx context.Context) error {
 func (s *Server) keepExtensionAuthentication(ctx context.Context, data map[string]string) error {
 	store := s.data.stores["configmaps"]
 	ctx = store.Within(ctx, metav1.NamespaceSystem)
-	change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _,
-		old runtime.Object) (runtime.Object, error) {
+	change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (
+		runtime.Object, error) {
 		config, ok := old.(*corev1.ConfigMap)
 		if !ok {
 			return nil, fmt.Errorf("the store returned a %T for a ConfigMap", old)

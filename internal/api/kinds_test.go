@@ -122,6 +122,7 @@ func samples(ns string) map[schema.GroupVersionResource]runtime.Object {
 	maps.Copy(all, networkSamples(m))
 	maps.Copy(all, certificateSamples(m))
 	maps.Copy(all, deviceSamples(m))
+	maps.Copy(all, registrationSamples())
 	return all
 }
 

@@ -41,8 +41,7 @@ type DebugState struct {
 // DebugStateOf reads the state of the ephemeral container name. The status counts an ephemeral container's runs as
 // restarts; one of an earlier run says nothing about the wanted one (DC-06).
 func DebugStateOf(pod *corev1.Pod, name string) DebugState {
-	if !slices.ContainsFunc(pod.Spec.EphemeralContainers,
-		func(c corev1.EphemeralContainer) bool { return c.Name == name }) {
+	if FindEphemeral(pod, name) == nil {
 		return DebugState{}
 	}
 	state := DebugState{Phase: DebugPending, Run: DebugRunsOf(pod)[name].Run}
@@ -112,9 +111,7 @@ func AddDebugContainer(pod *corev1.Pod, c corev1.EphemeralContainer, want DebugR
 		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, c)
 	} else {
 		want.Run = state.Run + 1
-		i := slices.IndexFunc(pod.Spec.EphemeralContainers,
-			func(e corev1.EphemeralContainer) bool { return e.Name == c.Name })
-		pod.Spec.EphemeralContainers[i] = c
+		*FindEphemeral(pod, c.Name) = c
 	}
 	if want != (DebugRun{}) {
 		runs[c.Name] = want

@@ -142,6 +142,16 @@ func containersBelow(spec *corev1.PodSpec, path *field.Path) iter.Seq[ContainerR
 	}
 }
 
+// FindEphemeral returns the ephemeral container of that name as it stands in the Pod, nil if there is none.
+func FindEphemeral(pod *corev1.Pod, name string) *corev1.EphemeralContainer {
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == name {
+			return &pod.Spec.EphemeralContainers[i]
+		}
+	}
+	return nil
+}
+
 // FindContainer returns the container of that name, of whatever kind. Names are unique in a Pod (EC-06).
 func FindContainer(spec *corev1.PodSpec, name string) (ContainerRef, bool) {
 	for ref := range Containers(spec) {

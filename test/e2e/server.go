@@ -119,10 +119,24 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	if text, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
-		return fmt.Errorf("/readyz after the server said it is ready: %w: %s", err, text)
+	if err := s.checkReady(ctx); err != nil {
+		return err
 	}
 	return s.awaitNode(ctx)
+}
+
+// checkReady asks a server that has said it is ready. The answer "no" counts if it is given thrice: etcd gets two seconds for its part of
+// it, which is little on a machine with much else to do.
+func (s *Server) checkReady(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		text, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err == nil {
+			return nil
+		}
+		if tries == 3 || ctx.Err() != nil {
+			return fmt.Errorf("/readyz after the server said it is ready: %w: %s", err, text)
+		}
+	}
 }
 
 func (s *Server) spawn(notify string) error {

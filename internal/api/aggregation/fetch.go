@@ -18,7 +18,7 @@ const maxDocument = 4 << 20
 // fetch reads a small document from another server, in the name of this one. It is no part of a request that is passed
 // on: whatever the other server does, or whoever asked goes away, is an error here and nothing else.
 func (r *route) fetch(ctx context.Context, who user.Info, path string) ([]byte, error) {
-	if err := r.closed(); err != nil {
+	if err := r.closed(ctx); err != nil {
 		return nil, err
 	}
 	ref := r.service.Spec.Service

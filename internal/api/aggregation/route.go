@@ -4,6 +4,7 @@ package aggregation
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,10 +19,14 @@ import (
 	proxyrequest "k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/transport"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	v1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/api/upstream"
 )
 
 // route leads to the server that one APIService names. It is not changed once it is made.
@@ -30,6 +35,7 @@ type route struct {
 	service   *v1.APIService
 	cert, key []byte // how this server shows itself
 
+	stores   registry.Stores
 	resolver webhook.ServiceResolver
 	codecs   runtime.NegotiatedSerializer
 	through  http.RoundTripper
@@ -40,7 +46,7 @@ type route struct {
 
 func newRoute(s *v1.APIService, o Options, cert, key []byte) *route {
 	r := &route{path: "/apis/" + s.Spec.Group + "/" + s.Spec.Version, service: s, cert: cert, key: key,
-		resolver: o.Resolver, codecs: o.Schemes.Codecs}
+		stores: o.Stores, resolver: o.Resolver, codecs: o.Schemes.Codecs}
 	// The library keeps connections by such configurations: equal ones are shared.
 	r.through, r.broken = transport.New(remote.BuildTransportConfig(nil, cert, key, s))
 	return r
@@ -59,8 +65,9 @@ func (r *route) always() *route {
 	return &open
 }
 
-// closed says why nobody is let through; nil: he is.
-func (r *route) closed() error {
+// closed says why nobody is let through; nil: he is. Where the route does not know of it as available, the store is
+// asked: who has just read there that it is must not be told otherwise.
+func (r *route) closed(ctx context.Context) error {
 	name := r.service.Name
 	if r.broken != nil {
 		return apierrors.NewInternalError(fmt.Errorf("APIService %s: %w", name, r.broken))
@@ -68,8 +75,18 @@ func (r *route) closed() error {
 	if r.regardless || helper.IsAPIServiceConditionTrue(r.service, v1.Available) {
 		return nil
 	}
+	now, err := registry.Get[apiregistration.APIService](ctx, r.stores[upstream.APIServices], "", name)
+	if err != nil {
+		return err
+	}
 	why := "it has not been looked at yet"
-	if c := helper.GetAPIServiceConditionByType(r.service, v1.Available); c != nil {
+	for _, c := range now.Status.Conditions {
+		if c.Type != apiregistration.Available {
+			continue
+		}
+		if c.Status == apiregistration.ConditionTrue && now.UID == r.service.UID {
+			return nil
+		}
 		why = c.Reason + ": " + c.Message
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is not available: %s", name, why))
@@ -77,7 +94,7 @@ func (r *route) closed() error {
 
 // ServeHTTP implements http.Handler.
 func (r *route) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if err := r.closed(); err != nil {
+	if err := r.closed(req.Context()); err != nil {
 		r.refuse(w, req, err)
 		return
 	}

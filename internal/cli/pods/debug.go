@@ -21,6 +21,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // debugFlags are what `wherry debug` is told.
@@ -178,10 +179,8 @@ func isDead(err error) bool {
 // attach comes back to a debug container that runs (DC-07).
 func (f *debugFlags) attach(ctx context.Context, t cmdline.Terminal, c *reach.Client, pod *corev1.Pod,
 	name string) error {
-	for i := range pod.Spec.EphemeralContainers {
-		if e := &pod.Spec.EphemeralContainers[i]; e.Name == name {
-			f.TTY = e.TTY
-		}
+	if e := podspec.FindEphemeral(pod, name); e != nil {
+		f.TTY = e.TTY
 	}
 	f.say(t, "attaching to debug container %s in pod %s", name, pod.Name)
 	code, err := c.Stream(ctx, t, f.Namespace, f.Attach(pod.Name, name, f.TTY), reach.Notices{})

@@ -15,10 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/controllers/loop"
@@ -36,16 +33,15 @@ type Controller struct {
 	pool     Pool
 	loop     *loop.Loop
 	services corelisters.ServiceLister
-	sink     record.EventBroadcaster
-	events   record.EventRecorder
+	events   *loop.Recorder
 	told     map[string]string // of services without an address, what they were told
 }
 
 // New makes the controller; the caller starts the factory's informers.
 func New(client kubernetes.Interface, factory informers.SharedInformerFactory, pool Pool,
 	log *slog.Logger) *Controller {
-	c := &Controller{client: client, pool: pool, told: map[string]string{}, sink: record.NewBroadcaster()}
-	c.events = c.sink.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Name})
+	c := &Controller{client: client, pool: pool, told: map[string]string{},
+		events: loop.NewRecorder(client, Name)}
 	c.loop = loop.New(Name, log, c.sync)
 	services := factory.Core().V1().Services()
 	c.services = services.Lister()
@@ -60,9 +56,7 @@ func New(client kubernetes.Interface, factory informers.SharedInformerFactory, p
 
 // Run works until ctx is done. It is called once.
 func (c *Controller) Run(ctx context.Context) error {
-	c.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-	defer c.sink.Shutdown()
-	return c.loop.Run(ctx)
+	return c.events.Run(ctx, c.loop)
 }
 
 func (c *Controller) sync(ctx context.Context, _ string) error {

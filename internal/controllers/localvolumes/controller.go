@@ -15,11 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
-	"k8s.io/client-go/tools/record"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/wherryproject/wherry/internal/controllers/loop"
@@ -74,8 +71,7 @@ type controller struct {
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
-	sink    record.EventBroadcaster
-	events  record.EventRecorder
+	events  *loop.Recorder
 }
 
 const (
@@ -87,8 +83,7 @@ func newController(k *ondemand.Kit, node string, folders *localvolume.Folders) *
 	core, storage := k.Informers.Core().V1(), k.Informers.Storage().V1()
 	c := &controller{client: k.Client, node: node, folders: folders, claims: core.PersistentVolumeClaims().Lister(),
 		volumes: core.PersistentVolumes().Lister(), classes: storage.StorageClasses().Lister(),
-		sink: record.NewBroadcaster()}
-	c.events = c.sink.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner})
+		events: loop.NewRecorder(k.Client, Provisioner)}
 	c.loop = loop.New(name, k.Log, c.sync)
 	c.loop.Watch(core.PersistentVolumeClaims().Informer(), func(obj any) {
 		claim := obj.(*corev1.PersistentVolumeClaim)
@@ -109,9 +104,7 @@ func (c *controller) run(ctx context.Context) {
 	if err := c.folders.Sweep(); err != nil {
 		c.loop.Log.Warn("folders of volumes that are gone cannot be removed", "err", err)
 	}
-	c.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-	defer c.sink.Shutdown()
-	if err := c.loop.Run(ctx); err != nil && ctx.Err() == nil {
+	if err := c.events.Run(ctx, c.loop); err != nil && ctx.Err() == nil {
 		c.loop.Log.Error("controller ended", "controller", name, "err", err)
 	}
 }

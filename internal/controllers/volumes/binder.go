@@ -14,11 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
-	"k8s.io/client-go/tools/record"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/wherryproject/wherry/internal/controllers/loop"
@@ -37,16 +34,14 @@ type binder struct {
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
-	sink    record.EventBroadcaster
-	events  record.EventRecorder
+	events  *loop.Recorder
 }
 
 func newBinder(k *ondemand.Kit) *binder {
 	core, storage := k.Informers.Core().V1(), k.Informers.Storage().V1()
 	b := &binder{client: k.Client, claims: core.PersistentVolumeClaims().Lister(),
 		volumes: core.PersistentVolumes().Lister(), classes: storage.StorageClasses().Lister(),
-		sink: record.NewBroadcaster()}
-	b.events = b.sink.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "persistentvolume-controller"})
+		events: loop.NewRecorder(k.Client, "persistentvolume-controller")}
 	b.loop = loop.New(binderName, k.Log, b.sync)
 	b.loop.Watch(core.PersistentVolumeClaims().Informer(), func(obj any) {
 		c := obj.(*corev1.PersistentVolumeClaim)
@@ -82,9 +77,7 @@ func (b *binder) addPending() {
 }
 
 func (b *binder) run(ctx context.Context) {
-	b.sink.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: b.client.CoreV1().Events("")})
-	defer b.sink.Shutdown()
-	if err := b.loop.Run(ctx); err != nil && ctx.Err() == nil {
+	if err := b.events.Run(ctx, b.loop); err != nil && ctx.Err() == nil {
 		b.loop.Log.Error("controller ended", "controller", binderName, "err", err)
 	}
 }

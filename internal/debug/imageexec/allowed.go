@@ -26,11 +26,11 @@ func (s *Server) allowed(ctx context.Context, pod *corev1.Pod, run options.Image
 		User: run.User, UserOf: userOf(run),
 	})
 	now := withEphemeral(pod, asked)
-	before := ephemeralNamed(now, asked.Name).ImagePullPolicy
+	before := podspec.FindEphemeral(now, asked.Name).ImagePullPolicy
 	if err := s.permit.Admit(ctx, now, pod); err != nil {
 		return run, err
 	}
-	changed := ephemeralNamed(now, asked.Name)
+	changed := podspec.FindEphemeral(now, asked.Name)
 	if changed == nil || changed.Image == "" {
 		return run, apierrors.NewForbidden(corev1.Resource("pods/exec"), pod.Name,
 			fmt.Errorf("admission took the image exec's container, or its image, away"))
@@ -56,13 +56,4 @@ func withEphemeral(pod *corev1.Pod, c corev1.EphemeralContainer) *corev1.Pod {
 	now.Spec.EphemeralContainers = append(now.Spec.EphemeralContainers, *c.DeepCopy())
 	podspec.SetDefaults(now)
 	return now
-}
-
-func ephemeralNamed(pod *corev1.Pod, name string) *corev1.EphemeralContainer {
-	for i := range pod.Spec.EphemeralContainers {
-		if pod.Spec.EphemeralContainers[i].Name == name {
-			return &pod.Spec.EphemeralContainers[i]
-		}
-	}
-	return nil
 }
