@@ -319,3 +319,21 @@ func FuzzState(f *testing.F) {
 		}
 	})
 }
+
+// PL-32: a pod that the machine's going down has ended begins anew with the agent; one that has failed by itself stays so.
+func TestDownAndUp(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write("a.yaml", podYAML("a", "i:1"))
+	w.hears("begin a-n")
+	w.write("b.yaml", podYAML("b", "i:1"))
+	w.hears("begin b-n")
+	for name, reason := range map[string]string{"a-n": "Terminated", "b-n": "Evicted"} {
+		if err := w.keeper.Save(w.uid(name), &corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.stop()
+	w.start()
+	w.hears("begin a-n i:1 0", "begin b-n i:1 1")
+}
