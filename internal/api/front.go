@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// frontDir holds the authority of the certificate that this server shows to other API servers. It is not the
+	// frontUser is whom the certificate names that this server shows to other API servers. Its authority is not the
 	// server's own: whoever shows that certificate may say of anybody that he asks.
-	frontDir  = "front-proxy"
 	frontUser = "front-proxy-client"
 
 	// extensionAuthentication is by which names other API servers find and may read how to know who asks.
@@ -34,7 +33,8 @@ const (
 
 // loadFront reads or makes what this server shows to other API servers.
 func (s *Server) loadFront() (err error) {
-	if s.who.front, err = pki.LoadOrCreate(filepath.Join(s.cfg.pki, frontDir), "wherry-front-proxy-ca"); err != nil {
+	if s.who.front, err = pki.LoadOrCreate(filepath.Join(s.cfg.pki, pki.FrontProxyDir),
+		"wherry-front-proxy-ca"); err != nil {
 		return err
 	}
 	s.who.frontCert, err = pki.NewRenewing("front proxy", s.log, func() ([]byte, []byte, error) {

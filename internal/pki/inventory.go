@@ -38,8 +38,6 @@ const (
 	byServer = "by the running server"
 	byAgent  = "by the running agent"
 	byFinish = "goes with wherry certs rotate --finish"
-	// byRemoval: what it has signed is not trusted from then on.
-	byRemoval = "remove the folder, start the server again and make the pods anew"
 )
 
 // Inventory lists what lies in a data folder: a server's, an agent's or both. Files that are not there are left out.
@@ -50,7 +48,10 @@ func Inventory(dataDir string) (items []Item, err error) {
 		{"CA", certFile, ByRotation},
 		{"CA before", formerFile, byFinish},
 		{"CA, for those who know the one before", crossFile, byFinish},
-		{"CA of pods' certificates", filepath.Join("pods", certFile), byRemoval},
+		{"CA of pods' certificates", filepath.Join(PodsDir, certFile), ByRotation},
+		{"CA of pods' certificates before", filepath.Join(PodsDir, formerFile), byFinish},
+		{"CA of the front proxy", filepath.Join(FrontProxyDir, certFile), ByRotation},
+		{"CA of the front proxy before", filepath.Join(FrontProxyDir, formerFile), byFinish},
 		{"agent's client certificate", "agent-client-current.pem", byAgent},
 		{"agent's serving certificate", "agent-serving-current.pem", byAgent},
 	} {

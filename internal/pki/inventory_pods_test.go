@@ -16,7 +16,7 @@ func TestInventoryOfPods(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, i := range items {
-			if i.Subject == "CN=wherry-pods-ca" && i.Ends != nil && i.Renewal == byRemoval {
+			if i.Subject == "CN=wherry-pods-ca" && i.Ends != nil && i.Renewal == ByRotation {
 				n++
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,6 +36,40 @@ func Rotating(dir string) (bool, error) {
 	return len(ca.former) > 0, nil
 }
 
+// Folders of authorities beside the server's own, below its folder: their certificates are no logins.
+const (
+	FrontProxyDir = "front-proxy" // of the certificate that the server shows to other API servers
+	PodsDir       = "pods"        // of pods' certificates
+)
+
+// RotateAll rotates the folder's authority, as Rotate does, and those beside it. One of these that was rotated already
+// by a run that was cut off is left.
+func RotateAll(dir string) error {
+	if rotating, err := Rotating(dir); err != nil || rotating {
+		if err == nil {
+			err = ErrRotating
+		}
+		return err
+	}
+	for _, beside := range []string{FrontProxyDir, PodsDir} {
+		err := Rotate(filepath.Join(dir, beside))
+		if err != nil && !errors.Is(err, errNone) && !errors.Is(err, ErrRotating) {
+			return err
+		}
+	}
+	return Rotate(dir)
+}
+
+// FinishAll ends the overlap of all that RotateAll has rotated.
+func FinishAll(dir string) (bool, error) {
+	for _, beside := range []string{FrontProxyDir, PodsDir} {
+		if _, err := Finish(filepath.Join(dir, beside)); err != nil && !errors.Is(err, errNone) {
+			return false, err
+		}
+	}
+	return Finish(dir)
+}
+
 // Rotate puts a new CA and a new key for service account tokens in place of those in dir. What was signed before stays
 // good: the former CA stays trusted (CertPEM, Pool), who trusts only the former one accepts what the new one signs (the
 // chain goes on to it), and the former key's public half is kept. Nobody may use the folder meanwhile. A rotation that
@@ -52,7 +88,7 @@ func Rotate(dir string) error {
 	if err := rotateAccountKey(dir); err != nil {
 		return err
 	}
-	next, keyPEM, err := newCA(fmt.Sprintf("wherry-ca-%d", time.Now().Unix()))
+	next, keyPEM, err := newCA(fmt.Sprintf("%s-%d", withoutTime(old.cert.Subject.CommonName), time.Now().Unix()))
 	if err != nil {
 		return err
 	}
@@ -84,6 +120,22 @@ func Rotate(dir string) error {
 		return err
 	}
 	return os.Rename(filepath.Join(dir, certFile+nextSuffix), filepath.Join(dir, certFile))
+}
+
+// withoutTime is an authority's name without what a rotation has put behind it.
+func withoutTime(name string) string {
+	before, digits, found := cutLast(name, "-")
+	if _, err := strconv.ParseUint(digits, 10, 64); !found || err != nil {
+		return name
+	}
+	return before
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // Finish ends the overlap: what the CA and the account keys before the last Rotate have signed is refused from now on.

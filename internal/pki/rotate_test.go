@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -185,5 +186,50 @@ func TestRotationCutOff(t *testing.T) {
 				t.Errorf("the CA is %s", again.cert.Subject)
 			}
 		})
+	}
+}
+
+// The authorities beside the server's own are rotated and finished with it, those that are there; a run that was cut off
+// between them goes on.
+func TestRotateAll(t *testing.T) {
+	dir := t.TempDir()
+	load := func(beside, name string) *CA {
+		t.Helper()
+		ca, err := LoadOrCreate(filepath.Join(dir, beside), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ca
+	}
+	load("", "wherry-ca")
+	pods := load(PodsDir, "wherry-pods-ca")
+	if err := Rotate(filepath.Join(dir, PodsDir)); err != nil { // of a run that was cut off then
+		t.Fatal(err)
+	}
+	if err := RotateAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	now := load(PodsDir, "")
+	if name := now.cert.Subject.CommonName; !strings.HasPrefix(name, "wherry-pods-ca-") || len(now.former) != 1 ||
+		!now.former[0].Equal(pods.cert) {
+		t.Errorf("%s, before it %d", name, len(now.former))
+	}
+	if _, err := os.Stat(filepath.Join(dir, FrontProxyDir)); err == nil {
+		t.Error("an authority was made that nobody has asked for")
+	}
+	if err := RotateAll(dir); !errors.Is(err, ErrRotating) {
+		t.Errorf("once more: %v", err)
+	}
+	if changed, err := FinishAll(dir); !changed || err != nil {
+		t.Errorf("finish: %v, %v", changed, err)
+	}
+	if now = load(PodsDir, ""); len(now.former) != 0 {
+		t.Error("the one before is still trusted")
+	}
+	if err := RotateAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if name := load("", "").cert.Subject.CommonName; strings.Count(name, "-") != 2 {
+		t.Errorf("the name grows: %s", name)
 	}
 }

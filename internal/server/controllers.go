@@ -33,6 +33,7 @@ import (
 	"github.com/wherryproject/wherry/internal/debug/bookkeeping"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/localvolume"
+	"github.com/wherryproject/wherry/internal/pki"
 )
 
 // endedPodsKept is how many pods that have ended are kept, as Kubernetes has it.
@@ -104,7 +105,7 @@ func (s *Server) startControllers(context.Context) error {
 // lateControllers are those that start with what they are for.
 func (s *Server) lateControllers() []ondemand.Controller {
 	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
-		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), "pods"),
+		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), pki.PodsDir),
 			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), "cluster.local")),
 		localvolumes.Controller(s.opts.NodeName, localvolume.New(claimsFolder(s.opts.DataDir))))
 }

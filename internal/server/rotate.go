@@ -30,7 +30,7 @@ func ServerURL(dataDir string) (string, error) {
 }
 
 // RotateCertificates puts a new CA and a new key of service account tokens in place of those of a data folder, with
-// what was signed before still good, or, to finish, ends that; see pki.Rotate. No server may run on the folder. The
+// what was signed before still good, or, to finish, ends that; see pki.RotateAll. No server may run on the folder. The
 // administrator's kubeconfig is written anew. It tells whether anything changed.
 func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	if err := checkRoot(os.Geteuid(), "only root can change keys"); err != nil {
@@ -50,9 +50,9 @@ func RotateCertificates(dataDir string, finish bool) (changed bool, err error) {
 	}
 	defer held.release()
 	if finish {
-		changed, err = pki.Finish(PKI(dataDir))
+		changed, err = pki.FinishAll(PKI(dataDir))
 	} else {
-		changed, err = true, pki.Rotate(PKI(dataDir))
+		changed, err = true, pki.RotateAll(PKI(dataDir))
 	}
 	if err != nil || !changed {
 		return false, err
