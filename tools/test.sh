@@ -76,7 +76,7 @@ fuzz() { behind make $built fuzz || echo "fuzzing: see above" >>bin/seen-once; }
 # pulse says what is running: a log is printed when its step ends.
 pulse() {
 	local running
-	while sleep 60; do
+	while sleep 60 >/dev/null 2>&1; do
 		running=$(find "$logs" -name '*.log.runs' -printf '%f\n' | sed 's/\.log\.runs$//' | sort | paste -sd ' ')
 		printf '... %s s: %s\n' "$SECONDS" "$running"
 	done

@@ -297,3 +297,33 @@ func TestReplicationControllerKeepsPods(t *testing.T) {
 		t.Errorf("left: %v, %v", list.Items, err)
 	}
 }
+
+// TestTrackedPodOfNoJob: WL-03, WL-04, a pod that was to be counted for a Job which is gone does not stay for ever: it
+// begins the Jobs' controller, which lets it go.
+func TestTrackedPodOfNoJob(t *testing.T) {
+	client := start(t)
+	ns := newNamespace(t, client)
+	leaveNothing(t, client, ns)
+	pods, _ := podsAndJobs(t, client, ns)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "left", Finalizers: []string{batchv1.JobTrackingFinalizer},
+			Labels: map[string]string{batchv1.ControllerUidLabel: "gone"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "gone", UID: "gone",
+				Controller: ptr.To(true)}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
+	}
+	pod, err := client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endPod(t, client, pod, 0)
+	if err := client.CoreV1().Pods(ns).Delete(t.Context(), pod.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		t.Fatal(err)
+	}
+	m := startWorkloads(t, nil)
+	wentFrom(t, pods)
+	if !m.Started("job-controller") {
+		t.Error("the controller of Jobs does not run")
+	}
+}

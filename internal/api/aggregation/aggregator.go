@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,8 +112,13 @@ func (a *Aggregator) heard(obj runtime.Object) {
 	}
 }
 
-// Start begins if there is an APIService already that names a Service, and waits then until its group is known: who
-// deletes or collects what nobody knows would delete too little, or too much.
+// known is how long Start waits at most. An endpoint of before a restart may be a pod that this very server has yet to
+// start.
+const known = 2 * time.Second
+
+// Start begins if there is an APIService already that names a Service, and waits a while then until its group is known:
+// who deletes or collects what nobody knows would delete too little, or too much. A group that is not known yet is in
+// the documents as one that does not answer.
 func (a *Aggregator) Start(ctx context.Context, d Documents) error {
 	a.mu.Lock()
 	a.documents = d
@@ -127,6 +133,7 @@ func (a *Aggregator) Start(ctx context.Context, d Documents) error {
 		}
 		select {
 		case <-a.begin():
+		case <-time.After(known):
 		case <-ctx.Done():
 		}
 		return nil

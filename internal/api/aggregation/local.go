@@ -126,7 +126,7 @@ func (a *Aggregator) settle(ctx context.Context, group string, versions []string
 
 // Prune deletes the APIServices of custom resources that went while the server was down. Custom has been called for
 // those that are there.
-func (a *Aggregator) Prune(ctx context.Context) error {
+func (a *Aggregator) Prune(ctx context.Context) {
 	a.custom.mu.Lock()
 	there := map[string]bool{}
 	for group, versions := range a.custom.groups {
@@ -135,7 +135,10 @@ func (a *Aggregator) Prune(ctx context.Context) error {
 		}
 	}
 	a.custom.mu.Unlock()
-	return a.drop(ctx, func(s *apiregistration.APIService) bool { return !there[s.Name] })
+	err := a.drop(ctx, func(s *apiregistration.APIService) bool { return !there[s.Name] })
+	if err != nil && ctx.Err() == nil {
+		a.o.Log.Warn("APIServices of custom resources that are gone may still be listed", "err", err)
+	}
 }
 
 // drop deletes those APIServices of custom resources that gone picks.

@@ -43,7 +43,7 @@ func newCustomGroups(informer informers.CustomResourceDefinitionInformer, groups
 func (g *customGroups) wait(ctx context.Context) error {
 	select {
 	case <-g.handler.HasSyncedChecker().Done():
-		return g.told.Prune(ctx)
+		g.told.Prune(ctx)
 	case <-ctx.Done():
 	}
 	return nil

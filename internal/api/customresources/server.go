@@ -44,8 +44,9 @@ type Groups interface {
 	// Custom is called at each change of a group: none of its versions is left when the group is gone. It must not
 	// wait.
 	Custom(group string, versions []string)
-	// Prune is called once, when Custom has been called for all that were there at the start.
-	Prune(ctx context.Context) error
+	// Prune is called once, when Custom has been called for all that were there at the start. Nothing depends on what
+	// comes of it.
+	Prune(ctx context.Context)
 }
 
 // Outer is the server that the custom resources are a part of.
