@@ -135,6 +135,11 @@ func isDatabase(f io.ReaderAt) bool {
 
 // install moves what was unpacked to its place. What was there is kept.
 func (o RestoreOptions) install(work string, r *Restored) error {
+	claims, err := stageClaims(work, claimsFolder(o.DataDir))
+	if err != nil {
+		return fmt.Errorf("volumes of claims: %w: nothing was changed", err)
+	}
+	defer claims.discard()
 	stamp := ".before-" + time.Now().UTC().Format("20060102T150405Z")
 	put := func(name, to string, replace bool) (bool, error) {
 		from := filepath.Join(work, name)
@@ -157,13 +162,12 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 		}
 		return true, os.Rename(from, to)
 	}
-	var errs []error
+	errs := []error{claims.install(r)}
 	for _, name := range keyFiles() {
 		done, err := put(filepath.Join(backup.KeysDir, name), filepath.Join(o.DataDir, name), o.Keys)
 		errs = append(errs, err)
 		r.Keys = r.Keys || done
 	}
-	errs = append(errs, o.installClaims(work, put, r))
 	volumes, err := filepath.Glob(filepath.Join(work, backup.VolumesDir, "*", "*"))
 	errs = append(errs, err)
 	for _, v := range volumes {
@@ -191,33 +195,6 @@ func (o RestoreOptions) install(work string, r *Restored) error {
 	}
 	_, err = put("etcd", filepath.Join(o.DataDir, "etcd"), true) // last: with it, the restore is done
 	return err
-}
-
-// installClaims moves the volumes of claims to their place. One that is there stays: it has what was written since the
-// backup, and only its owner can say which of the two is wanted.
-func (o RestoreOptions) installClaims(work string, put func(name, to string, replace bool) (bool, error),
-	r *Restored) error {
-	volumes, err := filepath.Glob(filepath.Join(work, backup.ClaimsDir, "*"))
-	if err != nil || len(volumes) == 0 {
-		return err
-	}
-	folder := claimsFolder(o.DataDir)
-	if err := os.MkdirAll(folder, 0o711); err != nil {
-		return err
-	}
-	for _, v := range volumes {
-		name := filepath.Base(v)
-		done, err := put(filepath.Join(backup.ClaimsDir, name), filepath.Join(folder, name), false)
-		switch {
-		case err != nil:
-			return err
-		case done:
-			r.Volumes++
-		default:
-			r.Stayed = append(r.Stayed, filepath.Join(folder, name))
-		}
-	}
-	return nil
 }
 
 // exchange swaps two paths in one step, so that a power cut leaves one or the other.
