@@ -3,7 +3,6 @@
 package aggregation
 
 import (
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,18 +69,16 @@ func describe(versions []*v1.APIService) metav1.APIGroup {
 
 // at is the route of a path, or the group that it is the document of.
 func (t *table) at(path string) (*route, *metav1.APIGroup) {
-	parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 4)
-	if parts[0] != "apis" {
+	below, ok := strings.CutPrefix(path, "/apis/")
+	if !ok {
 		return nil, nil
 	}
-	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	switch {
-	case len(parts) >= 3:
-		return t.byPath["/apis/"+parts[1]+"/"+parts[2]], nil
-	case len(parts) == 2:
-		if g, ok := t.groups[parts[1]]; ok && len(g.routed) > 0 {
-			return nil, &g.described
-		}
+	name, below, _ := strings.Cut(below, "/")
+	if version, _, _ := strings.Cut(below, "/"); version != "" {
+		return t.byPath["/apis/"+name+"/"+version], nil
+	}
+	if g := t.groups[name]; len(g.routed) > 0 && below == "" {
+		return nil, &g.described
 	}
 	return nil, nil
 }

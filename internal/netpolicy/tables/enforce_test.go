@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/netpolicy/decide"
+	"github.com/wherryproject/wherry/internal/runtime/network"
 	servicesdecide "github.com/wherryproject/wherry/internal/serviceproxy/decide"
 	services "github.com/wherryproject/wherry/internal/serviceproxy/tables"
 )
@@ -265,4 +266,16 @@ spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Egress], egress: [{
 		db.reachesAddr(address, "tcp", 8080, true)
 		other.reachesAddr(address, "tcp", 8080, false)
 	})
+}
+
+// TestTeardown: WL-19, what takes the pod network away takes the tables of policies along.
+func TestTeardown(t *testing.T) {
+	b := newBench(t, "10.77.0.0/24")
+	b.policies(denyAll)
+	if err := network.Teardown(b.config); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := b.host.Read(); err != nil || state.Table {
+		t.Errorf("a table is left: %+v, %v", state, err)
+	}
 }

@@ -65,8 +65,8 @@ func (h Host) Watch(ctx context.Context) (<-chan struct{}, <-chan error, error) 
 	return netfilter.Watch(ctx, h.Name())
 }
 
-// Remove takes the tables away with all that is in them. Ones that are not there are fine, and so is a kernel that
-// knows no tables of bridges.
+// Remove takes the tables away with all that is in them. Ones that are not there are fine; they are looked for first, as
+// a kernel may have to load what tables of bridges need.
 func (h Host) Remove() error {
 	t, err := h.open()
 	if err != nil {
@@ -75,9 +75,16 @@ func (h Host) Remove() error {
 	defer t.close()
 	var errs []error
 	for _, each := range []*nftables.Table{t.t, t.l2} {
-		t.conn.AddTable(each) // makes the deletion idempotent within one transaction
+		found, err := t.conn.ListTablesOfFamily(each.Family)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("nftables: list tables: %w", err))
+			continue
+		}
+		if !slices.ContainsFunc(found, func(o *nftables.Table) bool { return o.Name == each.Name }) {
+			continue
+		}
 		t.conn.DelTable(each)
-		if err := t.conn.Flush(); err != nil && !(each == t.l2 && noBridgeFamily(err)) {
+		if err := t.conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("remove nftables table %s: %w", each.Name, err))
 		}
 	}

@@ -200,14 +200,22 @@ func (t *table) remove() error {
 	return nil
 }
 
-// removeL2 deletes the table of this name of bridges. A kernel without such tables has none.
+// removeL2 deletes the table of this name of bridges, if there is one.
 func (t *table) removeL2() error {
-	l2 := &nftables.Table{Name: t.t.Name, Family: nftables.TableFamilyBridge}
-	t.conn.AddTable(l2)
-	t.conn.DelTable(l2)
-	err := t.conn.Flush()
-	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EAFNOSUPPORT) {
-		return fmt.Errorf("remove nftables table %s of bridges: %w", l2.Name, err)
+	found, err := dump(func() ([]*nftables.Table, error) {
+		return t.conn.ListTablesOfFamily(nftables.TableFamilyBridge)
+	})
+	if err != nil {
+		return fmt.Errorf("nftables: list tables of bridges: %w", err)
+	}
+	for _, l2 := range found {
+		if l2.Name != t.t.Name {
+			continue
+		}
+		t.conn.DelTable(l2)
+		if err := t.conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove nftables table %s of bridges: %w", l2.Name, err)
+		}
 	}
 	return nil
 }
