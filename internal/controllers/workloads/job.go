@@ -16,8 +16,8 @@ import (
 	"github.com/wherryproject/wherry/internal/controllers/ondemand"
 )
 
-// trackedPod is a pod that stays until it has been counted for its Job, which may be gone: only the Jobs' controller lets
-// it go.
+// trackedPod is a pod that stays until it has been counted for its Job, which may be gone: only the Jobs' controller
+// lets it go.
 func trackedPod() ondemand.Start {
 	tracked := func(p metav1.Object) bool { return slices.Contains(p.GetFinalizers(), batchv1.JobTrackingFinalizer) }
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
@@ -32,7 +32,8 @@ func trackedPod() ondemand.Start {
 			if err != nil {
 				return false, err
 			}
-			return slices.ContainsFunc(list.Items, func(p metav1.PartialObjectMetadata) bool { return tracked(&p) }), nil
+			return slices.ContainsFunc(list.Items, func(p metav1.PartialObjectMetadata) bool { return tracked(&p) }),
+				nil
 		},
 	}
 }

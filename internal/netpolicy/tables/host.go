@@ -65,8 +65,8 @@ func (h Host) Watch(ctx context.Context) (<-chan struct{}, <-chan error, error) 
 	return netfilter.Watch(ctx, h.Name())
 }
 
-// Remove takes the tables away with all that is in them. Ones that are not there are fine; they are looked for first, as
-// a kernel may have to load what tables of bridges need.
+// Remove takes the tables away with all that is in them. Ones that are not there are fine; they are looked for first,
+// as a kernel may have to load what tables of bridges need.
 func (h Host) Remove() error {
 	t, err := h.open()
 	if err != nil {
