@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +30,20 @@ const (
 	lastRetry  = 10 * time.Second       // up to this
 )
 
+// Kernel is where policies are enforced: a [tables.Host].
+type Kernel interface {
+	Read() (tables.State, error)
+	Make(have tables.State, want decide.Tables, touched *decide.Touched) (tables.State, decide.Change, error)
+	Forget(is func(tables.Flow) bool) error
+	Remove() error
+	Watch(ctx context.Context) (<-chan struct{}, <-chan error, error)
+}
+
 // Config says whose policies are enforced where.
 type Config struct {
-	Host      tables.Host
+	Host      Kernel
+	Node      string
+	Networks  []netip.Prefix // of the node's pods
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory // of pods and namespaces others have some; they are shared
 	Firsts    *firsts.Board
@@ -55,7 +69,10 @@ type Enforcer struct {
 	objects listers
 	world   *decide.World
 	have    tables.State
-	known   bool // have is what the kernel has
+	known   bool             // have is what the kernel has
+	forget  bool             // there may be flows that are forbidden now
+	refused map[object]error // policies that are not understood
+	failing error            // why Start's pass failed
 	changed <-chan struct{}
 	failed  <-chan error
 }
@@ -63,7 +80,8 @@ type Enforcer struct {
 // New makes an enforcer.
 func New(c Config) *Enforcer {
 	return &Enforcer{config: c, first: make(chan struct{}, 1), dirty: map[object]bool{}, wake: make(chan struct{}, 1),
-		world: decide.New()}
+		world: decide.NewOn(c.Node, c.Networks), refused: map[object]error{},
+		forget: true} // a server before may have ended between its rules and this
 }
 
 // Problem says why policies are not enforced; empty if they are.
@@ -97,13 +115,18 @@ func (e *Enforcer) Start(ctx, life context.Context) error {
 	if err := e.follow(ctx, life); err != nil {
 		return err
 	}
-	e.tell(e.pass(life))
+	e.failing = e.pass(life)
+	e.tell(e.failing)
 	return ctx.Err()
 }
 
-// tell says what is wrong, once.
+// tell says what is wrong, once: what failed, and for as long as they are there policies that are not understood.
 func (e *Enforcer) tell(err error) {
-	if err == nil {
+	var errs []error
+	for _, o := range slices.SortedFunc(maps.Keys(e.refused), object.compare) {
+		errs = append(errs, e.refused[o])
+	}
+	if err = errors.Join(append(errs, err)...); err == nil {
 		e.problem.Store(nil)
 		return
 	}
@@ -118,7 +141,7 @@ func (e *Enforcer) Run(ctx context.Context) error {
 	defer e.leave()
 	retry := firstRetry
 	var again <-chan time.Time
-	if e.Problem() != "" {
+	if e.failing != nil {
 		again = time.After(retry)
 	}
 	for {
@@ -159,7 +182,6 @@ func (e *Enforcer) Run(ctx context.Context) error {
 			retry = firstRetry
 			continue
 		}
-		e.known = false
 		again = time.After(retry)
 		retry = min(2*retry, lastRetry)
 	}
@@ -170,24 +192,30 @@ func (e *Enforcer) pass(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // what is known may be of the middle of a start
 	}
-	refused := e.takeIn()
+	e.takeIn()
 	touched := e.world.Touched()
 	if !e.known {
 		have, err := e.config.Host.Read()
 		if err != nil {
-			return errors.Join(refused, err)
+			return err
 		}
-		e.have, e.known, touched = have, true, nil
+		e.have, touched = have, nil
 	}
 	have, change, err := e.config.Host.Make(e.have, e.world.Tables(), touched)
+	e.forget = e.forget || err != nil || !change.Empty()
+	e.known = err == nil // else what was touched is found by comparing all
 	if err != nil {
-		return errors.Join(refused, err)
+		return err
 	}
 	e.have = have
-	if change.Empty() || !have.Table {
-		return refused
+	if !e.forget || !have.Table {
+		return nil
 	}
-	return errors.Join(refused, tables.Forget(e.forbidden))
+	if err := e.config.Host.Forget(e.forbidden); err != nil {
+		return err
+	}
+	e.forget = false
+	return nil
 }
 
 // forbidden tells the flows of UDP that policies forbid: those end by being forgotten, as their answers would go on.

@@ -3,8 +3,8 @@
 package netpolicy
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +21,10 @@ import (
 type object struct {
 	policy          bool
 	namespace, name string
+}
+
+func (o object) compare(other object) int {
+	return cmp.Or(cmp.Compare(o.namespace, other.namespace), cmp.Compare(o.name, other.name))
 }
 
 type listers struct {
@@ -82,18 +86,20 @@ func (e *Enforcer) mark(obj any) {
 	}
 }
 
-// takeIn tells the world what has changed. An error is of policies that are not understood.
-func (e *Enforcer) takeIn() error {
+// takeIn tells the world what has changed, and notes what policies are not understood.
+func (e *Enforcer) takeIn() {
 	e.mu.Lock()
 	dirty := e.dirty
 	e.dirty = map[object]bool{}
 	e.mu.Unlock()
 	e.world.SetNames(e.config.Names())
-	var errs []error
 	for o := range dirty {
-		errs = append(errs, e.take(o))
+		if err := e.take(o); err != nil {
+			e.refused[o] = err
+		} else {
+			delete(e.refused, o)
+		}
 	}
-	return errors.Join(errs...)
 }
 
 func (e *Enforcer) take(o object) error {

@@ -4,6 +4,12 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/netpolicy"
@@ -23,7 +29,8 @@ func (s *Server) startPolicies(ctx context.Context) error {
 	users := insiders{server: s}
 	names := s.parts.names
 	enforcer := netpolicy.New(netpolicy.Config{
-		Host: tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}, Client: users.client(rbac.Controllers),
+		Host: tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}, Node: s.opts.NodeName, Networks: c.CIDRs,
+		Client:    users.client(rbac.Controllers),
 		Informers: s.parts.factory, Firsts: s.parts.api.Firsts(), Names: names.judged, NamesMoved: names.policies(),
 		Log: s.log.With("component", "network-policies"),
 	})
@@ -50,12 +57,35 @@ func (s *Server) stopPolicies(ctx context.Context) error { return stopAll(ctx, s
 // unenforced says why network policies have no effect here; empty if they have.
 func (s *Server) unenforced() string {
 	if e := s.enforcer.Load(); e != nil {
-		return e.Problem()
+		if why := e.Problem(); why != "" {
+			return why
+		}
+		nodes, err := s.parts.factory.Core().V1().Nodes().Lister().List(labels.Everything()) // the node controller's
+		if err != nil {
+			return err.Error()
+		}
+		return openNodes(s.opts.NodeName, nodes)
 	}
 	if s.opts.RuntimeEndpoint != "" {
 		return "the container runtime provides the pod network, so its CNI plug-in enforces policies, if it can"
 	}
 	return "this server has no pod network of its own"
+}
+
+// openNodes says on which other nodes policies have no effect: agents that have joined enforce none.
+func openNodes(own string, nodes []*corev1.Node) string {
+	var others []string
+	for _, n := range nodes {
+		if n.Name != own {
+			others = append(others, n.Name)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	slices.Sort(others)
+	return fmt.Sprintf("agents that have joined enforce none, so pods are open on node %s; it is enforced on node %s",
+		strings.Join(others, ", "), own)
 }
 
 // judged is the name server as network policies see it; nil if it is not ours.

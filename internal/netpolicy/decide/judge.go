@@ -72,11 +72,11 @@ func (w *World) Judge(c Connection) Verdict {
 		return Verdict{Allowed: true, Reason: "a pod always reaches itself"}
 	}
 	v := Verdict{Allowed: true}
-	if from != nil {
+	if from != nil && !from.elsewhere {
 		v.Out = w.opinion(Out, from, w.end(c.To), c)
 		v.Allowed = v.Out.Allowed
 	}
-	if to != nil {
+	if to != nil && !to.elsewhere {
 		v.In = w.opinion(In, to, w.end(c.From), c)
 		v.Allowed = v.Allowed && v.In.Allowed
 	}
@@ -131,7 +131,7 @@ func (r rule) passes(w *World, other end, proto Proto, number uint16, names ...s
 		if p.pods == nil {
 			return p.block.Has(other.addr)
 		}
-		return other.pod && p.pods.has(other.namespace, w.namespaces[other.namespace], other.labels)
+		return other.pod && p.pods.has(w, other.namespace, other.labels)
 	})
 	return who && (len(r.ports) == 0 || slices.ContainsFunc(r.ports, func(p port) bool {
 		if p.proto != proto {

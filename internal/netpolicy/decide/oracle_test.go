@@ -56,6 +56,12 @@ func selected(s *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && sel.Matches(labels.Set(of))
 }
 
+// inside tells whether a namespace is there and selected.
+func (o objects) inside(s *metav1.LabelSelector, namespace string) bool {
+	of, there := o.namespaces[namespace]
+	return there && selected(s, of)
+}
+
 func (o objects) side(kind networkingv1.PolicyType, of *corev1.Pod, other netip.Addr, otherPod *corev1.Pod, c Connection) bool {
 	if of == nil {
 		return true
@@ -112,7 +118,7 @@ func (o objects) peer(ns string, list []networkingv1.NetworkPolicyPeer, a netip.
 			continue
 		}
 		if p.NamespaceSelector == nil && pod.Namespace != ns ||
-			p.NamespaceSelector != nil && !selected(p.NamespaceSelector, o.namespaces[pod.Namespace]) {
+			p.NamespaceSelector != nil && !o.inside(p.NamespaceSelector, pod.Namespace) {
 			continue
 		}
 		if p.PodSelector == nil || selected(p.PodSelector, pod.Labels) {

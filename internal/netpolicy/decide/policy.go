@@ -60,13 +60,14 @@ func (g *group) set() string {
 	return prefixPeers + Print(of, g.pods.String())
 }
 
-// has tells whether a pod belongs to it.
-func (g *group) has(namespace string, namespaceLabels, podLabels labels.Labels) bool {
-	if g.namespaces == nil && namespace != g.namespace || g.namespaces != nil &&
-		!g.namespaces.Matches(namespaceLabels) {
-		return false
+// has tells whether a pod belongs to it. A namespace that is not known yet has no labels that anything could match, nor
+// lacks any.
+func (g *group) has(w *World, namespace string, of labels.Labels) bool {
+	if g.namespaces == nil {
+		return namespace == g.namespace && g.pods.Matches(of)
 	}
-	return g.pods.Matches(podLabels)
+	in, known := w.namespaces[namespace]
+	return known && g.namespaces.Matches(in) && g.pods.Matches(of)
 }
 
 func (p port) set() string { return prefixPort + strings.ToLower(p.proto.String()) + "/" + p.name }
@@ -93,14 +94,17 @@ func (p *policy) chain(d Direction) string {
 }
 
 // understand reads a policy. The API has validated it: an error says that it is from another time. Rules that are not
-// understood are left out, so that they let nothing pass; without a selector that is understood there is no policy.
+// understood are left out, so that they let nothing pass. Of a policy whose selector is not understood all are, and it
+// isolates each pod that it may be for: all of its namespace.
 func understand(p *networkingv1.NetworkPolicy) (*policy, error) {
-	selects, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
-	if err != nil {
-		return nil, fmt.Errorf("spec.podSelector: %w", err)
-	}
-	out := &policy{namespace: p.Namespace, name: p.Name, selects: selects}
+	out := &policy{namespace: p.Namespace, name: p.Name}
 	var errs []error
+	ingress, egress := p.Spec.Ingress, p.Spec.Egress
+	var err error
+	if out.selects, err = metav1.LabelSelectorAsSelector(&p.Spec.PodSelector); err != nil {
+		errs = append(errs, fmt.Errorf("spec.podSelector: %w", err))
+		out.selects, ingress, egress = labels.Everything(), nil, nil
+	}
 	types := p.Spec.PolicyTypes
 	if len(types) == 0 {
 		types = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
@@ -110,7 +114,7 @@ func understand(p *networkingv1.NetworkPolicy) (*policy, error) {
 	}
 	if slices.Contains(types, networkingv1.PolicyTypeIngress) {
 		s := &side{}
-		for i, r := range p.Spec.Ingress {
+		for i, r := range ingress {
 			if err := s.add(p.Namespace, r.From, r.Ports); err != nil {
 				errs = append(errs, fmt.Errorf("spec.ingress[%d].from%w", i, err))
 			}
@@ -119,7 +123,7 @@ func understand(p *networkingv1.NetworkPolicy) (*policy, error) {
 	}
 	if slices.Contains(types, networkingv1.PolicyTypeEgress) {
 		s := &side{}
-		for i, r := range p.Spec.Egress {
+		for i, r := range egress {
 			if err := s.add(p.Namespace, r.To, r.Ports); err != nil {
 				errs = append(errs, fmt.Errorf("spec.egress[%d].to%w", i, err))
 			}

@@ -8,17 +8,17 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // World is what there is, and what follows from it. It belongs to one goroutine.
 type World struct {
+	node     string // whose kernel this is for; empty: no node's
+	networks []netip.Prefix
+
 	policies   map[string]map[string]*policy // by namespace and name
 	pods       map[string]map[string]*pod    // by namespace and name
 	namespaces map[string]labels.Set
@@ -38,30 +38,6 @@ type counted[T any] struct {
 	uses int
 }
 
-// pod is one with a network of its own.
-type pod struct {
-	namespace, name string
-	created         time.Time
-	uid             string
-	labels          labels.Set
-	addrs           []netip.Addr
-	ports           []namedPort
-
-	put      []placed // its elements in sets
-	profiles []string // that it uses
-}
-
-type namedPort struct {
-	name   string
-	proto  Proto
-	number uint16
-}
-
-type placed struct {
-	set  string
-	elem Elem
-}
-
 // New is a world without anything in it.
 func New() *World {
 	w := &World{policies: map[string]map[string]*policy{}, pods: map[string]map[string]*pod{},
@@ -72,6 +48,14 @@ func New() *World {
 	for _, name := range Fixed() {
 		w.want.Sets[name] = Set{}
 	}
+	return w
+}
+
+// NewOn is one as a node has to enforce it whose pods have addresses of these networks. Other nodes may give theirs the
+// same ones, which are not reached by those here: pods of other nodes do not count under such addresses.
+func NewOn(node string, networks []netip.Prefix) *World {
+	w := New()
+	w.node, w.networks = node, networks
 	return w
 }
 
@@ -97,40 +81,13 @@ func (w *World) SetPod(p *corev1.Pod) {
 	var now *pod
 	if ends := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed; !ends &&
 		!p.Spec.HostNetwork && len(p.Status.PodIPs) > 0 {
-		now = readPod(p)
+		now = w.readPod(p)
 	}
 	w.setPod(p.Namespace, p.Name, now)
 }
 
 // DropPod takes away a pod.
 func (w *World) DropPod(namespace, name string) { w.setPod(namespace, name, nil) }
-
-func readPod(p *corev1.Pod) *pod {
-	out := &pod{namespace: p.Namespace, name: p.Name, created: p.CreationTimestamp.Time, uid: string(p.UID),
-		labels: labels.Set(p.Labels)}
-	for _, ip := range p.Status.PodIPs {
-		if a, err := netip.ParseAddr(ip.IP); err == nil {
-			out.addrs = append(out.addrs, a.Unmap())
-		}
-	}
-	for ref := range podspec.OwnContainers(&p.Spec) {
-		if ref.Kind == podspec.Init {
-			continue
-		}
-		for _, port := range ref.Container.Ports {
-			if port.Name != "" {
-				out.ports = append(out.ports, namedPort{port.Name, ProtoOf(port.Protocol), uint16(port.ContainerPort)})
-			}
-		}
-	}
-	return out
-}
-
-// same tells whether nothing that matters has changed.
-func (p *pod) same(o *pod) bool {
-	return p.uid == o.uid && p.created.Equal(o.created) && maps.Equal(p.labels, o.labels) &&
-		slices.Equal(p.addrs, o.addrs) && slices.Equal(p.ports, o.ports)
-}
 
 func (w *World) setPod(namespace, name string, now *pod) {
 	was := w.pods[namespace][name]
@@ -173,87 +130,6 @@ func (w *World) setPod(namespace, name string, now *pod) {
 	}
 	for o := range others {
 		w.place(o)
-	}
-}
-
-func newest(a, b *pod) int {
-	return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.uid, b.uid), cmp.Compare(a.namespace, b.namespace),
-		cmp.Compare(a.name, b.name))
-}
-
-// withdraw takes a pod's elements away.
-func (w *World) withdraw(p *pod) {
-	for _, e := range p.put {
-		w.unset(e.set, e.elem)
-	}
-	for _, name := range p.profiles {
-		if release(w.profiles, name) {
-			w.dropChain(name)
-		}
-	}
-	p.put, p.profiles = nil, nil
-}
-
-// place puts a pod's elements where they belong.
-func (w *World) place(p *pod) {
-	var addrs []netip.Addr
-	for _, a := range p.addrs {
-		if w.owners[a][0] == p {
-			addrs = append(addrs, a)
-		}
-	}
-	if len(addrs) == 0 {
-		return
-	}
-	free := true
-	for d, set := range map[Direction]string{In: SetIn, Out: SetOut} {
-		to := Accept
-		if isolating := w.isolating(p.namespace, p.labels, d); len(isolating) > 0 {
-			free = false
-			var chain Chain
-			to, chain = w.profile(d, isolating)
-			if acquire(w.profiles, to, true) {
-				w.setChain(to, chain)
-			}
-			p.profiles = append(p.profiles, to)
-		}
-		for _, a := range addrs {
-			w.set(p, set, Elem{Addr: a}, to)
-		}
-	}
-	for _, a := range addrs {
-		w.set(p, SetSelf, Elem{Addr: a, Other: a}, "")
-		if !free {
-			w.set(p, SetIsolated, Elem{Addr: a}, "")
-		}
-	}
-	for set, g := range w.groups {
-		w.join(p, addrs, set, g.what)
-	}
-	for set := range w.ports {
-		w.offer(p, addrs, set)
-	}
-}
-
-// join puts a pod into a set of peers, if it belongs there.
-func (w *World) join(p *pod, addrs []netip.Addr, set string, g *group) {
-	if !g.has(p.namespace, w.namespaces[p.namespace], p.labels) {
-		return
-	}
-	for _, a := range addrs {
-		w.set(p, set, Elem{Addr: a}, "")
-	}
-}
-
-// offer puts a pod's ports into the set of those of a name.
-func (w *World) offer(p *pod, addrs []netip.Addr, set string) {
-	for _, named := range p.ports {
-		if (port{proto: named.proto, name: named.name}).set() != set {
-			continue
-		}
-		for _, a := range addrs {
-			w.set(p, set, Elem{Addr: a, Proto: named.proto, Port: named.number}, "")
-		}
 	}
 }
 
@@ -380,7 +256,7 @@ func (w *World) use(p *policy) {
 	all := func(do func(*pod, []netip.Addr)) {
 		for _, pods := range w.pods {
 			for _, o := range pods {
-				if len(o.put) > 0 { // others are placed soon, or have no address
+				if o.stands { // others are placed soon, or have no address
 					do(o, slices.DeleteFunc(slices.Clone(o.addrs),
 						func(a netip.Addr) bool { return w.owners[a][0] != o }))
 				}

@@ -230,6 +230,99 @@ spec:
 	}
 }
 
+// TestSelectorNotUnderstood: WL-19, a policy of which it is not understood whom it is for lets nothing pass to any pod
+// of its namespace, in the directions that it is about, and says so.
+func TestSelectorNotUnderstood(t *testing.T) {
+	w := cluster()
+	err := w.SetPolicy(parsed(t, `
+spec:
+  podSelector: {matchExpressions: [{key: role, operator: Later}]}
+  ingress: [{}]`))
+	if err == nil || !strings.Contains(err.Error(), "spec.podSelector") {
+		t.Errorf("the error is %v", err)
+	}
+	for to, want := range map[string]bool{"172.17.9.1": false, "172.17.9.3": false, "172.17.9.4": true} {
+		c := Connection{netip.MustParseAddr("172.17.9.2"), netip.MustParseAddr(to), TCP, 80}
+		if got, kernel := w.Judge(c), w.Tables().kernel(c); got.Allowed != want || kernel != want {
+			t.Errorf("to %s: %+v, and the tables say %v, want %v", to, got, kernel, want)
+		}
+	}
+}
+
+// TestUnknownNamespace: WL-19, a pod whose namespace is not known yet is none of those whose namespace lacks a label,
+// and is one once it is known, also without any labels.
+func TestUnknownNamespace(t *testing.T) {
+	w := cluster()
+	if err := w.SetPolicy(parsed(t, `
+spec:
+  podSelector: {}
+  ingress: [{from: [{namespaceSelector: {matchExpressions: [{key: team, operator: DoesNotExist}]}}]}]`)); err != nil {
+		t.Fatal(err)
+	}
+	c := Connection{netip.MustParseAddr("172.17.9.5"), netip.MustParseAddr("172.17.9.1"), TCP, 80} // from elsewhere
+	check := func(when string, want bool) {
+		t.Helper()
+		if got, kernel := w.Judge(c), w.Tables().kernel(c); got.Allowed != want || kernel != want {
+			t.Errorf("%s: %+v, and the tables say %v, want %v", when, got.In, kernel, want)
+		}
+	}
+	check("not known", false)
+	w.SetNamespace("elsewhere", nil)
+	check("without labels", true)
+	w.SetNamespace("elsewhere", map[string]string{"team": "a"})
+	check("with the label", false)
+	w.SetNamespace("elsewhere", nil)
+	w.DropNamespace("elsewhere")
+	check("gone", false)
+}
+
+// TestOtherNodes: WL-19, a pod of another node takes no address of this one's network: neither from the pod that has it
+// here, nor as a peer. With an address of its own it is a peer, and its own policies are enforced where it runs.
+func TestOtherNodes(t *testing.T) {
+	w := NewOn("here", []netip.Prefix{netip.MustParsePrefix("172.17.0.0/16")})
+	w.SetNamespace("default", nil)
+	add := func(name, node, ip string, labels map[string]string, created int64) {
+		p := simple("default", name, ip, labels)
+		p.Spec.NodeName, p.CreationTimestamp = node, metav1.NewTime(time.Unix(created, 0))
+		w.SetPod(p)
+	}
+	add("db", "here", "172.17.9.1", map[string]string{"role": "db"}, 1)
+	add("other", "here", "172.17.9.2", nil, 1)
+	add("free", "there", "172.17.9.1", nil, 2)                                // db's address
+	add("frontend", "there", "172.17.9.2", map[string]string{"role": "f"}, 2) // other's
+	add("far", "there", "10.9.0.1", map[string]string{"role": "f"}, 2)
+	for _, text := range []string{`
+metadata: {name: db}
+spec:
+  podSelector: {matchLabels: {role: db}}
+  ingress: [{from: [{podSelector: {matchLabels: {role: f}}}]}]`, `
+metadata: {name: f}
+spec: {podSelector: {matchLabels: {role: f}}, policyTypes: [Ingress, Egress]}`} {
+		if err := w.SetPolicy(parsed(t, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, row := range map[string]struct {
+		from, to string
+		want     bool
+	}{
+		"db keeps its policies":               {"192.0.2.1", "172.17.9.1", false},
+		"other is not frontend":               {"172.17.9.2", "172.17.9.1", false},
+		"other has none of frontend's":        {"172.17.9.1", "172.17.9.2", true},
+		"a peer with an address of its own":   {"10.9.0.1", "172.17.9.1", true},
+		"what it gets is judged where it is":  {"172.17.9.2", "10.9.0.1", true},
+		"what it sends is judged where it is": {"10.9.0.1", "172.17.9.2", true},
+	} {
+		c := Connection{netip.MustParseAddr(row.from), netip.MustParseAddr(row.to), TCP, 80}
+		if got, kernel := w.Judge(c), w.Tables().kernel(c); got.Allowed != row.want || kernel != row.want {
+			t.Errorf("%s: %+v, and the tables say %v, want %v", name, got, kernel, row.want)
+		}
+	}
+	if _, placed := w.Tables().Sets[SetIn][Elem{Addr: netip.MustParseAddr("10.9.0.1")}]; placed {
+		t.Error("a pod of another node has policies in this one's kernel")
+	}
+}
+
 // TestLongNames: WL-19, chains have names that the kernel takes, whatever the policy's is.
 func TestLongNames(t *testing.T) {
 	p := parsed(t, "spec: {podSelector: {}, ingress: [{}]}")

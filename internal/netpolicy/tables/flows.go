@@ -33,7 +33,7 @@ func address(ip net.IP) netip.Addr {
 }
 
 // Forget has the kernel forget the flows of UDP that are forbidden.
-func Forget(is func(Flow) bool) error {
+func (Host) Forget(is func(Flow) bool) error {
 	for _, f := range []netlink.InetFamily{unix.AF_INET, unix.AF_INET6} {
 		if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, f, forbidden(is)); err != nil &&
 			!errors.Is(err, unix.ENOENT) {
