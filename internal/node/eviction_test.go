@@ -3,6 +3,7 @@
 package node
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/wherryproject/wherry/internal/cri/critest"
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/evict"
 	"github.com/wherryproject/wherry/internal/node/plan"
+	"github.com/wherryproject/wherry/internal/node/pullrecord"
 )
 
 // TestRefuseUnderPressure proves PL-13 at the agent: a pod that comes while the node is under pressure is rejected in the kubelet's
@@ -78,5 +81,27 @@ func TestRemember(t *testing.T) {
 	was := evict.Image{Found: now.Add(-time.Hour), LastUsed: now.Add(-time.Minute)}
 	if got := remember(was, &runtimeapi.Image{Id: "x"}, nil, now); got.Found != was.Found || got.LastUsed != was.LastUsed {
 		t.Errorf("what was known is forgotten: %+v", got)
+	}
+}
+
+// TestCollect (PL-13): what went for its age counts for what the disk needs, so that no more goes than that takes.
+func TestCollect(t *testing.T) {
+	fake := critest.NewFake(critest.Config{Images: map[string]critest.Image{"old": {Size: 30}, "young": {Size: 30}}})
+	client := fake.Client()
+	pulls, err := pullrecord.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: "old"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &imageKeeper{images: client.Images, runtime: client.Runtime, log: slog.New(slog.DiscardHandler), pulls: pulls,
+		seen: map[string]evict.Image{old.Image.Id: {Found: time.Now().Add(-48 * time.Hour)}}}
+	p := evict.ImagePolicy{High: 80, Low: 60, MaxAge: 24 * time.Hour}
+	k.collect(t.Context(), p, evict.Reading{Available: 10, Capacity: 100}, false, nil)
+	left, err := client.Images.ListImages(t.Context(), &runtimeapi.ListImagesRequest{})
+	if err != nil || len(left.Images) != 1 || left.Images[0].Id == old.Image.Id {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -54,12 +54,16 @@ func (k *imageKeeper) collect(ctx context.Context, p evict.ImagePolicy, fs evict
 		k.log.Warn("cannot list images, so none is removed", "err", err)
 		return
 	}
+	var freed int64 // since fs was measured
 	for _, i := range evict.Old(p, slices.Collect(maps.Values(k.seen)), k.looked) {
 		if ctx.Err() != nil {
 			return
 		}
-		k.remove(ctx, i, "nobody has used it for longer than the maximum age")
+		if k.remove(ctx, i, "nobody has used it for longer than the maximum age") {
+			freed += i.Size
+		}
 	}
+	fs.Available = min(fs.Available+freed, fs.Capacity)
 	out, enough := evict.Images(p, fs, now, slices.Collect(maps.Values(k.seen)), k.looked)
 	for _, i := range out {
 		if enough <= 0 || ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,11 +38,12 @@ type crew struct {
 	failed  time.Time          // when that was
 	end     context.CancelCauseFunc
 	ends    chan end
+	again   chan *corev1.Pod // whose owner could not be read
 }
 
 func newCrew(r *Runner, w *workload) *crew {
 	return &crew{owner: r, of: w, last: w.obj, met: map[types.UID]bool{}, between: map[types.UID]bool{},
-		ends: make(chan end)}
+		ends: make(chan end), again: make(chan *corev1.Pod)}
 }
 
 // errEnough ends the following of pods when no more of them is to be told.
@@ -62,6 +64,8 @@ func (c *crew) run(ctx context.Context) (last runtime.Object, code int, err erro
 		case err := <-failed:
 			c.giveUp(err)
 		case pod := <-pods:
+			c.meet(ctx, pod)
+		case pod := <-c.again:
 			c.meet(ctx, pod)
 		case e := <-c.ends:
 			c.part(e)
@@ -146,9 +150,24 @@ func (c *crew) muster(ctx context.Context) {
 	}
 }
 
+// askAgain is how long it takes until it is asked again whose a pod is.
+const askAgain = time.Second
+
 // meet follows a pod if it is one of the workload's.
 func (c *crew) meet(ctx context.Context, pod *corev1.Pod) {
-	if c.met[pod.UID] || c.over || !c.owns(ctx, pod) {
+	if c.met[pod.UID] || c.over {
+		return
+	}
+	is, err := c.owns(ctx, pod)
+	if err != nil { // the pod is not told a second time
+		time.AfterFunc(askAgain, func() {
+			select {
+			case c.again <- pod:
+			case <-ctx.Done():
+			}
+		})
+	}
+	if !is {
 		return
 	}
 	c.met[pod.UID] = true
@@ -177,32 +196,34 @@ func (c *crew) part(e end) {
 }
 
 // owns tells whether a pod is the workload's, by itself or by what stands between them: the ReplicaSets of a
-// Deployment, the Jobs of a CronJob.
-func (c *crew) owns(ctx context.Context, pod *corev1.Pod) bool {
+// Deployment, the Jobs of a CronJob. An error says that it cannot be known now.
+func (c *crew) owns(ctx context.Context, pod *corev1.Pod) (is bool, err error) {
 	by := metav1.GetControllerOf(pod)
 	switch {
 	case by == nil:
-		return false
+		return false, nil
 	case by.UID == c.of.GetUID():
-		return true
+		return true, nil
 	}
 	known, ok := c.between[by.UID]
 	if ok {
-		return known
+		return known, nil
 	}
 	var m metav1.Object
-	var err error
 	switch c.of.obj.(type) {
 	case *appsv1.Deployment:
 		m, err = c.owner.Client.AppsV1().ReplicaSets(pod.Namespace).Get(ctx, by.Name, metav1.GetOptions{})
 	case *batchv1.CronJob:
 		m, err = c.owner.Client.BatchV1().Jobs(pod.Namespace).Get(ctx, by.Name, metav1.GetOptions{})
 	default:
-		return false
+		return false, nil
 	}
-	is := err == nil && m.GetUID() == by.UID && metav1.IsControlledBy(m, c.of)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return false, err
+	}
+	is = err == nil && m.GetUID() == by.UID && metav1.IsControlledBy(m, c.of)
 	c.between[by.UID] = is
-	return is
+	return is, nil
 }
 
 // selector finds the workload's pods, and perhaps others.

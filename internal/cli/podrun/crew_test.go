@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -157,6 +158,40 @@ func TestDeploymentUntilInterrupted(t *testing.T) {
 		!strings.Contains(said, "configmap c removed") {
 		t.Errorf("said:\n%s", said)
 	}
+}
+
+// A ReplicaSet that cannot be read once does not hide its pods.
+func TestReplicaSetThatCannotBeReadOnce(t *testing.T) {
+	w, made := workloads(t)
+	busy := make(chan bool, 1)
+	busy <- true
+	w.client.PrependReactor("get", "replicasets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		select {
+		case <-busy:
+			return true, nil, apierrors.NewTooManyRequests("busy", 1)
+		default:
+			return false, nil, nil
+		}
+	})
+	end := w.run(Options{}, deploymentText)
+	d := <-made
+	w.begun(end)
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "default", UID: "rs",
+		OwnerReferences: []metav1.OwnerReference{{UID: d.GetUID(), Controller: ptr.To(true)}}}}
+	if err := w.client.Tracker().Add(set); err != nil {
+		t.Fatal(err)
+	}
+	w.pod("app-1-x", set, "ReplicaSet", corev1.PodStatus{})
+	select {
+	case <-w.watched: // the pod's own
+	case <-time.After(time.Minute):
+		t.Error("the pod is not followed")
+	}
+	if err := w.client.CoreV1().Pods("default").Delete(t.Context(), "app-1-x", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	w.interrupts <- os.Interrupt
+	w.expect(end, "130 <nil>")
 }
 
 // What was there before is updated and followed, and stays.

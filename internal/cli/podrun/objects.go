@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/manifest"
@@ -32,6 +33,7 @@ type created struct {
 
 type other struct {
 	name, kind string
+	uid        types.UID
 	verbs      verbs
 }
 
@@ -175,7 +177,7 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 	if isWorkload(obj) {
 		made.workloads = append(made.workloads, newWorkload(o, obj, got, v, true))
 	} else {
-		made.others = append(made.others, other{name: got.GetName(), kind: kind, verbs: v})
+		made.others = append(made.others, other{got.GetName(), kind, got.GetUID(), v})
 	}
 	r.Screen.Say("%s %s created", kind, got.GetName())
 	return nil
@@ -204,16 +206,23 @@ func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object,
 	return nil
 }
 
-// removeOthers deletes the objects beside the pods, last made first.
+// removeOthers deletes the objects beside the pods, last made first. What has been made anew meanwhile is not the
+// run's.
 func (r *Runner) removeOthers(ctx context.Context, made *created) error {
 	var errs []error
 	for i := len(made.others) - 1; i >= 0; i-- {
 		o := made.others[i]
-		if err := o.verbs.delete(ctx, o.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		err := o.verbs.delete(ctx, o.name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(o.uid)),
+		})
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			r.Screen.Say("%s %s removed", o.kind, o.name)
+		case apierrors.IsConflict(err): // another one of that name, or one that is going already
+			r.Screen.Say("%s %s is left alone: %v", o.kind, o.name, err)
+		default:
 			errs = append(errs, fmt.Errorf("delete %s %s: %w", o.kind, o.name, err))
-			continue
 		}
-		r.Screen.Say("%s %s removed", o.kind, o.name)
 	}
 	return errors.Join(errs...)
 }

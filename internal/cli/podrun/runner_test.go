@@ -5,6 +5,7 @@ package podrun
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -179,6 +180,31 @@ func TestRemove(t *testing.T) {
 	cm, err := w.client.CoreV1().ConfigMaps("default").Get(t.Context(), "old", metav1.GetOptions{})
 	if err != nil || cm.Data["a"] != "b" {
 		t.Errorf("the config map that was there before: %v, %v", cm, err)
+	}
+}
+
+// What somebody else has made anew under a name of the manifest's is not the run's to remove.
+func TestRemoveLeavesWhatIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.client.PrependReactor("create", "persistentvolumeclaims", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		a.(k8stesting.CreateActionImpl).Object.(*corev1.PersistentVolumeClaim).UID = "first"
+		return false, nil, nil
+	})
+	w.client.PrependReactor("delete", "persistentvolumeclaims", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		d := a.(k8stesting.DeleteActionImpl)
+		if p := d.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "first" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewConflict(d.GetResource().GroupResource(), "data", errors.New("another UID"))
+	})
+	end := w.run(Options{Remove: true}, web+"---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}\n")
+	w.running()
+	w.status(exits(3, corev1.PodFailed))
+	w.expect(end, "3 <nil>")
+	_, err := w.client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
+	if said := w.err.String(); err != nil || strings.Contains(said, "data removed") ||
+		!strings.Contains(said, "persistentvolumeclaim data is left alone") {
+		t.Errorf("%v; said:\n%s", err, said)
 	}
 }
 

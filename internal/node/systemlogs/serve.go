@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,8 +32,11 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errs.ToAggregate().Error(), http.StatusBadRequest)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), longest)
+	end := time.Now().Add(longest)
+	ctx, cancel := context.WithDeadline(r.Context(), end)
 	defer cancel()
+	// The context does not end a write to somebody who does not read.
+	_ = http.NewResponseController(w).SetWriteDeadline(end)
 	if q.File != "" {
 		h.file(w, r, q.File)
 		return
@@ -66,7 +70,28 @@ func (h Handler) file(w http.ResponseWriter, r *http.Request, name string) {
 	defer root.Close()
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + strings.TrimLeft(name, "/")
-	http.FileServerFS(root.FS()).ServeHTTP(w, r)
+	http.FileServerFS(plain{root}).ServeHTTP(w, r)
+}
+
+// plain has the files and folders below a root, and nothing else of what may be there: to open a pipe would wait for
+// somebody who writes into it.
+type plain struct{ root *os.Root }
+
+// Open implements fs.FS.
+func (p plain) Open(name string) (fs.File, error) {
+	f, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // split tells which services write to the journal. Without one all are looked for in files.
@@ -85,7 +110,7 @@ func (h Handler) split(ctx context.Context, names []string) (inJournal, inFiles 
 // journal shows what journalctl says; what it complains of is for the reader, too.
 func (h Handler) journal(ctx context.Context, w io.Writer, args []string) {
 	cmd := exec.CommandContext(ctx, h.Journal, args...)
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = w, w, time.Second
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		fmt.Fprintf(w, "\nerror: journal output not available: %v\n", err)
@@ -103,7 +128,12 @@ func (h Handler) first(ctx context.Context, w io.Writer, names ...string) (err e
 }
 
 func (h Handler) copy(ctx context.Context, w io.Writer, name string) error {
-	f, err := os.OpenInRoot(h.Folder, name)
+	root, err := os.OpenRoot(h.Folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f, err := plain{root}.Open(name)
 	if err != nil {
 		return err
 	}
@@ -112,7 +142,7 @@ func (h Handler) copy(ctx context.Context, w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // a folder of the service's name: its file may be in it
+	if info.IsDir() { // a folder of the service's name: its file may be in it
 		return fmt.Errorf("%s is no plain file: %w", name, fs.ErrNotExist)
 	}
 	stop := context.AfterFunc(ctx, func() { f.Close() })

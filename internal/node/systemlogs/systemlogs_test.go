@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestParse proves PL-36: what makes no sense is refused in the kubelet's words, and nothing that is asked becomes an
@@ -68,6 +70,9 @@ func TestServe(t *testing.T) {
 	if err := os.Symlink("../secret", filepath.Join(logs, "out.log")); err != nil {
 		t.Fatal(err)
 	}
+	if err := syscall.Mkfifo(filepath.Join(logs, "pipe.log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	write("journalctl", "#!/bin/sh\ncase \"$1\" in --field=*) echo kubelet.service; echo cron.service;; *) echo journal: $@; echo oops >&2; exit 1;; esac\n", 0o755)
 	with, without := Handler{logs, filepath.Join(dir, "journalctl")}, Handler{logs, filepath.Join(dir, "none")}
 	for _, c := range []struct {
@@ -88,6 +93,8 @@ func TestServe(t *testing.T) {
 		{without, "query=../secret", 404, "", "s3cret"},
 		{without, "query=/out.log", 500, "", "s3cret"},
 		{without, "query=out", 200, "error getting log for out", "s3cret"},
+		{without, "query=pipe", 200, "log not found for pipe", ""},
+		{without, "query=/pipe.log", 404, "", ""},
 		{without, "query=", 400, "may not be empty", ""},
 	} {
 		w := httptest.NewRecorder()
@@ -95,6 +102,27 @@ func TestServe(t *testing.T) {
 		if body := w.Body.String(); w.Code != c.code || !strings.Contains(body, c.has) || c.not != "" && strings.Contains(body, c.not) {
 			t.Errorf("%s: %d %q", c.query, w.Code, body)
 		}
+	}
+}
+
+// due notes until when what is written to it has to be read.
+type due struct {
+	*httptest.ResponseRecorder
+	at time.Time
+}
+
+// SetWriteDeadline is for http.ResponseController.
+func (d *due) SetWriteDeadline(at time.Time) error {
+	d.at = at
+	return nil
+}
+
+// TestWhoDoesNotRead proves PL-36: an answer ends, whether it is read or not.
+func TestWhoDoesNotRead(t *testing.T) {
+	w := &due{ResponseRecorder: httptest.NewRecorder()}
+	Handler{t.TempDir(), "none"}.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/logs/?query=/", nil))
+	if left := time.Until(w.at); left <= 0 || left > longest {
+		t.Errorf("it may take until %v", w.at)
 	}
 }
 
