@@ -106,7 +106,7 @@ func TestWrongUse(t *testing.T) {
 		{"server --feature-gates A", 2, "A"},
 		{"server --feature-gates NoSuchGate=true", 2, "NoSuchGate"},
 		{"agent", 2, "--kubeconfig is missing"},
-		{"image import", 2, "FILE is missing: wherry image import FILE..."},
+		{"image import", 2, "SOURCE is missing: wherry image import SOURCE..."},
 		{"image import /no/such", 1, "/no/such: no such file"},
 		{"image ls", 1, "no server is listening on " + filepath.Join(dir, "wherry.sock")},
 		{"version -o xml", 2, "use json or yaml"},

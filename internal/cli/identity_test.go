@@ -249,7 +249,7 @@ func TestCerts(t *testing.T) {
 	if code, _, errs := call(t, "", "certs", "rotate", "--finish"); code != 0 || !strings.Contains(errs, "finished") {
 		t.Errorf("%d, %q", code, errs)
 	}
-	if items = list(); len(items) != 3 {
+	if items = list(); len(items) != 4 { // two authorities, a key and the kubeconfig
 		t.Errorf("left: %v", items)
 	}
 }

@@ -45,7 +45,7 @@ finish() {
 # registry serves the stand-ins as registry.k8s.io to pods that always pull. It ends with this script.
 registry() {
 	local address
-	coproc images { exec "$bin/serveimages" "$out"/images/*agnhost*.tar; }
+	coproc images { exec "$bin/serveimages" "$out"/images/*.tar; }
 	read -r address <&"${images[0]}"
 	mkdir -p "$data/registries/registry.k8s.io"
 	printf 'server = "http://%s"\n' "$address" >"$data/registries/registry.k8s.io/hosts.toml"

@@ -23,12 +23,12 @@ import (
 
 func newImageImport(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "import FILE|docker:IMAGE|containerd:IMAGE...",
+		Use:     "import SOURCE...",
 		Aliases: []string{"load"},
 		Short:   "Load images from tar archives, or from Docker or containerd",
-		Long: `Load the images in OCI or Docker archives (from docker save or wherry image export). - reads standard input.
+		Long: `A source is a file: an OCI or Docker archive (from docker save or wherry image export). - reads standard input.
 
-docker:IMAGE and containerd:IMAGE read an image of this machine's Docker or containerd, without an archive in between.
+Or it is docker:IMAGE or containerd:IMAGE, which read an image of this machine's Docker or containerd, without an archive in between.
 Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and CONTAINERD_ADDRESS are respected.`,
 		Example: `  sudo wherry image import app.tar
   sudo wherry image import docker:app:1
