@@ -35,7 +35,8 @@ func TestJudge(t *testing.T) {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 			Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{},
 				PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}}}}}}}}
-	f := found{policies: []networkPolicy{db, out}, names: names, pods: []corev1.Pod{
+	f := found{policies: []networkPolicy{db, out}, names: names, namespaces: []corev1.Namespace{
+		{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}}, pods: []corev1.Pod{
 		onePod("shop", "db", "10.0.0.1", map[string]string{"app": "db"}),
 		onePod("shop", "web", "10.0.0.2", map[string]string{"app": "web"}), host,
 		onePod("locked", "a", "10.0.0.3", nil), onePod("six", "s", "fd00::1", nil)}}
