@@ -58,7 +58,8 @@ type Config struct {
 	Listener net.Listener
 	Door     *door.Door // keeps connections to Listener within limits; nil: there are none
 	// ReadOnly is where pods, figures and health are shown to anybody; nil: nowhere.
-	ReadOnly net.Listener
+	ReadOnly     net.Listener
+	ReadOnlyDoor *door.Door // keeps connections to ReadOnly within limits; nil: there are none
 	// SystemLogs answers questions about the machine's logs; nil: they are not answered.
 	SystemLogs http.Handler
 	// Local is where the API server of this process reaches the kubelet's API, as LocalUser; nil: there is none.

@@ -33,12 +33,13 @@ func (a *Agent) newAPI() (*httpapi.Server, error) {
 	}
 	c := httpapi.Config{
 		MinTLSVersion: a.cfg.MinTLSVersion, CipherSuites: a.cfg.CipherSuites, Host: host{a}, Door: a.cfg.Door,
-		ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures, Attach: a.cfg.Attach, Exec: a.cfg.Exec,
-		Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName, Certificate: a.cfg.Certificate,
-		GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs, Metrics: a.metrics.Handler(),
-		Probes: a.metrics.Probes(), Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(),
-		NodeStats: a.nodeStats, PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods,
-		SystemLogs: a.cfg.SystemLogs, Logger: a.log}
+		ReadOnlyDoor: a.cfg.ReadOnlyDoor, ImageExec: execs, NoImageExec: why, CRI: a.cfg.CRI, Figures: a.figures,
+		Attach: a.cfg.Attach, Exec: a.cfg.Exec, Logs: logs.Read, Timeline: a.timeline(), NodeName: a.cfg.NodeName,
+		Certificate: a.cfg.Certificate, GetCertificate: a.cfg.GetCertificate, ClientCAs: a.cfg.ClientCAs,
+		Metrics: a.metrics.Handler(), Probes: a.metrics.Probes(),
+		Checkpoints: filepath.Join(a.cfg.DataDir, "checkpoints"), Configz: a.configz(), NodeStats: a.nodeStats,
+		PodDisk: (&podDisks{agent: a}).of, Health: a.health, LogDir: a.cfg.Logs.Pods, SystemLogs: a.cfg.SystemLogs,
+		Logger: a.log}
 	if !a.standalone() { // else only the node's administrator may use it
 		access, err := newAccess(a.cfg.Client)
 		if err != nil {

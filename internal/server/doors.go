@@ -8,11 +8,13 @@ import (
 )
 
 // Of the descriptors that this process may have, connections to the API get three eighths and those to the node's API
-// an eighth. The other half is for what they lead to (a session takes up to four), the store, the runtime, and a
-// reserve. Strangers are limited besides, since each of their connections takes some 20 KiB.
+// an eighth, those to the read-only port a thirty-second. The rest is for what they lead to (a session takes up to
+// four), the store, the runtime, and a reserve. Strangers are limited besides, since each of their connections takes
+// some 20 KiB.
 const (
-	apiStrangers  = 4096
-	nodeStrangers = 1024
+	apiStrangers      = 4096
+	nodeStrangers     = 1024
+	readOnlyStrangers = 64
 )
 
 func (s *Server) apiDoor() *door.Door {
@@ -21,6 +23,11 @@ func (s *Server) apiDoor() *door.Door {
 
 func (s *Server) nodeDoor() *door.Door {
 	return s.door("agent", crowd.LimitsFor(s.parts.files.Limit()/8, nodeStrangers))
+}
+
+// readOnlyDoor is that of the read-only port, where all are strangers.
+func (s *Server) readOnlyDoor() *door.Door {
+	return s.door("agent", crowd.LimitsFor(s.parts.files.Limit()/32, readOnlyStrangers))
 }
 
 func (s *Server) door(of string, limits crowd.Limits) *door.Door {

@@ -3,11 +3,15 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/door/crowd"
 )
 
 // TestReadOnlyPort proves PL-36: the read-only port shows pods, figures and health to anybody, and has nothing that
@@ -46,6 +50,38 @@ func TestReadOnlyPort(t *testing.T) {
 		}
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// TestReadOnlyPortStrangers proves PL-36: those who come to the read-only port, however many, close no connection to the
+// kubelet API, and no answer there waits for ever to be read.
+func TestReadOnlyPortStrangers(t *testing.T) {
+	one := func() *door.Door {
+		return door.New(door.Config{Limits: crowd.Limits{Strangers: 1, PerAddress: 1, Known: 1}})
+	}
+	w := newWorld(t, func(c *Config) { c.Door, c.ReadOnlyDoor = one(), one() })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.StartReadOnly(l)
+	if w.server.readOnly.WriteTimeout == 0 {
+		t.Error("an answer that is not read holds its connection for ever")
+	}
+	early, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	resp, err := http.Get("http://" + l.Addr().String() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	conn := tls.Client(early, &tls.Config{RootCAs: w.ca.Pool(), ServerName: "localhost"})
+	if err := conn.HandshakeContext(t.Context()); err != nil {
+		t.Errorf("a stranger at the read-only port closed a connection to the kubelet API: %v", err)
+	}
 }
 
 // TestSystemLogs proves PL-36: questions about the machine's logs are answered where that is on, to those who may read

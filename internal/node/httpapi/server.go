@@ -47,6 +47,7 @@ type Config struct {
 	// GetCertificate is asked at every connection, in place of Certificate, where that is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Door           *door.Door     // keeps connections within limits; nil: there are none
+	ReadOnlyDoor   *door.Door     // those to the read-only port: strangers must not push out who comes to the other
 	ClientCAs      *x509.CertPool // who signs its clients' certificates
 	MinTLSVersion  uint16         // 0: TLS 1.3
 	CipherSuites   []uint16       // of TLS 1.2; none: Go's
@@ -134,7 +135,7 @@ func New(c Config) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = &http.Server{
-		Handler:           s.atDoor(s.counted(s.guarded(s.routes()))),
+		Handler:           atDoor(c.Door, s.counted(s.guarded(s.routes()))),
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -198,11 +199,11 @@ func (s *Server) authenticate(r *http.Request) (*authenticator.Response, bool, e
 	return resp, ok, err
 }
 
-func (s *Server) atDoor(next http.Handler) http.Handler {
-	if s.config.Door == nil {
+func atDoor(d *door.Door, next http.Handler) http.Handler {
+	if d == nil {
 		return next
 	}
-	return s.config.Door.Handler(next)
+	return d.Handler(next)
 }
 
 // Close stops serving and cuts every connection, streams included. The commands and containers at their other ends run
