@@ -52,13 +52,13 @@ lane() { "$1" || true; : >"$logs/$1.ended"; }
 
 tests() {
 	step unit make $built test-unit
-	step race make $built test-race
 	step end-to-end tools/e2e.sh $(go list ./test/... | grep -vE '/test/(chaos|failpoints)$')
 }
 
 storms() {
 	step storm tools/e2e.sh ./test/chaos
 	step failpoints tools/e2e.sh ./test/failpoints
+	step race make $built test-race
 }
 
 checks() {
