@@ -8,6 +8,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(mkdir -p "${1:?folder of the build}" && cd "$1" && pwd)
 bin=$out/bin roots=$out/roots tars=$out/images
+rm -rf "$roots" # of a run before
 mkdir -p "$roots" "$tars"
 
 need=(busybox-static:busybox bash-static:bash-static curl:curl netcat-openbsd:nc.openbsd iproute2:ip bind9-dnsutils:dig dash:dash
@@ -58,7 +59,7 @@ system() {
 	install -m 755 "$out/nmeter" "$1/bin/nmeter"
 	printf '%s\n' root:x:0:0::/root:/bin/sh nobody:x:65534:65534::/:/bin/false >"$1/etc/passwd"
 	printf '%s\n' root:x:0: nogroup:x:65534: >"$1/etc/group"
-	echo 'ID=stand-in' >"$1/etc/os-release"
+	printf 'ID=stand-in\nNAME="in the place of Alpine Linux"\n' >"$1/etc/os-release"
 	echo 'hosts: files dns' >"$1/etc/nsswitch.conf"
 }
 
