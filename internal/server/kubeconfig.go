@@ -91,13 +91,16 @@ func (o Options) kubeconfigAccess() (access, error) {
 		if err != nil || mode > 0o777 {
 			return a, fmt.Errorf("--write-kubeconfig-mode: %q is not a file mode, for example 640", o.KubeconfigMode)
 		}
-		if mode&0o600 != 0o600 {
+		switch {
+		case mode&0o600 != 0o600:
 			return a,
 				fmt.Errorf("--write-kubeconfig-mode: %s does not allow root to read and write the file; the first digit must be 6", o.KubeconfigMode)
-		}
-		if mode&0o022 != 0 {
+		case mode&0o022 != 0:
 			return a,
 				fmt.Errorf("--write-kubeconfig-mode: with %s other users could write to the file; the other digits must be 4 at most", o.KubeconfigMode)
+		case mode&0o111 != 0:
+			return a,
+				fmt.Errorf("--write-kubeconfig-mode: %s makes a program of the file; digits must be even, for example 640", o.KubeconfigMode)
 		}
 		a.mode = os.FileMode(mode)
 	}

@@ -132,6 +132,7 @@ func TestKubeconfigAccess(t *testing.T) {
 		`"rw" is not a file mode`:     {KubeconfigMode: "rw"},
 		`"7777" is not a file mode`:   {KubeconfigMode: "7777"},
 		"does not allow root to read": {KubeconfigMode: "044"},
+		"makes a program of the file": {KubeconfigMode: "700"},
 		"other users could write":     {KubeconfigMode: "666"},
 		`there is no group "nobody-"`: {KubeconfigGroup: "nobody-"},
 	} {
