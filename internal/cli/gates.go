@@ -37,6 +37,7 @@ func (v *gatesValue) Set(text string) error {
 	}
 	for _, part := range strings.Split(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		name = strings.TrimSpace(name)
 		if !ok || name == "" || value != "true" && value != "false" {
 			return fmt.Errorf("%q is not of the form Name=true or Name=false", part)
 		}
