@@ -19,6 +19,7 @@ func main() {
 	f := fuzzer{out: os.Stdout}
 	flag.DurationVar(&f.long, "time", 0, "how long each target runs (default: its share of 150 seconds, 10 to 30 seconds)")
 	flag.IntVar(&f.jobs, "jobs", 4*runtime.NumCPU(), "how many targets run at a time; they get their time, if not a whole core")
+	third := flag.Bool("third", false, "run a third of the packages, another one each day: all that CI has time for")
 	flag.StringVar(&f.binaries, "o", "bin/fuzz", "folder for the compiled tests")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: fuzz [flags] [folder...]\nRuns the fuzz targets below the folders (default: internal, toolbox and tools).")
@@ -31,10 +32,29 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *third {
+		f.chosen = thirdOf(time.Now())
+	}
 	if err := f.run(ctx, folders); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzz:", err)
 		os.Exit(1)
 	}
+}
+
+// portion chooses packages: each of so many, beginning with one. The zero portion is all.
+type portion struct{ each, first int }
+
+// thirdOf is a third of all packages, the next one each day.
+func thirdOf(day time.Time) portion { return portion{3, day.UTC().YearDay() % 3} }
+
+func (p portion) of(packages [][]target) (chosen [][]target) {
+	if p.each == 0 {
+		return packages
+	}
+	for i := p.first; i < len(packages); i += p.each {
+		chosen = append(chosen, packages[i])
+	}
+	return chosen
 }
 
 // run builds and runs all targets. The packages are built one after another, and a target starts as soon as its package is there.
@@ -44,6 +64,7 @@ func (f *fuzzer) run(ctx context.Context, folders []string) error {
 	if err != nil {
 		return err
 	}
+	packages = f.chosen.of(packages)
 	if f.long == 0 {
 		f.long = share(packages, f.jobs)
 	}

@@ -21,7 +21,8 @@ import (
 type fuzzer struct {
 	long     time.Duration // of one target
 	jobs     int
-	binaries string // folder
+	binaries string  // folder
+	chosen   portion // of the packages
 	out      io.Writer
 
 	corpus string // folder of the inputs that widen the coverage, absolute; "" is Go's own

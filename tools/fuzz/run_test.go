@@ -129,3 +129,25 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// TestThird: three days in a row run every package once.
+func TestThird(t *testing.T) {
+	packages := make([][]target, 7)
+	for i := range packages {
+		packages[i] = make([]target, i+1)
+	}
+	seen := map[int]int{}
+	for day := range 3 {
+		for _, p := range thirdOf(time.Date(2026, 12, 1+day, 0, 0, 0, 0, time.UTC)).of(packages) {
+			seen[len(p)]++
+		}
+	}
+	for i := range packages {
+		if seen[i+1] != 1 {
+			t.Errorf("package %d runs %d times", i, seen[i+1])
+		}
+	}
+	if got := (portion{}).of(packages); len(got) != 7 {
+		t.Errorf("all are %d", len(got))
+	}
+}
