@@ -253,15 +253,23 @@ func TestOwnAPIServices(t *testing.T) {
 	e := define(t, config, widgets)
 	await := func(name string, there bool) {
 		t.Helper()
-		for patience := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			_, err := regs.Get(t.Context(), name, metav1.GetOptions{})
-			if there && err == nil || !there && apierrors.IsNotFound(err) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		w, err := regs.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		_, err = regs.Get(ctx, name, metav1.GetOptions{}) // after the watch: what comes since is seen
+		if there && err == nil || !there && apierrors.IsNotFound(err) {
+			return
+		}
+		for e := range w.ResultChan() {
+			if there == (e.Type != watch.Deleted) {
 				return
 			}
-			if time.Now().After(patience) {
-				t.Fatalf("%s: there %t, %v", name, there, err)
-			}
 		}
+		t.Fatalf("%s: there %t: not within 30 s", name, there)
 	}
 	await("v1."+e.group, true)
 	await("v1beta1."+e.group, true)
