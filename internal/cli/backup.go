@@ -67,7 +67,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 		defer stop()
 		h, size, err := backUp(ctx, client(), file, what)
 		if err != nil {
-			return cmdline.CalledOffBy(ctx, err)
+			return cmdline.CalledOffBy(ctx, err, cmdline.NothingWritten)
 		}
 		fmt.Fprintf(t.Err, "%s: %s, %s\n", file, contents(h), fileSize(size))
 		return nil

@@ -37,7 +37,9 @@ To move pods away through the API, with regard to disruption budgets, use kubect
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		if err := client().Drain(ctx, !undo); err != nil {
-			return cmdline.CalledOffBy(ctx, err)
+			return cmdline.CalledOffBy(ctx, err,
+				"pods that were told to end go on ending, the others stay; the node takes no pods: "+
+					"call wherry drain again, or wherry drain --undo")
 		}
 		if undo {
 			fmt.Fprintln(t.Err, "the node takes pods again")

@@ -62,12 +62,15 @@ func (c *calledOff) Read(p []byte) (int, error) {
 	return c.from.Read(p)
 }
 
-// CalledOffBy says that the user called off what makes a file, which is therefore not there.
-func CalledOffBy(ctx context.Context, err error) error {
+// NothingWritten is what CalledOffBy says of what makes a file, which is therefore not there.
+const NothingWritten = "nothing was written"
+
+// CalledOffBy says that the user called off a command, if it was so, and what that has left.
+func CalledOffBy(ctx context.Context, err error, left string) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return ExitWith(session.ExitInterrupted, errors.New("interrupted: nothing was written"))
+	return ExitWith(session.ExitInterrupted, errors.New("interrupted: "+left))
 }
 
 func DashIfNone(text string) string {

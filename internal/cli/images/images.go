@@ -65,7 +65,7 @@ func newImageExport(t cmdline.Terminal) *cobra.Command {
 		}
 		if err != nil {
 			os.Remove(tmp.Name())
-			return cmdline.CalledOffBy(ctx, err)
+			return cmdline.CalledOffBy(ctx, err, cmdline.NothingWritten)
 		}
 		return nil
 	}

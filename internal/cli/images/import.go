@@ -47,7 +47,7 @@ Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and 
 		for _, name := range sources {
 			names, err := importOne(ctx, t, client(), from, name)
 			if err != nil {
-				return cmdline.CalledOffBy(ctx, fmt.Errorf("%s: %w", name, err))
+				return cmdline.CalledOffBy(ctx, fmt.Errorf("%s: %w", name, err), name+" was not imported")
 			}
 			for _, n := range names {
 				fmt.Fprintln(t.Out, n)

@@ -169,6 +169,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values,
 		return nil,
 			fmt.Errorf("no server is listening on %s: start one with sudo wherry server, or give its folder with --data-dir", c.socket)
 	case err != nil:
+		if at, ok := errors.AsType[*url.Error](err); ok { // of no use to a person: the address is made up
+			err = at.Err
+		}
 		return nil, err
 	case resp.StatusCode >= 300:
 		defer resp.Body.Close()

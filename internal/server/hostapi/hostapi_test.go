@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -181,6 +182,10 @@ func TestErrorsAreSentences(t *testing.T) {
 	}
 	if len(n.removed) > 0 {
 		t.Errorf("removed %v in spite of errors", n.removed)
+	}
+	broken := errors.New("image app:1: parts of it are not there any more")
+	if _, err := c.Import(t.Context(), iotest.ErrReader(broken)); err == nil || err.Error() != broken.Error() {
+		t.Errorf("an archive that cannot be read: %v", err)
 	}
 }
 
