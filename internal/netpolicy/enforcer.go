@@ -72,7 +72,7 @@ type Enforcer struct {
 	known   bool             // have is what the kernel has
 	forget  bool             // there may be flows that are forbidden now
 	refused map[object]error // policies that are not understood
-	failing error            // why Start's pass failed
+	failing error            // why the last pass failed
 	changed <-chan struct{}
 	failed  <-chan error
 }
@@ -106,14 +106,10 @@ func (e *Enforcer) Start(ctx, life context.Context) error {
 	if err != nil {
 		return fmt.Errorf("network policies: %w", err)
 	}
-	if len(there.Items) == 0 {
-		if err := e.config.Host.Remove(); err != nil { // of a server before
-			e.tell(err)
+	if len(there.Items) > 0 {
+		if err := e.follow(ctx, life); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := e.follow(ctx, life); err != nil {
-		return err
 	}
 	e.failing = e.pass(life)
 	e.tell(e.failing)
@@ -169,16 +165,16 @@ func (e *Enforcer) Run(ctx context.Context) error {
 			e.changed, e.failed = nil, nil
 			continue
 		}
-		if !e.started {
+		if !e.started && e.failing == nil { // there are no policies
 			continue
 		}
 		again = nil
-		err := e.pass(ctx)
+		e.failing = e.pass(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.tell(err)
-		if err == nil {
+		e.tell(e.failing)
+		if e.failing == nil {
 			retry = firstRetry
 			continue
 		}
@@ -191,6 +187,9 @@ func (e *Enforcer) Run(ctx context.Context) error {
 func (e *Enforcer) pass(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // what is known may be of the middle of a start
+	}
+	if !e.started {
+		return e.config.Host.Remove() // there are no policies: what a server before has made for some
 	}
 	e.takeIn()
 	touched := e.world.Touched()

@@ -26,9 +26,9 @@ import (
 
 // kernel has what is made in it, and fails as often as it should.
 type kernel struct {
-	there                  decide.There
-	reads, forgotten       int
-	failMakes, failForgets int
+	there                               decide.There
+	reads, forgotten, removed           int
+	failMakes, failForgets, failRemoves int
 }
 
 var errBusy = errors.New("device or resource busy")
@@ -59,7 +59,14 @@ func (k *kernel) Forget(func(tables.Flow) bool) error {
 	return nil
 }
 
-func (k *kernel) Remove() error { return nil }
+func (k *kernel) Remove() error {
+	if k.failRemoves > 0 {
+		k.failRemoves--
+		return errBusy
+	}
+	k.removed++
+	return nil
+}
 
 func (k *kernel) Watch(context.Context) (<-chan struct{}, <-chan error, error) { return nil, nil, nil }
 
@@ -127,6 +134,26 @@ func TestFailedStart(t *testing.T) {
 			t.Errorf("the pod leads to %q, with the problem %q; want a profile and none", to, b.Problem())
 		}
 	}, deny())
+}
+
+// TestFailedRemoval: WL-19, rules of policies that were deleted while the server was down are taken away, also if that
+// fails at the start, and until then it is told.
+func TestFailedRemoval(t *testing.T) {
+	k := &kernel{there: before(), failRemoves: 2}
+	enforcing(t, k, func(t *testing.T, b bench) {
+		if !strings.Contains(b.atOnce, errBusy.Error()) {
+			t.Errorf("the problem is %q, want the failure", b.atOnce)
+		}
+		time.Sleep(3 * firstRetry)
+		synctest.Wait()
+		if k.removed != 1 || b.Problem() != "" {
+			t.Errorf("removed %d times, with the problem %q; want once and none", k.removed, b.Problem())
+		}
+		time.Sleep(time.Minute)
+		if k.removed != 1 {
+			t.Errorf("removed %d times without policies, want once", k.removed)
+		}
+	})
 }
 
 // TestForgetting: WL-19, flows of UDP that are forbidden are forgotten at the start, even if a server before has made

@@ -3,7 +3,6 @@
 package decide
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -89,15 +88,11 @@ func (w *World) opinion(d Direction, of *pod, other end, c Connection) *Opinion 
 	if len(isolating) == 0 {
 		return o
 	}
-	field := "ingress"
-	if d == Out {
-		field = "egress"
-	}
 	for _, p := range isolating {
 		o.Policies = append(o.Policies, p.name)
-		for i, r := range p.side(d).rules {
+		for _, r := range p.side(d).rules {
 			if r.passes(w, other, c.Proto, c.Port, w.portNames(c)...) {
-				o.By = append(o.By, fmt.Sprintf("%s spec.%s[%d]", p.name, field, i))
+				o.By = append(o.By, p.name+" "+r.field)
 			}
 		}
 	}

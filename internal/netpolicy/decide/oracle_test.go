@@ -334,7 +334,7 @@ func (d dice) pod(namespace, name string, n int) *corev1.Pod {
 	return p
 }
 
-func (o objects) build(names *Names) *World {
+func (o objects) build() *World {
 	w := New()
 	for _, p := range o.policies {
 		_ = w.SetPolicy(p)
@@ -345,7 +345,6 @@ func (o objects) build(names *Names) *World {
 	for n, l := range o.namespaces {
 		w.SetNamespace(n, l)
 	}
-	w.SetNames(names)
 	return w
 }
 
@@ -364,7 +363,6 @@ func TestAgainstOracle(t *testing.T) {
 	w := New()
 	have := There{Chains: map[string]string{}, Sets: map[string]Set{}}
 	namespaces := []string{"n1", "n2"}
-	var names *Names
 	for round := range rounds {
 		ns := pick(d, namespaces...)
 		switch d.IntN(5) {
@@ -398,7 +396,7 @@ func TestAgainstOracle(t *testing.T) {
 			o.pods[key] = d.pod(ns, name, at)
 			w.SetPod(o.pods[key])
 		}
-		check(t, round, w, o, names)
+		check(t, round, w, o)
 		want := w.Tables()
 		if want.Sets == nil {
 			have = There{Chains: map[string]string{}, Sets: map[string]Set{}}
@@ -413,13 +411,13 @@ func TestAgainstOracle(t *testing.T) {
 		if there := want.There(); !reflect.DeepEqual(have, there) {
 			t.Fatalf("round %d: by difference %+v, at once %+v", round, have, there)
 		}
-		if fresh := o.build(names).Tables(); !reflect.DeepEqual(fresh, want) {
+		if fresh := o.build().Tables(); !reflect.DeepEqual(fresh, want) {
 			t.Fatalf("round %d: a fresh world has %+v, this one %+v", round, fresh, want)
 		}
 	}
 }
 
-func check(t *testing.T, round int, w *World, o objects, _ *Names) {
+func check(t *testing.T, round int, w *World, o objects) {
 	t.Helper()
 	addrs := []string{"192.0.2.1", "10.0.0.9"}
 	for n := 1; n <= 6; n++ {

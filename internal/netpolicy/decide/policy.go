@@ -27,6 +27,7 @@ type side struct{ rules []rule }
 
 // rule lets pass what matches one of its peers and one of its ports. No peers are all, and so are no ports.
 type rule struct {
+	field string // where it stands in the policy
 	peers []peer
 	ports []port
 }
@@ -112,48 +113,59 @@ func understand(p *networkingv1.NetworkPolicy) (*policy, error) {
 			types = append(types, networkingv1.PolicyTypeEgress)
 		}
 	}
+	add := func(s *side, field, peersAt string, peers []networkingv1.NetworkPolicyPeer,
+		ports []networkingv1.NetworkPolicyPort) {
+		r, err := readRule(p.Namespace, peersAt, peers, ports)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s.%w", field, err))
+			return
+		}
+		r.field = field
+		s.rules = append(s.rules, r)
+	}
 	if slices.Contains(types, networkingv1.PolicyTypeIngress) {
 		s := &side{}
 		for i, r := range ingress {
-			if err := s.add(p.Namespace, r.From, r.Ports); err != nil {
-				errs = append(errs, fmt.Errorf("spec.ingress[%d].from%w", i, err))
-			}
+			add(s, fmt.Sprintf("spec.ingress[%d]", i), "from", r.From, r.Ports)
 		}
 		out.sides[dirIndex(In)] = s
 	}
 	if slices.Contains(types, networkingv1.PolicyTypeEgress) {
 		s := &side{}
 		for i, r := range egress {
-			if err := s.add(p.Namespace, r.To, r.Ports); err != nil {
-				errs = append(errs, fmt.Errorf("spec.egress[%d].to%w", i, err))
-			}
+			add(s, fmt.Sprintf("spec.egress[%d]", i), "to", r.To, r.Ports)
 		}
 		out.sides[dirIndex(Out)] = s
 	}
 	return out, errors.Join(errs...)
 }
 
-func (s *side) add(namespace string, peers []networkingv1.NetworkPolicyPeer,
-	ports []networkingv1.NetworkPolicyPort) error {
-	var r rule
+func readRule(namespace, peersAt string, peers []networkingv1.NetworkPolicyPeer,
+	ports []networkingv1.NetworkPolicyPort) (r rule, err error) {
 	for i, p := range peers {
 		read, err := readPeer(namespace, p)
 		if err != nil {
-			return fmt.Errorf("[%d].%w", i, err)
+			return r, fmt.Errorf("%s[%d].%w", peersAt, i, err)
 		}
 		r.peers = append(r.peers, read)
 	}
-	for _, p := range ports {
-		r.ports = append(r.ports, readPort(p))
+	for i, p := range ports {
+		read, err := readPort(p)
+		if err != nil {
+			return r, fmt.Errorf("ports[%d].%w", i, err)
+		}
+		r.ports = append(r.ports, read)
 	}
-	s.rules = append(s.rules, r)
-	return nil
+	return r, nil
 }
 
 func readPeer(namespace string, p networkingv1.NetworkPolicyPeer) (peer, error) {
 	if p.IPBlock != nil {
 		b, err := readBlock(p.IPBlock)
 		return peer{block: b}, err
+	}
+	if p.PodSelector == nil && p.NamespaceSelector == nil {
+		return peer{}, errors.New("podSelector: there is none, nor anything else that this version knows")
 	}
 	g := &group{namespace: namespace, pods: labels.Everything()}
 	var err error
@@ -187,23 +199,34 @@ func readBlock(b *networkingv1.IPBlock) (Block, error) {
 	return out, nil
 }
 
-func readPort(p networkingv1.NetworkPolicyPort) port {
+func readPort(p networkingv1.NetworkPolicyPort) (port, error) {
+	const most = 1<<16 - 1
 	out := port{proto: TCP}
 	if p.Protocol != nil {
-		out.proto = ProtoOf(*p.Protocol)
+		if out.proto = ProtoOf(*p.Protocol); out.proto.String() != string(*p.Protocol) {
+			return port{}, fmt.Errorf("protocol: %q is none of TCP, UDP and SCTP", *p.Protocol)
+		}
 	}
 	switch {
 	case p.Port == nil:
 	case p.Port.Type == intstr.String:
-		out.name = p.Port.StrVal
-	default:
-		out.low = uint16(p.Port.IntVal)
-		out.high = out.low
-		if p.EndPort != nil {
-			out.high = uint16(*p.EndPort)
+		if out.name = p.Port.StrVal; out.name == "" {
+			return port{}, errors.New("port: a name must not be empty")
 		}
+	default:
+		low, high := p.Port.IntVal, p.Port.IntVal
+		if p.EndPort != nil {
+			high = *p.EndPort
+		}
+		if low < 1 || low > most {
+			return port{}, fmt.Errorf("port: %d is not between 1 and %d", low, most)
+		}
+		if high < low || high > most {
+			return port{}, fmt.Errorf("endPort: %d is not between %d and %d", high, low, most)
+		}
+		out.low, out.high = uint16(low), uint16(high)
 	}
-	return out
+	return out, nil
 }
 
 // groups are those that the policy speaks of, in both directions.

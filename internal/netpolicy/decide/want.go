@@ -26,7 +26,7 @@ func (w *World) set(p *pod, name string, e Elem, to string) {
 	}
 }
 
-// unset takes one away. The set may have gone before it, and come anew.
+// unset takes one away.
 func (w *World) unset(name string, e Elem) {
 	delete(w.want.Sets[name], e)
 	w.touched.Sets[name] = true

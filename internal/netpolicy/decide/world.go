@@ -278,14 +278,23 @@ func (w *World) use(p *policy) {
 }
 
 func (w *World) disuse(p *policy) {
+	gone := map[string]bool{}
 	for _, g := range p.groups() {
-		if release(w.groups, g.set()) {
-			w.dropSet(g.set())
-		}
+		gone[g.set()] = release(w.groups, g.set())
 	}
 	for _, set := range p.namedPorts() {
-		if release(w.ports, set) {
-			w.dropSet(set)
+		gone[set] = release(w.ports, set)
+	}
+	maps.DeleteFunc(gone, func(_ string, last bool) bool { return !last })
+	if len(gone) == 0 {
+		return
+	}
+	for set := range gone {
+		w.dropSet(set)
+	}
+	for _, pods := range w.pods {
+		for _, o := range pods {
+			o.put = slices.DeleteFunc(o.put, func(e placed) bool { return gone[e.set] })
 		}
 	}
 }

@@ -213,19 +213,31 @@ func TestOneAddress(t *testing.T) {
 	}
 }
 
-// TestNotUnderstood: WL-19, a rule that is not understood lets nothing pass, and the rest of its policy holds.
+// TestNotUnderstood: WL-19, a rule that is not understood lets nothing pass, and the rest of its policy holds, by the
+// names that its rules have there.
 func TestNotUnderstood(t *testing.T) {
-	w := cluster()
-	err := w.SetPolicy(parsed(t, `
-spec:
-  podSelector: {}
-  ingress: [{from: [{ipBlock: {cidr: nonsense}}]}, {ports: [{port: 80}]}]`))
-	if err == nil || !strings.Contains(err.Error(), "spec.ingress[0].from[0].ipBlock.cidr") {
-		t.Errorf("the error is %v", err)
-	}
-	for port, want := range map[uint16]bool{80: true, 81: false} {
-		if got := w.Judge(Connection{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("172.17.9.1"), TCP, port}); got.Allowed != want {
-			t.Errorf("port %d: %+v", port, got)
+	for rule, field := range map[string]string{
+		"from: [{ipBlock: {cidr: nonsense}}]":                 "from[0].ipBlock.cidr: ",
+		"from: [{podSelector: {}}, {}]":                       "from[1].podSelector: there is none",
+		"ports: [{port: 79}, {port: 65616}]":                  "ports[1].port: 65616 is not", // 80, if cut off
+		"ports: [{port: 0}]":                                  "ports[0].port: 0 is not",
+		"ports: [{port: 70, endPort: 65599}]":                 "ports[0].endPort: 65599 is not",
+		"ports: [{port: 70, endPort: 69}]":                    "ports[0].endPort: 69 is not",
+		"ports: [{port: ''}]":                                 "ports[0].port: a name",
+		"ports: [{protocol: QUIC}]":                           `ports[0].protocol: "QUIC" is none of`,
+		"from: [{namespaceSelector: {matchLabels: {'': a}}}]": "from[0].namespaceSelector: ",
+	} {
+		w := cluster()
+		err := w.SetPolicy(parsed(t, "spec: {podSelector: {}, ingress: [{"+rule+"}, {ports: [{port: 81}]}]}"))
+		if err == nil || !strings.Contains(err.Error(), "NetworkPolicy default/p: spec.ingress[0]."+field) {
+			t.Errorf("%s: the error is %v", rule, err)
+		}
+		for port, by := range map[uint16]string{80: "", 81: "p spec.ingress[1]"} {
+			c := Connection{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("172.17.9.1"), TCP, port}
+			got, kernel := w.Judge(c), w.Tables().kernel(c)
+			if strings.Join(got.In.By, ",") != by || got.Allowed != (by != "") || kernel != got.Allowed {
+				t.Errorf("%s: port %d: %+v, and the tables say %v; want it let pass by %q", rule, port, got.In, kernel, by)
+			}
 		}
 	}
 }

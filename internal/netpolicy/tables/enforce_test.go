@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -178,6 +179,78 @@ spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Egress], egress: [{
 			if err := echo(c, "again"); (err == nil) != (i%2 == 0) {
 				t.Errorf("connection %d: %v", i, err)
 			}
+		}
+	})
+}
+
+// TestForget: WL-19, a UDP flow that a new policy forbids ends once it is forgotten, also for the side that only
+// answers. One that is allowed goes on, and so does the machine's own.
+func TestForget(t *testing.T) {
+	both(t, func(t *testing.T, b *bench) {
+		db := b.pod("a/db", "app=db").known(corev1.ContainerPort{Name: "dns", ContainerPort: 5353,
+			Protocol: corev1.ProtocolUDP})
+		web := b.pod("a/web", "app=web").known()
+		other := b.pod("a/other").known()
+		b.policies(`
+metadata: {name: elsewhere, namespace: z}
+spec: {podSelector: {}}`) // so that the kernel sees the flows begin
+		var server net.PacketConn
+		if err := db.do(func() (err error) { server, err = net.ListenPacket("udp", ":5353"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		type flow struct {
+			who  string
+			conn net.Conn
+			at   net.Addr // as the server sees it
+			want bool
+		}
+		var flows []flow
+		for _, ip := range db.ips {
+			to := netip.AddrPortFrom(ip, 5353).String()
+			for _, f := range []flow{{who: "web", want: true}, {who: "other"}, {who: "the machine", want: true}} {
+				dial := func() (err error) { f.conn, err = net.Dial("udp", to); return err }
+				err := map[string]func() error{"web": func() error { return web.do(dial) },
+					"other": func() error { return other.do(dial) }, "the machine": dial}[f.who]()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.conn.Close()
+				buf := make([]byte, 10)
+				_ = server.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if _, err := f.conn.Write([]byte("hello")); err != nil {
+					t.Fatal(err)
+				}
+				if _, f.at, err = server.ReadFrom(buf); err != nil {
+					t.Fatal(err)
+				}
+				flows = append(flows, f)
+			}
+		}
+		hears := func(when string, f flow, want bool) {
+			t.Helper()
+			if _, err := server.WriteTo([]byte("hello"), f.at); err != nil && want {
+				t.Errorf("%s: to %s at %s: %v", when, f.who, f.at, err)
+			}
+			_ = f.conn.SetReadDeadline(time.Now().Add(denied))
+			if _, err := f.conn.Read(make([]byte, 10)); (err == nil) != want {
+				t.Errorf("%s: %s at %s hears: %v, want %v", when, f.who, f.at, err, want)
+			}
+		}
+		b.policies(denyAll, fromWeb, `
+metadata: {name: to-db, namespace: a}
+spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Egress], egress: [{to: [{podSelector: {}}]}]}`)
+		for _, f := range flows { // else there would be nothing to forget
+			hears("before", f, true)
+		}
+		if err := b.host.Forget(func(f Flow) bool {
+			return !b.world.Judge(decide.Connection{From: f.From, To: f.To.Addr(), Proto: decide.UDP,
+				Port: f.To.Port()}).Allowed
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range flows {
+			hears("after", f, f.want)
 		}
 	})
 }
