@@ -66,7 +66,7 @@ func New(o Options) *Aggregator {
 	o.Stores[upstream.APIServices].OnWrite.Add(onwrite.Calls{
 		Creating: func(obj runtime.Object, _ bool) (onwrite.Finish, error) { return nil, a.judge(obj) },
 		Updating: func(obj, _ runtime.Object, _ bool) (onwrite.Finish, error) { return nil, a.judge(obj) },
-		Created:  a.heard, Updated: a.heard,
+		Created:  a.heard, Updated: a.heard, Deleted: a.deleted,
 	})
 	o.Certificate.OnRenewal(a.renewed)
 	return a

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
@@ -47,17 +50,64 @@ func localService(gv schema.GroupVersion, managed string, group, version int32) 
 // to a Service.
 func (a *Aggregator) Bootstrap(ctx context.Context) error {
 	var making sync.WaitGroup
-	errs := make([]error, len(a.o.Local))
-	versions := map[string]int32{}
-	for i, l := range a.o.Local {
-		versions[l.GV.Group]++
-		version := 16 - versions[l.GV.Group] // the preferred one comes first
-		making.Go(func() {
-			errs[i] = a.ensure(ctx, localService(l.GV, onStart, l.GroupPriority, version))
-		})
+	all := a.locals()
+	errs := make([]error, len(all))
+	for i, s := range all {
+		making.Go(func() { errs[i] = a.ensure(ctx, s) })
 	}
 	making.Wait()
 	return errors.Join(errs...)
+}
+
+// locals are the APIServices of the server's own groups.
+func (a *Aggregator) locals() (all []*apiregistration.APIService) {
+	versions := map[string]int32{}
+	for _, l := range a.o.Local {
+		versions[l.GV.Group]++
+		version := 16 - versions[l.GV.Group] // the preferred one comes first
+		all = append(all, localService(l.GV, onStart, l.GroupPriority, version))
+	}
+	return all
+}
+
+// wanted is the APIService of this name that this server makes itself; nil: it makes none.
+func (a *Aggregator) wanted(name string) *apiregistration.APIService {
+	for _, s := range a.locals() {
+		if s.Name == name {
+			return s
+		}
+	}
+	version, group, _ := strings.Cut(name, ".")
+	a.custom.mu.Lock()
+	defer a.custom.mu.Unlock()
+	if !slices.Contains(a.custom.groups[group], version) {
+		return nil
+	}
+	gv := schema.GroupVersion{Group: group, Version: version}
+	return localService(gv, always, customGroupPriority, customVersionPriority)
+}
+
+// serves tells whether this server answers for a group where nobody else does.
+func (a *Aggregator) serves(group string) bool {
+	a.custom.mu.Lock()
+	defer a.custom.mu.Unlock()
+	return len(a.custom.groups[group]) > 0 ||
+		slices.ContainsFunc(a.o.Local, func(l Local) bool { return l.GV.Group == group })
+}
+
+// deleted makes one again at once that somebody has deleted: the group is served all the same, and one that had been
+// given to a Service is this server's again.
+func (a *Aggregator) deleted(obj runtime.Object) {
+	s, ok := obj.(*apiregistration.APIService)
+	if !ok {
+		return
+	}
+	if again := a.wanted(s.Name); again != nil {
+		if err := a.ensure(a.context, again); err != nil && a.context.Err() == nil {
+			a.o.Log.Error("an APIService that was deleted comes back only when the server starts again",
+				"name", s.Name, "err", err)
+		}
+	}
 }
 
 func (a *Aggregator) ensure(ctx context.Context, service *apiregistration.APIService) error {
@@ -81,7 +131,9 @@ func (a *Aggregator) Custom(group string, versions []string) {
 		c.groups = map[string][]string{}
 	}
 	c.groups[group] = versions
-	c.due = append(c.due, group)
+	if !slices.Contains(c.due, group) { // each of its definitions is told of
+		c.due = append(c.due, group)
+	}
 	if !c.running && a.context.Err() == nil {
 		c.running = true
 		a.going.Go(a.followCustom)
@@ -112,30 +164,20 @@ func (a *Aggregator) followCustom() {
 
 // settle makes the APIServices of one group of custom resources what they ought to be.
 func (a *Aggregator) settle(ctx context.Context, group string, versions []string) error {
-	want := map[string]bool{}
 	var errs []error
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: group, Version: version}
-		want[nameOf(gv)] = true
 		errs = append(errs, a.ensure(ctx, localService(gv, always, customGroupPriority, customVersionPriority)))
 	}
 	return errors.Join(append(errs, a.drop(ctx, func(s *apiregistration.APIService) bool {
-		return s.Spec.Group == group && !want[s.Name]
+		return s.Spec.Group == group && a.wanted(s.Name) == nil
 	}))...)
 }
 
 // Prune deletes the APIServices of custom resources that went while the server was down. Custom has been called for
 // those that are there.
 func (a *Aggregator) Prune(ctx context.Context) {
-	a.custom.mu.Lock()
-	there := map[string]bool{}
-	for group, versions := range a.custom.groups {
-		for _, v := range versions {
-			there[nameOf(schema.GroupVersion{Group: group, Version: v})] = true
-		}
-	}
-	a.custom.mu.Unlock()
-	err := a.drop(ctx, func(s *apiregistration.APIService) bool { return !there[s.Name] })
+	err := a.drop(ctx, func(s *apiregistration.APIService) bool { return a.wanted(s.Name) == nil })
 	if err != nil && ctx.Err() == nil {
 		a.o.Log.Warn("APIServices of custom resources that are gone may still be listed", "err", err)
 	}

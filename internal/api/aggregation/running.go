@@ -169,6 +169,7 @@ func (a *Aggregator) listGroup(r *running, group string, t *table) {
 	case len(t.groups[group].described.Versions) > 0: // what is left of it is this server's
 		a.documents.Plain.AddGroup(t.groups[group].described)
 		delete(r.listed, group)
+	case a.serves(group): // its APIService comes back at once
 	default:
 		a.documents.Plain.RemoveGroup(group)
 		delete(r.listed, group)

@@ -37,8 +37,8 @@ type other struct {
 	verbs      verbs
 }
 
-// rehearse lets the server judge all objects without storing one, so that a bad one leaves nothing half done. Objects
-// of a namespace that the manifest itself makes cannot be judged before it is there.
+// rehearse lets the server judge all objects, new and updated ones, without storing one, so that a bad one leaves
+// nothing half done. Objects of a namespace that the manifest itself makes cannot be judged before it is there.
 func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error {
 	making := map[string]bool{}
 	for _, o := range objects {
@@ -53,25 +53,42 @@ func (r *Runner) rehearse(ctx context.Context, objects []manifest.Object) error 
 			continue
 		}
 		v, _ := verbsFor(r.Client, ns, o.Object)
-		_, err := v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
-			FieldValidation: metav1.FieldValidationStrict})
-		kind := strings.ToLower(o.GVK.Kind)
+		there, err := isThere(ctx, v, o, m)
 		switch {
-		case err == nil:
-		case apierrors.IsAlreadyExists(err) && !runsOnce(o.Object):
-		case apierrors.IsAlreadyExists(err):
-			errs = append(errs,
-				fmt.Errorf("%s: %s %s/%s already exists; delete it first (wherry kubectl delete %[2]s -n %[3]s %[4]s) or use %[5]s",
-					place(o), kind, ns, m.GetName(), nameOfItsOwn(o)))
+		case err != nil:
+		case there:
+			_, err = apply(ctx, o, m, v, metav1.DryRunAll)
 		default:
+			_, err = v.create(ctx, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+				FieldValidation: metav1.FieldValidationStrict})
+		}
+		if err != nil && !quicker(err, o, m) {
 			errs = append(errs, refused(o, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// isThere tells whether there is an object already that is to be updated. One that runs once is not.
+func isThere(ctx context.Context, v verbs, o manifest.Object, m metav1.Object) (bool, error) {
+	if runsOnce(o.Object) || m.GetName() == "" {
+		return false, nil
+	}
+	return v.exists(ctx, m.GetName())
+}
+
+// quicker tells that somebody, such as another run of the same manifest, has just made what is not yet there to be
+// updated.
+func quicker(err error, o manifest.Object, m metav1.Object) bool {
+	return apierrors.IsAlreadyExists(err) && !runsOnce(o.Object) && m.GetName() != ""
+}
+
 // refused gives a server's refusal the manifest's place, one line per fault.
 func refused(o manifest.Object, err error) error {
+	if m, bad := meta.Accessor(o.Object); bad == nil && m.GetName() != "" && apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%s: %s %s/%s already exists; delete it first (wherry kubectl delete %[2]s -n %[3]s %[4]s) or use %[5]s",
+			place(o), strings.ToLower(o.GVK.Kind), m.GetNamespace(), m.GetName(), nameOfItsOwn(o))
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return fmt.Errorf("%s: %w", place(o), err)
@@ -144,14 +161,12 @@ const createTime = time.Minute
 func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) error {
 	m, ns := r.settleNamespace(o.Object)
 	v, _ := verbsFor(r.Client, ns, o.Object)
-	if !runsOnce(o.Object) && m.GetName() != "" {
-		exists, err := v.exists(ctx, m.GetName())
-		if err != nil {
-			return refused(o, err)
-		}
-		if exists {
-			return r.update(ctx, o, m, v, made)
-		}
+	there, err := isThere(ctx, v, o, m)
+	if err != nil {
+		return refused(o, err)
+	}
+	if there {
+		return r.update(ctx, o, m, v, made)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -161,6 +176,9 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 	defer cancel()
 	obj, err := v.create(whole, metav1.CreateOptions{FieldManager: fieldManager,
 		FieldValidation: metav1.FieldValidationStrict})
+	if quicker(err, o, m) {
+		return r.update(ctx, o, m, v, made)
+	}
 	if err != nil {
 		return refused(o, err)
 	}
@@ -185,13 +203,7 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 
 // update brings an object that was there before to what the manifest says. It is not the run's to remove.
 func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object, v verbs, made *created) error {
-	copied := o.Object.DeepCopyObject()
-	copied.GetObjectKind().SetGroupVersionKind(o.GVK)
-	body, err := json.Marshal(copied)
-	if err != nil {
-		return err
-	}
-	obj, err := v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true)})
+	obj, err := apply(ctx, o, m, v)
 	if err != nil {
 		return refused(o, err)
 	}
@@ -204,6 +216,17 @@ func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object,
 	}
 	r.Screen.Say("%s %s updated", strings.ToLower(o.GVK.Kind), m.GetName())
 	return nil
+}
+
+func apply(ctx context.Context, o manifest.Object, m metav1.Object, v verbs, dry ...string) (runtime.Object, error) {
+	copied := o.Object.DeepCopyObject()
+	copied.GetObjectKind().SetGroupVersionKind(o.GVK)
+	body, err := json.Marshal(copied)
+	if err != nil {
+		return nil, err
+	}
+	return v.apply(ctx, m.GetName(), body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true),
+		DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 }
 
 // removeOthers deletes the objects beside the pods, last made first. What has been made anew meanwhile is not the

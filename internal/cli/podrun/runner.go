@@ -89,18 +89,24 @@ func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, er
 	if err := check(r.Client, objects); err != nil {
 		return Result{Code: ExitFailure}, err
 	}
+	var timeout <-chan time.Time
+	if r.Options.Timeout > 0 {
+		timer := time.NewTimer(r.Options.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
 	made := &created{}
-	err := r.interruptible(ctx, func(ctx context.Context) (err error) {
+	err := r.interruptible(ctx, timeout, func(ctx context.Context) (err error) {
 		if err = r.rehearse(ctx, objects); err == nil {
 			made, err = r.create(ctx, objects)
 		}
 		return err
 	})
 	if err != nil { // nothing is half done
-		return Result{Code: codeOf(err)}, errors.Join(unlessInterrupted(err), r.remove(made))
+		return Result{Code: codeOf(err)}, errors.Join(r.told(err, "not created"), r.remove(made))
 	}
 	r.Screen.expect(made.pods, len(made.workloads), r.Options.Prefix)
-	result, err := r.attend(ctx, made)
+	result, err := r.attend(ctx, made, timeout)
 	return r.cleanUp(result, err, made)
 }
 
@@ -117,13 +123,13 @@ func (r *Runner) cleanUp(result Result, err error, made *created) (Result, error
 	case interrupted:
 		result.Code = codeOf(err)
 	case errors.Is(err, errTimeout):
-		result.Code = ExitTimeout
-		err = fmt.Errorf("%s after %s", notYet(r.Options.Detach), r.Options.Timeout)
+		result.Code = codeOf(err)
+		err = r.told(err, notYet(r.Options.Detach))
 	case result.Code == 0:
 		result.Code = ExitFailure
 	}
 	if interrupted || r.Options.Remove {
-		return result, errors.Join(unlessInterrupted(err), r.remove(made))
+		return result, errors.Join(r.told(err, ""), r.remove(made))
 	}
 	return result, r.leave(err, made, result.pods())
 }
@@ -140,19 +146,25 @@ func codeOf(err error) int {
 	if i, ok := errors.AsType[*interruption](err); ok {
 		return i.code()
 	}
+	if errors.Is(err, errTimeout) {
+		return ExitTimeout
+	}
 	return ExitFailure
 }
 
-// unlessInterrupted is nil for a signal, which whoever sent it knows of.
-func unlessInterrupted(err error) error {
+// told is a run's end in words: after a timeout, how far it was; nil for a signal, which whoever sent it knows of.
+func (r *Runner) told(err error, notYet string) error {
 	if _, ok := errors.AsType[*interruption](err); ok {
 		return nil
+	}
+	if errors.Is(err, errTimeout) {
+		return fmt.Errorf("%s after %s", notYet, r.Options.Timeout)
 	}
 	return err
 }
 
-// interruptible runs do with a context that the first interrupt cancels.
-func (r *Runner) interruptible(ctx context.Context, do func(context.Context) error) error {
+// interruptible runs do with a context that the first interrupt cancels, and the timeout.
+func (r *Runner) interruptible(ctx context.Context, timeout <-chan time.Time, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan struct{})
@@ -162,6 +174,8 @@ func (r *Runner) interruptible(ctx context.Context, do func(context.Context) err
 		case s := <-r.Interrupts:
 			r.sayDeleting()
 			cancel(&interruption{s})
+		case <-timeout:
+			cancel(errTimeout)
 		case <-done:
 		}
 	})
@@ -179,7 +193,7 @@ func (r *Runner) sayDeleting() { r.Screen.Announce("deleting; press Ctrl-C again
 // attend follows all pods and workloads to their ends, or to readiness when detached. The first that fails gives the
 // exit code. An interrupt deletes them, and so does the timeout of a run that removes them; their ends are then
 // followed as any other. Workloads that were there before are left alone.
-func (r *Runner) attend(ctx context.Context, made *created) (Result, error) {
+func (r *Runner) attend(ctx context.Context, made *created, timeout <-chan time.Time) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ends, n := make(chan end), len(made.pods)+len(made.workloads)
@@ -200,12 +214,6 @@ func (r *Runner) attend(ctx context.Context, made *created) (Result, error) {
 			last, code, err := newCrew(r, w).run(in)
 			ends <- end{len(made.pods) + i, withKind(last, w.gvk), code, err}
 		}()
-	}
-	var timeout <-chan time.Time
-	if r.Options.Timeout > 0 {
-		timer := time.NewTimer(r.Options.Timeout)
-		defer timer.Stop()
-		timeout = timer.C
 	}
 	result := Result{Objects: make([]runtime.Object, n)}
 	var cut, failed error

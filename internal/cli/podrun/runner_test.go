@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +68,9 @@ func newWorld(t *testing.T, there ...runtime.Object) *world {
 			defer func() { w.created <- pod }()
 		}
 		return false, nil, nil
+	})
+	w.client.PrependReactor("patch", "*", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		return len(a.(k8stesting.PatchActionImpl).PatchOptions.DryRun) > 0, nil, nil
 	})
 	// Nor does it replay what happened before a watch began, so the node waits for the watch.
 	w.client.PrependWatchReactor("pods", func(a k8stesting.Action) (bool, watch.Interface, error) {
@@ -266,12 +270,14 @@ func TestTimeout(t *testing.T) {
 		"removed":  {Options{Remove: true}, "124 not finished after 50ms", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			c.opts.Timeout = 50 * time.Millisecond
-			w.expect(w.run(c.opts, web), c.want)
-			if w.pods() != c.left {
-				t.Errorf("%d pods are left, want %d", w.pods(), c.left)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				c.opts.Timeout = 50 * time.Millisecond
+				w.expect(w.run(c.opts, web), c.want)
+				if w.pods() != c.left {
+					t.Errorf("%d pods are left, want %d", w.pods(), c.left)
+				}
+			})
 		})
 	}
 }
