@@ -3,11 +3,15 @@
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
 # Arguments: what the tests want besides, "containerd", "docker" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
-# is installed or started.
+# is installed or started. With NEEDED=1 it is an error if one cannot be had: a test that was skipped looks like one that passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing() { echo "setup: $*" >&2; }
+lacking() {
+	missing "$*"
+	[ -z "${NEEDED:-}" ]
+}
 
 apt_updated=
 apt() {
@@ -58,15 +62,15 @@ for part in "$@"; do
 	case $part in
 	containerd)
 		[ -x bin/debian/usr/bin/containerd ] && [ -x bin/debian/usr/lib/cni/bridge ] || unpack containerd runc containernetworking-plugins ||
-			missing "Debian's containerd could not be had; the tests against it cannot run"
+			lacking "Debian's containerd could not be had; the tests against it cannot run"
 		;;
 	docker)
 		[ -x bin/debian/usr/sbin/dockerd ] || unpack docker.io libdevmapper1.02.1 ||
-			missing "Debian's Docker could not be had; the test against it cannot run"
+			lacking "Debian's Docker could not be had; the test against it cannot run"
 		;;
 	busybox)
 		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||
-			missing "Debian's busybox-static could not be had; the tests that use it cannot run"
+			lacking "Debian's busybox-static could not be had; the tests that use it cannot run"
 		;;
 	*)
 		missing "unknown part $part"
