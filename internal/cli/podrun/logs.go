@@ -5,6 +5,7 @@ package podrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -40,8 +41,9 @@ func (f *follower) copyLog(ctx context.Context, container string, which *string)
 		_, err = io.Copy(w, stream)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container,
-			Text: "its log was cut off: " + err.Error(), Trouble: true})
+		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Trouble: true,
+			Text: fmt.Sprintf("its log was cut off, see all of it with wherry kubectl logs%s %s -c %s: %v",
+				namespaceFlag(f.self.Namespace), f.self.Name, container, err)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,5 +74,26 @@ func TestLogsOfAnyServer(t *testing.T) {
 				t.Errorf("printed %q and %q, want %q and %q", out.String(), errs.String(), c.out, c.err)
 			}
 		})
+	}
+}
+
+// A log that breaks off, as when the server is killed, is told of, with the command that shows all of it.
+func TestLogThatBreaksOff(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "said\n")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer srv.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs safe
+	r := &Runner{Client: client, Screen: &Screen{Out: &out, Err: &errs, Start: time.Now()}}
+	newFollower(r, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}).copyLog(t.Context(), "main", nil)
+	if said := errs.String(); out.String() != "said\n" ||
+		!strings.Contains(said, "its log was cut off, see all of it with wherry kubectl logs -n shop web -c main: ") {
+		t.Errorf("printed %q and said %q", out.String(), said)
 	}
 }

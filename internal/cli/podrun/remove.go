@@ -130,10 +130,15 @@ func (r *Runner) leave(why error, made *created, pods []*corev1.Pod) error {
 
 // advice says what can be done with a pod that is left.
 func advice(p *corev1.Pod) string {
-	in := ""
-	if p.Namespace != metav1.NamespaceDefault {
-		in = " -n " + p.Namespace
-	}
+	in := namespaceFlag(p.Namespace)
 	return fmt.Sprintf("pod %s/%s was not deleted: debug it (wherry debug%s %s), or delete it (wherry kubectl delete pod%s %s)",
 		p.Namespace, p.Name, in, p.Name, in, p.Name)
+}
+
+// namespaceFlag is how a command line names a namespace.
+func namespaceFlag(ns string) string {
+	if ns == metav1.NamespaceDefault {
+		return ""
+	}
+	return " -n " + ns
 }

@@ -87,10 +87,7 @@ func (r *Runner) deleteWorkloads(ctx context.Context, all []*workload) error {
 
 // leftWorkload says what can be done with a workload that is left.
 func leftWorkload(w *workload) string {
-	in := ""
-	if w.GetNamespace() != metav1.NamespaceDefault {
-		in = " -n " + w.GetNamespace()
-	}
+	in := namespaceFlag(w.GetNamespace())
 	return fmt.Sprintf("%s was not deleted: look at it (wherry kubectl describe%s %s), or delete it (wherry kubectl delete%s %s)",
 		w.long(), in, w, in, w)
 }
