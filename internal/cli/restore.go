@@ -66,7 +66,7 @@ func tellRestored(t Terminal, o server.RestoreOptions, done server.Restored) {
 	}
 	for _, v := range done.Stayed {
 		fmt.Fprintf(t.Err,
-			"%s is here already and stays as it is; to have the backup's, move it away and restore again\n", v)
+			"%s is here already and stays as it is; to have the backup's, move it away and restore again with --force\n", v)
 	}
 	for _, k := range done.Kept {
 		fmt.Fprintf(t.Err, "what was there before: %s (remove it when all is well)\n", k)
