@@ -87,7 +87,9 @@ func ofSecondTry(r slog.Record) (again bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		err, ok := a.Value.Any().(error)
 		again = a.Key == "err" && ok && (strings.Contains(err.Error(), "is not as new as written version") ||
-			strings.Contains(err.Error(), registry.OptimisticLockErrorMsg))
+			strings.Contains(err.Error(), registry.OptimisticLockErrorMsg) ||
+			// it is told of more kinds
+			strings.Contains(err.Error(), "timed out waiting for dependency graph builder sync"))
 		return !again
 	})
 	return again

@@ -34,6 +34,7 @@ func TestKlog(t *testing.T) {
 		{"Error syncing StatefulSet, requeuing", errors.New("Operation cannot be fulfilled on statefulsets.apps \"x\": " +
 			"the object has been modified; please apply your changes to the latest version and try again"), "DEBUG"},
 		{"Error syncing StatefulSet, requeuing", errors.New("no such claim"), "ERROR"},
+		{"Unhandled Error", errors.New("timed out waiting for dependency graph builder sync during GC sync"), "DEBUG"},
 		{"Unable to sync caches", nil, "DEBUG"},
 	} {
 		for _, threshold := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
