@@ -141,7 +141,7 @@ func TestAttachSurvivesKills(t *testing.T) {
 				log = interleave(split(log, 0), split(log, 1))
 			}
 			counted(t, "the log", log, 1, lines)
-			p.stop()
+			p.stopTaken()
 		})
 	}
 }

@@ -253,6 +253,22 @@ func (p *pod) stop() {
 	}
 }
 
+// stopTaken is stop for a pod that the runtime took over after it was killed: it learns late that a container of such
+// has ended, and refuses to remove it until then. Whoever asks again, as an agent does, is answered well.
+func (p *pod) stopTaken() {
+	p.t.Helper()
+	if _, err := p.cri.StopPodSandbox(p.t.Context(), &criapi.StopPodSandboxRequest{PodSandboxId: p.id}); err != nil {
+		p.t.Errorf("StopPodSandbox: %v", err)
+	}
+	eventually(p.t, "the sandbox is removed", func() bool {
+		_, err := p.cri.RemovePodSandbox(p.t.Context(), &criapi.RemovePodSandboxRequest{PodSandboxId: p.id})
+		if err != nil {
+			p.t.Logf("RemovePodSandbox: %v", err)
+		}
+		return err == nil
+	})
+}
+
 // eventually waits for something that has no event of its own.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
