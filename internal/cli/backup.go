@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -78,10 +77,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 // backUp writes a backup next to its place, verifies it and moves it there.
 func backUp(ctx context.Context, c *hostapi.Client, file string,
 	what hostapi.BackupParts) (h backup.Header, size int64, err error) {
-	if err := cmdline.Replaceable(file); err != nil {
-		return h, 0, err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
+	f, err := cmdline.Beside(file)
 	if err != nil {
 		return h, 0, err
 	}

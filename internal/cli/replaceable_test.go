@@ -62,3 +62,21 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		t.Errorf("export: %d, %s", code, errs)
 	}
 }
+
+// What cannot be made is told with the name that was asked for, and leaves nothing.
+func TestBeside(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := cmdline.Beside(dir + "/no/file"); err == nil || err.Error() != dir+"/no/file: no such file or directory" {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	f, err := cmdline.Beside(dir + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 || f.Name() == dir+"/file" {
+		t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}

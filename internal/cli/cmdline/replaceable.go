@@ -3,8 +3,10 @@
 package cmdline
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -23,4 +25,17 @@ func Replaceable(file string) error {
 		return fmt.Errorf("%s is a directory: name a file in it", file)
 	}
 	return fmt.Errorf("%s is not a regular file and stays as it is: name another", file)
+}
+
+// Beside makes the file under another name, of mode 0600, that is to be moved to a file's place once it is whole. An
+// error names the file that was asked for.
+func Beside(file string) (*os.File, error) {
+	if err := Replaceable(file); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("%s: %w", file, at.Err)
+	}
+	return f, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -49,11 +48,8 @@ func newImageExport(t cmdline.Terminal) *cobra.Command {
 			}
 			return client().Export(cmd.Context(), t.Out, refs)
 		}
-		if err := cmdline.Replaceable(file); err != nil {
-			return err
-		}
 		// Under another name until it is whole, so that an error leaves no half archive.
-		tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+		tmp, err := cmdline.Beside(file)
 		if err != nil {
 			return err
 		}

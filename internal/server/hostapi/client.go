@@ -172,6 +172,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values,
 		if at, ok := errors.AsType[*url.Error](err); ok { // of no use to a person: the address is made up
 			err = at.Err
 		}
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the server ended before it had answered: start it again, and try again")
+		}
 		return nil, err
 	case resp.StatusCode >= 300:
 		defer resp.Body.Close()
