@@ -27,6 +27,7 @@ import (
 // kernel has what is made in it, and fails as often as it should.
 type kernel struct {
 	there                               decide.There
+	changed                             chan struct{} // somebody else has changed it
 	reads, forgotten, removed           int
 	failMakes, failForgets, failRemoves int
 }
@@ -68,7 +69,10 @@ func (k *kernel) Remove() error {
 	return nil
 }
 
-func (k *kernel) Watch(context.Context) (<-chan struct{}, <-chan error, error) { return nil, nil, nil }
+func (k *kernel) Watch(context.Context) (<-chan struct{}, <-chan error, error) {
+	k.changed = make(chan struct{}, 1)
+	return k.changed, nil, nil
+}
 
 // leads says where the kernel sends what comes to an address.
 func (k *kernel) leads(addr string) string {
@@ -79,6 +83,7 @@ func (k *kernel) leads(addr string) string {
 type bench struct {
 	*Enforcer
 	client *fake.Clientset
+	firsts *firsts.Board
 	atOnce string // the problem after Start
 }
 
@@ -90,8 +95,9 @@ func enforcing(t *testing.T, k *kernel, test func(*testing.T, bench), objects ..
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: "10.77.0.2"}}}}
 		client := fake.NewClientset(append(objects, pod)...)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		b := bench{client: client, Enforcer: New(Config{Host: k, Node: "here", Client: client, Informers: factory,
-			Networks: []netip.Prefix{netip.MustParsePrefix("10.77.0.0/24")}, Firsts: &firsts.Board{},
+		board := &firsts.Board{}
+		b := bench{client: client, firsts: board, Enforcer: New(Config{Host: k, Node: "here", Client: client, Informers: factory,
+			Networks: []netip.Prefix{netip.MustParsePrefix("10.77.0.0/24")}, Firsts: board,
 			Names: func() *decide.Names { return nil }, Log: slog.New(slog.DiscardHandler)})}
 		if err := b.Start(ctx, ctx); err != nil {
 			t.Fatal(err)
@@ -154,6 +160,41 @@ func TestFailedRemoval(t *testing.T) {
 			t.Errorf("removed %d times without policies, want once", k.removed)
 		}
 	})
+}
+
+// TestFirstPolicy: WL-19, nothing is looked at until the first policy is stored, and that one is enforced at once.
+func TestFirstPolicy(t *testing.T) {
+	k := &kernel{}
+	enforcing(t, k, func(t *testing.T, b bench) {
+		for _, a := range b.client.Actions() {
+			if a.GetVerb() == "watch" {
+				t.Errorf("without policies %s are followed", a.GetResource().Resource)
+			}
+		}
+		p, err := b.client.NetworkingV1().NetworkPolicies("a").Create(t.Context(), deny(), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.firsts.Wrote(networkingv1.Resource("networkpolicies"), p)
+		time.Sleep(time.Second) // client-go looks ten times a second whether all is known
+		synctest.Wait()
+		if to := k.leads("10.77.0.2"); to == "" || to == decide.Accept || b.Problem() != "" {
+			t.Errorf("the pod leads to %q, with the problem %q; want a profile and none", to, b.Problem())
+		}
+	})
+}
+
+// TestMadeAgain: WL-19, RS-09, what somebody else takes out of the kernel is there again at once.
+func TestMadeAgain(t *testing.T) {
+	k := &kernel{there: before()}
+	enforcing(t, k, func(t *testing.T, b bench) {
+		delete(k.there.Sets, decide.SetIn)
+		k.changed <- struct{}{}
+		synctest.Wait()
+		if to := k.leads("10.77.0.2"); to == "" || to == decide.Accept {
+			t.Errorf("the pod leads to %q, want a profile", to)
+		}
+	}, deny())
 }
 
 // TestForgetting: WL-19, flows of UDP that are forbidden are forgotten at the start, even if a server before has made

@@ -69,6 +69,10 @@ func (s *Server) unenforced() string {
 	if s.opts.RuntimeEndpoint != "" {
 		return "the container runtime provides the pod network, so its CNI plug-in enforces policies, if it can"
 	}
+	if !closed(s.ready) {
+		return "this server is still starting; if it has a pod network of its own, it enforces the policy before it " +
+			"starts pods"
+	}
 	return "this server has no pod network of its own"
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,4 +22,21 @@ func TestOpenNodes(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// TestUnenforced: WL-19, whoever makes a policy is told why nobody enforces it, and while the server starts that it may
+// be enforced yet.
+func TestUnenforced(t *testing.T) {
+	s := &Server{ready: make(chan struct{})}
+	says := func(want string) {
+		t.Helper()
+		if got := s.unenforced(); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	says("still starting")
+	close(s.ready)
+	says("no pod network")
+	s.opts.RuntimeEndpoint = "unix:///run/other.sock"
+	says("CNI plug-in")
 }
