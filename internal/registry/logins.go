@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // dockerHubKey is how docker writes its own registry into its config.
 const dockerHubKey = "https://index.docker.io/v1/"
+
+// authsKey is where a docker config has its logins.
+const authsKey = "auths"
 
 // Logins is a docker config.json. Nobody else may write it meanwhile.
 type Logins struct{ Path string }
@@ -94,8 +98,11 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 		return err
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
-		if err = json.Unmarshal(data, &config); err == nil && config["auths"] != nil {
-			err = json.Unmarshal(config["auths"], &auths)
+		if err = json.Unmarshal(data, &config); err == nil {
+			err = oneSpelling(config)
+		}
+		if err == nil && config[authsKey] != nil {
+			err = json.Unmarshal(config[authsKey], &auths)
 		}
 		if err != nil {
 			return fmt.Errorf("%s is not a docker config, and was left as it is: %w", l.Path, err)
@@ -110,7 +117,7 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 	if write, err := change(auths); err != nil || !write {
 		return err
 	}
-	if config["auths"], err = json.Marshal(auths); err != nil {
+	if config[authsKey], err = json.Marshal(auths); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(config, "", "\t")
@@ -118,6 +125,27 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 		return err
 	}
 	return l.replace(append(text, '\n'))
+}
+
+// oneSpelling puts the logins under "auths", however that is capitalised: docker, the kubelet and a pull of ours read
+// the key in any case, so that a login under another spelling would outlive its removal. Of two, nobody can say which
+// holds.
+func oneSpelling(config map[string]json.RawMessage) error {
+	var found []string
+	for key := range config {
+		if strings.EqualFold(key, authsKey) {
+			found = append(found, key)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		slices.Sort(found)
+		return fmt.Errorf("it has logins under both %q and %q: keep one", found[0], found[1])
+	case len(found) == 1 && found[0] != authsKey:
+		config[authsKey] = config[found[0]]
+		delete(config, found[0])
+	}
+	return nil
 }
 
 // replace writes the file as a whole. A temporary file is its owner's alone from the beginning.

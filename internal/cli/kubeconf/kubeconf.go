@@ -53,6 +53,9 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has several documents")
 	}
+	if f.Kind != "" && f.Kind != "Config" || f.APIVersion != "" && f.APIVersion != "v1" {
+		return nil, fmt.Errorf("it is of kind %q and version %q, not a Config of v1", f.Kind, f.APIVersion)
+	}
 	ctx, c, u, err := f.chosen(contextName)
 	if err != nil {
 		return nil, err
