@@ -168,6 +168,10 @@ fuzz: helpers ## Run each fuzz target (FUZZTHIRD=1: a third, another one each da
 conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; docs/conformance.md)
 	@test/conformance/run.sh
 
+.PHONY: test-cluster
+test-cluster: build ## The specs of nodes and their storage, on an agent that joins Kubernetes' own control plane (root; FOCUS, SKIP)
+	@CLUSTER=1 test/conformance/run.sh
+
 ##@ Check
 
 .PHONY: lint
