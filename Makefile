@@ -134,12 +134,15 @@ test-e2e: test-programs ## End-to-end tests: the built binary, real containers, 
 	@tools/e2e.sh
 
 .PHONY: test-programs
-test-programs: build bin/.failpoints/wherry bin/helm $(EXAMPLE) ## Build and fetch what the end-to-end tests need
+test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) ## Build and fetch what the end-to-end tests need
 	@tools/setup.sh containerd docker busybox
 	@tools/release-before.sh
 
 bin/helm: test/helm/go.mod
 	cd test/helm && go build -ldflags '-s -w' -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+
+bin/cri-dockerd: test/cridockerd/go.mod tools/cri-dockerd.sh
+	tools/cri-dockerd.sh
 
 CHAOS ?= 20m
 KINDS ?= embedded,external,disk,clock
