@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 		case len(f) >= 8 && f[0] == "cpu":
 			for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
 				n, err := strconv.ParseInt(f[i], 10, 64)
-				if err != nil {
+				if err != nil || n < 0 || time.Duration(n) > (math.MaxInt64-busy)/tick {
 					return 0, boot, false
 				}
 				busy += time.Duration(n) * tick

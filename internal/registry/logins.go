@@ -94,7 +94,10 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 		return err
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
-		if err = json.Unmarshal(data, &config); err == nil && config["auths"] != nil {
+		if err = json.Unmarshal(data, &config); err == nil {
+			err = spelled(config)
+		}
+		if err == nil && config["auths"] != nil {
 			err = json.Unmarshal(config["auths"], &auths)
 		}
 		if err != nil {
@@ -118,6 +121,16 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 		return err
 	}
 	return l.replace(append(text, '\n'))
+}
+
+// spelled refuses a key that docker, which does not mind case, would take for that of the logins.
+func spelled(config map[string]json.RawMessage) error {
+	for key := range config {
+		if key != "auths" && strings.EqualFold(key, "auths") {
+			return fmt.Errorf("it has %q; call it %q", key, "auths")
+		}
+	}
+	return nil
 }
 
 // replace writes the file as a whole. A temporary file is its owner's alone from the beginning.

@@ -53,6 +53,9 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has several documents")
 	}
+	if v, k := f.APIVersion, f.Kind; v != "" && v != "v1" || k != "" && k != "Config" {
+		return nil, fmt.Errorf("it is of kind %q, version %q", k, v)
+	}
 	ctx, c, u, err := f.chosen(contextName)
 	if err != nil {
 		return nil, err

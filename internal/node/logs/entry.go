@@ -37,8 +37,7 @@ func Parse(line []byte) (e Entry, ok bool) {
 	if !ok {
 		return e, false
 	}
-	var err error
-	if e.Time, err = time.Parse(time.RFC3339Nano, string(stamp)); err != nil {
+	if e.Time.UnmarshalText(stamp) != nil { // stricter than time.Parse, which takes an hour of one digit
 		return e, false
 	}
 	stream, rest, ok := bytes.Cut(rest, []byte{' '})
