@@ -11,11 +11,13 @@ export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
 KUBERNETES := $(shell sed -n 's|^\tk8s.io/api \(v[0-9.]*\)$$|\1|p' go.mod | sed 's/^v0/v1/')
 RUNC       := $(shell sed -n 's|^\tgithub.com/opencontainers/runc \(v[0-9.]*\).*|\1|p' go.mod)
+CONTAINERD := $(shell sed -n 's|^\tgithub.com/containerd/containerd/v2 \(v[0-9.]*\).*|\1|p' go.mod)
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STAMP      := k8s.io/component-base/version
 LDFLAGS    := -s -w \
 	-X github.com/wherryproject/wherry/internal/server.released=$(VERSION) \
 	-X github.com/wherryproject/wherry/internal/cli.bundledRunc=$(RUNC) \
+	-X github.com/containerd/containerd/v2/version.Version=$(CONTAINERD) \
 	-X $(STAMP).gitVersion=$(KUBERNETES) \
 	-X $(STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
 	-X $(STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))) \

@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"runtime"
@@ -38,7 +39,11 @@ func (a *Agent) register(ctx context.Context) error {
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 			return fmt.Errorf("registering node %s: %w", a.cfg.NodeName, err)
 		}
-		a.log.Warn("cannot register the node yet", "err", err)
+		level := slog.LevelWarn
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			level = slog.LevelDebug // somebody else wrote to it in between
+		}
+		a.log.Log(ctx, level, "cannot register the node yet", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -107,7 +112,8 @@ func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	return err
 }
 
-// patchNode has what this agent says of its node stored: what differs between the node as it was read and as it is to be.
+// patchNode has what this agent says of its node stored: what differs between the node as it was read and as it is to
+// be.
 func (a *Agent) patchNode(ctx context.Context, have, want *corev1.Node, subresource ...string) (*corev1.Node, error) {
 	patch, err := nodePatch(have, want)
 	if err != nil {
