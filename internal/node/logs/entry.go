@@ -37,7 +37,7 @@ func Parse(line []byte) (e Entry, ok bool) {
 	if !ok {
 		return e, false
 	}
-	if e.Time.UnmarshalText(stamp) != nil { // stricter than time.Parse, which takes an hour of one digit
+	if e.Time, ok = stampTime(stamp); !ok {
 		return e, false
 	}
 	stream, rest, ok := bytes.Cut(rest, []byte{' '})
@@ -58,4 +58,16 @@ func Parse(line []byte) (e Entry, ok bool) {
 	}
 	e.Text = text
 	return e, true
+}
+
+// stampTime reads a time as RFC 3339 writes it. time.Parse also takes an hour of one digit, a comma for the point, and
+// zones of a day and more, some of which it writes so that it cannot read them again.
+func stampTime(stamp []byte) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, string(stamp))
+	if err != nil || len(stamp) < len("2006-01-02T15:04:05Z") || stamp[13] != ':' || stamp[19] == ',' {
+		return t, false
+	}
+	const day = 24 * 60 * 60
+	_, offset := t.Zone()
+	return t, -day < offset && offset < day
 }
