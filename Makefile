@@ -11,11 +11,13 @@ export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
 KUBERNETES := $(shell sed -n 's|^\tk8s.io/api \(v[0-9.]*\)$$|\1|p' go.mod | sed 's/^v0/v1/')
 RUNC       := $(shell sed -n 's|^\tgithub.com/opencontainers/runc \(v[0-9.]*\).*|\1|p' go.mod)
+CONTAINERD := $(shell sed -n 's|^\tgithub.com/containerd/containerd/v2 \(v[0-9.]*\).*|\1|p' go.mod)
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STAMP      := k8s.io/component-base/version
 LDFLAGS    := -s -w \
 	-X github.com/wherryproject/wherry/internal/server.released=$(VERSION) \
 	-X github.com/wherryproject/wherry/internal/cli.bundledRunc=$(RUNC) \
+	-X github.com/containerd/containerd/v2/version.Version=$(CONTAINERD) \
 	-X $(STAMP).gitVersion=$(KUBERNETES) \
 	-X $(STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
 	-X $(STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))) \
@@ -134,12 +136,15 @@ test-e2e: test-programs ## End-to-end tests: the built binary, real containers, 
 	@tools/e2e.sh
 
 .PHONY: test-programs
-test-programs: build bin/.failpoints/wherry bin/helm $(EXAMPLE) ## Build and fetch what the end-to-end tests need
+test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) ## Build and fetch what the end-to-end tests need
 	@tools/setup.sh containerd docker busybox
 	@tools/release-before.sh
 
 bin/helm: test/helm/go.mod
 	cd test/helm && go build -ldflags '-s -w' -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+
+bin/cri-dockerd: test/cridockerd/go.mod tools/cri-dockerd.sh
+	tools/cri-dockerd.sh
 
 CHAOS ?= 20m
 KINDS ?= embedded,external,disk,clock
@@ -167,6 +172,10 @@ fuzz: helpers ## Run each fuzz target (FUZZTHIRD=1: a third, another one each da
 .PHONY: conformance
 conformance: build ## Kubernetes' own conformance specs (root; FOCUS=regex, SKIP=regex; docs/conformance.md)
 	@test/conformance/run.sh
+
+.PHONY: test-cluster
+test-cluster: build ## The specs of nodes and their storage, on an agent that joins Kubernetes' own control plane (root; FOCUS, SKIP)
+	@CLUSTER=1 test/conformance/run.sh
 
 ##@ Check
 

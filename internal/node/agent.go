@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,7 +91,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: c, log: c.Logger, machine: m, runtime: version.GetRuntimeName(),
-		runtimeVersion: version.GetRuntimeVersion(), can: abilitiesOf(ctx, c.CRI),
+		runtimeVersion: strings.TrimPrefix(version.GetRuntimeVersion(), "v"), can: abilitiesOf(ctx, c.CRI),
 		ready: make(chan struct{}), pressed: make(chan struct{}, 1)}
 	a.metrics = metrics.New(a.present)
 	a.cfg.CRI = c.CRI.Metered(a.metrics.Called)

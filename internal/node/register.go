@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/internal/cri"
@@ -37,7 +39,11 @@ func (a *Agent) register(ctx context.Context) error {
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 			return fmt.Errorf("registering node %s: %w", a.cfg.NodeName, err)
 		}
-		a.log.Warn("cannot register the node yet", "err", err)
+		level := slog.LevelWarn
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			level = slog.LevelDebug // somebody else wrote to it in between
+		}
+		a.log.Log(ctx, level, "cannot register the node yet", "err", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -65,8 +71,9 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	}
 	maps.Copy(labels, want.Labels)
 	if !maps.Equal(labels, have.Labels) {
-		have.Labels = labels
-		if have, err = nodes.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
+		labelled := have.DeepCopy()
+		labelled.Labels = labels
+		if have, err = a.patchNode(ctx, have, labelled); err != nil {
 			return err
 		}
 	}
@@ -98,11 +105,22 @@ func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	}
 	keepOthers(now.Status.Capacity, have.Status.Capacity)
 	keepOthers(now.Status.Allocatable, have.Status.Allocatable)
-	stored, err := a.cfg.Client.CoreV1().Nodes().UpdateStatus(ctx, now, metav1.UpdateOptions{})
+	stored, err := a.patchNode(ctx, have, now, "status")
 	if err == nil {
 		a.admission.setNode(stored)
 	}
 	return err
+}
+
+// patchNode has what this agent says of its node stored: what differs between the node as it was read and as it is to
+// be.
+func (a *Agent) patchNode(ctx context.Context, have, want *corev1.Node, subresource ...string) (*corev1.Node, error) {
+	patch, err := nodePatch(have, want)
+	if err != nil {
+		return nil, err
+	}
+	return a.cfg.Client.CoreV1().Nodes().Patch(ctx, a.cfg.NodeName, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, subresource...)
 }
 
 // keepOthers keeps resources that somebody else has given the node: extended ones, which have a domain in their names.

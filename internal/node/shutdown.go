@@ -31,7 +31,7 @@ type ending struct {
 	busy sync.Mutex // taken by who ends pods: one at a time
 
 	mu    sync.Mutex
-	on    bool
+	off   chan struct{}      // closed when the node takes pods again; nil: it does
 	going map[types.UID]bool // pods that are waited for
 	ended chan struct{}      // closed when none of them holds anything
 }
@@ -62,16 +62,35 @@ func (e *ending) observed(uid types.UID, seen *plan.Seen) {
 func (e *ending) is() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.on
+	return e.off != nil
 }
 
-func (e *ending) set(on bool) (changed bool) {
+// begin has the node end its pods and take no others. off is closed when that is called off; first is whether it did
+// not do so before.
+func (e *ending) begin() (off <-chan struct{}, first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	changed = e.on != on
-	e.on = on
-	return changed
+	if first = e.off == nil; first {
+		e.off = make(chan struct{})
+	}
+	return e.off, first
 }
+
+// callOff has the node take pods again, and tells whether it did not before.
+func (e *ending) callOff() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.off == nil {
+		return false
+	}
+	close(e.off)
+	e.off = nil
+	return true
+}
+
+// errCalledOff is how a drain ends that was called off in the middle.
+var errCalledOff = errors.New(
+	"the drain was called off (wherry drain --undo): pods that were told to end go on ending, the others stay")
 
 // awaitShutdown ends pods when the machine goes down, as logind tells or a signal for want of power.
 func (a *Agent) awaitShutdown(ctx context.Context) {
@@ -121,13 +140,20 @@ func (a *Agent) shutDown(ctx context.Context, goes bool) {
 		message = "Shutdown manager detected shutdown cancellation"
 	}
 	a.tellNode(corev1.EventTypeNormal, reasonShutdown, message)
-	_ = a.Drain(ctx, goes) // only ctx ends it before its time
+	_ = a.Drain(ctx, goes) // only ctx ends it before its time, or another who calls it off
 }
 
 // Drain ends the node's pods by their priority and takes no others until it is called with on false. It returns when
-// they have ended, or had their time; the error is that of ctx.
+// they have ended, or had their time; the error is that of ctx, or says that it was called off meanwhile.
 func (a *Agent) Drain(ctx context.Context, on bool) error {
-	if a.ending.set(on) {
+	var off <-chan struct{}
+	changed := false
+	if on {
+		off, changed = a.ending.begin()
+	} else {
+		changed = a.ending.callOff()
+	}
+	if changed {
 		a.conditionsChanged()
 		a.workers.Nudge("")
 	}
@@ -142,7 +168,7 @@ func (a *Agent) Drain(ctx context.Context, on bool) error {
 	}
 	for _, g := range shutdown.Groups(periods, a.evictor.running()) {
 		a.log.Info("ending pods", "priority", g.Priority, "pods", len(g.Pods), "most", g.Grace)
-		if err := a.endGroup(ctx, g); err != nil {
+		if err := a.endGroup(ctx, off, g); err != nil {
 			return err
 		}
 	}
@@ -152,8 +178,13 @@ func (a *Agent) Drain(ctx context.Context, on bool) error {
 // longestDrain bounds a drain where no periods are given.
 const longestDrain = time.Hour
 
-// endGroup returns when the group's pods hold nothing any more, or their time is over.
-func (a *Agent) endGroup(ctx context.Context, g shutdown.Group) error {
+// endGroup returns when the group's pods hold nothing any more, or their time is over, or off is closed.
+func (a *Agent) endGroup(ctx context.Context, off <-chan struct{}, g shutdown.Group) error {
+	select {
+	case <-off: // while another drain had the turn
+		return errCalledOff
+	default:
+	}
 	most := atOnce
 	var going []types.UID
 	for _, pod := range g.Pods {
@@ -173,6 +204,8 @@ func (a *Agent) endGroup(ctx context.Context, g shutdown.Group) error {
 	case <-ended:
 	case <-over.C:
 		a.log.Warn("pods had their time and have not ended", "priority", g.Priority)
+	case <-off:
+		return errCalledOff
 	case <-ctx.Done():
 		return ctx.Err()
 	}

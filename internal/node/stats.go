@@ -77,8 +77,8 @@ func parseStat(text string) (busy time.Duration, boot time.Time, ok bool) {
 		case len(f) >= 8 && f[0] == "cpu":
 			for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
 				n, err := strconv.ParseInt(f[i], 10, 64)
-				if err != nil || n < 0 || n > int64((math.MaxInt64-busy)/tick) {
-					return 0, boot, false // also more than a Duration holds, which is 292 years of one processor
+				if err != nil || n < 0 || time.Duration(n) > (math.MaxInt64-busy)/tick {
+					return 0, boot, false
 				}
 				busy += time.Duration(n) * tick
 			}

@@ -16,6 +16,7 @@ func FuzzLogins(f *testing.F) {
 	f.Add([]byte(`{"auths":null}`), "https://H/", "a:b", "\xff")
 	f.Add([]byte(`{"auths":[]}`), "h", "a", "b")
 	f.Add([]byte(`{"auths":{"":1,"h":null}}`), "http://h", "a", "b")
+	f.Add([]byte(`{"AuthS":1,"auths":{}}`), "h", "a", "b")
 	f.Fuzz(func(t *testing.T, data []byte, name, user, password string) {
 		host, err := Host(name)
 		if err != nil {

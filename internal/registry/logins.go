@@ -10,15 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // dockerHubKey is how docker writes its own registry into its config.
 const dockerHubKey = "https://index.docker.io/v1/"
-
-// authsKey is where a docker config has its logins.
-const authsKey = "auths"
 
 // Logins is a docker config.json. Nobody else may write it meanwhile.
 type Logins struct{ Path string }
@@ -99,10 +95,10 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err = json.Unmarshal(data, &config); err == nil {
-			err = oneSpelling(config)
+			err = spelled(config)
 		}
-		if err == nil && config[authsKey] != nil {
-			err = json.Unmarshal(config[authsKey], &auths)
+		if err == nil && config["auths"] != nil {
+			err = json.Unmarshal(config["auths"], &auths)
 		}
 		if err != nil {
 			return fmt.Errorf("%s is not a docker config, and was left as it is: %w", l.Path, err)
@@ -117,7 +113,7 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 	if write, err := change(auths); err != nil || !write {
 		return err
 	}
-	if config[authsKey], err = json.Marshal(auths); err != nil {
+	if config["auths"], err = json.Marshal(auths); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(config, "", "\t")
@@ -127,23 +123,12 @@ func (l Logins) edit(change func(map[string]json.RawMessage) (bool, error)) erro
 	return l.replace(append(text, '\n'))
 }
 
-// oneSpelling puts the logins under "auths", however that is capitalised: docker, the kubelet and a pull of ours read
-// the key in any case, so that a login under another spelling would outlive its removal. Of two, nobody can say which
-// holds.
-func oneSpelling(config map[string]json.RawMessage) error {
-	var found []string
+// spelled refuses a key that docker, which does not mind case, would take for that of the logins.
+func spelled(config map[string]json.RawMessage) error {
 	for key := range config {
-		if strings.EqualFold(key, authsKey) {
-			found = append(found, key)
+		if key != "auths" && strings.EqualFold(key, "auths") {
+			return fmt.Errorf("it has %q; call it %q", key, "auths")
 		}
-	}
-	switch {
-	case len(found) > 1:
-		slices.Sort(found)
-		return fmt.Errorf("it has logins under both %q and %q: keep one", found[0], found[1])
-	case len(found) == 1 && found[0] != authsKey:
-		config[authsKey] = config[found[0]]
-		delete(config, found[0])
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -17,12 +18,13 @@ import (
 
 // startKubeconfigs writes the administrator's kubeconfig, and again before its certificate ends.
 func (s *Server) startKubeconfigs(context.Context) error {
+	owed := newOwed(s.log, s.writeKubeconfigs)
 	renewing, err := pki.NewRenewing("kubeconfig", s.log, func() (cert, key []byte, err error) {
 		text, err := s.parts.api.AdminKubeconfig()
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := s.writeKubeconfigs(text); err != nil {
+		if err := owed.put(text); err != nil {
 			return nil, nil, err
 		}
 		config, err := clientcmd.RESTConfigFromKubeConfig(text)
@@ -35,7 +37,10 @@ func (s *Server) startKubeconfigs(context.Context) error {
 		return err
 	}
 	s.parts.kubeconfig = spawn("kubeconfig", s.failed, func(ctx context.Context) error {
+		var both sync.WaitGroup
+		both.Go(func() { owed.run(ctx) })
 		renewing.Run(ctx)
+		both.Wait()
 		return nil
 	})
 	return nil

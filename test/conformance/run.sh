@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds Kubernetes' conformance suite and runs it against a bin/wherry server of its own (make conformance). As root.
+# Builds Kubernetes' conformance suite and runs it against a bin/wherry server of its own (make conformance), or against
+# a control plane of Kubernetes' own programs whose node is a bin/wherry agent (make test-cluster). As root.
+#   CLUSTER  1: the latter; the default is then the specs of nodes and of their storage
 #   FOCUS    regular expression: run only specs whose names match it; default: all conformance specs
 #   SKIP     regular expression: leave those out
 #   PROCS    how many specs run at once (4); those marked [Serial] or [Disruptive] always run one by one, after the others
 #   OUT      folder of the build and of the results (bin/conformance)
-# Ports 6443, 10250 and 5000 must be free. The exit code is that of the comparison with known.txt.
+# Ports 6443, 10250 and 5000 must be free, with CLUSTER also 2379, 2380, 10257 and 10259. The exit code is that of the
+# comparison with known.txt, with CLUSTER known-cluster.txt.
 set -euo pipefail
 cd "$(dirname "$0")"
 repo=$(cd ../.. && pwd)
@@ -15,12 +18,20 @@ bin=$out/bin data=$out/data version=$(sed -n 's/^\tk8s.io\/kubernetes \(v[0-9.]*
 mkdir -p "$bin"
 [ "$(id -u)" -eq 0 ] || { echo "conformance: run it as root: a server is started" >&2; exit 1; }
 
+known=known.txt folder=$data
+if [ -n "${CLUSTER:-}" ]; then
+	known=known-cluster.txt folder=$data/agent
+	FOCUS=${FOCUS:-'^\[sig-(node|storage)\]'}
+fi
+
+stamp="-s -w"
+for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+	stamp+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d. -f2 <<<"$version")"
+	stamp+=" -X $package.gitTreeState=clean"
+done
+. ./cluster.sh
+
 build() {
-	local stamp="-s -w" package
-	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-		stamp+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d. -f2 <<<"$version")"
-		stamp+=" -X $package.gitTreeState=clean"
-	done
 	go test -c -vet=off -ldflags "$stamp" -o "$bin/e2e.test" k8s.io/kubernetes/test/e2e
 	go build -ldflags "$stamp" -o "$bin/kubectl" k8s.io/kubernetes/cmd/kubectl
 	go build -ldflags '-s -w' -o "$bin/agnhost" k8s.io/kubernetes/test/images/agnhost
@@ -37,8 +48,10 @@ finish() {
 	if [ -n "$server" ]; then
 		kill "$server" 2>/dev/null || true
 		wait "$server" 2>/dev/null || true
-		"$repo/bin/wherry" purge --data-dir "$data" --yes >>"$out/server.log" 2>&1 || echo "conformance: see $out/server.log: not all was removed" >&2
+		"$repo/bin/wherry" purge --data-dir "$folder" --yes >>"$out/server.log" 2>&1 || echo "conformance: see $out/server.log: not all was removed" >&2
 	fi
+	cluster_stop
+	[ -z "${CLUSTER:-}" ] || rm -rf "$data"
 	exit $code
 }
 
@@ -47,22 +60,26 @@ registry() {
 	local address
 	coproc images { exec "$bin/serveimages" "$out"/images/*.tar; }
 	read -r address <&"${images[0]}"
-	mkdir -p "$data/registries/registry.k8s.io"
-	printf 'server = "http://%s"\n' "$address" >"$data/registries/registry.k8s.io/hosts.toml"
+	mkdir -p "$folder/registries/registry.k8s.io"
+	printf 'server = "http://%s"\n' "$address" >"$folder/registries/registry.k8s.io/hosts.toml"
 }
 
-start() {
+server_start() {
 	"$repo/bin/wherry" server --data-dir "$data" >"$out/server.log" 2>&1 &
 	server=$!
-	trap finish EXIT
-	trap 'exit 130' INT TERM
 	until grep -q 'server is ready' "$out/server.log"; do
 		kill -0 "$server" 2>/dev/null || { tail -3 "$out/server.log" >&2; exit 1; }
 		sleep 0.2
 	done
+}
+
+start() {
+	trap finish EXIT
+	trap 'exit 130' INT TERM
+	if [ -n "${CLUSTER:-}" ]; then cluster_start; else server_start; fi
 	registry
 	for archive in "$out"/images/*.tar; do
-		"$repo/bin/wherry" image import --data-dir "$data" "$archive" >/dev/null
+		"$repo/bin/wherry" image import --data-dir "$folder" "$archive" >/dev/null
 	done
 }
 
@@ -83,6 +100,11 @@ if [ "$(cat "$out/version" 2>/dev/null)" != "$version" ]; then
 	echo "conformance: building the suite of Kubernetes $version (some minutes)"
 	build
 fi
+if [ -n "${CLUSTER:-}" ] && [ "$(cat "$out/version-cluster" 2>/dev/null)" != "$version" ]; then
+	echo "conformance: building the control plane of Kubernetes $version (some minutes)"
+	cluster_build
+	echo "$version" >"$out/version-cluster"
+fi
 mapfile -t names < <("$bin/e2e.test" --list-tests 2>/dev/null | sed -nE 's/^ *[^ ]*:[0-9]+: //; /^\[sig.*\[Conformance\]/p' |
 	sort -u | grep -E -- "${FOCUS:-.}" | { [ -z "${SKIP:-}" ] && cat || grep -vE -- "$SKIP"; })
 mapfile -t alone < <(printf '%s\n' "${names[@]}" | grep -E '\[(Serial|Disruptive)\]')
@@ -101,4 +123,4 @@ if [ "${#alone[@]}" -gt 0 ]; then
 	reports+=("$out/results/serial/report.json")
 fi
 (cd "$repo" && go build -o "$bin/compare" ./tools/conformance)
-"$bin/compare" known.txt "${reports[@]}" # one that is missing is an error: that run did not end by itself
+"$bin/compare" "$known" "${reports[@]}" # one that is missing is an error: that run did not end by itself

@@ -37,6 +37,10 @@ import (
 	// What besides the programs are made of that are built here: ginkgo, kubectl, agnhost.
 	_ "github.com/onsi/ginkgo/v2/ginkgo/build"
 	_ "k8s.io/kubectl/pkg/cmd"
+	// The control plane that an agent joins (CLUSTER=1).
+	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	_ "k8s.io/kubernetes/plugin/pkg/auth/authenticator/token/bootstrap"
 	_ "k8s.io/kubernetes/test/images/agnhost/netexec"
 	_ "k8s.io/kubernetes/test/images/agnhost/openidmetadata"

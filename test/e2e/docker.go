@@ -43,7 +43,8 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 	}
 	defer log.Close()
 	cmd := exec.Command(daemon, "--data-root", dir, "--exec-root", filepath.Join(on.dir, "docker-run"), "--host", "unix://"+d.Socket,
-		"--pidfile", filepath.Join(on.dir, "docker.pid"), "--containerd", on.socket, "--bridge", "none", "--iptables=false", "--ip6tables=false")
+		"--pidfile", filepath.Join(on.dir, "docker.pid"), "--containerd", on.socket, "--bridge", "none", "--iptables=false", "--ip6tables=false",
+		"--add-runtime", "here="+d.runtime(t), "--default-runtime", "here")
 	cmd.Env = append(os.Environ(), "PATH="+on.bin+":"+filepath.Join(filepath.Dir(on.bin), "sbin")+":"+os.Getenv("PATH"),
 		"LD_LIBRARY_PATH="+filepath.Join(root, "lib/x86_64-linux-gnu")+":"+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
 	cmd.Stdout, cmd.Stderr = log, log
@@ -59,6 +60,24 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 	})
 	d.await(t, ended, log.Name())
 	return d
+}
+
+// runtime writes a program that is runc, but for an OOM score below this process' own: to set one takes a capability that a
+// machine which is a container itself may lack, and cri-dockerd gives sandboxes -998.
+func (d *Docker) runtime(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(d.Socket), "runc-here")
+	script := `#!/bin/sh
+for arg; do
+	[ "$last" != --bundle ] || sed -i 's/"oomScoreAdj":-[0-9]*/"oomScoreAdj":0/' "$arg/config.json"
+	last=$arg
+done
+exec runc "$@"
+`
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // await returns when it answers.

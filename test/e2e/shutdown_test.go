@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -67,8 +68,9 @@ spec: {nodeName: ` + low.Spec.NodeName + `, containers: [{name: c, command: [sh,
 	ready(corev1.ConditionTrue, "")
 	k.up(`
 metadata: {name: again}
-spec: {containers: [{name: c, command: [sh, -c, IDLE]}]}
+spec: {priorityClassName: system-node-critical, containers: [{name: c, command: [sh, -c, IDLE]}]}
 `)
+	k.calledOff(ready)
 	if out, err := s.Wherry(k.ctx(), "drain").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -103,4 +105,29 @@ func (k *kit) nodeUntil(what string, until func(*corev1.Node) bool) {
 		}
 	}
 	k.t.Fatalf("the node was not %s", what)
+}
+
+// calledOff calls off a drain while it waits for a pod: the drain says so, the node takes pods again, and a pod whose turn had not come stays.
+func (k *kit) calledOff(ready func(corev1.ConditionStatus, string)) {
+	k.t.Helper()
+	k.up(`
+metadata: {name: slow}
+spec: {terminationGracePeriodSeconds: 5, containers: [{name: c, command: [sh, -c, 'trap "" TERM; while :; do sleep 1; done']}]}
+`)
+	drain := k.Server.Wherry(k.ctx(), "drain")
+	var out strings.Builder
+	drain.Stdout, drain.Stderr = &out, &out
+	k.must(drain.Start())
+	ready(corev1.ConditionFalse, "node is shutting down")
+	if text, err := k.Server.Wherry(k.ctx(), "drain", "--undo").CombinedOutput(); err != nil {
+		k.t.Fatalf("%v: %s", err, text)
+	}
+	if err := drain.Wait(); err == nil || !strings.Contains(out.String(), "called off (wherry drain --undo)") {
+		k.t.Errorf("the drain that was called off: %v: %s", err, out.String())
+	}
+	ready(corev1.ConditionTrue, "")
+	k.WaitPhase("slow", corev1.PodFailed)
+	if p := k.Get("again"); p.Status.Phase != corev1.PodRunning {
+		k.t.Errorf("its turn had not come, and the pod is %s: %s", p.Status.Phase, p.Status.Message)
+	}
 }

@@ -53,8 +53,8 @@ func parse(text []byte, dir, contextName string) (*Target, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has several documents")
 	}
-	if f.Kind != "" && f.Kind != "Config" || f.APIVersion != "" && f.APIVersion != "v1" {
-		return nil, fmt.Errorf("it is of kind %q and version %q, not a Config of v1", f.Kind, f.APIVersion)
+	if v, k := f.APIVersion, f.Kind; v != "" && v != "v1" || k != "" && k != "Config" {
+		return nil, fmt.Errorf("it is of kind %q, version %q", k, v)
 	}
 	ctx, c, u, err := f.chosen(contextName)
 	if err != nil {

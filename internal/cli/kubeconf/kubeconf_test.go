@@ -214,6 +214,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(filled(base, ca, cert, key)), "there")
 	f.Add([]byte(`{"clusters":[{"name":"","cluster":{"server":"https://h"}}]}`), "")
 	f.Add([]byte("a: &a [*a]"), "x")
+	f.Add([]byte(strings.Replace(filled(base, ca, cert, key), "apiVersion: v1", "apiVersion: v", 1)), "there")
 	f.Fuzz(func(t *testing.T, text []byte, context string) {
 		got, err := parse(text, t.TempDir(), context)
 		if err != nil {

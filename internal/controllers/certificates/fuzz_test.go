@@ -49,7 +49,7 @@ func FuzzTemplate(f *testing.F) {
 	add(0, 1<<30, "", append(slices.Clone(node), pkix.RelativeDistinguishedNameSET{{Type: cn, Value: "system:node:b"}}))
 	add(1, 0, "", pkix.RDNSequence{{{Type: org, Value: "system:nodes"}, {Type: org, Value: "system:masters"}, {Type: cn,
 		Value: "system:node:"}}})
-	add(0, 600, "", pkix.RDNSequence{{{Type: org, Value: "b"}}, {{Type: org, Value: "a"}}, {{Type: cn, Value: "jane"}}})
+	add(0, 600, "", pkix.RDNSequence{{{Type: cn, Value: "jane"}}, {{Type: org, Value: "b"}}, {{Type: org, Value: "a"}}})
 	f.Fuzz(func(t *testing.T, signer uint8, seconds int32, usages uint8, name string, subject []byte) {
 		ask := x509.CertificateRequest{RawSubject: subject}
 		if name != "" {

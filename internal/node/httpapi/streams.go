@@ -240,9 +240,13 @@ func (s *Server) through(location *url.URL) http.Handler {
 	})
 }
 
-// runtimeURL reads the URL that the runtime gave; it is what we connect to, so it has to be one of a host.
+// runtimeURL reads the URL that the runtime gave; it is what we connect to, so it has to be one of a host. cri-dockerd
+// leaves out the scheme of what it serves without TLS.
 func runtimeURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
+	if err == nil && u.Scheme == "" {
+		u.Scheme = "http"
+	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("the container runtime gave %q as the address of its stream", raw)
 	}

@@ -22,13 +22,17 @@ type Entry struct {
 	Time   time.Time
 	Stream Stream
 	Full   bool   // the line ends with this entry
-	Text   []byte // without the line's end; a part of the slice parsed
+	Text   []byte // without the line's end; in the runtime's own format a part of the slice parsed
 }
 
 // Parse reads a line of a log file, with or without its newline. Of the tags, which colons separate, the first says
-// whether the entry is full (F) or partial (P); others are for the future and ignored.
+// whether the entry is full (F) or partial (P); others are for the future and ignored. An entry of Docker's own log is
+// one as well.
 func Parse(line []byte) (e Entry, ok bool) {
 	line = bytes.TrimSuffix(line, []byte{'\n'})
+	if bytes.HasPrefix(line, []byte{'{'}) {
+		return parseDocker(line)
+	}
 	stamp, rest, ok := bytes.Cut(line, []byte{' '})
 	if !ok {
 		return e, false
@@ -40,12 +44,7 @@ func Parse(line []byte) (e Entry, ok bool) {
 	if !ok {
 		return e, false
 	}
-	switch string(stream) {
-	case "stdout":
-		e.Stream = Stdout
-	case "stderr":
-		e.Stream = Stderr
-	default:
+	if e.Stream, ok = streamNamed(stream); !ok {
 		return e, false
 	}
 	tags, text, _ := bytes.Cut(rest, []byte{' '}) // no blank after the tags: an empty line

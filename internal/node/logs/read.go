@@ -105,7 +105,7 @@ func (f *follower) open(ctx context.Context) error {
 		file, err := os.Open(f.path)
 		if err == nil {
 			f.use(file, file)
-			return nil
+			return f.reach()
 		}
 		if f.watcher == nil || !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("container log: %w", err)
@@ -122,6 +122,14 @@ func (f *follower) open(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// reach has the watcher hear of the log where it really is.
+func (f *follower) reach() error {
+	if f.watcher == nil {
+		return nil
+	}
+	return f.watcher.follow(f.path)
 }
 
 func (f *follower) use(file *os.File, r io.Reader) {

@@ -66,13 +66,14 @@ func TestPL09Parse(t *testing.T) {
 func (s Stream) String() string { return [...]string{"stdout", "stderr"}[s] }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"2026-11-20T10:00:00.1Z stdout F x", "2026-11-20T10:00:00+02:00 stderr P:x y z\n", "x stdout F", " ", "2026-11-20T10:00:00Z stdout F"} {
+	for _, s := range []string{"2026-11-20T10:00:00.1Z stdout F x", "2026-11-20T10:00:00+02:00 stderr P:x y z\n", "x stdout F", " ", "2026-11-20T10:00:00Z stdout F",
+		"2026-11-20T0:00:00Z stdout F x", `{"log":"x\n","stream":"stdout","time":"2026-11-20T10:00:00Z"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, ok := Parse(line)
-		if !ok {
-			return
+		if !ok || bytes.HasPrefix(line, []byte{'{'}) {
+			return // Docker's may have a newline within
 		}
 		tag := "P"
 		if e.Full {

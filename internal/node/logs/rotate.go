@@ -88,7 +88,7 @@ func (r *Rotator) Rotate(ctx context.Context, now time.Time) error {
 	}
 	var errs []error
 	for _, c := range containers {
-		info, err := os.Stat(c.Path)
+		info, err := os.Lstat(c.Path) // a link leads to the log of an engine that rotates its logs itself
 		if errors.Is(err, os.ErrNotExist) {
 			// A crash between rename and reopen left the runtime writing to the rotated file.
 			if files, rerr := rotated(c.Path); rerr == nil && len(files) > 0 {

@@ -4,8 +4,10 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +30,10 @@ type watcher struct {
 	wait    sync.WaitGroup
 }
 
+// happens is what a watcher hears of.
+const happens = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
+	unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_ONLYDIR
+
 // watch starts to watch a folder. Where no inotify is to be had (each user has a limited number) it looks four times a
 // second.
 func watch(dir string) (*watcher, error) {
@@ -40,9 +46,7 @@ func watch(dir string) (*watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the log folder %s: %w", dir, err)
 	}
-	const mask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
-		unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_ONLYDIR
-	if _, err := unix.InotifyAddWatch(fd, dir, mask); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, dir, happens); err != nil {
 		unix.Close(fd)
 		if err == unix.ENOSPC {
 			w.poll()
@@ -53,6 +57,30 @@ func watch(dir string) (*watcher, error) {
 	w.inotify = os.NewFile(uintptr(fd), "inotify")
 	w.wait.Go(w.read)
 	return w, nil
+}
+
+// follow watches the folder of the file that a link leads to as well.
+func (w *watcher) follow(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 || w.inotify == nil {
+		return nil // it was opened; a file that has gone since is the reader's business
+	}
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("container log: %w", err)
+	}
+	raw, err := w.inotify.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		_, failed = unix.InotifyAddWatch(int(fd), filepath.Dir(to), happens)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("watch the log folder %s: %w", filepath.Dir(to), err)
+	}
+	return nil
 }
 
 func (w *watcher) read() {

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What run.sh does otherwise with CLUSTER=1: a control plane of Kubernetes' own programs, which `wherry agent` joins as
+# worker by a bootstrap token. Uses $bin, $data, $out, $repo and $stamp of run.sh. The processes of the control plane are
+# in $plane and end with run.sh.
+
+plane=()
+
+# cluster_build builds the control plane.
+cluster_build() {
+	local part
+	for part in kube-apiserver kube-controller-manager kube-scheduler; do
+		go build -ldflags "$stamp" -o "$bin/$part" "k8s.io/kubernetes/cmd/$part"
+	done
+	go build -ldflags '-s -w' -o "$bin/etcd" ./etcd
+}
+
+# certificate NAME SUBJECT [EXTENSION]: $pki/NAME.crt and .key, signed by the cluster's CA.
+certificate() {
+	openssl req -newkey rsa:2048 -nodes -keyout "$pki/$1.key" -subj "$2" 2>/dev/null |
+		openssl x509 -req -CA "$pki/ca.crt" -CAkey "$pki/ca.key" -days 2 -out "$pki/$1.crt" \
+			-extfile <(echo "extendedKeyUsage=serverAuth,clientAuth${3:+$'\n'$3}") 2>/dev/null
+}
+
+# kubeconfig NAME: $pki/NAME.kubeconfig for who has the certificate of that name.
+kubeconfig() {
+	"$bin/kubectl" config --kubeconfig="$pki/$1.kubeconfig" set-cluster c --server=https://127.0.0.1:6443 \
+		--certificate-authority="$pki/ca.crt" --embed-certs >/dev/null
+	"$bin/kubectl" config --kubeconfig="$pki/$1.kubeconfig" set-credentials u --client-certificate="$pki/$1.crt" \
+		--client-key="$pki/$1.key" --embed-certs >/dev/null
+	"$bin/kubectl" config --kubeconfig="$pki/$1.kubeconfig" set-context c --cluster=c --user=u >/dev/null
+	"$bin/kubectl" config --kubeconfig="$pki/$1.kubeconfig" use-context c >/dev/null
+}
+
+cluster_pki() {
+	local name
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-cluster -keyout "$pki/ca.key" -out "$pki/ca.crt" 2>/dev/null
+	openssl genrsa -out "$pki/sa.key" 2048 2>/dev/null
+	certificate apiserver /CN=kube-apiserver \
+		subjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc
+	certificate admin /O=system:masters/CN=admin
+	certificate controllers /CN=system:kube-controller-manager
+	certificate scheduler /CN=system:kube-scheduler
+	certificate front-proxy /CN=front-proxy
+	for name in admin controllers scheduler; do kubeconfig $name; done
+}
+
+# part NAME FLAGS…: starts a program of the control plane.
+part() {
+	"$bin/$1" "${@:2}" >"$out/$1.log" 2>&1 &
+	plane+=($!)
+}
+
+# until_true WHAT COMMAND…: what has no event to wait for, once every half second for two minutes.
+until_true() {
+	local what=$1 i
+	shift
+	for ((i = 0; i < 240; i++)); do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.5
+	done
+	echo "conformance: $what: not within two minutes; logs: $out/*.log" >&2
+	exit 1
+}
+
+k() { "$bin/kubectl" --kubeconfig="$pki/admin.kubeconfig" "$@"; }
+
+control_plane() {
+	part etcd --data-dir="$data/etcd" --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 \
+		--listen-peer-urls=http://127.0.0.1:2380 --unsafe-no-fsync
+	part kube-apiserver --etcd-servers=http://127.0.0.1:2379 --secure-port=6443 --service-cluster-ip-range=10.96.0.0/16 \
+		--tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" --client-ca-file="$pki/ca.crt" \
+		--kubelet-client-certificate="$pki/admin.crt" --kubelet-client-key="$pki/admin.key" \
+		--kubelet-preferred-address-types=InternalIP --authorization-mode=Node,RBAC \
+		--enable-admission-plugins=NodeRestriction --enable-bootstrap-token-auth --allow-privileged \
+		--requestheader-client-ca-file="$pki/ca.crt" --requestheader-allowed-names=front-proxy \
+		--requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group \
+		--requestheader-extra-headers-prefix=X-Remote-Extra- \
+		--proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key" \
+		--service-account-issuer=https://kubernetes.default.svc.cluster.local \
+		--service-account-key-file="$pki/sa.key" --service-account-signing-key-file="$pki/sa.key"
+	until_true "the API server is ready" k get --raw /readyz
+	part kube-controller-manager --kubeconfig="$pki/controllers.kubeconfig" --use-service-account-credentials \
+		--authentication-kubeconfig="$pki/controllers.kubeconfig" --authorization-kubeconfig="$pki/controllers.kubeconfig" \
+		--root-ca-file="$pki/ca.crt" --service-account-private-key-file="$pki/sa.key" --leader-elect=false \
+		--cluster-signing-cert-file="$pki/ca.crt" --cluster-signing-key-file="$pki/ca.key" \
+		--allocate-node-cidrs --cluster-cidr=10.97.0.0/16 --service-cluster-ip-range=10.96.0.0/16
+	part kube-scheduler --kubeconfig="$pki/scheduler.kubeconfig" --leader-elect=false \
+		--authentication-kubeconfig="$pki/scheduler.kubeconfig" --authorization-kubeconfig="$pki/scheduler.kubeconfig"
+}
+
+# bootstrap_token lets whoever has the token ask for a node's certificate, as kubeadm does.
+bootstrap_token() {
+	k create clusterrolebinding bootstrap --clusterrole=system:node-bootstrapper --group=system:bootstrappers
+	k create clusterrolebinding bootstrap-approve --group=system:bootstrappers \
+		--clusterrole=system:certificates.k8s.io:certificatesigningrequests:nodeclient
+	k create clusterrolebinding renew --group=system:nodes \
+		--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient
+	k create secret generic -n kube-system bootstrap-token-abcdef --type=bootstrap.kubernetes.io/token \
+		--from-literal=token-id=abcdef --from-literal=token-secret="$1" --from-literal=usage-bootstrap-authentication=true
+} >/dev/null
+
+# cluster_start starts control plane and agent, and waits until the node is ready.
+cluster_start() {
+	local secret
+	pki=$data/pki
+	mkdir -p "$pki"
+	chmod 700 "$pki"
+	secret=$(openssl rand -hex 8)
+	cluster_pki
+	control_plane
+	bootstrap_token "$secret"
+	cp "$pki/admin.kubeconfig" "$data/kubeconfig"
+	cp "$pki/admin.kubeconfig" "$pki/bootstrap.kubeconfig"
+	"$bin/kubectl" config --kubeconfig="$pki/bootstrap.kubeconfig" unset users.u >/dev/null
+	"$bin/kubectl" config --kubeconfig="$pki/bootstrap.kubeconfig" set-credentials u --token="abcdef.$secret" >/dev/null
+	"$repo/bin/wherry" agent --data-dir "$data/agent" --node-name worker --bootstrap-kubeconfig "$pki/bootstrap.kubeconfig" \
+		>"$out/server.log" 2>&1 &
+	server=$!
+	until_true "the node joins" alive k get node worker
+	k wait --for=condition=Ready --timeout=2m node/worker >/dev/null
+	until_true "there is a default service account" k get serviceaccount default
+}
+
+# alive COMMAND…: the command, unless the agent has ended.
+alive() {
+	kill -0 "$server" 2>/dev/null || { tail -3 "$out/server.log" >&2; exit 1; }
+	"$@"
+}
+
+# cluster_stop ends the control plane, the newest first.
+cluster_stop() {
+	local i
+	for ((i = ${#plane[@]} - 1; i >= 0; i--)); do
+		kill "${plane[i]}" 2>/dev/null || true
+		wait "${plane[i]}" 2>/dev/null || true
+	done
+}
