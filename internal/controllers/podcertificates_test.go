@@ -29,7 +29,7 @@ import (
 
 // TestPodCertificates proves PL-05: a node asks for its pod's certificate, the signer wherry.dev/pod answers, and what
 // comes is good for who trusts its bundle; each with no more rights than its default role gives. It starts with the
-// first request, and an annotation that it does not know is denied.
+// first request, and an annotation that it does not know is denied, as is a signer of its domain that there is not.
 func TestPodCertificates(t *testing.T) {
 	client := start(t)
 	ns, node := newNamespace(t, client), newNode(t, client, "4")
@@ -64,11 +64,12 @@ func TestPodCertificates(t *testing.T) {
 	}
 	must(client.CoreV1().Services(ns).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "shop"}, Ports: []corev1.ServicePort{{Port: 443}}}}, metav1.CreateOptions{}))
+	signer := podcertificates.Signer
 	make := func(name string, notes map[string]string) *corev1.Pod {
 		pod, err := client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "shop"}},
 			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "x"}},
 				Volumes: []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-					Sources: []corev1.VolumeProjection{{PodCertificate: &corev1.PodCertificateProjection{SignerName: podcertificates.Signer,
+					Sources: []corev1.VolumeProjection{{PodCertificate: &corev1.PodCertificateProjection{SignerName: signer,
 						KeyType: "ECDSAP256", CredentialBundlePath: "both", MaxExpirationSeconds: ptr.To[int32](3600), UserAnnotations: notes}}}}}}}}}, metav1.CreateOptions{})
 		must(pod, err)
 		return pod
@@ -103,6 +104,12 @@ func TestPodCertificates(t *testing.T) {
 	noted := make("shop-1", map[string]string{"e.com/a": "b"})
 	agent.Register(noted)
 	if _, _, err := agent.Get(ctx, noted.UID, "tls", 0, true); err == nil || !strings.Contains(err.Error(), `permanently denied: reason="InvalidUnverifiedUserAnnotations"`) {
+		t.Error(err)
+	}
+	signer = "wherry.dev/other"
+	foreign := make("shop-2", nil)
+	agent.Register(foreign)
+	if _, _, err := agent.Get(ctx, foreign.UID, "tls", 0, true); err == nil || !strings.Contains(err.Error(), `permanently denied: reason="UnknownSigner"`) {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,7 @@ func (a *Agent) awaitShutdown(ctx context.Context) {
 // heedLogind has logind wait for pods. Where there is none, signals and wherry drain are what is left.
 func (a *Agent) heedLogind(ctx context.Context) {
 	for told := ""; ctx.Err() == nil; {
-		err := logind.Watch(ctx, shutdown.Total(a.cfg.Shutdown), a.shutDown)
+		err := logind.Watch(ctx, a.cfg.DataDir, shutdown.Total(a.cfg.Shutdown), a.shutDown)
 		if errors.Is(err, logind.ErrNone) {
 			a.log.Info("nobody tells of the machine's going down but SIGPWR and wherry drain", "why", err)
 			return

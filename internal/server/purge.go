@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/deeptree"
 	"github.com/wherryproject/wherry/internal/names/link"
 	"github.com/wherryproject/wherry/internal/names/wire"
+	"github.com/wherryproject/wherry/internal/node/logind"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
 )
@@ -49,6 +50,9 @@ func Purge(ctx context.Context, dataDir string) error {
 		return err
 	}
 	if err := removeLogs(dataDir); err != nil {
+		return err
+	}
+	if err := logind.Forget(dataDir); err != nil {
 		return err
 	}
 	return removeDataFolder(dataDir)

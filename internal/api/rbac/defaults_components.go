@@ -131,7 +131,8 @@ func controllerRoles() []rbacv1.ClusterRole {
 			append(read(), "delete").to(certGroup, "podcertificaterequests"),
 			may("update", "patch").to(certGroup, "podcertificaterequests/status"),
 			may("get", "create", "update").to(certGroup, "clustertrustbundles"),
-			named(may("sign", "attest").to(certGroup, "signers"), "wherry.dev/pod"),
+			named(may("attest").to(certGroup, "signers"), "wherry.dev/pod"),
+			named(may("sign").to(certGroup, "signers"), "wherry.dev/*"), // those that there are not, to deny them
 			may("get").to(core, "pods"),
 			may("list").to(core, "services")),
 		clusterRole(TokenCleaner, append(tellEvents(), append(read(), "delete").to(core, "secrets"))...),

@@ -74,6 +74,8 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	switch do, again := Decide(r, now); do {
 	case Sign:
 		err = c.sign(ctx, r.DeepCopy(), now)
+	case Deny:
+		err = c.answer(ctx, r.DeepCopy(), NoSigner(r.Spec.SignerName), now)
 	case Remove:
 		err = c.client.CertificatesV1().PodCertificateRequests(namespace).Delete(ctx, name,
 			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(r.UID))})
@@ -95,20 +97,28 @@ func (c *controller) sign(ctx context.Context, r *certificatesv1.PodCertificateR
 		return err
 	}
 	template, key, refusal := Template(r, w, now)
-	condition := metav1.Condition{Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now)}
+	if refusal != nil {
+		return c.answer(ctx, r, refusal, now)
+	}
+	chain, err := c.ca.Sign(template, key)
+	if err != nil {
+		return err
+	}
+	r.Status = issued(chain, template)
+	return c.answer(ctx, r, nil, now)
+}
+
+// answer writes what came of a request: a refusal, or nil for the certificate that is in its status.
+func (c *controller) answer(ctx context.Context, r *certificatesv1.PodCertificateRequest, refusal *Refusal,
+	now time.Time) error {
+	condition := metav1.Condition{Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now),
+		Type: certificatesv1.PodCertificateRequestConditionTypeIssued, Reason: "Issued",
+		Message: "the pod is as the request says"}
 	if refusal != nil {
 		condition.Type, condition.Reason, condition.Message = refusal.Type, refusal.Reason, refusal.Message
-	} else {
-		chain, err := c.ca.Sign(template, key)
-		if err != nil {
-			return err
-		}
-		condition.Type, condition.Reason = certificatesv1.PodCertificateRequestConditionTypeIssued, "Issued"
-		condition.Message = "the pod is as the request says"
-		r.Status = issued(chain, template)
 	}
 	r.Status.Conditions = []metav1.Condition{condition}
-	_, err = c.client.CertificatesV1().PodCertificateRequests(r.Namespace).UpdateStatus(ctx, r, metav1.UpdateOptions{})
+	_, err := c.client.CertificatesV1().PodCertificateRequests(r.Namespace).UpdateStatus(ctx, r, metav1.UpdateOptions{})
 	if err == nil {
 		c.loop.Log.Info("answered a pod's request for a certificate", "request", r.Namespace+"/"+r.Name, "pod",
 			r.Spec.PodName, "answer", condition.Type, "why", condition.Message)

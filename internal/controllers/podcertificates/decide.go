@@ -20,6 +20,9 @@ import (
 // Signer is the one whose requests are signed here.
 const Signer = "wherry.dev/pod"
 
+// domain is that of the signers that are ours: nobody else answers for them.
+const domain = "wherry.dev/"
+
 const (
 	// kept is how long requests stay, answered or not: Kubernetes' age.
 	kept     = 15 * time.Minute
@@ -36,6 +39,7 @@ type Action int
 const (
 	Wait Action = iota
 	Sign
+	Deny
 	Remove
 )
 
@@ -47,8 +51,16 @@ func Decide(r *certificatesv1.PodCertificateRequest, now time.Time) (do Action, 
 		return Remove, time.Time{}
 	case r.Spec.SignerName == Signer && len(r.Status.Conditions) == 0:
 		return Sign, time.Time{}
+	case strings.HasPrefix(r.Spec.SignerName, domain) && len(r.Status.Conditions) == 0:
+		return Deny, time.Time{}
 	}
 	return Wait, end
+}
+
+// NoSigner refuses a request for a signer of our domain that there is not: nobody would ever answer it.
+func NoSigner(name string) *Refusal {
+	return &Refusal{certificatesv1.PodCertificateRequestConditionTypeDenied, "UnknownSigner",
+		fmt.Sprintf("there is no signer %s here: signerName may be %s, or that of a signer that you run", name, Signer)}
 }
 
 // Refusal is why a request is not signed: the condition that says so.

@@ -28,7 +28,8 @@ func TestDecide(t *testing.T) {
 		age      time.Duration
 		want     Action
 	}{
-		{Signer, false, 0, Sign}, {Signer, true, 0, Wait}, {"example.com/s", false, 0, Wait},
+		{Signer, false, 0, Sign}, {Signer, true, 0, Wait}, {"wherry.dev/other", false, 0, Deny},
+		{"wherry.dev/other", true, 0, Wait}, {"wherry.dev.example.com/pod", false, 0, Wait}, {"example.com/s", false, 0, Wait},
 		{"example.com/s", false, kept, Remove}, {Signer, false, kept, Remove}, {Signer, true, kept - 1, Wait},
 	} {
 		r.Spec.SignerName, r.Status.Conditions = c.signer, nil

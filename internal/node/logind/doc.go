@@ -4,6 +4,7 @@
 //
 // [Watch] takes a lock, raises logind's limit on how long a lock may hold things up where it is too low, and tells of
 // each shutdown; the lock is given back when the listener has returned.
+// [Forget] removes that limit again, for a server that is removed.
 //
 // Its law: it decides nothing about pods. Where there is no logind it says so and does nothing.
 package logind

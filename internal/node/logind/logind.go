@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -20,7 +17,6 @@ const (
 	object    = dbus.ObjectPath("/org/freedesktop/login1")
 	manager   = service + ".Manager"
 	prepare   = manager + ".PrepareForShutdown"
-	dropIn    = "/etc/systemd/logind.conf.d/99-wherry.conf"
 	tries     = 5
 	firstWait = 100 * time.Millisecond
 )
@@ -42,9 +38,11 @@ type bus interface {
 }
 
 // Watch tells down of each shutdown until ctx ends or logind goes away, and holds the shutdown up until down has
-// returned; down(false) says that it was called off. need is how long that may take. ErrNone: there is no logind.
-func Watch(ctx context.Context, need time.Duration, down func(ctx context.Context, goes bool)) error {
-	b, err := connect()
+// returned; down(false) says that it was called off. need is how long that may take, folder the data folder for which
+// logind's limit is raised (see [Forget]). ErrNone: there is no logind.
+func Watch(ctx context.Context, folder string, need time.Duration,
+	down func(ctx context.Context, goes bool)) error {
+	b, err := connect(folder)
 	if err != nil {
 		return err
 	}
@@ -116,11 +114,12 @@ func raise(ctx context.Context, b bus, need time.Duration) error {
 
 // systemBus is the real one.
 type systemBus struct {
-	conn  *dbus.Conn
-	login dbus.BusObject
+	conn   *dbus.Conn
+	login  dbus.BusObject
+	folder string
 }
 
-func connect() (bus, error) {
+func connect(folder string) (bus, error) {
 	conn, err := dbus.ConnectSystemBus()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
@@ -130,7 +129,7 @@ func connect() (bus, error) {
 		conn.Close()
 		return nil, errors.Join(ErrNone, err)
 	}
-	return &systemBus{conn, conn.Object(service, object)}, nil
+	return &systemBus{conn, conn.Object(service, object), folder}, nil
 }
 
 // Limit implements bus.
@@ -148,13 +147,7 @@ func (b *systemBus) Limit() (time.Duration, error) {
 
 // Raise implements bus: a file of ours beside logind's own, which it then reads.
 func (b *systemBus) Raise(to time.Duration) error {
-	if err := os.MkdirAll(filepath.Dir(dropIn), 0o755); err != nil {
-		return err
-	}
-	seconds := strconv.FormatInt(int64((to+time.Second-1)/time.Second), 10)
-	text := "# Written by wherry: the machine's going down waits until pods have ended.\n[Login]\nInhibitDelayMaxSec=" +
-		seconds + "\n"
-	if err := os.WriteFile(dropIn, []byte(text), 0o644); err != nil {
+	if err := write(dropIn, b.folder, to); err != nil {
 		return err
 	}
 	return b.conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").Call(

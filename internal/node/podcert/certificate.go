@@ -51,7 +51,7 @@ type answer struct {
 // run owns all that is known, decides, and acts, until ctx ends.
 func (c *certificate) run(ctx context.Context) {
 	var f facts
-	failures := 0
+	failures, name := 0, ""         // of the request that is under way
 	answers := make(chan answer, 1) // one request at a time
 	for {
 		now := c.m.cfg.Wall()
@@ -64,9 +64,16 @@ func (c *certificate) run(ctx context.Context) {
 			f.toldEnded = true
 			c.warn("CertificateExpired", "PodCertificate expired")
 		}
+		if s.tellPending {
+			f.toldPending = true
+			c.warn("PodCertificatePending", fmt.Sprintf("signer %s has not answered PodCertificateRequest %s/%s: "+
+				"see that whoever signs for it runs", c.want.SignerName, c.pod.Namespace, name))
+		}
 		if s.ask {
-			f.asked = true
-			c.m.wg.Go(func() { answers <- c.ask(ctx) })
+			f.asked, f.askedAt = true, now
+			name = "req-" + utilrand.String(12)
+			c.m.wg.Go(func() { answers <- c.ask(ctx, name) })
+			continue // when to look again is another time now
 		}
 		var wake <-chan time.Time
 		if !s.again.IsZero() {
@@ -121,7 +128,7 @@ func (c *certificate) warn(reason, message string) {
 }
 
 // ask makes a key and a request, and waits for the signer's verdict.
-func (c *certificate) ask(ctx context.Context) (a answer) {
+func (c *certificate) ask(ctx context.Context, name string) (a answer) {
 	key, proof, err := newKey(c.want.KeyType)
 	if err != nil {
 		return answer{err: err}
@@ -133,7 +140,7 @@ func (c *certificate) ask(ctx context.Context) (a answer) {
 	spec.StubPKCS10Request = proof
 	made, err := c.m.cfg.Client.CertificatesV1().PodCertificateRequests(c.pod.Namespace).Create(ctx,
 		&certificatesv1.PodCertificateRequest{
-			ObjectMeta: metav1.ObjectMeta{Name: "req-" + utilrand.String(12), Namespace: c.pod.Namespace,
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.pod.Namespace,
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: c.pod.Name,
 					UID: c.pod.UID}}},
 			Spec: *spec,

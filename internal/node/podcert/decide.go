@@ -11,7 +11,9 @@ import (
 const (
 	overdue = 10 * time.Minute // after the time at which the signer wants to be asked anew
 	// lookAgain is the longest wait for a time: the clock may be set meanwhile, of which there is no event.
-	lookAgain  = time.Minute
+	lookAgain = time.Minute
+	// pending is how long a pod waits for its first certificate before it is told for whom.
+	pending    = 20 * time.Second
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 )
@@ -25,6 +27,9 @@ type facts struct {
 	refused bool      // for good
 	notYet  time.Time // after a failure: no request before
 
+	askedAt     time.Time // of the request that is under way
+	toldPending bool      // of this pod
+
 	toldOverdue, toldEnded bool // of this certificate
 }
 
@@ -32,6 +37,7 @@ type facts struct {
 type step struct {
 	ask                   bool
 	tellOverdue, tellEnds bool
+	tellPending           bool
 	again                 time.Time // when to look again; zero: only when something has happened
 }
 
@@ -47,6 +53,9 @@ func next(f facts, now time.Time) (s step) {
 	}
 	due := !f.has || !now.Before(f.renew)
 	switch {
+	case f.asked && !f.has && !f.toldPending:
+		s.tellPending = !now.Before(f.askedAt.Add(pending))
+		soonest(f.askedAt.Add(pending))
 	case f.asked:
 	case !due:
 		soonest(f.renew)

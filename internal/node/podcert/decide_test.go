@@ -18,7 +18,9 @@ func TestNext(t *testing.T) {
 		want step
 	}{
 		{"at first", facts{}, step{ask: true}},
-		{"under way", facts{asked: true}, step{}},
+		{"under way", facts{asked: true, askedAt: now}, step{again: in(pending)}},
+		{"not answered for long", facts{asked: true, askedAt: in(-pending)}, step{tellPending: true}},
+		{"not answered, and told", facts{asked: true, askedAt: in(-time.Hour), toldPending: true}, step{}},
 		{"after a failure", facts{notYet: in(time.Second)}, step{again: in(time.Second)}},
 		{"the failure is over", facts{notYet: in(0)}, step{ask: true}},
 		{"refused", facts{refused: true}, step{}},

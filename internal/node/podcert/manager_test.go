@@ -56,6 +56,27 @@ func (w *town) requests() []certificatesv1.PodCertificateRequest {
 	return list.Items
 }
 
+// TestPending proves PL-05: the pod that waits for a signer that does not answer says once for which, and by which request.
+func TestPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		defer w.m.Close()
+		w.m.Register(w.pod)
+		time.Sleep(pending - time.Second)
+		synctest.Wait()
+		if len(w.events) > 0 {
+			t.Errorf("too early: %q", w.events)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		all := w.requests()
+		if len(all) != 1 || len(w.events) != 1 || !strings.HasPrefix(w.events[0],
+			"PodCertificatePending: signer example.com/s has not answered PodCertificateRequest ns/"+all[0].Name+":") {
+			t.Errorf("%d requests, %q", len(all), w.events)
+		}
+	})
+}
+
 // answer is the signer's.
 func (w *town) answer(r *certificatesv1.PodCertificateRequest, kind string, life time.Duration) {
 	r.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue, Reason: "Why", Message: "because"}}
