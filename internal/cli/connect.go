@@ -54,7 +54,13 @@ func (f *runFlags) connect(ctx context.Context, screen *podrun.Screen,
 	default:
 		return f.bringUp(ctx, dir, screen, interrupts)
 	}
-	client, config, err := clientOf(path)
+	client, config, err := clientOf(path, func(away bool) {
+		if away {
+			screen.Announce("the server does not respond; waiting for it")
+		} else {
+			screen.Announce("the server responds again")
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +115,7 @@ func (f *runFlags) bringUp(ctx context.Context, dir string, screen *podrun.Scree
 	case <-interrupts:
 		return nil, errors.Join(stop(), errors.New("interrupted while the server was starting"))
 	}
-	client, config, err := clientOf(server.Kubeconfig(dir))
+	client, config, err := clientOf(server.Kubeconfig(dir), func(bool) {}) // it ends with this process
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -128,7 +134,8 @@ func freeOr0(port int) int {
 	return port
 }
 
-func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
+// clientOf is a client by a kubeconfig. heard is called when the server goes away, and when it comes back.
+func clientOf(kubeconfig string, heard func(away bool)) (kubernetes.Interface, *rest.Config, error) {
 	if f, err := os.Open(kubeconfig); err == nil {
 		f.Close()
 	} else if errors.Is(err, os.ErrPermission) { // client-go puts it into a text
@@ -142,6 +149,7 @@ func clientOf(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = -1, 0 // one person's requests need no limit
 	reach.Source{}.Guard(config)
+	reach.Heard(config, heard)
 	client, err := kubernetes.NewForConfig(config)
 	return client, config, err
 }

@@ -116,6 +116,7 @@ func (f *runFlags) run(ctx context.Context, t Terminal) error {
 	if err != nil {
 		return err
 	}
+	cmdline.SilenceLibraries()
 	start := time.Now()
 	interrupts, release := catch()
 	defer release()

@@ -68,8 +68,9 @@ func (l *load) end(n int64) {
 	l.wait.Wait()
 }
 
-// SC-26, WL-12: a rolling update of pods whose sidecar serves, and whose main takes its time in a preStop hook, loses no request of 20,000
-// through a Service: a pod that ends serves until its main has ended. Nor does one in the middle of which the server is killed.
+// SC-26, WL-10, WL-12: a rolling update of pods whose sidecar serves, and whose main takes its time in a preStop hook, loses no request of 20,000
+// through a Service: a pod that ends serves until its main has ended. Nor does one in the middle of which the server is killed. The last
+// pods serve until they have ended.
 func TestRollingUpdateLosesNothing(t *testing.T) {
 	t.Parallel()
 	srv := own(t, ServerOptions{Args: []string{"--service-cidr", "10.98.81.0/24"}})
@@ -88,7 +89,7 @@ spec:
       initContainers:
       - {name: proxy, image: TOOL, restartPolicy: Always, args: [http, ":8080"], readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}}
       containers:
-      - {name: main, image: BUSYBOX, command: [sh, -c, "IDLE"], lifecycle: {preStop: {sleep: {seconds: 1}}}}
+      - {name: main, image: BUSYBOX, command: [sh, -c, "IDLE"], lifecycle: {preStop: {sleep: {seconds: 3}}}}
 ---
 apiVersion: v1
 kind: Service
@@ -112,4 +113,11 @@ spec: {clusterIP: 10.98.81.80, selector: {app: web}, ports: [{port: 80, targetPo
 	if n := l.lost.Load(); n > 0 {
 		t.Errorf("SC-26 %d of %d requests were lost; %v", n, l.sent.Load(), l.how)
 	}
+
+	k.Kubectl("scale", "deployment/web", "--replicas=0")
+	k.Kubectl("wait", "pod", "-l", "app=web", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=10s")
+	if answer, err := fetch(k.ctx(), url); err != nil || !strings.HasPrefix(answer, "web-") {
+		t.Errorf("WL-10 pods that end serve while no other is there: %q, %v", answer, err)
+	}
+	k.asks(url, refused)
 }

@@ -64,6 +64,10 @@ func (f *LogFlags) Logger(w io.Writer) (*slog.Logger, error) {
 	return log, nil
 }
 
+// SilenceLibraries keeps what the Kubernetes libraries log off a command's output, which says in its own words what a
+// person needs to know.
+func SilenceLibraries() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) }
+
 func libraryVerbosity(n int) error {
 	var l klog.Level
 	return l.Set(strconv.Itoa(n))

@@ -3,6 +3,7 @@
 package networks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,8 +23,11 @@ type networkPolicy = networkingv1.NetworkPolicy
 // question is what is asked.
 type question struct {
 	from, to string
+	toKind   string // aPod, also for addresses, or aService
 	port     string
 	proto    decide.Proto
+	service  string // that leads to this end, as NAMESPACE/NAME; "": it is asked for itself
+	shown    string // how that end is called
 }
 
 // Answer is what is said.
@@ -32,17 +36,22 @@ type Answer struct {
 	To       string `json:"to"`
 	Protocol string `json:"protocol"`
 	Port     uint16 `json:"port"`
+	Service  string `json:"service,omitempty"` // that leads there, as NAMESPACE/NAME
 	decide.Verdict
 }
 
 // parse reads the arguments.
 func parse(from, to string) (question, error) {
-	q := question{from: strings.Trim(from, "[]"), proto: decide.TCP}
+	kind, name := kindOf(strings.Trim(from, "[]"))
+	if kind == aService {
+		return question{}, fmt.Errorf("%s: a service sends nothing; name one of the pods behind it", from)
+	}
+	q := question{from: name, proto: decide.TCP}
 	at := strings.LastIndexByte(to, ':')
 	if at < 0 {
 		return q, fmt.Errorf("%q has no port: TO:PORT, for example db:5432 or db:53/udp", to)
 	}
-	q.to = strings.Trim(to[:at], "[]")
+	q.toKind, q.to = kindOf(strings.Trim(to[:at], "[]"))
 	port, proto, given := strings.Cut(to[at+1:], "/")
 	q.port = port
 	if given {
@@ -58,7 +67,29 @@ func parse(from, to string) (question, error) {
 	return q, nil
 }
 
-// judge answers. namespace is that of pods whose own is not named. (Pure.)
+// judgeAll answers, of a service for each of its endpoints. namespace is that of pods and services whose own is not
+// named. (Pure.)
+func judgeAll(q question, f found, namespace string) ([]Answer, error) {
+	all := []question{q}
+	s, err := f.target(q, namespace)
+	if err == nil && s != nil {
+		all, err = f.ends(q, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Answer
+	for _, q := range all {
+		a, err := judge(q, f, namespace)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// judge answers about one pod or address. (Pure.)
 func judge(q question, f found, namespace string) (Answer, error) {
 	from, err := f.addresses(q.from, namespace)
 	if err != nil {
@@ -81,7 +112,8 @@ func judge(q question, f found, namespace string) (Answer, error) {
 		return Answer{}, err
 	}
 	c := decide.Connection{From: a, To: b, Proto: q.proto, Port: port}
-	return Answer{From: q.from, To: q.to, Protocol: q.proto.String(), Port: port, Verdict: w.Judge(c)}, nil
+	return Answer{From: q.from, To: cmp.Or(q.shown, q.to), Protocol: q.proto.String(), Port: port, Service: q.service,
+		Verdict: w.Judge(c)}, nil
 }
 
 func (f found) world() (*decide.World, error) {
@@ -110,10 +142,7 @@ func (f found) addresses(what, namespace string) (out []netip.Addr, err error) {
 	if a, err := netip.ParseAddr(what); err == nil {
 		return []netip.Addr{a.Unmap()}, nil
 	}
-	name := what
-	if ns, short, ok := strings.Cut(what, "/"); ok {
-		namespace, name = ns, short
-	}
+	namespace, name := qualified(what, namespace)
 	for i := range f.pods {
 		p := &f.pods[i]
 		if p.Namespace != namespace || p.Name != name {
@@ -177,7 +206,11 @@ func (a Answer) text() string {
 	if !a.Allowed {
 		word = "dropped"
 	}
-	fmt.Fprintf(&b, "%s: %s → %s %s %d\n", word, a.From, a.To, a.Protocol, a.Port)
+	by := ""
+	if a.Service != "" {
+		by = ", by service " + a.Service
+	}
+	fmt.Fprintf(&b, "%s: %s → %s %s %d%s\n", word, a.From, a.To, a.Protocol, a.Port, by)
 	if a.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", a.Reason)
 	}

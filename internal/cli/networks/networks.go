@@ -5,9 +5,13 @@ package networks
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -40,13 +44,17 @@ func newAllowed(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allowed FROM TO:PORT[/PROTOCOL]",
 		Short: "Say whether network policies let a connection pass, and which",
-		Long: `Say whether network policies let a connection pass, and which of them. FROM and TO are pods, as POD or NAMESPACE/POD, or addresses; PORT
-is a number or the name of one of the pod's ports; PROTOCOL is tcp, udp or sctp.
+		Long: `Say whether network policies let a connection pass, and which of them. FROM and TO are pods, as POD, NAMESPACE/POD or pod/POD, or
+addresses; TO may also be a service, as svc/SERVICE or svc/NAMESPACE/SERVICE or by its address. PORT is a number or the name of one of its
+ports; PROTOCOL is tcp, udp or sctp.
 
-A pod's own node always reaches it, whatever is said of its address here. Policies see the pods behind a Service, not its address.`,
-		Example: "  wherry network allowed web db:5432\n  wherry network allowed shop/web [fd00::7]:443\n" +
+A pod's own node always reaches it, whatever is said of its address here. Policies see the pods behind a Service, not its address: for a
+service, each of its endpoints is judged, with the port that it has there.`,
+		Example: "  wherry network allowed web db:5432\n  wherry network allowed web svc/db:5432\n" +
+			"  wherry network allowed shop/web [fd00::7]:443\n" +
 			"  wherry network allowed web kube-system/resolver:dns/udp -o json",
-		Args: cobra.ExactArgs(2),
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: f.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := parse(args[0], args[1])
 			if err != nil {
@@ -56,19 +64,15 @@ A pod's own node always reaches it, whatever is said of its address here. Polici
 			if err != nil {
 				return err
 			}
-			got, err := gather(cmd.Context(), client)
+			got, err := gather(cmd.Context(), client, q)
 			if err != nil {
 				return err
 			}
-			a, err := judge(q, got, f.Namespace)
+			all, err := judgeAll(q, got, f.Namespace)
 			if err != nil {
 				return err
 			}
-			if f.output != "" && f.output != "table" {
-				return cmdline.PrintAs(t, f.output, a)
-			}
-			_, err = fmt.Fprint(t.Out, a.text())
-			return err
+			return f.print(t, all)
 		},
 	}
 	f.AddTo(cmd)
@@ -76,8 +80,59 @@ A pod's own node always reaches it, whatever is said of its address here. Polici
 	return cmd
 }
 
+// print says the answers. In a structured form those about a service are a list, also of one.
+func (f *allowedFlags) print(t cmdline.Terminal, all []Answer) error {
+	if f.output == "" || f.output == "table" {
+		for _, a := range all {
+			if _, err := fmt.Fprint(t.Out, a.text()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 1 && all[0].Service == "" {
+		return cmdline.PrintAs(t, f.output, all[0])
+	}
+	return cmdline.PrintAs(t, f.output, map[string]any{"service": all[0].Service, "endpoints": all})
+}
+
+// complete completes FROM by pods, and TO by pods and services.
+func (f *allowedFlags) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	switch len(args) {
+	case 0:
+		return f.CompletePods(cmd, nil, prefix)
+	case 1:
+	default:
+		return nil, none
+	}
+	names, _ := f.CompletePods(cmd, nil, prefix)
+	client, err := f.Connect()
+	if err != nil {
+		return names, none | cobra.ShellCompDirectiveNoSpace
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	services, err := client.CoreV1().Services(f.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return names, none | cobra.ShellCompDirectiveNoSpace
+	}
+	for _, s := range services.Items {
+		for _, p := range s.Spec.Ports {
+			text := fmt.Sprintf("svc/%s:%d/%s", s.Name, p.Port, strings.ToLower(string(p.Protocol)))
+			if strings.HasPrefix(text, prefix) {
+				names = append(names, text)
+			}
+		}
+	}
+	return names, none | cobra.ShellCompDirectiveNoSpace
+}
+
+// completionPatience is how long a shell waits for names.
+const completionPatience = 2 * time.Second
+
 // gather reads all that policies look at.
-func gather(ctx context.Context, c kubernetes.Interface) (f found, err error) {
+func gather(ctx context.Context, c kubernetes.Interface, q question) (f found, err error) {
 	policies, err := c.NetworkingV1().NetworkPolicies("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return f, err
@@ -91,6 +146,9 @@ func gather(ctx context.Context, c kubernetes.Interface) (f found, err error) {
 		return f, err
 	}
 	f.policies, f.pods, f.namespaces = policies.Items, pods.Items, namespaces.Items
+	if err := f.gatherServices(ctx, c, q); err != nil {
+		return f, err
+	}
 	names, err := c.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{})
 	if err == nil && len(names.Spec.Selector) == 0 {
 		f.names = names
@@ -100,8 +158,31 @@ func gather(ctx context.Context, c kubernetes.Interface) (f found, err error) {
 	return f, nil
 }
 
+// gatherServices reads the services and what is behind them, if the question may be about one. Who asks about an
+// address need not be allowed to read services.
+func (f *found) gatherServices(ctx context.Context, c kubernetes.Interface, q question) error {
+	if _, err := netip.ParseAddr(q.to); err != nil && q.toKind != aService {
+		return nil
+	}
+	services, err := c.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) && q.toKind != aService {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	behind, err := c.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	f.services, f.slices = services.Items, behind.Items
+	return nil
+}
+
 // found is what the API server has.
 type found struct {
+	services   []corev1.Service // these two only for a question that may be about one
+	slices     []discoveryv1.EndpointSlice
 	policies   []networkPolicy
 	pods       []corev1.Pod
 	namespaces []corev1.Namespace

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // check refuses what a run cannot take, before anything is done.
-func check(client kubernetes.Interface, objects []manifest.Object) error {
-	var errs []error
+func (r *Runner) check(objects []manifest.Object) error {
+	client := r.Client
+	errs := r.twice(objects)
 	for _, o := range objects {
 		if _, ok := verbsFor(client, "", o.Object); !ok {
 			errs = append(errs, fmt.Errorf("%s: wherry run does not support %s: %s", place(o), o.GVK.Kind,
@@ -28,6 +30,26 @@ func check(client kubernetes.Interface, objects []manifest.Object) error {
 		return errors.New("there is no pod in the manifest, nor anything that makes pods; use wherry kubectl apply for other objects")
 	}
 	return nil
+}
+
+// twice refuses objects that the manifests have more than once: only the last would count, and pods run once.
+func (r *Runner) twice(objects []manifest.Object) (errs []error) {
+	type key struct{ group, kind, namespace, name string }
+	first := map[key]manifest.Object{}
+	for _, o := range objects {
+		m, ns := r.settleNamespace(o.Object)
+		if m.GetName() == "" { // each gets a name of its own
+			continue
+		}
+		k := key{o.GVK.Group, o.GVK.Kind, ns, m.GetName()}
+		if before, ok := first[k]; ok {
+			errs = append(errs, fmt.Errorf("%s: %s %s is also at %s: leave one of them out", place(o),
+				strings.ToLower(o.GVK.Kind), m.GetName(), place(before)))
+			continue
+		}
+		first[k] = o
+	}
+	return errs
 }
 
 // serves asks the server whether it has a kind at all. One that does not answer is taken not to.

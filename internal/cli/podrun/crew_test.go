@@ -194,7 +194,7 @@ func TestReplicaSetThatCannotBeReadOnce(t *testing.T) {
 	w.expect(end, "130 <nil>")
 }
 
-// What was there before is updated and followed, and stays.
+// What was there before is updated and followed, and stays; that nothing of it was changed shows in its version.
 func TestWorkloadThatWasThere(t *testing.T) {
 	old := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "default", UID: "old",
 		ResourceVersion: "1"}}
@@ -206,8 +206,8 @@ func TestWorkloadThatWasThere(t *testing.T) {
 	if _, err := w.client.AppsV1().Deployments("default").Get(t.Context(), "app", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if said := w.err.String(); !strings.Contains(said, "deployment app updated") ||
-		!strings.Contains(said, "deployment/app was there before and stays") {
+	if said := w.err.String(); !strings.Contains(said, "deployment app unchanged") ||
+		strings.Count(said, "deployment/app was there before and stays") != 1 {
 		t.Errorf("said:\n%s", said)
 	}
 }
@@ -265,4 +265,25 @@ func TestWorkloadDetached(t *testing.T) {
 	if !strings.Contains(w.err.String(), "deployment/app 1 of 1 ready") {
 		t.Errorf("said:\n%s", w.err.String())
 	}
+}
+
+// Detached, a pod that is ready is not the end of its Job: how the Job ends is.
+func TestJobDetached(t *testing.T) {
+	w, made := workloads(t)
+	end := w.run(Options{Detach: true}, jobText)
+	job := <-made
+	w.begun(end)
+	w.pod("sum-1", job, "Job", corev1.PodStatus{Phase: corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
+	<-w.watched // the pod's own
+	pod, err := w.client.CoreV1().Pods("default").Get(t.Context(), "sum-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status = ended(7)
+	if _, err := w.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.job("sum", batchv1.JobFailed)
+	w.expect(end, "7 <nil>")
 }

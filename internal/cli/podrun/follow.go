@@ -33,12 +33,14 @@ type follower struct {
 	placed chan struct{}          // closed when the pod has a node
 
 	logs   sync.WaitGroup
+	cut    map[string]bool // containers whose log was told to be cut off, with cutMu
+	cutMu  sync.Mutex
 	opened map[string]int32 // attempts whose logs are being followed: container -> highest
 }
 
 func newFollower(r *Runner, pod *corev1.Pod) *follower {
 	return &follower{owner: r, self: pod, pod: pod, causes: map[progress.Line]bool{}, placed: make(chan struct{}),
-		opened: map[string]int32{}}
+		opened: map[string]int32{}, cut: map[string]bool{}}
 }
 
 // run follows the pod until it has ended, is ready (detached), is gone, is hopeless, or ctx ends.
@@ -114,7 +116,8 @@ func (f *follower) see(ctx context.Context, now *corev1.Pod) (bool, error) {
 	if t, stuck := progress.Stuck(now); stuck && (t.Hopeless || f.owner.Options.FailFast) {
 		return false, &stuckError{t}
 	}
-	return f.owner.Options.Detach && progress.Ready(now), nil
+	// Of a workload's pods the end counts: how one that is ready ends may be what its Job comes to.
+	return f.owner.Options.Detach && !f.ofCrew && progress.Ready(now), nil
 }
 
 func (f *follower) end() (*corev1.Pod, int, error) {

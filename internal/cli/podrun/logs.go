@@ -40,11 +40,20 @@ func (f *follower) copyLog(ctx context.Context, container string, which *string)
 		defer w.Close()
 		_, err = io.Copy(w, stream)
 	}
-	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && f.firstCut(container) {
 		f.owner.Screen.Tell(f.self.Name, progress.Line{Container: container, Trouble: true,
 			Text: fmt.Sprintf("its log was cut off, see all of it with wherry kubectl logs%s %s -c %s: %v",
 				namespaceFlag(f.self.Namespace), f.self.Name, container, err)})
 	}
+}
+
+// firstCut tells whether a container's log breaks off for the first time: both its streams do.
+func (f *follower) firstCut(container string) bool {
+	f.cutMu.Lock()
+	defer f.cutMu.Unlock()
+	before := f.cut[container]
+	f.cut[container] = true
+	return !before
 }
 
 // noStream is the name of no stream.

@@ -77,7 +77,7 @@ func TestLogsOfAnyServer(t *testing.T) {
 	}
 }
 
-// A log that breaks off, as when the server is killed, is told of, with the command that shows all of it.
+// A log that breaks off, as when the server is killed, is told of once for both its streams, with the command that shows all of it.
 func TestLogThatBreaksOff(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "said\n")
@@ -91,9 +91,11 @@ func TestLogThatBreaksOff(t *testing.T) {
 	}
 	var out, errs safe
 	r := &Runner{Client: client, Screen: &Screen{Out: &out, Err: &errs, Start: time.Now()}}
-	newFollower(r, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}).copyLog(t.Context(), "main", nil)
+	f := newFollower(r, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}})
+	f.copyLog(t.Context(), "main", new(corev1.LogStreamStdout))
+	f.copyLog(t.Context(), "main", new(corev1.LogStreamStderr))
 	if said := errs.String(); out.String() != "said\n" ||
-		!strings.Contains(said, "its log was cut off, see all of it with wherry kubectl logs -n shop web -c main: ") {
+		strings.Count(said, "its log was cut off, see all of it with wherry kubectl logs -n shop web -c main: ") != 1 {
 		t.Errorf("printed %q and said %q", out.String(), said)
 	}
 }

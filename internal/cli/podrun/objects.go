@@ -29,6 +29,7 @@ type created struct {
 	pods      []*corev1.Pod
 	workloads []*workload
 	others    []other
+	spared    []string // what was there before and stays, until that has been told
 }
 
 type other struct {
@@ -203,19 +204,45 @@ func (r *Runner) put(ctx context.Context, o manifest.Object, made *created) erro
 
 // update brings an object that was there before to what the manifest says. It is not the run's to remove.
 func (r *Runner) update(ctx context.Context, o manifest.Object, m metav1.Object, v verbs, made *created) error {
+	before := ""
+	if was, err := v.get(ctx, m.GetName()); err == nil {
+		before = versionOf(was)
+	}
 	obj, err := apply(ctx, o, m, v)
 	if err != nil {
 		return refused(o, err)
 	}
+	got, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
 	if isWorkload(obj) {
-		got, err := meta.Accessor(obj)
-		if err != nil {
-			return err
-		}
 		made.workloads = append(made.workloads, newWorkload(o, obj, got, v, false))
 	}
-	r.Screen.Say("%s %s updated", strings.ToLower(o.GVK.Kind), m.GetName())
+	kind, what := strings.ToLower(o.GVK.Kind), "updated"
+	if before != "" && got.GetResourceVersion() == before {
+		what = "unchanged"
+	}
+	made.spared = append(made.spared, kind+"/"+m.GetName())
+	r.Screen.Say("%s %s %s", kind, m.GetName(), what)
 	return nil
+}
+
+// versionOf is an object's resource version.
+func versionOf(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return m.GetResourceVersion()
+}
+
+// tellSpared says once what a run that deletes what it made leaves, since it was there before.
+func (r *Runner) tellSpared(made *created) {
+	for _, name := range made.spared {
+		r.Screen.Say("%s was there before and stays", name)
+	}
+	made.spared = nil
 }
 
 func apply(ctx context.Context, o manifest.Object, m metav1.Object, v verbs, dry ...string) (runtime.Object, error) {

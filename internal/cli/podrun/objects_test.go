@@ -59,6 +59,19 @@ func TestBadUpdateChangesNothing(t *testing.T) {
 	}
 }
 
+// An object that the manifests have twice is refused, with both places, and nothing is made.
+func TestTwice(t *testing.T) {
+	w := newWorld(t)
+	config := "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}\n---\n"
+	w.expect(w.run(Options{}, config+web+"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}}\n---\n"+
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: other}}\n"),
+		"125 f.yaml:4: configmap web is also at f.yaml:1: leave one of them out")
+	maps, err := w.client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(maps.Items)+w.pods() > 0 {
+		t.Errorf("made: %d config maps, %d pods, %v", len(maps.Items), w.pods(), err)
+	}
+}
+
 // Two runs of one manifest at the same time: what the other one has just made is updated, and a pod is refused as one
 // that was there before.
 func TestAnotherRunIsQuicker(t *testing.T) {

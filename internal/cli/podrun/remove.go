@@ -25,6 +25,7 @@ func (r *Runner) remove(made *created) error {
 	// Not the run's context: that one has ended when we clean up.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	r.tellSpared(made)
 	if err := r.deleteAll(ctx, made); err != nil {
 		return err
 	}

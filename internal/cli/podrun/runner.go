@@ -86,7 +86,7 @@ func hurries(s os.Signal) bool { return s != syscall.SIGHUP && s != syscall.SIGP
 
 // Run runs the objects. The error, if any, is the run's own failure, not the pods'.
 func (r *Runner) Run(ctx context.Context, objects []manifest.Object) (Result, error) {
-	if err := check(r.Client, objects); err != nil {
+	if err := r.check(objects); err != nil {
 		return Result{Code: ExitFailure}, err
 	}
 	var timeout <-chan time.Time
@@ -263,11 +263,7 @@ func (r *Runner) cutShort(ctx context.Context, made *created, s os.Signal, alrea
 		return r.hurry(ctx, made, s)
 	}
 	r.sayDeleting()
-	for _, w := range made.workloads {
-		if !w.ours {
-			r.Screen.Say("%s was there before and stays", w)
-		}
-	}
+	r.tellSpared(made)
 	return r.deleteAll(ctx, made)
 }
 

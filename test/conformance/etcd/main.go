@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command etcd is the store of the control plane that an agent joins in `make test-cluster`.
 package main
 
 import (
