@@ -18,6 +18,8 @@ import (
 
 // PL-10, RS-05: a container is killed when its time is over, also while a program that was to enter it hangs, as a hook's may on a machine
 // that is busy: its shim tells nobody of the container's end before that program has ended.
+//
+// ATTACK C38.
 func TestStopWhileAnExecHangs(t *testing.T) {
 	r := start(t, dataFolder(t))
 	importBox(t, r)

@@ -39,7 +39,8 @@ func (t *tracer) write() {
 		return
 	}
 	fmt.Fprintf(t.out, "%12s %8s %8s %s\n", "seconds", "calls", "errors", "syscall")
-	for _, n := range slices.SortedFunc(maps.Keys(t.calls), func(a, b string) int { return cmp.Compare(t.calls[b].time, t.calls[a].time) }) {
+	slowest := func(a, b string) int { return cmp.Compare(t.calls[b].time, t.calls[a].time) }
+	for _, n := range slices.SortedFunc(maps.Keys(t.calls), slowest) {
 		s := t.calls[n]
 		fmt.Fprintf(t.out, "%12.6f %8d %8d %s\n", s.time.Seconds(), s.calls, s.errors, n)
 	}
