@@ -61,6 +61,8 @@ func evenlyOver(key string, skew int32, change ...mutate[corev1.TopologySpreadCo
 	}
 }
 
+func version(v string) mutate[corev1.Pod] { return func(p *corev1.Pod) { p.Labels["version"] = v } }
+
 func in(namespace string) mutate[corev1.Pod] { return func(p *corev1.Pod) { p.Namespace = namespace } }
 
 // zoned are nodes a1 and a2 in zone a, b1 in zone b, and out, of which no zone is known.
@@ -78,6 +80,9 @@ func TestWanted(t *testing.T) {
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "b"}}
 		return t
 	}
+	sameVersion, otherVersion := term("x", "zone"), term("x", "zone")
+	sameVersion.MatchLabelKeys, otherVersion.MismatchLabelKeys = []string{"version"}, []string{"version"}
+	byVersion := func(c *corev1.TopologySpreadConstraint) { c.MatchLabelKeys = []string{"version"} }
 	for _, tc := range []struct {
 		name   string
 		placed pods
@@ -102,11 +107,18 @@ func TestWanted(t *testing.T) {
 		{"others want it", pods{"b1": {testPod("1", likes(5, term("x", "zone")))}}, testPod("p"), []int64{0, 0, 100, 0}},
 		{"others do not want it", pods{"b1": {testPod("1", likes(-5, term("x", host)))}}, testPod("p"), []int64{100, 100, 0, 100}},
 		{"others want somebody else", pods{"b1": {testPod("1", likes(5, term("y", "zone")))}}, testPod("p"), []int64{0, 0, 0, 0}},
+		{"others of another kind want it", pods{"b1": {testPod("1", app("y"), likes(5, term("x", "zone")))}}, testPod("p"), []int64{0, 0, 100, 0}},
 		{"others want one of their own namespace", pods{"b1": {testPod("1", in("other"), likes(5, term("x", "zone")))}}, testPod("p"),
 			[]int64{0, 0, 0, 0}},
 		{"others need it", pods{"b1": {testPod("1", together(term("x", "zone")))}}, testPod("p"), []int64{0, 0, 100, 0}},
 		{"needing weighs less than a wish", pods{"a1": {testPod("1", together(term("x", "zone")))}, "b1": {testPod("2", likes(4, term("x", "zone")))}},
 			testPod("p"), []int64{25, 25, 100, 0}},
+		{"with those of its own version", pods{"a1": {testPod("1", version("1"))}, "b1": {testPod("2", version("2"))}},
+			testPod("p", version("2"), likes(5, sameVersion)), []int64{0, 0, 100, 0}},
+		{"away from other versions", pods{"a1": {testPod("1", version("1"))}, "b1": {testPod("2", version("2"))}},
+			testPod("p", version("2"), likes(-5, otherVersion)), []int64{0, 0, 100, 100}},
+		{"others want their own version", pods{"b1": {testPod("1", version("1"), likes(5, sameVersion))}, "a1": {testPod("2", version("2"), likes(1, sameVersion))}},
+			testPod("p", version("2")), []int64{100, 100, 0, 0}},
 		{"a node whose domain is unknown", pods{"out": {testPod("1")}}, testPod("p", likes(5, term("x", "zone"))), []int64{0, 0, 0, 0}},
 
 		{"nobody to spread from", nil, testPod("p", evenlyOver(host, 1)), []int64{100, 100, 100, 100}},
@@ -116,6 +128,8 @@ func TestWanted(t *testing.T) {
 			[]int64{50, 50, 100, 0}},
 		{"skew that is allowed matters less", pods{"a1": {testPod("1"), testPod("2")}}, testPod("p", evenlyOver("zone", 3)),
 			[]int64{50, 50, 100, 0}},
+		{"spread by version", pods{"a1": {testPod("1", version("1"))}, "b1": {testPod("2", version("2"))}},
+			testPod("p", version("2"), evenlyOver("zone", 1, byVersion)), []int64{100, 100, 0, 0}},
 		{"those that go do not count", pods{"a1": {testPod("1", going)}}, testPod("p", evenlyOver("zone", 1)), []int64{100, 100, 100, 0}},
 		{"those of another namespace do not", pods{"a1": {testPod("1", in("other"))}}, testPod("p", evenlyOver("zone", 1)), []int64{100, 100, 100, 0}},
 		{"over zones and nodes", pods{"a1": {testPod("1")}}, testPod("p", evenlyOver("zone", 1), evenlyOver(host, 1)), []int64{0, 50, 100, 0}},
@@ -184,5 +198,34 @@ func TestSpreadingIsEven(t *testing.T) {
 	}
 	if a, b := c.Nodes["a1"].Len()+c.Nodes["a2"].Len(), c.Nodes["b1"].Len(); a != 2 || b != 2 || c.Nodes["a1"].Len() != 1 {
 		t.Errorf("%d in zone a (%d on a1), %d in zone b", a, c.Nodes["a1"].Len(), b)
+	}
+}
+
+// TestAlike: WL-07, which pods are meant by matchLabelKeys and mismatchLabelKeys, as KEP-3633 and KEP-3243 have it: a
+// key that the pod itself does not have means nothing.
+func TestAlike(t *testing.T) {
+	type labels = map[string]string
+	for _, tc := range []struct {
+		name            string
+		match, mismatch []string
+		own, other      labels
+		want            bool
+	}{
+		{"no keys", nil, nil, labels{"v": "1"}, labels{"v": "2"}, true},
+		{"the same", []string{"v"}, nil, labels{"v": "1"}, labels{"v": "1"}, true},
+		{"another", []string{"v"}, nil, labels{"v": "1"}, labels{"v": "2"}, false},
+		{"the other has none", []string{"v"}, nil, labels{"v": ""}, nil, false},
+		{"it has none itself", []string{"v"}, nil, nil, labels{"v": "2"}, true},
+		{"all keys", []string{"v", "w"}, nil, labels{"v": "1", "w": "1"}, labels{"v": "1", "w": "2"}, false},
+		{"not the same", nil, []string{"v"}, labels{"v": "1"}, labels{"v": "2"}, true},
+		{"not another", nil, []string{"v"}, labels{"v": "1"}, labels{"v": "1"}, false},
+		{"not the same: the other has none", nil, []string{"v"}, labels{"v": ""}, nil, true},
+		{"not the same: it has none itself", nil, []string{"v"}, nil, labels{"v": ""}, true},
+		{"both", []string{"v"}, []string{"w"}, labels{"v": "1", "w": "1"}, labels{"v": "1", "w": "2"}, true},
+		{"both, one fails", []string{"v"}, []string{"w"}, labels{"v": "1", "w": "1"}, labels{"v": "1", "w": "1"}, false},
+	} {
+		if got := alike(tc.match, tc.mismatch, tc.own, tc.other); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
 	}
 }
