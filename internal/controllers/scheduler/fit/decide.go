@@ -37,8 +37,7 @@ type Decision struct {
 func Decide(pod *corev1.Pod, c Cluster) Decision {
 	q := newQuestion(pod, c)
 	reasons := map[string]int{}
-	var best *Node
-	var bestScore score
+	var fits []*Node
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(c.Nodes)) {
 		n := c.Nodes[name]
@@ -52,12 +51,10 @@ func Decide(pod *corev1.Pod, c Cluster) Decision {
 			}
 			continue
 		}
-		if s := q.score(n); best == nil || s.better(bestScore) {
-			best, bestScore = n, s
-		}
+		fits = append(fits, n)
 	}
-	if best != nil {
-		return Decision{Node: best.Object.Name}
+	if len(fits) > 0 {
+		return Decision{Node: q.best(fits).Object.Name}
 	}
 	if total == 0 {
 		return Decision{Refusal: "no nodes available to schedule pods"}
@@ -158,28 +155,38 @@ func (q *question) resources(n *Node) []string {
 
 // score orders the nodes that can take the pod.
 type score struct {
-	avoided   int   // soft taints that the pod does not tolerate
-	preferred int64 // weight of the preferences that the node meets
-	used      float64
+	avoided int   // soft taints that the pod does not tolerate
+	wanted  int64 // points for what the pod prefers
+	used    float64
 }
 
 func (s score) better(o score) bool {
-	return cmp.Or(cmp.Compare(s.avoided, o.avoided), cmp.Compare(o.preferred, s.preferred),
+	return cmp.Or(cmp.Compare(s.avoided, o.avoided), cmp.Compare(o.wanted, s.wanted),
 		cmp.Compare(s.used, o.used)) < 0
 }
 
-func (q *question) score(n *Node) score {
-	var s score
+// best is the one of these nodes with the fewest soft taints against the pod, then the one that is most to the pod's
+// liking, then the one that is least used, then the first.
+func (q *question) best(fits []*Node) *Node {
+	if len(fits) == 1 {
+		return fits[0] // as on most machines: there is nothing to weigh
+	}
+	wanted := q.wanted(fits)
+	var best *Node
+	var bestScore score
+	for i, n := range fits {
+		if s := q.score(n, wanted[i]); best == nil || s.better(bestScore) {
+			best, bestScore = n, s
+		}
+	}
+	return best
+}
+
+func (q *question) score(n *Node, wanted int64) score {
+	s := score{wanted: wanted}
 	for _, t := range n.Object.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule && !podspec.Tolerates(q.pod, t) {
 			s.avoided++
-		}
-	}
-	if a := q.pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		terms,
-			err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
-		if err == nil {
-			s.preferred = terms.Score(n.Object)
 		}
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {

@@ -175,6 +175,16 @@ func TestDecide(t *testing.T) {
 			"0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, 1 node(s) were unschedulable."},
 		{"spread over an unknown key", one(), nil, testPod("p", spreadOver("rack", 1)),
 			"0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."},
+		{"spread by version", two(), on(testPod("a", version("1"), needs("0", "0")), testPod("b", version("1"))), testPod("p", version("2"), spreadOver(host, 1), func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{host: "one"}
+			p.Spec.TopologySpreadConstraints[0].NodeAffinityPolicy = ptr.To(corev1.NodeInclusionPolicyIgnore)
+			p.Spec.TopologySpreadConstraints[0].MatchLabelKeys = []string{"version"}
+		}), "one"},
+		{"anti-affinity of another version", one(), on(testPod("a", version("1"))), testPod("p", version("2"), apart(func() corev1.PodAffinityTerm {
+			t := term("x", host)
+			t.MatchLabelKeys = []string{"version"}
+			return t
+		}())), "one"},
 		{"spread on one node", one(), on(testPod("a"), testPod("b")), testPod("p", spreadOver(host, 1)), "one"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -100,7 +100,30 @@ func (q *question) unwelcome(n *Node) bool {
 
 // matches says whether pod is one that a term of owner means.
 func (q *question) matches(owner *corev1.Pod, term corev1.PodAffinityTerm, pod *corev1.Pod) bool {
-	return q.inNamespaces(owner, term, pod.Namespace) && selects(term.LabelSelector, pod.Labels)
+	return q.inNamespaces(owner, term, pod.Namespace) && selects(term.LabelSelector, pod.Labels) &&
+		alike(term.MatchLabelKeys, term.MismatchLabelKeys, owner.Labels, pod.Labels)
+}
+
+// alike says whether a pod with other labels is one that a pod with its own means by keys of labels: those that the two
+// must have in common (matchLabelKeys, KEP-3243 and KEP-3633) and those that they must not (mismatchLabelKeys,
+// KEP-3633). A key that the pod itself does not have means nothing.
+func alike(match, mismatch []string, own, other map[string]string) bool {
+	common := func(key string) (known, same bool) {
+		mine, known := own[key]
+		theirs, has := other[key]
+		return known, has && theirs == mine
+	}
+	for _, key := range match {
+		if known, same := common(key); known && !same {
+			return false
+		}
+	}
+	for _, key := range mismatch {
+		if known, same := common(key); known && same {
+			return false
+		}
+	}
+	return true
 }
 
 func (q *question) inNamespaces(owner *corev1.Pod, term corev1.PodAffinityTerm, namespace string) bool {
@@ -163,7 +186,7 @@ func (q *question) domains(c *corev1.TopologySpreadConstraint) map[string]int {
 		counts[domain] += 0
 		for _, p := range n.pods {
 			if p.Pod.Namespace == q.pod.Namespace && p.Pod.DeletionTimestamp == nil &&
-				selects(c.LabelSelector, p.Pod.Labels) {
+				selects(c.LabelSelector, p.Pod.Labels) && alike(c.MatchLabelKeys, nil, q.pod.Labels, p.Pod.Labels) {
 				counts[domain]++
 			}
 		}
