@@ -112,6 +112,8 @@ func allRows() []row {
 		{"debug", (*bench).debugSessions},
 		{"trust", (*bench).trust},
 		{"many", (*bench).manyPods},
+		{"deployment", (*bench).oneReplica},
+		{"replicas", (*bench).manyReplicas},
 		{"idle-many", (*bench).idleMany},
 		{"agent", (*bench).agentRestart},
 	}
