@@ -211,7 +211,7 @@ func (r *Runtime) launch(ctx context.Context) error {
 	if err := load.load(run, ""); err != nil {
 		return err
 	}
-	if r.served, err = serveCRI(r.daemon, r.taps, own, r.reapAfter); err != nil {
+	if r.served, err = serveCRI(r.daemon, r.taps, own, r.around); err != nil {
 		return err
 	}
 	r.cri = criapi.NewRuntimeServiceClient(r.served.conn)

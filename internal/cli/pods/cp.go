@@ -82,54 +82,6 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
 	return cmd
 }
 
-// place is one side of a copy.
-type place struct {
-	namespace, pod string // empty: this machine
-	path           string
-}
-
-// parsePlace reads PATH or [NAMESPACE/]POD:PATH. What begins with a slash, a dot or a tilde is a path, also with a
-// colon in it.
-func parsePlace(text string) (place, error) {
-	before, after, colon := strings.Cut(text, ":")
-	if !colon || before == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") ||
-		strings.HasPrefix(text, "~") {
-		return place{path: text}, nil
-	}
-	p := place{pod: before, path: after}
-	if namespace, pod, ok := strings.Cut(before, "/"); ok {
-		p.namespace, p.pod = namespace, pod
-	}
-	switch {
-	case p.pod == "" || strings.Contains(p.pod, "/"):
-		return p, fmt.Errorf("%q: want POD:PATH or NAMESPACE/POD:PATH", text)
-	case after == "":
-		return p, fmt.Errorf("%q: the path in the pod is missing", text)
-	}
-	return p, nil
-}
-
-// ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read,
-// or are devices; they are not in the filesystem that a copy works on, where something of the same name would be hidden
-// below them.
-func (p place) ofKernel() bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+p.path), "/"), "/")
-	return p.pod != "" && (first == "dev" || first == "proc" || first == "sys")
-}
-
-// checkKernels refuses a copy from or to a place of the kernel's, and says what does it.
-func checkKernels(from, to place) error {
-	const why = "/dev, /proc and /sys in a container belong to the kernel and cannot be copied from or to"
-	switch {
-	case from.ofKernel():
-		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.pod, from.path)
-	case to.ofKernel():
-		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod,
-			to.path)
-	}
-	return nil
-}
-
 // all copies several sources one after the other. They go into a folder, which is refused where it is not one.
 func (f *cpFlags) all(ctx context.Context, t cmdline.Terminal, sources []string, destination string) error {
 	if len(sources) > 1 && destination != "-" && !strings.HasSuffix(destination, "/") {
