@@ -45,7 +45,7 @@ func measure(ctx context.Context, s settings) (results []result, err error) {
 		if !slices.Contains(b.rows, r.name) {
 			continue
 		}
-		if r.name != "start" {
+		if !r.own {
 			if err := b.open(ctx); err != nil {
 				return results, err
 			}

@@ -96,24 +96,28 @@ func parse(args []string) (settings, error) {
 type row struct {
 	name    string
 	measure func(*bench, context.Context) ([]result, error)
+	own     bool // it has servers of its own, and comes before the shared one is up
 }
 
 // allRows are in the order in which they are measured: a server is idle before it has worked and after.
 func allRows() []row {
 	return []row{
-		{"start", (*bench).coldStart},
-		{"idle", (*bench).idleEmpty},
-		{"pod", (*bench).onePod},
-		{"sidecars", (*bench).sidecars},
-		{"restart", (*bench).restarts},
-		{"ready", (*bench).readiness},
-		{"exec", (*bench).exec},
-		{"attach", (*bench).attachSessions},
-		{"debug", (*bench).debugSessions},
-		{"trust", (*bench).trust},
-		{"many", (*bench).manyPods},
-		{"idle-many", (*bench).idleMany},
-		{"agent", (*bench).agentRestart},
+		{name: "start", measure: (*bench).coldStart, own: true},
+		{name: "workload", measure: (*bench).smallWorkload, own: true},
+		{name: "idle", measure: (*bench).idleEmpty},
+		{name: "pod", measure: (*bench).onePod},
+		{name: "sidecars", measure: (*bench).sidecars},
+		{name: "restart", measure: (*bench).restarts},
+		{name: "ready", measure: (*bench).readiness},
+		{name: "exec", measure: (*bench).exec},
+		{name: "attach", measure: (*bench).attachSessions},
+		{name: "debug", measure: (*bench).debugSessions},
+		{name: "trust", measure: (*bench).trust},
+		{name: "many", measure: (*bench).manyPods},
+		{name: "deployment", measure: (*bench).oneReplica},
+		{name: "replicas", measure: (*bench).manyReplicas},
+		{name: "idle-many", measure: (*bench).idleMany},
+		{name: "agent", measure: (*bench).agentRestart},
 	}
 }
 
