@@ -72,6 +72,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	var synced []cache.DoneChecker
 	for _, w := range l.watched {
 		registration, err := w.informer.AddEventHandler(w.handler)
+		if err != nil && ctx.Err() != nil {
+			return nil // the informers ended with it, a moment before
+		}
 		if err != nil {
 			return fmt.Errorf("%s: watch: %w", l.Name, err)
 		}

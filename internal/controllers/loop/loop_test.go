@@ -53,6 +53,22 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// TestEndsWithItsInformers: a loop that begins when all is ending, its informers before it, has not failed (RS-08); one whose informers ended
+// alone has.
+func TestEndsWithItsInformers(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, nil)
+	informer.RunWithContext(ended)
+	for ctx, fails := range map[context.Context]bool{ended: false, t.Context(): true} {
+		l := New("test", slog.New(slog.DiscardHandler), func(context.Context, string) error { return nil })
+		l.Watch(informer, func(any) {})
+		if err := l.Run(ctx); (err != nil) != fails {
+			t.Errorf("the end was asked for: %v; error %v", ctx.Err(), err)
+		}
+	}
+}
+
 func TestGone(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	for _, obj := range []any{pod, cache.DeletedFinalStateUnknown{Key: "p", Obj: pod}} {
