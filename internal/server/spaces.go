@@ -61,6 +61,9 @@ func (s *Server) keepSpaces(factory informers.SharedInformerFactory) func(contex
 		}
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { poke() }, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() }})
+		if err != nil && ctx.Err() != nil {
+			return nil // the informer ended with it, a moment before
+		}
 		if err != nil {
 			return err
 		}

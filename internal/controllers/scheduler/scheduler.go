@@ -77,6 +77,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	leave, synced, err := s.subscribe(r)
 	defer leave()
+	if err != nil && ctx.Err() != nil {
+		return nil // the informers ended with it, a moment before
+	}
 	if err != nil {
 		return err
 	}
