@@ -27,7 +27,7 @@ func TestDockerPIDModes(t *testing.T) {
 		"shared": {"shareProcessNamespace: true, ", "", "container:SANDBOX", "container:SANDBOX", "container:SANDBOX"},
 		"host":   {"hostPID: true, ", "host", "host", "host", "host"},
 	} {
-		pod := k.up(fmt.Sprintf(`
+		k.up(fmt.Sprintf(`
 metadata: {name: %s}
 spec: {%shostNetwork: true, containers: [{name: main, command: [sh, -c, "echo up; IDLE"]}]}
 `, name, c.field))
@@ -38,7 +38,7 @@ spec: {%shostNetwork: true, containers: [{name: main, command: [sh, -c, "echo up
 		k.addDebug(name, debugger("beside", "", Sh(Idle)), debugger("joins", "main", Sh(Idle)))
 		k.waitDebug(name, "beside", "running", isRunning)
 		k.waitDebug(name, "joins", "running", isRunning)
-		pod = k.Get(name)
+		pod := k.Get(name)
 		id := func(of string) string { _, id, _ := strings.Cut(of, "docker://"); return id }
 		target, sandbox := id(pod.Status.ContainerStatuses[0].ContainerID), docker.Sandbox(t, string(pod.UID))
 		have := map[string]string{"sandbox": sandbox, "container": target}
