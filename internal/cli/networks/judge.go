@@ -47,6 +47,10 @@ func parse(from, to string) (question, error) {
 		return question{}, fmt.Errorf("%s: a service sends nothing; name one of the pods behind it", from)
 	}
 	q := question{from: name, proto: decide.TCP}
+	if kind, name := kindOf(to); kind == aService && name != "" && q.from != "" && !strings.Contains(to, ":") {
+		q.toKind, q.to = kind, name // of one with a single port
+		return q, nil
+	}
 	at := strings.LastIndexByte(to, ':')
 	if at < 0 {
 		return q, fmt.Errorf("%q has no port: TO:PORT, for example db:5432 or db:53/udp", to)

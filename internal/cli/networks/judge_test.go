@@ -100,12 +100,23 @@ func TestJudgeService(t *testing.T) {
 			{Name: ptr.To("admin"), Port: ptr.To[int32](8080)}},
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.4"}, TargetRef: pod("db-1")},
 			{Addresses: []string{"10.0.0.1"}, TargetRef: pod("db-0")}, {Addresses: []string{"192.0.2.5"}}}}
+	headless := service("shop", "heads", corev1.ClusterIPNone, sql)
+	direct, later := *slice.DeepCopy(), *slice.DeepCopy()
+	direct.Labels[discoveryv1.LabelServiceName], direct.Endpoints = "heads", direct.Endpoints[1:2]
+	later.Labels[discoveryv1.LabelServiceName] = "later"
+	for i := range later.Endpoints {
+		later.Endpoints[i].Conditions.Ready = ptr.To(false)
+	}
+	ending := *later.DeepCopy()
+	ending.Labels[discoveryv1.LabelServiceName] = "ending"
+	ending.Endpoints[1].Conditions.Serving, ending.Endpoints[1].Conditions.Terminating = ptr.To(true), ptr.To(true)
 	f := found{policies: []networkPolicy{db}, names: &names, pods: []corev1.Pod{
 		onePod("shop", "db-0", "10.0.0.1", map[string]string{"app": "db"}),
 		onePod("shop", "db-1", "10.0.0.4", map[string]string{"app": "db"}), onePod("shop", "web", "10.0.0.2", nil)},
 		services: []corev1.Service{service("shop", "db", "10.96.0.7", sql, admin),
-			service("shop", "empty", "10.96.0.8", sql), elsewhere, names},
-		slices: []discoveryv1.EndpointSlice{slice}}
+			service("shop", "empty", "10.96.0.8", sql), elsewhere, names,
+			headless, service("shop", "later", "10.96.0.9", sql), service("shop", "ending", "10.96.0.11", sql)},
+		slices: []discoveryv1.EndpointSlice{slice, direct, later, ending}}
 	three := "allowed: web → 192.0.2.5 TCP 5432, by service shop/db allowed: web → shop/db-0 TCP 5432, by service shop/db " +
 		"allowed: web → shop/db-1 TCP 5432, by service shop/db"
 	for _, c := range []struct{ from, to, want string }{
@@ -118,6 +129,11 @@ func TestJudgeService(t *testing.T) {
 		{"web", "svc/db:5432", "service shop/db has no port 5432/tcp; it has sql 15432/tcp, admin 80/tcp"},
 		{"web", "svc/empty:15432",
 			"service shop/empty has no endpoints at port 15432: connections to it are refused, whatever policies say"},
+		{"web", "svc/db", "which port of service shop/db? it has sql 15432/tcp, admin 80/tcp"},
+		{"web", "svc/heads", "dropped: web → shop/db-0 TCP 15432, by service shop/heads"},
+		{"web", "svc/later", "service shop/later has 3 endpoints and none is ready: connections to it are refused"},
+		{"web", "svc/ending", "allowed: web → shop/db-0 TCP 5432, by service shop/ending"},
+		{"web", "svc/kube-system/kube-dns", "allowed: web → 10.96.0.10 TCP 53"},
 		{"web", "svc/elsewhere:1", "service shop/elsewhere is another name of db.example.com"},
 		{"web", "svc/nope:1", "there is no service shop/nope"},
 		{"svc/db", "web:1", "a service sends nothing"},

@@ -46,10 +46,10 @@ func newAllowed(t cmdline.Terminal) *cobra.Command {
 		Short: "Say whether network policies let a connection pass, and which",
 		Long: `Say whether network policies let a connection pass, and which of them. FROM and TO are pods, as POD, NAMESPACE/POD or pod/POD, or
 addresses; TO may also be a service, as svc/SERVICE or svc/NAMESPACE/SERVICE or by its address. PORT is a number or the name of one of its
-ports; PROTOCOL is tcp, udp or sctp.
+ports, and may be left out for a service (by name) that has only one; PROTOCOL is tcp, udp or sctp.
 
 A pod's own node always reaches it, whatever is said of its address here. Policies see the pods behind a Service, not its address: for a
-service, each of its endpoints is judged, with the port that it has there.`,
+service, each of its endpoints that serve is judged, with the port that it has there.`,
 		Example: "  wherry network allowed web db:5432\n  wherry network allowed web svc/db:5432\n" +
 			"  wherry network allowed shop/web [fd00::7]:443\n" +
 			"  wherry network allowed web kube-system/resolver:dns/udp -o json",
@@ -165,13 +165,13 @@ func (f *found) gatherServices(ctx context.Context, c kubernetes.Interface, q qu
 		return nil
 	}
 	services, err := c.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	var behind *discoveryv1.EndpointSliceList
+	if err == nil {
+		behind, err = c.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
+	}
 	if apierrors.IsForbidden(err) && q.toKind != aService {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	behind, err := c.DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/wherryproject/wherry/internal/netpolicy/decide"
 )
@@ -72,14 +73,15 @@ func (f found) ends(q question, s *corev1.Service) ([]question, error) {
 		return nil, fmt.Errorf("%s is another name of %s: policies see the addresses behind that; name one of them",
 			what, s.Spec.ExternalName)
 	case f.own(s):
-		q.to, q.toKind = s.Spec.ClusterIP, aPod // answered by a process of the machine
+		q.to, q.toKind, q.port = s.Spec.ClusterIP, aPod, cmp.Or(q.port, "53") // answered by a process of the machine
 		return []question{q}, nil
 	}
 	port, err := servicePort(q, s)
 	if err != nil {
 		return nil, err
 	}
-	var all []question
+	headless := s.Spec.ClusterIP == corev1.ClusterIPNone
+	var all, unready []question
 	for i := range f.slices {
 		slice := &f.slices[i]
 		if slice.Namespace != s.Namespace || slice.Labels[discoveryv1.LabelServiceName] != s.Name ||
@@ -87,6 +89,9 @@ func (f found) ends(q question, s *corev1.Service) ([]question, error) {
 			continue
 		}
 		number := portOf(slice, port, q.proto)
+		if headless && number != 0 {
+			number = port.Port // its name leads to the pods themselves: nothing translates the port
+		}
 		for _, e := range slice.Endpoints {
 			if number == 0 || len(e.Addresses) == 0 {
 				continue
@@ -97,8 +102,17 @@ func (f found) ends(q question, s *corev1.Service) ([]question, error) {
 			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
 				to.shown = e.TargetRef.Namespace + "/" + e.TargetRef.Name
 			}
-			all = append(all, to)
+			if serves(e) {
+				all = append(all, to)
+			} else {
+				unready = append(unready, to)
+			}
 		}
+	}
+	if len(all) == 0 && len(unready) > 0 {
+		return nil,
+			fmt.Errorf("%s has %d endpoints and none is ready: connections to it are refused, whatever policies say",
+				what, len(unready))
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s has no endpoints at port %s: connections to it are refused, whatever policies say",
@@ -108,6 +122,13 @@ func (f found) ends(q question, s *corev1.Service) ([]question, error) {
 	return all, nil
 }
 
+// serves tells whether connections are led to an endpoint: what is not said counts as yes (EndpointConditions). One
+// that terminates serves while no other does, and so may have some.
+func serves(e discoveryv1.Endpoint) bool {
+	return e.Conditions.Ready == nil || *e.Conditions.Ready ||
+		ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false)
+}
+
 // own tells whether a service is that of the server's own resolver.
 func (f found) own(s *corev1.Service) bool {
 	return f.names != nil && s.Namespace == f.names.Namespace && s.Name == f.names.Name
@@ -115,6 +136,9 @@ func (f found) own(s *corev1.Service) bool {
 
 // servicePort is the service's port that is asked for, by its number or its name.
 func servicePort(q question, s *corev1.Service) (corev1.ServicePort, error) {
+	if q.port == "" && len(s.Spec.Ports) == 1 && decide.ProtoOf(s.Spec.Ports[0].Protocol) == q.proto {
+		return s.Spec.Ports[0], nil
+	}
 	var have []string
 	for _, p := range s.Spec.Ports {
 		if decide.ProtoOf(p.Protocol) == q.proto && (p.Name == q.port || strconv.Itoa(int(p.Port)) == q.port) {
@@ -122,6 +146,10 @@ func servicePort(q question, s *corev1.Service) (corev1.ServicePort, error) {
 		}
 		have = append(have, strings.TrimPrefix(fmt.Sprintf("%s %d/%s", p.Name, p.Port,
 			strings.ToLower(string(p.Protocol))), " "))
+	}
+	if q.port == "" {
+		return corev1.ServicePort{}, fmt.Errorf("which port of service %s/%s? it has %s", s.Namespace, s.Name,
+			cmp.Or(strings.Join(have, ", "), "none"))
 	}
 	return corev1.ServicePort{}, fmt.Errorf("service %s/%s has no port %s/%s; it has %s", s.Namespace, s.Name, q.port,
 		strings.ToLower(q.proto.String()), cmp.Or(strings.Join(have, ", "), "none"))
