@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -57,6 +58,11 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		<-ended
+		// The machine's network, for containers that are on it, which it leaves; there is none if no container was.
+		left := filepath.Join(on.dir, "docker-run/netns/default")
+		if err := syscall.Unmount(left, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%s: %v", left, err)
+		}
 	})
 	d.await(t, ended, log.Name())
 	return d
