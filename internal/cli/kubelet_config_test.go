@@ -52,6 +52,7 @@ podCIDR: 10.2.0.0/24
 podPidsLimit: 100
 port: 11250
 resolvConf: /r
+runtimeRequestTimeout: 3m
 serverTLSBootstrap: true
 staticPodPath: /m
 staticPodURL: http://127.0.0.1:1/

@@ -219,4 +219,7 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 		"folder with registry settings (mirrors, insecure hosts) in containerd's format; default: <data-dir>/registries")
 	f.DurationVar(&o.PullProgressDeadline, "image-pull-progress-deadline", o.PullProgressDeadline,
 		"give up pulling an image when its registry has sent nothing for this long")
+	f.DurationVar(&o.RuntimeTimeout, "runtime-request-timeout", o.RuntimeTimeout,
+		"how long the container runtime may take to answer a request before the request is made again; "+
+			"sandboxes get twice that, containers that stop their grace period too, pulls and commands as long as they take")
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -28,6 +29,7 @@ type Client struct {
 	Images  runtimeapi.ImageServiceClient
 
 	conn     *grpc.ClientConn // nil when made by New
+	timeout  time.Duration    // of one request
 	endpoint string           // as the user gave it; for messages
 	logger   *slog.Logger
 	ended    *endedCache
@@ -53,6 +55,7 @@ func New(rt runtimeapi.RuntimeServiceClient, images runtimeapi.ImageServiceClien
 		Images:  images,
 		logger:  slog.New(slog.DiscardHandler),
 		ended:   newEndedCache(),
+		timeout: DefaultRequestTimeout,
 	}
 	for _, o := range opts {
 		o(c)
@@ -62,9 +65,19 @@ func New(rt runtimeapi.RuntimeServiceClient, images runtimeapi.ImageServiceClien
 
 // FromConn makes a client on an existing connection, say bufconn to the embedded runtime. [Client.Close] closes it.
 func FromConn(conn *grpc.ClientConn, opts ...Option) *Client {
-	c := New(runtimeapi.NewRuntimeServiceClient(conn), runtimeapi.NewImageServiceClient(conn), opts...)
+	c := New(nil, nil, opts...)
 	c.conn, c.endpoint = conn, conn.Target()
+	c.callThrough(c.limited())
 	return c
+}
+
+// limited is the connection with the time that its calls may take.
+func (c *Client) limited() grpc.ClientConnInterface { return &limitedConn{c.conn, c.timeout} }
+
+// callThrough makes calls go through conn.
+func (c *Client) callThrough(conn grpc.ClientConnInterface) {
+	c.Runtime = &guard{RuntimeServiceClient: runtimeapi.NewRuntimeServiceClient(conn)}
+	c.Images = runtimeapi.NewImageServiceClient(conn)
 }
 
 // Dial connects to the runtime at endpoint ("unix:///run/containerd/containerd.sock", or the bare path) and asks its

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // Metered returns a client on the same connection that reports each call to the runtime when it has ended, by its full
@@ -18,9 +17,7 @@ func (c *Client) Metered(report func(method string, took time.Duration, err erro
 		return c
 	}
 	out := *c
-	conn := &meteredConn{c.conn, report}
-	out.Runtime = &guard{RuntimeServiceClient: runtimeapi.NewRuntimeServiceClient(conn)}
-	out.Images = runtimeapi.NewImageServiceClient(conn)
+	out.callThrough(&meteredConn{c.limited(), report})
 	return &out
 }
 

@@ -46,6 +46,7 @@ func flagTable() map[string]asFlag {
 		"preloadedImagesVerificationAllowlist":   list("preloaded-images-verification-allowlist"),
 		"readOnlyPort":                           plain("read-only-port"),
 		"resolvConf":                             plain("resolv-conf"),
+		"runtimeRequestTimeout":                  plain("runtime-request-timeout"),
 		"serverTLSBootstrap":                     plain("rotate-server-certificates"),
 		"shutdownGracePeriod":                    plain("shutdown-grace-period"),
 		"shutdownGracePeriodByPodPriority":       priorities("shutdown-grace-period-by-pod-priority"),

@@ -89,7 +89,6 @@ func lacksTable() map[string]string {
 		"registryPullQPS":                            "pulls are not limited",
 		"reservedMemory":                             "there is no memory manager",
 		"reservedSystemCPUs":                         "all of the machine is allocatable",
-		"runtimeRequestTimeout":                      "calls have no limit; a pod waits for its own alone",
 		"serializeImagePulls":                        "each image is pulled once, and different ones at the same time",
 		"showHiddenMetricsForVersion":                "no metric is hidden",
 		"streamingConnectionIdleTimeout":             "streams stay open as long as both ends do",

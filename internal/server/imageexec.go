@@ -21,7 +21,8 @@ func (s *Server) connectRuntime(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	external := runtime.NewExternal(socket, log)
-	c, err := cri.Dial(ctx, s.opts.RuntimeEndpoint, cri.WithLogger(log), cri.WithInterceptor(external.Intercept))
+	c, err := cri.Dial(ctx, s.opts.RuntimeEndpoint, cri.WithLogger(log), cri.WithInterceptor(external.Intercept),
+		cri.WithRequestTimeout(s.opts.RuntimeTimeout))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/serviceips"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
+	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/datadir"
 	"github.com/wherryproject/wherry/internal/names/resolvers"
 	"github.com/wherryproject/wherry/internal/node/imageexec"
@@ -120,9 +121,11 @@ type Options struct {
 	PreloadedAllowlist []string
 	// PullProgressDeadline is how long the embedded runtime waits for a byte of an image before it gives a pull up.
 	PullProgressDeadline time.Duration
-	Eviction             EvictionOptions
-	Kubelet              KubeletOptions
-	Flags                map[string]string // of the command, for /configz; nil: not shown
+	// RuntimeTimeout is how long the runtime may take to answer one request; see [cri.WithRequestTimeout].
+	RuntimeTimeout time.Duration
+	Eviction       EvictionOptions
+	Kubelet        KubeletOptions
+	Flags          map[string]string // of the command, for /configz; nil: not shown
 }
 
 // Defaults returns the options of `wherry server` without a flag.
@@ -146,6 +149,7 @@ func Defaults() Options {
 		SigningDuration: certificates.Longest,
 
 		PullProgressDeadline: time.Minute,
+		RuntimeTimeout:       cri.DefaultRequestTimeout,
 
 		Eviction:  defaultEviction(),
 		Kubelet:   defaultKubelet(),
@@ -314,6 +318,9 @@ func (o Options) validateRuntime() error {
 	}
 	if o.PullProgressDeadline != 0 && o.PullProgressDeadline < time.Second {
 		return fmt.Errorf("--image-pull-progress-deadline: must be a second or more, not %s", o.PullProgressDeadline)
+	}
+	if o.RuntimeTimeout != 0 && o.RuntimeTimeout < time.Second {
+		return fmt.Errorf("--runtime-request-timeout: must be a second or more, not %s", o.RuntimeTimeout)
 	}
 	if o.RuntimeEndpoint != "" && !strings.HasPrefix(o.RuntimeEndpoint, "unix://") &&
 		!filepath.IsAbs(o.RuntimeEndpoint) {

@@ -44,7 +44,8 @@ func (s *Server) startRuntime(ctx context.Context) error {
 	} else if len(chains) > 0 {
 		log.Warn("a firewall may drop the packets of pods", "what", node.FirewallMessage(chains))
 	}
-	s.parts.cri = cri.FromConn(r.Conn(), cri.WithLogger(log))
+	s.parts.cri = cri.FromConn(r.Conn(), cri.WithLogger(log),
+		cri.WithRequestTimeout(s.opts.RuntimeTimeout))
 	s.parts.watch = spawn("container runtime", s.failed, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():

@@ -37,6 +37,26 @@ func TestStuckShim(t *testing.T) {
 	k.figures("stuck", "well")
 }
 
+// TestStuckShimIsNamed proves RS-05: a pod that cannot be ended because its shim hangs says so in an event, and ends by itself when the
+// shim goes on. Before, nobody but the server's log was told.
+func TestStuckShimIsNamed(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	k := kitOn(t, own(t))
+	pod := k.up("metadata: {name: stuck}\nspec: {terminationGracePeriodSeconds: 1, containers: [{name: c, command: [sh, -c, IDLE]}]}")
+	shims, err := k.Server.Processes("shim")
+	if err != nil || len(shims) != 1 {
+		t.Fatalf("shims: %v, %v", shims, err)
+	}
+	k.must(syscall.Kill(shims[0], syscall.SIGSTOP))
+	goOn := func() { _ = syscall.Kill(shims[0], syscall.SIGCONT) }
+	t.Cleanup(goOn)
+	k.Delete("stuck")
+	k.WaitEvent("stuck", "FailedKillPod", "error killing pod: stopping container c: ")
+	goOn()
+	k.WaitGone(pod)
+}
+
 // figures expects those of the named pods in the node's summary.
 func (k *kit) figures(names ...string) {
 	k.t.Helper()

@@ -93,14 +93,8 @@ func (r *Runner) Do(ctx context.Context, t work.Task) error {
 		return r.pullImage(ctx, t)
 	case plan.StartContainer:
 		return r.startContainer(ctx, t)
-	case plan.StopContainer:
-		return r.stopContainer(ctx, t)
-	case plan.RemoveContainer:
-		return r.removeContainer(ctx, t)
-	case plan.StopSandbox:
-		return r.stopSandbox(ctx, t)
-	case plan.RemoveSandbox:
-		return r.removeSandbox(ctx, t)
+	case plan.StopContainer, plan.RemoveContainer, plan.StopSandbox, plan.RemoveSandbox:
+		return r.end(ctx, t)
 	case plan.ReleaseVolumes:
 		return r.releaseVolumes(ctx, t)
 	case plan.PostStart, plan.PreStop:
@@ -115,6 +109,24 @@ func (r *Runner) Do(ctx context.Context, t work.Task) error {
 		return r.Logs.remove(t.Pod)
 	}
 	return fmt.Errorf("no such operation: %v", t.Verb)
+}
+
+// end ends something of the pod's in the runtime. A pod that stays because the runtime cannot end it says why.
+func (r *Runner) end(ctx context.Context, t work.Task) (err error) {
+	switch t.Verb {
+	case plan.StopContainer:
+		err = r.stopContainer(ctx, t)
+	case plan.RemoveContainer:
+		err = r.removeContainer(ctx, t)
+	case plan.StopSandbox:
+		err = r.stopSandbox(ctx, t)
+	case plan.RemoveSandbox:
+		err = r.removeSandbox(ctx, t)
+	}
+	if err != nil && ctx.Err() == nil {
+		r.Events.Event(t.Pod, "", corev1.EventTypeWarning, "FailedKillPod", "error killing pod: "+err.Error())
+	}
+	return err
 }
 
 func (r *Runner) prepareVolumes(ctx context.Context, t work.Task) error {
