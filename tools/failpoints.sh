@@ -20,6 +20,7 @@ build() { CGO_ENABLED=0 go build -trimpath -mod=mod -modfile "$out/go.mod" -over
 build overlay.json bin/wherry-cni ./cmd/wherry-cni
 bundle=$PWD/internal/runtime/bundle/bin
 { grep -v ' wherry-cni$' "$bundle/SHA256SUMS"; (cd "$out/bin" && sha256sum wherry-cni); } >"$out/bin/SHA256SUMS"
-sed "s|\"Replace\": {|&\"$bundle/wherry-cni\": \"$out/bin/wherry-cni\", \"$bundle/SHA256SUMS\": \"$out/bin/SHA256SUMS\",|" \
+go run ./tools/pack -o "$out/bin/wherry-cni.zst" "$out/bin/wherry-cni"
+sed "s|\"Replace\": {|&\"$bundle/wherry-cni.zst\": \"$out/bin/wherry-cni.zst\", \"$bundle/SHA256SUMS\": \"$out/bin/SHA256SUMS\",|" \
 	"$out/overlay.json" >"$out/overlay-all.json"
 build overlay-all.json wherry ./cmd/wherry

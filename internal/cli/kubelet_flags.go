@@ -12,6 +12,9 @@ import (
 // one finds them.
 func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 	f := cmd.Flags()
+	f.StringVar(&k.Dir, "kubelet-dir", k.Dir,
+		"folder where programs on this machine look for the kubelet's sockets, such as device plug-ins; none: nowhere "+
+			"(default "+server.KubeletDir+" with the default data folder, else <data-dir>/kubelet)")
 	f.IntVar(&k.ReadOnlyPort, "read-only-port", k.ReadOnlyPort,
 		"port at which this node's pods and figures are shown to anybody, without TLS, as old monitoring wants it; 0 for none")
 	f.BoolVar(&k.SystemLogQuery, "enable-system-log-query", k.SystemLogQuery,

@@ -22,8 +22,8 @@ const DefaultRequestTimeout = 2 * time.Minute
 
 // WithRequestTimeout sets how long the runtime may take to answer one request, beside the time that the request itself
 // gives (StopContainer's grace); the making of a sandbox, with the pod's network, may take twice that; zero is
-// [DefaultRequestTimeout]. A call that is not answered by then fails with a [NoAnswerError]: one shim or plug-in that hangs must not keep
-// its pod waiting for ever. Pulls and commands in containers take as long as they take.
+// [DefaultRequestTimeout]. A call that is not answered by then fails with a [NoAnswerError]: one shim or plug-in that
+// hangs must not keep its pod waiting for ever. Pulls and commands in containers take as long as they take.
 func WithRequestTimeout(d time.Duration) Option {
 	return func(c *Client) { c.timeout = cmp.Or(d, DefaultRequestTimeout) }
 }

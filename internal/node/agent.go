@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/node/history"
 	"github.com/wherryproject/wherry/internal/node/hook"
@@ -62,6 +63,7 @@ type Agent struct {
 	pulls        *pullrecord.Store
 	evictor      *evictor
 	admission    *admission
+	devices      *devices.Manager
 	ending       ending
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
@@ -111,6 +113,9 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims,
 		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
 	a.fresh = newRefresher(a)
+	if a.devices, err = a.newDevices(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
 	if a.pulls, err = pullrecord.Open(filepath.Join(c.DataDir, "imagepulls")); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
@@ -118,7 +123,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
 		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
-		Volumes: a.volumes, Users: a.userPool(), Sources: a.sources, Services: a.services,
+		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, Sources: a.sources, Services: a.services,
 		HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs,
 		PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
 		KeepAllocated: func(pod *corev1.Pod) error { return a.admission.keepAllocated(pod) }})
@@ -187,6 +192,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.startStatics(ctx); err != nil {
 		return err
 	}
+	a.serveKubeletSockets(ctx, &loops)
 	loops.Go(func() { a.statics.Run(ctx) })
 	if a.execs != nil {
 		loops.Go(func() { a.execs.Run(ctx) })

@@ -28,6 +28,9 @@ type allocations struct {
 	// aside. Both are called without the lock.
 	tell    func(pod *corev1.Pod, r plan.Resize)
 	changed func(types.UID)
+	// ended is called when a pod has ended, so that what else it has is given back. Without the lock. Of one that the
+	// API server has dropped something may run yet.
+	ended func(types.UID)
 }
 
 // allocation is what is set aside for a pod.
@@ -197,5 +200,5 @@ func (a *Agent) newAllocations() allocations {
 		changed: func(uid types.UID) {
 			a.workers.Reallocate(uid)
 			a.fresh.due(uid) // downward files show limits
-		}}
+		}, ended: a.devices.Release}
 }

@@ -74,6 +74,10 @@ type Config struct {
 
 	Static StaticPods // where pods of the node's own are from
 
+	// KubeletFolder is where programs on the node look for the kubelet's sockets: device plug-ins to register, and
+	// those that ask who has which device. "": there are none.
+	KubeletFolder string
+
 	ImageExecs  imageexec.Limits // how many image execs there may be at the same time
 	LogMaxSize  int64            // bytes of a container's log before it is rotated; 0: Kubernetes' default
 	LogMaxFiles int              // of a container, with the one that is written; 0: Kubernetes' default

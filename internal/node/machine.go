@@ -150,6 +150,9 @@ func (a *Agent) capacity() corev1.ResourceList {
 		corev1.ResourcePods:             *resource.NewQuantity(int64(a.cfg.MaxPods), resource.DecimalSI),
 	}
 	a.machine.huge.in(list)
+	if a.devices != nil {
+		a.devices.Resources(list, nil)
+	}
 	return list
 }
 
@@ -159,6 +162,9 @@ func (a *Agent) allocatable() corev1.ResourceList {
 	list := a.capacity()
 	list[corev1.ResourceMemory] = *resource.NewQuantity(max(0, a.machine.memory-a.machine.huge.total()),
 		resource.BinarySI)
+	if a.devices != nil {
+		a.devices.Resources(nil, list)
+	}
 	return list
 }
 

@@ -153,6 +153,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 			err = a.tryRegister(ctx)
 		} else if err == nil {
 			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) ||
+				lacks(have.Status.Capacity, a.capacity()) || lacks(have.Status.Allocatable, a.allocatable()) ||
 				time.Since(published) > statusEvery {
 				err = a.updateStatus(ctx, have)
 				published = time.Now()
@@ -168,6 +169,16 @@ func (a *Agent) heartbeat(ctx context.Context) {
 func changed(was, now []corev1.NodeCondition) bool {
 	for i := range now {
 		if c := nodeCondition(was, now[i].Type); c == nil || c.Status != now[i].Status || c.Message != now[i].Message {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks tells whether any of the resources is not as the node has it.
+func lacks(was, now corev1.ResourceList) bool {
+	for name, q := range now {
+		if had, ok := was[name]; !ok || had.Cmp(q) != 0 {
 			return true
 		}
 	}

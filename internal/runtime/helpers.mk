@@ -7,7 +7,9 @@
 
 HELPERS_DIR := internal/runtime/bundle/bin
 HELPERS_OBJ := bin/.helpers
-HELPERS     := $(addprefix $(HELPERS_DIR)/,runc containerd-shim-runc-v2 wherry-cni pause.tar toolbox.tar)
+PROGRAMS    := $(addprefix $(HELPERS_OBJ)/,runc containerd-shim-runc-v2 wherry-cni)
+IMAGES      := $(addprefix $(HELPERS_DIR)/,pause.tar toolbox.tar)
+HELPERS     := $(patsubst $(HELPERS_OBJ)/%,$(HELPERS_DIR)/%.zst,$(PROGRAMS)) $(IMAGES)
 
 HELPER_LDFLAGS := -s -w
 
@@ -28,19 +30,23 @@ $(HELPERS_OBJ)/runc-tags: setup
 	test -n "$$tags" || echo "note: libseccomp.a not found (apt install libseccomp-dev): seccomp profiles will not work"; \
 	echo "$$tags" | cmp -s - $@ || echo "$$tags" > $@
 
-$(HELPERS_DIR)/runc: go.mod internal/runtime/helpers.mk $(HELPERS_OBJ)/runc-tags
+$(HELPERS_OBJ)/runc: go.mod internal/runtime/helpers.mk $(HELPERS_OBJ)/runc-tags
 	CGO_ENABLED=1 go build -o $@ -trimpath -tags "$$(cat $(HELPERS_OBJ)/runc-tags) netgo osusergo urfave_cli_no_docs" \
 		-ldflags '$(HELPER_LDFLAGS) -extldflags -static' github.com/opencontainers/runc
 	@touch $@
 
-$(HELPERS_DIR)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
+$(HELPERS_OBJ)/containerd-shim-runc-v2: go.mod internal/runtime/helpers.mk
 	CGO_ENABLED=0 go build -o $@ -trimpath -tags no_grpc -ldflags '$(HELPER_LDFLAGS)' \
 		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
 	@touch $@
 
-$(HELPERS_DIR)/wherry-cni: go.mod $$(call sources,.,./cmd/wherry-cni)
+$(HELPERS_OBJ)/wherry-cni: go.mod $$(call sources,.,./cmd/wherry-cni)
 	CGO_ENABLED=0 go build -o $@ -trimpath -ldflags '$(HELPER_LDFLAGS)' ./cmd/wherry-cni
 	@touch $@
+
+# Programs are carried compressed (docs/decisions/067-helper-programs-are-compressed.md).
+$(HELPERS_DIR)/%.zst: $(HELPERS_OBJ)/% $$(call sources,.,./tools/pack)
+	go run ./tools/pack -o $@ $<
 
 $(HELPERS_OBJ)/pause: internal/runtime/pause/pause.c
 	@mkdir -p $(@D)
@@ -59,8 +65,11 @@ $(HELPERS_OBJ)/toolbox: toolbox/go.mod toolbox/go.sum $$(call sources,toolbox,.)
 $(HELPERS_DIR)/toolbox.tar: $(HELPERS_OBJ)/toolbox tools/toolbox-image.sh LICENSE $$(call sources,.,./tools/mkimage)
 	tools/toolbox-image.sh $< $@
 
+# Of the programs as they are unpacked, and of the images as they are.
 $(HELPERS_DIR)/SHA256SUMS: $(HELPERS)
-	cd $(HELPERS_DIR) && sha256sum $(notdir $^) > $(@F).new && mv $(@F).new $(@F)
+	{ (cd $(HELPERS_OBJ) && sha256sum $(notdir $(PROGRAMS))) && (cd $(HELPERS_DIR) && sha256sum $(notdir $(IMAGES))); } > $@.new
+	rm -f $(addprefix $(HELPERS_DIR)/,$(notdir $(PROGRAMS))) # what releases before have left would be carried, too
+	mv $@.new $@
 
 clean-helpers: ## Remove the helper programs
 	rm -rf $(HELPERS) $(HELPERS_DIR)/SHA256SUMS $(HELPERS_OBJ)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 
 // KubeletOptions are flags and fields of the kubelet's configuration that are about this node alone, with its meanings.
 type KubeletOptions struct {
+	// Dir is where programs on the node look for a kubelet's sockets; "": see [Options.kubeletDir].
+	Dir            string
 	ReadOnlyPort   int    // 0: there is none
 	SystemLogQuery bool   // whether /logs/?query= is answered
 	LogMaxSize     string // a quantity: bytes of a container's log before it is rotated
@@ -54,6 +57,9 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 	if p := k.ReadOnlyPort; p != 0 && (p == o.KubeletPort || p == o.SecurePort) {
 		fail("--read-only-port: %d is the port of another API of this server", p)
 	}
+	if k.Dir != "" && k.Dir != NoKubeletDir && !filepath.IsAbs(k.Dir) {
+		fail("--kubelet-dir: %q must be an absolute path, or %s", k.Dir, NoKubeletDir)
+	}
 	if size, err := resource.ParseQuantity(k.LogMaxSize); err != nil || size.Value() <= 0 {
 		fail("--container-log-max-size: %q is no size above 0, for example 10Mi", k.LogMaxSize)
 	}
@@ -77,6 +83,7 @@ func (o Options) kubelet(c *node.Config) error {
 		return fmt.Errorf("--container-log-max-size: %w", err)
 	}
 	c.LogMaxSize, c.LogMaxFiles = size.Value(), k.LogMaxFiles
+	c.KubeletFolder = o.kubeletDir()
 	c.SystemLogs, c.LimitedSwap = k.systemLogs(), k.SwapBehavior == LimitedSwap
 	if c.Shutdown, err = k.shutdown(); err != nil {
 		return err
@@ -92,6 +99,26 @@ func (o Options) kubelet(c *node.Config) error {
 		return fmt.Errorf("--read-only-port: %w", err)
 	}
 	return nil
+}
+
+// KubeletDir is where a kubelet has its sockets, and where device plug-ins look for them unless told otherwise.
+const KubeletDir = "/var/lib/kubelet"
+
+// NoKubeletDir, as the folder, is for a node without such sockets.
+const NoKubeletDir = "none"
+
+// kubeletDir is where this node has them: where everybody looks, if it is the machine's own node, and else, beside
+// others, in its data folder; "" for nowhere.
+func (o Options) kubeletDir() string {
+	switch {
+	case o.Kubelet.Dir == NoKubeletDir:
+		return ""
+	case o.Kubelet.Dir != "":
+		return o.Kubelet.Dir
+	case o.DataDir == DefaultDataDir:
+		return KubeletDir
+	}
+	return filepath.Join(o.DataDir, "kubelet")
 }
 
 func (k KubeletOptions) systemLogs() http.Handler {

@@ -18,14 +18,16 @@ import (
 	"time"
 )
 
-// Clock is what programs that were built by [SteppedBuild] take for the time of day: the machine's, put forward or back. Time that
-// passes (what timers and time.Since go by) is the machine's. A machine's own clock is nothing for a test to change.
+// Clock is what programs that were built by [SteppedBuild] take for the time of day: the machine's, put forward or
+// back. Time that passes (what timers and time.Since go by) is the machine's. A machine's own clock is nothing for a
+// test to change.
 type Clock struct {
 	path string
 	file *os.File
 }
 
-// clockEnv names the file of 8 bytes that says by how many seconds the clock is off, in the machine's byte order. Shims inherit it.
+// clockEnv names the file of 8 bytes that says by how many seconds the clock is off, in the machine's byte order. Shims
+// inherit it.
 const clockEnv = "WHERRY_TEST_CLOCK"
 
 // NewClock makes a clock that is right, in folder dir.
@@ -87,9 +89,9 @@ func stepped() int64 {
 }
 `
 
-// SteppedBuild builds wherry and its shim with a package time whose Now goes by a [Clock], and returns wherry's path below dir. What
-// it is made of is Go's own source as it is installed. All that is built is built anew, so the first time takes minutes; the build
-// cache keeps it.
+// SteppedBuild builds wherry and its shim with a package time whose Now goes by a [Clock], and returns wherry's path
+// below dir. What it is made of is Go's own source as it is installed. All that is built is built anew, so the first
+// time takes minutes; the build cache keeps it.
 func SteppedBuild(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -99,7 +101,8 @@ func SteppedBuild(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	shim := filepath.Join(dir, "containerd-shim-runc-v2")
-	if err := overlayBuild(ctx, dir, replace, shim, "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "-tags", "no_grpc"); err != nil {
+	if err := overlayBuild(ctx, dir, replace, shim, "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+		"-tags", "no_grpc"); err != nil {
 		return "", err
 	}
 	bundle, err := filepath.Abs("../../internal/runtime/bundle/bin")
@@ -110,15 +113,21 @@ func SteppedBuild(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	packed := shim + ".zst"
+	if out, err := exec.CommandContext(ctx, "go", "run", "../../tools/pack", "-o", packed,
+		shim).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("packing the shim: %w: %s", err, out)
+	}
 	with := maps.Clone(replace)
-	with[filepath.Join(bundle, filepath.Base(shim))], with[filepath.Join(bundle, sumsFile)] = shim, sums
+	with[filepath.Join(bundle, filepath.Base(packed))], with[filepath.Join(bundle, sumsFile)] = shim, sums
 	wherry := filepath.Join(dir, "wherry")
 	return wherry, overlayBuild(ctx, dir, with, wherry, "github.com/wherryproject/wherry/cmd/wherry")
 }
 
 const sumsFile = "SHA256SUMS"
 
-// sumsWith writes the list of the helper programs' checksums with that of another program of the same name, beside that.
+// sumsWith writes the list of the helper programs' checksums with that of another program of the same name, beside
+// that.
 func sumsWith(bundle, program string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(bundle, sumsFile))
 	if err != nil {
@@ -156,7 +165,8 @@ func steppedTime(ctx context.Context, dir string) (map[string]string, error) {
 	}
 	changed, added := filepath.Join(dir, "time.go"), filepath.Join(dir, "stepped.go")
 	return map[string]string{filepath.Join(source, "time.go"): changed, filepath.Join(source, "stepped.go"): added},
-		errors.Join(os.WriteFile(changed, []byte(strings.Replace(string(text), reads, reads+"\tsec += stepped()\n", 1)), 0o644),
+		errors.Join(os.WriteFile(changed, []byte(strings.Replace(string(text), reads, reads+"\tsec += stepped()\n", 1)),
+			0o644),
 			os.WriteFile(added, []byte(stepSource), 0o644))
 }
 

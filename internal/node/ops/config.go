@@ -5,6 +5,7 @@ package ops
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/allot"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/env"
 	"github.com/wherryproject/wherry/internal/node/userns"
 	"github.com/wherryproject/wherry/internal/podspec"
@@ -38,11 +40,12 @@ type ContainerInput struct {
 	Image          *runtimeapi.Image
 	Env            []*runtimeapi.KeyValue
 	Mounts         []*runtimeapi.Mount
-	HostsFile      string        // on the node
-	TerminationLog string        // on the node
-	TargetID       string        // of the container whose PID namespace is joined; "" for none
-	User           *User         // of a debugger that needs one (NeedsUser); nil where none is known
-	Users          *userns.Range // as in SandboxInput
+	HostsFile      string         // on the node
+	TerminationLog string         // on the node
+	TargetID       string         // of the container whose PID namespace is joined; "" for none
+	User           *User          // of a debugger that needs one (NeedsUser); nil where none is known
+	Users          *userns.Range  // as in SandboxInput
+	Devices        *devices.Given // nil: none
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -80,8 +83,27 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
+	if in.Devices != nil {
+		addDevices(config, in.Devices)
+	}
 	MapMounts(config.Mounts, in.Users)
 	return config, nil
+}
+
+// addDevices adds what device plug-ins want of the container, in front of what its spec says: that holds. (Pure.)
+func addDevices(config *runtimeapi.ContainerConfig, g *devices.Given) {
+	config.Envs = slices.Concat(g.Envs, config.Envs)
+	for _, m := range g.Mounts {
+		if !mounted(config.Mounts, m.GetContainerPath()) {
+			config.Mounts = append(config.Mounts, m)
+		}
+	}
+	config.Devices, config.CDIDevices = g.Devices, g.CDI
+	for name, value := range g.Annotations {
+		if _, own := config.Annotations[name]; !own {
+			config.Annotations[name] = value
+		}
+	}
 }
 
 func resources(in ContainerInput) *runtimeapi.LinuxContainerResources {

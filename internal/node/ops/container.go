@@ -134,6 +134,11 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	if err := r.Logs.makeFor(t.Pod, t.Container); err != nil {
 		return "", &fail{reasonCreate, err}
 	}
+	if r.Devices != nil && c.kind != podspec.Ephemeral {
+		if in.Devices, err = r.Devices.Give(ctx, t.Pod, c.spec); err != nil {
+			return "", &fail{reasonCreate, err}
+		}
+	}
 	config, err := ContainerConfig(in)
 	if err != nil {
 		return "", &fail{reasonConfig, err}

@@ -32,6 +32,9 @@ func (r *Runner) Observe(ctx context.Context, pod *corev1.Pod) (plan.Seen, error
 			seen.Group = &give
 		}
 	}
+	if r.Devices != nil {
+		seen.Devices = r.Devices.Health(pod.UID)
+	}
 	for _, s := range o.Sandboxes {
 		seen.Sandboxes = append(seen.Sandboxes, sandboxFacts(s))
 	}

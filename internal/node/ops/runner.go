@@ -15,6 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -32,8 +33,8 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Users, Services, HandlerOf, Cgroups, Started and KeepAllocated
-// are required.
+// Config is what a Runner works with. All fields but Users, Devices, Services, HandlerOf, Cgroups, Started and
+// KeepAllocated are required.
 type Config struct {
 	CRI      *cri.Client
 	Images   *image.Puller
@@ -42,6 +43,7 @@ type Config struct {
 	Volumes  *volume.Manager
 	Users    *userns.Pool // nil: no pod has user IDs of its own
 	Sources  *refs.Sources
+	Devices  *devices.Manager         // nil: there are no device plug-ins
 	Services func() []*corev1.Service // of all namespaces; nil for none
 	// HandlerOf returns the handler of a runtime class; nil: pods that name one are not run.
 	HandlerOf func(ctx context.Context, class string) (string, error)
@@ -157,6 +159,9 @@ func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 	}
 	if err := r.Volumes.CleanUp(ctx, t.Pod.UID); err != nil {
 		return err
+	}
+	if r.Devices != nil { // whose record has gone with the folder
+		r.Devices.Release(t.Pod.UID)
 	}
 	if r.Cgroups == nil {
 		return nil

@@ -226,7 +226,7 @@ func (v *view) tellResources(m *member, s *corev1.ContainerStatus) {
 	if m.newest == nil && m.exit == nil {
 		return
 	}
-	s.AllocatedResources = m.spec.Resources.Requests
+	s.AllocatedResources, s.AllocatedResourcesStatus = m.spec.Resources.Requests, v.Seen.Devices[m.spec.Name]
 	s.Resources = m.spec.Resources.DeepCopy()
 	if given, known := v.given(m); known && m.kind != podspec.Ephemeral {
 		s.Resources = allot.Tell(m.spec.Resources, allot.Container(v.Pod, m.spec), given)

@@ -182,6 +182,8 @@ type Seen struct {
 	Group      *allot.Amounts // what the pod's cgroup gives, where it can be read
 	Volumes    bool           // folders, mounts or a cgroup of the pod are there
 	Logs       bool           // the pod's log folder is there
+	// Devices that containers have by their resources, and how those are, by container.
+	Devices map[string][]corev1.ResourceStatus
 }
 
 // Failure is what remains of an operation that failed, until one with the same key succeeds.

@@ -15,6 +15,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 )
 
 // Names of the bundled files.
@@ -28,7 +31,8 @@ const (
 )
 
 const (
-	sumsFile  = "SHA256SUMS" // of the bundled files, as sha256sum prints them; written by make
+	packed    = ".zst"       // after the name of a program, which is carried compressed
+	sumsFile  = "SHA256SUMS" // of the programs unpacked and of the images, as sha256sum prints them; written by make
 	stampFile = ".unpacked"  // in the folder they were unpacked to: what was seen to be right, by size and time
 )
 
@@ -52,8 +56,8 @@ func Embedded() Files {
 
 // Unpack writes the helper programs into dir, mode 0755. Files that have the right content already are not touched.
 //
-// It runs at every start, so it looks at content, 20 MB of it, only when size or time of a file are not those it had
-// when it was last seen to be right; and it leaves the embedded copies alone, which then take no memory.
+// It runs at every start, so it looks at content, 20 MB of it unpacked, only when size or time of a file are not those
+// it had when it was last seen to be right; and it leaves the embedded copies alone, which then take no memory.
 func (f Files) Unpack(dir string) error {
 	sums, err := f.sums()
 	if err != nil {
@@ -63,17 +67,26 @@ func (f Files) Unpack(dir string) error {
 		return fmt.Errorf("unpack helper programs: %w", err)
 	}
 	stamp, _ := os.ReadFile(filepath.Join(dir, stampFile)) // without it all is looked at
-	var now strings.Builder
-	for _, name := range []string{Runc, Shim, CNI} {
+	programs := []string{Runc, Shim, CNI}
+	var placing errgroup.Group
+	for _, name := range programs {
 		path := filepath.Join(dir, name)
 		if line := state(path, sums[name]); line != "" && bytes.Contains(stamp, []byte(line)) {
-			now.WriteString(line)
 			continue
 		}
-		if err := f.place(name, path, sums[name]); err != nil {
-			return fmt.Errorf("unpack helper program %s: %w", name, err)
-		}
-		now.WriteString(state(path, sums[name]))
+		placing.Go(func() error {
+			if err := f.place(name, path, sums[name]); err != nil {
+				return fmt.Errorf("unpack helper program %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	if err := placing.Wait(); err != nil {
+		return err
+	}
+	var now strings.Builder
+	for _, name := range programs {
+		now.WriteString(state(filepath.Join(dir, name), sums[name]))
 	}
 	if now.String() == string(stamp) {
 		return nil
@@ -139,9 +152,14 @@ func (f Files) place(name, path, sum string) error {
 	if err != nil || same {
 		return err
 	}
-	from, err := f.fsys.Open(name)
+	file, err := f.fsys.Open(name + packed)
 	if err != nil {
 		return fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
+	}
+	defer file.Close()
+	from, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1)) // the programs are unpacked beside one another
+	if err != nil {
+		return err
 	}
 	defer from.Close()
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")

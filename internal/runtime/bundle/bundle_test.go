@@ -14,20 +14,24 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 func sample(runc string) Files {
-	m := fstest.MapFS{
-		Runc:  {Data: []byte(runc)},
-		Shim:  {Data: bytes.Repeat([]byte("shim"), 100_000)},
-		CNI:   {Data: []byte("cni")},
-		Pause: {Data: []byte("pause " + runc)},
-
-		Toolbox: {Data: []byte("toolbox " + runc)},
-	}
+	m := fstest.MapFS{Pause: {Data: []byte("pause " + runc)}, Toolbox: {Data: []byte("toolbox " + runc)}}
 	var sums bytes.Buffer
 	for name, f := range m {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.Data), name)
+	}
+	for name, data := range map[string][]byte{Runc: []byte(runc), Shim: bytes.Repeat([]byte("shim"), 100_000),
+		CNI: []byte("cni")} {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			panic(err)
+		}
+		m[name+packed] = &fstest.MapFile{Data: w.EncodeAll(data, nil)}
 	}
 	m[sumsFile] = &fstest.MapFile{Data: sums.Bytes()}
 	return Files{m}

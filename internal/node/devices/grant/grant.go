@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package grant
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
+)
+
+// Device is one device as its plug-in reports it.
+type Device struct {
+	ID      string
+	Healthy bool
+	NUMA    []int64 // nodes that it is near to; none: not known
+}
+
+// Wish is a container's request for devices of one resource, and what is known of them.
+type Wish struct {
+	Resource string
+	Need     int
+	Devices  []Device
+	Taken    map[string]bool // by other pods
+	Pod      Held            // what the containers of its pod have
+	// Before are the init containers that run before the container and have ended when it starts: not sidecars.
+	Before    []string
+	Container string
+}
+
+// Held are the devices of one resource that a pod's containers have, by container.
+type Held map[string][]string
+
+// Unavailable says that there are not enough devices.
+type Unavailable struct {
+	Resource        string
+	Need, Available int
+}
+
+func (u *Unavailable) Error() string {
+	return fmt.Sprintf("requested number of devices unavailable for %s. Requested: %d, Available: %d", u.Resource,
+		u.Need, u.Available)
+}
+
+// Offer is what a container may get.
+type Offer struct {
+	Need int
+	Have []string // what it has already; not empty: there is nothing to choose
+	Free []string // sorted: what can be had, Must included
+	Must []string // sorted: what it gets in any case, at most Need
+}
+
+// Look says what there is for a container, or why there is too little: an [*Unavailable].
+func Look(w Wish) (Offer, error) {
+	if have := w.Pod[w.Container]; len(have) > 0 {
+		return Offer{Need: w.Need, Have: have}, nil
+	}
+	passed, kept := w.passed()
+	o := Offer{Need: w.Need}
+	for _, d := range w.Devices {
+		if !d.Healthy || w.Taken[d.ID] || kept[d.ID] && !passed[d.ID] {
+			continue
+		}
+		o.Free = append(o.Free, d.ID)
+		if passed[d.ID] {
+			o.Must = append(o.Must, d.ID)
+		}
+	}
+	slices.Sort(o.Free)
+	slices.Sort(o.Must)
+	o.Must = o.Must[:min(len(o.Must), o.Need)]
+	if len(o.Free) < o.Need {
+		return Offer{}, &Unavailable{w.Resource, w.Need, len(o.Free)}
+	}
+	return o, nil
+}
+
+// passed returns the devices that the container takes over from ended init containers, and all that its pod has.
+func (w Wish) passed() (passed, kept map[string]bool) {
+	passed, kept = map[string]bool{}, map[string]bool{}
+	for _, name := range w.Before {
+		for _, id := range w.Pod[name] {
+			passed[id] = true
+		}
+	}
+	for name, ids := range w.Pod {
+		ended := slices.Contains(w.Before, name)
+		for _, id := range ids {
+			kept[id] = true
+			if !ended {
+				delete(passed, id) // somebody else has taken it over
+			}
+		}
+	}
+	return passed, kept
+}
+
+// Settle chooses. preferred is the plug-in's answer, nil for none; one that does not fit the offer counts as none.
+func (o Offer) Settle(preferred []string) []string {
+	if len(o.Have) > 0 {
+		return o.Have
+	}
+	if o.fits(preferred) {
+		return slices.Sorted(slices.Values(preferred))
+	}
+	out := slices.Clone(o.Must)
+	for _, id := range o.Free {
+		if len(out) < o.Need && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Choice tells whether there is something to choose.
+func (o Offer) Choice() bool { return len(o.Have) == 0 && len(o.Free) > o.Need && len(o.Must) < o.Need }
+
+func (o Offer) fits(ids []string) bool {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[id] || !slices.Contains(o.Free, id) {
+			return false
+		}
+		seen[id] = true
+	}
+	for _, id := range o.Must {
+		if !seen[id] {
+			return false
+		}
+	}
+	return len(ids) == o.Need && o.Need > 0
+}
+
+// Before names the init containers of a pod that have ended when the named container starts: those before it that are
+// no sidecars.
+func Before(pod *corev1.Pod, container string) (out []string) {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.Name == container {
+			break
+		}
+		if !podspec.IsSidecar(c) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// Nodes are the NUMA nodes of some of the devices, sorted.
+func Nodes(devices []Device, ids []string) []int64 {
+	nodes := map[int64]bool{}
+	for _, d := range devices {
+		if slices.Contains(ids, d.ID) {
+			for _, n := range d.NUMA {
+				nodes[n] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(nodes), cmp.Compare[int64])
+}

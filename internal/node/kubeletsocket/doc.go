@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeletsocket opens the sockets at which programs on the node look for its kubelet: device plug-ins to
+// register, monitoring to ask who has which device.
+//
+// Its law: a socket that somebody serves is left alone ([ErrOccupied]); one that nobody serves is what a process that
+// was killed has left, and is replaced.
+package kubeletsocket

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/node/devices"
+	"github.com/wherryproject/wherry/internal/node/kubeletsocket"
+	"github.com/wherryproject/wherry/internal/node/podresources"
+)
+
+// Folders of a kubelet's sockets, below its own.
+const (
+	devicePluginsFolder = "device-plugins"
+	podResourcesFolder  = "pod-resources"
+)
+
+// newDevices makes what knows the node's devices.
+func (a *Agent) newDevices() (*devices.Manager, error) {
+	return devices.New(devices.Config{Folder: filepath.Join(a.cfg.KubeletFolder, devicePluginsFolder),
+		PodsFolder: a.cfg.podsFolder(), File: filepath.Join(a.cfg.DataDir, "devices.json"),
+		Changed: a.conditionsChanged,
+		Retry:   func(uid types.UID) { a.workers.Retry(uid) },
+		Health:  func(uid types.UID) { a.workers.Nudge(uid) },
+		Logger:  a.log})
+}
+
+// serveKubeletSockets serves the sockets of a kubelet until ctx ends. Where another program does, the node goes on
+// without device plug-ins.
+func (a *Agent) serveKubeletSockets(ctx context.Context, loops *sync.WaitGroup) {
+	if a.cfg.KubeletFolder == "" {
+		return
+	}
+	plugins, err := kubeletsocket.Listen(filepath.Join(a.cfg.KubeletFolder, devicePluginsFolder))
+	if err != nil {
+		a.noSocket("device plug-ins cannot register with this node", err)
+		return
+	}
+	loops.Go(func() { a.devices.Run(ctx, plugins) })
+	asked, err := kubeletsocket.Listen(filepath.Join(a.cfg.KubeletFolder, podResourcesFolder))
+	if err != nil {
+		a.noSocket("nobody can ask which pod has which device", err)
+		return
+	}
+	loops.Go(func() {
+		if err := podresources.Serve(ctx, asked, deviceHolders{a}); err != nil {
+			a.log.Error("nobody can ask any more which pod has which device", "err", err)
+		}
+	})
+}
+
+func (a *Agent) noSocket(what string, err error) {
+	if errors.Is(err, kubeletsocket.ErrOccupied) {
+		a.log.Warn(what, "err", err, "to do", "end that program, or name another folder with --kubelet-dir")
+		return
+	}
+	a.log.Warn(what, "err", err)
+}
+
+// deviceHolders is what the node's programs may ask about.
+type deviceHolders struct{ a *Agent }
+
+// Pods is part of [podresources.Source].
+func (d deviceHolders) Pods() (out []*corev1.Pod) {
+	for _, v := range (host{d.a}).views() {
+		if !ended(&v.Pod.Status) {
+			out = append(out, v.Pod)
+		}
+	}
+	return out
+}
+
+// Held is part of [podresources.Source].
+func (d deviceHolders) Held(uid types.UID) map[string][]devices.Share { return d.a.devices.Held(uid) }
+
+// Allocatable is part of [podresources.Source].
+func (d deviceHolders) Allocatable() []devices.Share { return d.a.devices.Allocatable() }
