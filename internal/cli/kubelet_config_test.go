@@ -52,6 +52,9 @@ podCIDR: 10.2.0.0/24
 podPidsLimit: 100
 port: 11250
 resolvConf: /r
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {full-pcpus-only: "true"}
+reservedSystemCPUs: "0"
 runtimeRequestTimeout: 3m
 serverTLSBootstrap: true
 staticPodPath: /m

@@ -15,6 +15,15 @@ func kubeletFlags(cmd *cobra.Command, k *server.KubeletOptions) {
 	f.StringVar(&k.Dir, "kubelet-dir", k.Dir,
 		"folder where programs on this machine look for the kubelet's sockets, such as device plug-ins; none: nowhere "+
 			"(default "+server.KubeletDir+" with the default data folder, else <data-dir>/kubelet)")
+	f.StringVar(&k.CPUPolicy, "cpu-manager-policy", k.CPUPolicy,
+		"none, or static: containers of guaranteed pods that request whole CPUs have them to themselves")
+	_ = cmd.RegisterFlagCompletionFunc("cpu-manager-policy", // fails only for a flag that is not there
+		cobra.FixedCompletions([]string{server.CPUPolicyNone, server.CPUPolicyStatic},
+			cobra.ShellCompDirectiveNoFileComp))
+	f.StringToStringVar(&k.CPUOptions, "cpu-manager-policy-options", nil,
+		"options of the policy static: full-pcpus-only=true (whole cores, or the pod is refused), strict-cpu-reservation=true (other containers do not run on the reserved CPUs)")
+	f.StringVar(&k.ReservedCPUs, "reserved-cpus", k.ReservedCPUs,
+		"CPUs that are kept for the system, for example 0-1: they are not allocatable, and no container has one to itself")
 	f.IntVar(&k.ReadOnlyPort, "read-only-port", k.ReadOnlyPort,
 		"port at which this node's pods and figures are shown to anybody, without TLS, as old monitoring wants it; 0 for none")
 	f.BoolVar(&k.SystemLogQuery, "enable-system-log-query", k.SystemLogQuery,

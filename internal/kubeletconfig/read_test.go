@@ -86,7 +86,8 @@ authorization: {mode: Webhook, webhook: {cacheAuthorizedTTL: 0s, cacheUnauthoriz
 clusterDNS: [10.96.0.10, "fd00::a"]
 containerRuntimeEndpoint: ""
 cpuManagerReconcilePeriod: 0s
-cpuManagerPolicy: static
+topologyManagerPolicy: restricted
+cpuManagerPolicy: none
 evictionHard: {memory.available: 200Mi, nodefs.available: "5%"}
 logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 0}
 maxPods: 50
@@ -107,14 +108,14 @@ systemReserved: {cpu: 100m}
 	for _, f := range got.Flags {
 		flags = append(flags, f.Name+"="+f.Value)
 	}
-	want := []string{"client-ca-file=/ca.crt", "cluster-dns=10.96.0.10,fd00::a",
+	want := []string{"client-ca-file=/ca.crt", "cluster-dns=10.96.0.10,fd00::a", "cpu-manager-policy=none",
 		"eviction-hard=memory.available<300Mi,nodefs.available<5%", "max-pods=70", "pod-max-pids=4096",
 		"manifest-url-header=A:b,A:c"}
 	if !slices.Equal(flags, want) {
 		t.Errorf("flags %q, want %q", flags, want)
 	}
-	if len(got.Ignored) != 2 || !strings.HasPrefix(got.Ignored[0], "cpuManagerPolicy: static (it is always none") ||
-		!strings.HasPrefix(got.Ignored[1], `systemReserved: {"cpu":"100m"} (`) {
+	if len(got.Ignored) != 2 || !strings.HasPrefix(got.Ignored[0], `systemReserved: {"cpu":"100m"} (`) ||
+		!strings.HasPrefix(got.Ignored[1], "topologyManagerPolicy: restricted (it is always none") {
 		t.Errorf("named are %q", got.Ignored)
 	}
 }

@@ -27,6 +27,9 @@ type admission struct {
 	// fetch reads the node and its pods as they are now.
 	fetch func(context.Context) (*corev1.Node, []corev1.Pod, error)
 
+	// unfit says why a pod for which there is room does not fit on this node; nil: it always does.
+	unfit func(*corev1.Pod) *fit.Misfit
+
 	opened  sync.Once
 	mu      sync.Mutex
 	node    *fit.Node // with the pods that count
@@ -130,7 +133,10 @@ func (a *admission) misfit(pod *corev1.Pod) *fit.Misfit {
 	if a.node.Object == nil || a.node.Has(pod.UID) || a.refused[pod.UID] != nil {
 		return nil
 	}
-	return fit.Admit(pod, a.node)
+	if m := fit.Admit(pod, a.node); m != nil || a.unfit == nil {
+		return m
+	}
+	return a.unfit(pod)
 }
 
 // refusal is what was decided about a pod.

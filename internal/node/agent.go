@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/wherryproject/wherry/internal/features"
+	"github.com/wherryproject/wherry/internal/node/cpus"
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/node/history"
@@ -64,6 +65,7 @@ type Agent struct {
 	evictor      *evictor
 	admission    *admission
 	devices      *devices.Manager
+	cpus         *cpus.Manager
 	ending       ending
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
 	changes      broadcast
@@ -122,10 +124,13 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	puller := image.New(image.Config{Records: a.pulls, Verify: c.VerifyPulls,
 		Images: image.Roomy(c.CRI.Images, a.imageDisk), PullSecrets: a.pullSecrets,
 		DockerConfig: c.DockerConfig, Progress: a.imageEvent, Logger: c.Logger})
+	if a.cpus, err = a.newCPUs(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
 	a.Runner = ops.New(ops.Config{CRI: c.CRI, Images: puller, Prober: probe.New(c.CRI), Hooks: hook.New(c.CRI),
-		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, Sources: a.sources, Services: a.services,
-		HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events, Logs: c.Logs,
-		PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
+		Volumes: a.volumes, Users: a.userPool(), Devices: a.devices, CPUs: a.cpus, Sources: a.sources,
+		Services: a.services, HandlerOf: newRuntimeClasses(c.Client).handlerOf, Cgroups: c.Cgroups, Events: a.events,
+		Logs: c.Logs, PodsFolder: c.podsFolder(), Node: a.opsNode(), Logger: c.Logger, Started: a.starts.tell,
 		KeepAllocated: func(pod *corev1.Pod) error { return a.admission.keepAllocated(pod) }})
 	if c.ImageRuntime != nil {
 		a.execs = imageexec.New(imageexec.Config{Runtime: c.ImageRuntime, Ops: a.Runner,
@@ -134,7 +139,7 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	}
 	a.evictor = newEvictor(a)
 	a.admission = newAdmission(a.fetchAdmission)
-	a.admission.held = a.newAllocations()
+	a.admission.held, a.admission.unfit = a.newAllocations(), a.unfit
 	a.mirrors = newMirrors(a)
 	if a.statics, err = a.newStatics(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -193,6 +198,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	a.serveKubeletSockets(ctx, &loops)
+	loops.Go(func() { a.cpus.Run(ctx) })
 	loops.Go(func() { a.statics.Run(ctx) })
 	if a.execs != nil {
 		loops.Go(func() { a.execs.Run(ctx) })

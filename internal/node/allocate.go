@@ -31,6 +31,8 @@ type allocations struct {
 	// ended is called when a pod has ended, so that what else it has is given back. Without the lock. Of one that the
 	// API server has dropped something may run yet.
 	ended func(types.UID)
+	// fixed says why what a pod asks for can never be set aside in place of what is; "" if it can.
+	fixed func(now, asks *corev1.Pod) string
 }
 
 // allocation is what is set aside for a pod.
@@ -133,6 +135,11 @@ func (a *admission) grantAll() {
 func (a *admission) grant(w fit.Wanted) bool {
 	al := a.held.pods[w.Pod.UID]
 	m := fit.Resize(w, a.node)
+	if a.held.fixed != nil {
+		if why := a.held.fixed(w.Allocated, w.Pod); why != "" {
+			m = &fit.Misfit{Reason: corev1.PodReasonInfeasible, Message: why}
+		}
+	}
 	if m == nil {
 		asks := podspec.ResourcesOf(w.Pod)
 		err := a.keep(w.Pod.UID, asks)
@@ -200,5 +207,8 @@ func (a *Agent) newAllocations() allocations {
 		changed: func(uid types.UID) {
 			a.workers.Reallocate(uid)
 			a.fresh.due(uid) // downward files show limits
-		}, ended: a.devices.Release}
+		}, ended: func(uid types.UID) {
+			a.devices.Release(uid)
+			a.cpus.Release(uid)
+		}, fixed: a.fixedCPUs}
 }

@@ -74,6 +74,9 @@ type Config struct {
 
 	Static StaticPods // where pods of the node's own are from
 
+	// CPUs says who has CPUs to himself, and which are kept for the system.
+	CPUs CPUManager
+
 	// KubeletFolder is where programs on the node look for the kubelet's sockets: device plug-ins to register, and
 	// those that ask who has which device. "": there are none.
 	KubeletFolder string

@@ -172,3 +172,18 @@ func IsSidecar(c *corev1.Container) bool {
 func AsContainer(e *corev1.EphemeralContainer) *corev1.Container {
 	return (*corev1.Container)(&e.EphemeralContainerCommon)
 }
+
+// EndedBefore names the init containers that have ended when the named container starts: those before it that are no
+// sidecars.
+func EndedBefore(spec *corev1.PodSpec, container string) (out []string) {
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		if c.Name == container {
+			break
+		}
+		if !IsSidecar(c) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}

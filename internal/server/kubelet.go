@@ -26,9 +26,12 @@ import (
 type KubeletOptions struct {
 	// Dir is where programs on the node look for a kubelet's sockets; "": see [Options.kubeletDir].
 	Dir            string
-	ReadOnlyPort   int    // 0: there is none
-	SystemLogQuery bool   // whether /logs/?query= is answered
-	LogMaxSize     string // a quantity: bytes of a container's log before it is rotated
+	CPUPolicy      string            // none or static
+	CPUOptions     map[string]string // of the policy static, by the kubelet's names
+	ReservedCPUs   string            // a list such as 0-1
+	ReadOnlyPort   int               // 0: there is none
+	SystemLogQuery bool              // whether /logs/?query= is answered
+	LogMaxSize     string            // a quantity: bytes of a container's log before it is rotated
 	LogMaxFiles    int
 	SwapBehavior   string // NoSwap or LimitedSwap
 
@@ -44,8 +47,14 @@ const (
 	LimitedSwap = "LimitedSwap"
 )
 
+// Policies of the CPU manager, in the kubelet's words.
+const (
+	CPUPolicyNone   = "none"
+	CPUPolicyStatic = "static"
+)
+
 func defaultKubelet() KubeletOptions {
-	return KubeletOptions{LogMaxSize: "10Mi", LogMaxFiles: 5, SwapBehavior: NoSwap}
+	return KubeletOptions{CPUPolicy: CPUPolicyNone, LogMaxSize: "10Mi", LogMaxFiles: 5, SwapBehavior: NoSwap}
 }
 
 // validateKubelet says all that is wrong with them.
@@ -56,6 +65,9 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 	}
 	if p := k.ReadOnlyPort; p != 0 && (p == o.KubeletPort || p == o.SecurePort) {
 		fail("--read-only-port: %d is the port of another API of this server", p)
+	}
+	if _, err := k.cpus(); err != nil {
+		fail("%w", err)
 	}
 	if k.Dir != "" && k.Dir != NoKubeletDir && !filepath.IsAbs(k.Dir) {
 		fail("--kubelet-dir: %q must be an absolute path, or %s", k.Dir, NoKubeletDir)
@@ -84,6 +96,9 @@ func (o Options) kubelet(c *node.Config) error {
 	}
 	c.LogMaxSize, c.LogMaxFiles = size.Value(), k.LogMaxFiles
 	c.KubeletFolder = o.kubeletDir()
+	if c.CPUs, err = k.cpus(); err != nil {
+		return err
+	}
 	c.SystemLogs, c.LimitedSwap = k.systemLogs(), k.SwapBehavior == LimitedSwap
 	if c.Shutdown, err = k.shutdown(); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/node/devices/grant"
 	"github.com/wherryproject/wherry/internal/node/kubeletsocket"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // callTimeout is how long a plug-in may take to answer.
@@ -158,7 +159,7 @@ func (m *Manager) wish(pod *corev1.Pod, container, name string, need int) grant.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := grant.Wish{Resource: name, Need: need, Devices: m.resources[name].list, Taken: map[string]bool{},
-		Pod: grant.Held{}, Before: grant.Before(pod, container), Container: container}
+		Pod: grant.Held{}, Before: podspec.EndedBefore(&pod.Spec, container), Container: container}
 	for uid, h := range m.pods {
 		for c, has := range h {
 			ids := has[name].IDs

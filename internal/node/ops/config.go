@@ -46,6 +46,7 @@ type ContainerInput struct {
 	User           *User          // of a debugger that needs one (NeedsUser); nil where none is known
 	Users          *userns.Range  // as in SandboxInput
 	Devices        *devices.Given // nil: none
+	CPUs           string         // that it runs on; "": all
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -83,6 +84,7 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if at := c.TerminationMessagePath; at != "" && in.TerminationLog != "" && !mounted(in.Mounts, at) {
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{ContainerPath: at, HostPath: in.TerminationLog})
 	}
+	config.Linux.Resources.CpusetCpus = in.CPUs
 	if in.Devices != nil {
 		addDevices(config, in.Devices)
 	}

@@ -139,6 +139,11 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 			return "", &fail{reasonCreate, err}
 		}
 	}
+	if r.CPUs != nil {
+		if in.CPUs, err = r.CPUs.Give(t.Pod, c.spec, c.kind); err != nil {
+			return "", &fail{reasonCreate, err}
+		}
+	}
 	config, err := ContainerConfig(in)
 	if err != nil {
 		return "", &fail{reasonConfig, err}
@@ -156,6 +161,9 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 	}
 	if err != nil {
 		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
+	}
+	if r.CPUs != nil {
+		r.CPUs.Made(t.Pod.UID, t.Container, made.GetContainerId(), in.CPUs)
 	}
 	return made.GetContainerId(), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/node/cgroup"
+	"github.com/wherryproject/wherry/internal/node/cpus"
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/hook"
 	"github.com/wherryproject/wherry/internal/node/image"
@@ -33,7 +34,7 @@ type Recorder interface {
 	Event(pod *corev1.Pod, fieldPath, eventType, reason, message string)
 }
 
-// Config is what a Runner works with. All fields but Users, Devices, Services, HandlerOf, Cgroups, Started and
+// Config is what a Runner works with. All fields but Users, Devices, CPUs, Services, HandlerOf, Cgroups, Started and
 // KeepAllocated are required.
 type Config struct {
 	CRI      *cri.Client
@@ -44,6 +45,7 @@ type Config struct {
 	Users    *userns.Pool // nil: no pod has user IDs of its own
 	Sources  *refs.Sources
 	Devices  *devices.Manager         // nil: there are no device plug-ins
+	CPUs     *cpus.Manager            // nil: nobody has CPUs to himself
 	Services func() []*corev1.Service // of all namespaces; nil for none
 	// HandlerOf returns the handler of a runtime class; nil: pods that name one are not run.
 	HandlerOf func(ctx context.Context, class string) (string, error)
@@ -162,6 +164,9 @@ func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 	}
 	if r.Devices != nil { // whose record has gone with the folder
 		r.Devices.Release(t.Pod.UID)
+	}
+	if r.CPUs != nil {
+		r.CPUs.Release(t.Pod.UID)
 	}
 	if r.Cgroups == nil {
 		return nil

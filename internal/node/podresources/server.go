@@ -25,6 +25,9 @@ type Source interface {
 	Pods() []*corev1.Pod
 	Held(types.UID) map[string][]devices.Share
 	Allocatable() []devices.Share
+	// CPUs are those that containers of the pod have to themselves, AllocatableCPUs all that could be given so.
+	CPUs(types.UID) map[string][]int64
+	AllocatableCPUs() []int64
 }
 
 // Serve answers at l until ctx ends, and closes it.
@@ -76,19 +79,21 @@ func (l *lister) Get(_ context.Context,
 // GetAllocatableResources tells what there is for pods.
 func (l *lister) GetAllocatableResources(context.Context,
 	*podresourcesapi.AllocatableResourcesRequest) (*podresourcesapi.AllocatableResourcesResponse, error) {
-	return &podresourcesapi.AllocatableResourcesResponse{Devices: words(l.from.Allocatable())}, nil
+	return &podresourcesapi.AllocatableResourcesResponse{Devices: words(l.from.Allocatable()),
+		CpuIds: l.from.AllocatableCPUs()}, nil
 }
 
 // of tells of one pod's containers: those that run beside one another, as the kubelet does, in the order of the spec.
 func (l *lister) of(p *corev1.Pod) *podresourcesapi.PodResources {
 	out := &podresourcesapi.PodResources{Name: p.Name, Namespace: p.Namespace}
-	held := l.from.Held(p.UID)
+	held, cpus := l.from.Held(p.UID), l.from.CPUs(p.UID)
 	for c := range podspec.Containers(&p.Spec) {
 		if c.Kind == podspec.Ephemeral || c.Kind == podspec.Init {
 			continue
 		}
 		out.Containers = append(out.Containers,
-			&podresourcesapi.ContainerResources{Name: c.Container.Name, Devices: words(held[c.Container.Name])})
+			&podresourcesapi.ContainerResources{Name: c.Container.Name, Devices: words(held[c.Container.Name]),
+				CpuIds: cpus[c.Container.Name]})
 	}
 	return out
 }

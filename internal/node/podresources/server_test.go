@@ -41,6 +41,15 @@ func (source) Held(uid types.UID) map[string][]devices.Share {
 		"init": {{Resource: "v.example/x", IDs: []string{"0"}}}}
 }
 
+func (source) CPUs(uid types.UID) map[string][]int64 {
+	if uid != "1" {
+		return nil
+	}
+	return map[string][]int64{"m": {2, 3}}
+}
+
+func (source) AllocatableCPUs() []int64 { return []int64{1, 2, 3} }
+
 func (source) Allocatable() []devices.Share {
 	return []devices.Share{{Resource: "v.example/x", IDs: []string{"0", "1"}}}
 }
@@ -74,7 +83,8 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, p := range []*podresourcesapi.PodResources{list.PodResources[0], one.GetPodResources()} {
 		c := p.GetContainers()
-		if len(c) != 2 || c[0].Name != "side" || len(c[0].Devices) > 0 || c[1].Name != "m" || len(c[1].Devices) != 1 ||
+		if len(c) != 2 || c[0].Name != "side" || len(c[0].Devices) > 0 || len(c[0].CpuIds) > 0 ||
+			len(c[1].CpuIds) != 2 || c[1].Name != "m" || len(c[1].Devices) != 1 ||
 			c[1].Devices[0].ResourceName != "v.example/x" || c[1].Devices[0].DeviceIds[0] != "0" ||
 			c[1].Devices[0].Topology.Nodes[0].ID != 1 {
 			t.Errorf("containers %v", c)
@@ -85,7 +95,8 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("a pod that is not there: %v", err)
 	}
 	all, err := client.GetAllocatableResources(ctx, &podresourcesapi.AllocatableResourcesRequest{})
-	if err != nil || len(all.Devices) != 1 || len(all.Devices[0].DeviceIds) != 2 || all.Devices[0].Topology != nil {
+	if err != nil || len(all.Devices) != 1 || len(all.Devices[0].DeviceIds) != 2 || all.Devices[0].Topology != nil ||
+		len(all.CpuIds) != 3 {
 		t.Errorf("%v, %v", all, err)
 	}
 	cancel()

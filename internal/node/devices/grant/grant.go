@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Device is one device as its plug-in reports it.
@@ -134,21 +130,6 @@ func (o Offer) fits(ids []string) bool {
 		}
 	}
 	return len(ids) == o.Need && o.Need > 0
-}
-
-// Before names the init containers of a pod that have ended when the named container starts: those before it that are
-// no sidecars.
-func Before(pod *corev1.Pod, container string) (out []string) {
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		if c.Name == container {
-			break
-		}
-		if !podspec.IsSidecar(c) {
-			out = append(out, c.Name)
-		}
-	}
-	return out
 }
 
 // Nodes are the NUMA nodes of some of the devices, sorted.

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 func healthy(ids ...string) (out []Device) {
@@ -143,18 +141,6 @@ func TestNobodyShares(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// Sidecars live on beside the containers after them: what they have is not passed on.
-func TestBefore(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "a"},
-		{Name: "side", RestartPolicy: &always}, {Name: "b"}}, Containers: []corev1.Container{{Name: "m"}}}}
-	for container, want := range map[string][]string{"a": nil, "side": {"a"}, "b": {"a"}, "m": {"a", "b"}} {
-		if got := Before(pod, container); !slices.Equal(got, want) {
-			t.Errorf("before %s: %v, want %v", container, got, want)
 		}
 	}
 }

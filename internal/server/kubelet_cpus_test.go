@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// PL-33: how CPUs are given out, in the kubelet's words.
+func TestCPUOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		k    KubeletOptions
+		says string // "": it is taken
+	}{
+		{"none", KubeletOptions{CPUPolicy: CPUPolicyNone}, ""},
+		{"none said", KubeletOptions{}, ""},
+		{"reserved alone", KubeletOptions{ReservedCPUs: "0-1,4"}, ""},
+		{"static", KubeletOptions{CPUPolicy: CPUPolicyStatic, ReservedCPUs: "0"}, ""},
+		{"options", KubeletOptions{CPUPolicy: CPUPolicyStatic, ReservedCPUs: "0",
+			CPUOptions: map[string]string{fullPCPUsOnly: "true", strictCPUReservation: "false",
+				"align-by-socket": "false"}}, ""},
+		{"another policy", KubeletOptions{CPUPolicy: "dynamic"},
+			`--cpu-manager-policy: "dynamic" must be none or static`},
+		{"nothing reserved", KubeletOptions{CPUPolicy: CPUPolicyStatic},
+			"--cpu-manager-policy static: set --reserved-cpus, for example 0"},
+		{"no list", KubeletOptions{ReservedCPUs: "all"}, `--reserved-cpus: "all" is not the number of a CPU`},
+		{"too long a list", KubeletOptions{ReservedCPUs: "0-99999999"},
+			`--reserved-cpus: "99999999" is not the number of a CPU`},
+		{"options of none", KubeletOptions{CPUOptions: map[string]string{fullPCPUsOnly: "true"}},
+			"--cpu-manager-policy-options: with --cpu-manager-policy none there are none"},
+		{"no such option", KubeletOptions{CPUPolicy: CPUPolicyStatic, ReservedCPUs: "0",
+			CPUOptions: map[string]string{"align-by-socket": "true"}},
+			`--cpu-manager-policy-options: "align-by-socket" is not supported: full-pcpus-only and strict-cpu-reservation are`},
+		{"no truth", KubeletOptions{CPUPolicy: CPUPolicyStatic, ReservedCPUs: "0",
+			CPUOptions: map[string]string{fullPCPUsOnly: "yes"}},
+			`--cpu-manager-policy-options: full-pcpus-only="yes" must be true or false`},
+	} {
+		got, err := tt.k.cpus()
+		switch {
+		case tt.says == "" && err != nil, tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says)):
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
+		case tt.name == "options" && (!got.Static || !got.Options.FullPCPUsOnly || got.Options.StrictCPUReservation):
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
