@@ -69,7 +69,7 @@ type deviceHolders struct{ a *Agent }
 
 // Pods is part of [podresources.Source].
 func (d deviceHolders) Pods() (out []*corev1.Pod) {
-	for _, v := range (host{d.a}).views() {
+	for _, v := range host(d).views() {
 		if !ended(&v.Pod.Status) {
 			out = append(out, v.Pod)
 		}

@@ -59,10 +59,9 @@ func (m *Manager) giveOne(ctx context.Context, pod *corev1.Pod, container, name 
 	need int) (*plugin.ContainerAllocateResponse, error) {
 	m.mu.Lock()
 	has := m.pods[pod.UID].get(container, name)
-	d := m.resources[name]
-	client, options := d.client, d.options
+	away := m.resources[name].client == nil
 	m.mu.Unlock()
-	if has.Answer != nil && client == nil { // its plug-in may come later: the container needs nothing of it now
+	if has.Answer != nil && away { // its plug-in may come later: the container needs nothing of it now
 		return has.answer()
 	}
 	client, options, err := m.connected(ctx, name)
