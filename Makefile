@@ -97,6 +97,20 @@ bin/images/sidecar-injector.tar: $(wildcard examples/sidecar-injector/*.go inter
 	go build -ldflags '-s -w' -o bin/images/sidecar-injector ./examples/sidecar-injector
 	go run ./tools/mkimage -o $@ -ref wherry.example/sidecar-injector:1 -file bin/images/sidecar-injector=/sidecar-injector -entrypoint /sidecar-injector
 
+bin/images/notes.tar: go.mod $(wildcard examples/three-tier/notes/*.go internal/ociimage/*.go)
+	@mkdir -p bin/images
+	go build -ldflags '-s -w' -o bin/images/notes ./examples/three-tier/notes
+	go run ./tools/mkimage -o $@ -ref wherry.example/notes:1 -file bin/images/notes=/notes -entrypoint /notes -user 65535:65535
+
+# Not made where Debian's packages cannot be had: the test that wants it says so.
+bin/images/postgres.tar: tools/setup.sh $(wildcard examples/three-tier/postgres*.sh internal/ociimage/*.go)
+	@mkdir -p bin/images
+	@tools/setup.sh busybox postgresql
+	@[ -z "$$(ls -d bin/debian/usr/lib/postgresql 2>/dev/null)" ] || examples/three-tier/postgres-image.sh $@
+
+.PHONY: images-three-tier
+images-three-tier: bin/images/notes.tar bin/images/postgres.tar ## The images of examples/three-tier
+
 .PHONY: run
 run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the server up)
 	@examples/first-light/run.sh
@@ -136,7 +150,7 @@ test-e2e: test-programs ## End-to-end tests: the built binary, real containers, 
 	@tools/e2e.sh
 
 .PHONY: test-programs
-test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) ## Build and fetch what the end-to-end tests need
+test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) images-three-tier ## Build and fetch what the end-to-end tests need
 	@tools/setup.sh containerd docker busybox
 	@tools/release-before.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
-# Arguments: what the tests want besides, "containerd", "docker" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
+# Arguments: what the tests want besides, "containerd", "docker", "postgresql" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
 # is installed or started. With NEEDED=1 it is an error if one cannot be had: a test that was skipped looks like one that passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -58,6 +58,18 @@ unpack() {
 	for deb in bin/debian/packages/*.deb; do dpkg -x "$deb" bin/debian; done
 }
 
+# postgresql names the packages of Debian's PostgreSQL: the server, the client and the libraries that this machine lacks.
+postgresql() {
+	local version
+	version=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
+	[ -n "$version" ] || return 1
+	echo "postgresql-$version" "postgresql-client-$version"
+	apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "postgresql-$version" |
+		grep '^lib' | grep -v -e llvm -e perl -e '^libc6' | sort -u | while read -r lib; do
+		dpkg-query -W -f '${Status}' "$lib" 2>/dev/null | grep -q 'install ok installed' || echo "$lib"
+	done
+}
+
 for part in "$@"; do
 	case $part in
 	containerd)
@@ -67,6 +79,10 @@ for part in "$@"; do
 	docker)
 		[ -x bin/debian/usr/sbin/dockerd ] || unpack docker.io libdevmapper1.02.1 ||
 			lacking "Debian's Docker could not be had; the test against it cannot run"
+		;;
+	postgresql)
+		ls bin/debian/usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || unpack $(postgresql) ||
+			lacking "Debian's PostgreSQL could not be had; the test of the three-tier example cannot run"
 		;;
 	busybox)
 		[ -x bin/debian/bin/busybox ] || [ -x bin/debian/usr/bin/busybox ] || unpack busybox-static ||

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestThreeTierApp runs examples/three-tier as its guide does (WL-02, WL-03, WL-05, WL-12, WL-15, WL-19): a page, an
+// API with a sidecar, PostgreSQL in a StatefulSet. What was written is there after the database's pod, the server and
+// the machine have ended; a backup puts back what was lost; the page is answered while the server is away; the API gets
+// more pods under load, and gives them back.
+func TestThreeTierApp(t *testing.T) {
+	t.Parallel()
+	for _, image := range []string{"notes", "postgres"} {
+		if _, err := os.Stat("../../bin/images/" + image + ".tar"); err != nil {
+			t.Skipf("the image of %s is not there, make images-three-tier makes it where Debian's packages can be had: %v", image, err)
+		}
+	}
+	k := kitOn(t, own(t))
+	if out, err := k.Wherry(k.ctx(), "image", "import", "../../bin/images/notes.tar",
+		"../../bin/images/postgres.tar").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile("../../examples/three-tier/app.yaml")
+	k.must(err)
+	const port = "30087" // which no other test asks for
+	app := strings.NewReplacer("nodePort: 30080", "nodePort: "+port, "stabilizationWindowSeconds: 30",
+		"stabilizationWindowSeconds: 0").Replace(string(text))
+	k.objects(app)
+	k.Kubectl("rollout", "status", "statefulset/db", "deployment/api", "deployment/web", "--timeout=90s")
+	page := "http://127.0.0.1:" + port + "/"
+	add(k, page, "first")
+	k.shown(page, "first")
+
+	k.Kubectl("delete", "pod", "db-0")
+	k.Kubectl("rollout", "status", "statefulset/db", "--timeout=60s")
+	k.shown(page, "first")
+
+	k.Kubectl("create", "job", "--from=cronjob/backup", "now")
+	k.Kubectl("wait", "--for=condition=complete", "job/now", "--timeout=60s")
+	k.sql("DROP TABLE notes")
+	k.Kubectl("create", "-f", "../../examples/three-tier/restore.yaml")
+	k.shown(page, "first")
+
+	k.Server.Kill() // nobody notices
+	k.shown(page, "first")
+	k.again()
+	add(k, page, "second")
+	stop := k.load("http://" + strings.TrimSpace(k.Kubectl("get", "service", "api", "-o",
+		"jsonpath={.spec.clusterIP}").Out) + ":8080/busy?ms=900")
+	k.Kubectl("wait", "hpa/api", "--for=jsonpath={.status.desiredReplicas}=3", "--timeout=120s")
+	stop()
+
+	k.must(k.Server.PowerOff())
+	k.again()
+	k.shown(page, "first", "second")
+	k.Kubectl("wait", "deployment/api", "--for=jsonpath={.spec.replicas}=1", "--timeout=120s")
+}
+
+// sql runs a statement in the database.
+func (k *kit) sql(statement string) {
+	k.t.Helper()
+	k.Kubectl("exec", "db-0", "--", "sh", "-c", "PGPASSWORD=$POSTGRES_PASSWORD psql -q -h 127.0.0.1 -U notes -c '"+
+		statement+"' notes")
+}
+
+// page asks for the page once.
+func (k *kit) page(address string) (string, error) {
+	req, err := http.NewRequestWithContext(k.ctx(), http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		err = errors.Join(err, errors.New(resp.Status))
+	}
+	return string(text), err
+}
+
+// add adds a note by the page's form.
+func add(k *kit, address, note string) {
+	k.t.Helper()
+	resp, err := http.PostForm(address, url.Values{"text": {note}})
+	k.must(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		k.t.Fatalf("adding a note: %s", resp.Status)
+	}
+}
+
+// shown waits until the page shows the notes.
+func (k *kit) shown(address string, notes ...string) {
+	k.t.Helper()
+	var text string
+	var err error
+	for began := time.Now(); time.Since(began) < Timeout; time.Sleep(100 * time.Millisecond) { // nobody tells of a page
+		text, err = k.page(address)
+		all := err == nil
+		for _, note := range notes {
+			all = all && strings.Contains(text, "<li>"+note+"</li>")
+		}
+		if all {
+			return
+		}
+	}
+	k.t.Fatalf("the page does not show %q: %v\n%s", notes, err, text)
+}
+
+// load asks for something again and again, two at a time, until stop is called.
+func (k *kit) load(address string) (stop func()) {
+	ctx, cancel := context.WithCancel(k.ctx())
+	var loops sync.WaitGroup
+	for range 2 {
+		loops.Go(func() {
+			for ctx.Err() == nil {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+				if err != nil {
+					return
+				}
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	return func() {
+		cancel()
+		loops.Wait()
+	}
+}
