@@ -5,9 +5,12 @@ package node
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,6 +57,20 @@ func (a *Agent) serveKubeletSockets(ctx context.Context, loops *sync.WaitGroup) 
 			a.log.Error("nobody can ask any more which pod has which device", "err", err)
 		}
 	})
+}
+
+// RemoveKubeletSockets removes what an agent has left in a kubelet's folder, and leaves what is others'.
+func RemoveKubeletSockets(kubeletFolder string) error {
+	for _, name := range []string{devicePluginsFolder, podResourcesFolder} {
+		if err := kubeletsocket.Remove(filepath.Join(kubeletFolder, name)); err != nil {
+			return err
+		}
+	}
+	err := os.Remove(kubeletFolder)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {
+		return nil
+	}
+	return err
 }
 
 func (a *Agent) noSocket(what string, err error) {

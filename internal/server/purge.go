@@ -15,6 +15,7 @@ import (
 	"github.com/wherryproject/wherry/internal/deeptree"
 	"github.com/wherryproject/wherry/internal/names/link"
 	"github.com/wherryproject/wherry/internal/names/wire"
+	"github.com/wherryproject/wherry/internal/node"
 	"github.com/wherryproject/wherry/internal/node/logind"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/runtime/network"
@@ -54,6 +55,11 @@ func Purge(ctx context.Context, dataDir string) error {
 	}
 	if err := logind.Forget(dataDir); err != nil {
 		return err
+	}
+	if dataDir == DefaultDataDir { // others have theirs in the data folder
+		if err := node.RemoveKubeletSockets(KubeletDir); err != nil {
+			return err
+		}
 	}
 	return removeDataFolder(dataDir)
 }

@@ -42,7 +42,7 @@ type storm struct {
 	outage sync.Mutex  // held while what the server needs is not there
 	blind  atomic.Bool // the runtime is not there to see what ends
 	ledger *ledger
-	fresh  figures // of a server that has no pods
+	fresh  e2e.Usage // of a server that has no pods
 }
 
 // actor is one pod that was ever created.

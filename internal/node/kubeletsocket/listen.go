@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wherryproject/wherry/internal/server/hostapi/socket"
 )
 
@@ -55,6 +57,23 @@ func (l *listener) Close() error {
 		err = nil
 	}
 	return errors.Join(err, l.Listener.Close())
+}
+
+// Remove removes a socket that nobody serves, and its folder if there is nothing else in it.
+func Remove(folder string) error {
+	path := filepath.Join(folder, Name)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	if c, err := Dial(ctx, path); err == nil {
+		return c.Close() // it is somebody else's
+	}
+	for _, left := range []string{path, folder} {
+		err := os.Remove(left)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Dial connects to a socket, also where its path is longer than the kernel takes.

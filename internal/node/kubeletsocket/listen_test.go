@@ -34,10 +34,50 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
+	if err := Remove(folder); err != nil {
+		t.Error(err)
+	}
+	if c, err = Dial(t.Context(), filepath.Join(folder, Name)); err != nil {
+		t.Fatal("a socket that is served was removed:", err)
+	}
+	c.Close()
 	for range 2 {
 		_ = second.Close()
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// What is left of a killed process is removed; what is others' stays.
+func TestRemove(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "device-plugins")
+	l, err := Listen(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.(*listener).Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(folder, "vendor.sock")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(folder); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Remove(folder); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the empty folder is left: %v", err)
 	}
 }
