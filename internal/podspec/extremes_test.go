@@ -15,6 +15,7 @@ import (
 
 // TestExtremeNumbers (RS-01): every number of a pod is tried at the ends of its type. What is accepted is listed here with why it does no harm;
 // a new field has to be refused or get a reason.
+// ATTACK C39.
 func TestExtremeNumbers(t *testing.T) {
 	harmless := map[string]string{
 		"TerminationGracePeriodSeconds max": "Seconds saturates, and so does the deletion",

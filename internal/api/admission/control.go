@@ -79,6 +79,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		c.dynamic.ValidatingPolicies(),
 		c.dynamic.ValidatingWebhooks(),
 		eventSize{},
+		longTimes{},
 		podRoom{h.Stores},
 		h.Quotas,
 	}
