@@ -162,18 +162,8 @@ func (a *admission) count(pod *corev1.Pod) {
 		freed = false
 	}
 	a.mu.Unlock()
-	if ended(&pod.Status) {
-		a.ended(pod.UID)
-	}
 	if freed {
 		a.grantAll()
-	}
-}
-
-// ended tells that nothing of a pod runs any more.
-func (a *admission) ended(uid types.UID) {
-	if a.held.ended != nil {
-		a.held.ended(uid)
 	}
 }
 

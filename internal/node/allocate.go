@@ -28,9 +28,6 @@ type allocations struct {
 	// aside. Both are called without the lock.
 	tell    func(pod *corev1.Pod, r plan.Resize)
 	changed func(types.UID)
-	// ended is called when a pod has ended, so that what else it has is given back. Without the lock. Of one that the
-	// API server has dropped something may run yet.
-	ended func(types.UID)
 	// fixed says why what a pod asks for can never be set aside in place of what is; "" if it can.
 	fixed func(now, asks *corev1.Pod) string
 }
@@ -207,8 +204,5 @@ func (a *Agent) newAllocations() allocations {
 		changed: func(uid types.UID) {
 			a.workers.Reallocate(uid)
 			a.fresh.due(uid) // downward files show limits
-		}, ended: func(uid types.UID) {
-			a.devices.Release(uid)
-			a.cpus.Release(uid)
 		}, fixed: a.fixedCPUs}
 }

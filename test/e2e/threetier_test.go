@@ -26,6 +26,7 @@ func TestThreeTierApp(t *testing.T) {
 			t.Skipf("the image of %s is not there, make images-three-tier makes it where Debian's packages can be had: %v", image, err)
 		}
 	}
+	needBusybox(t)
 	k := kitOn(t, own(t))
 	if out, err := k.Wherry(k.ctx(), "image", "import", "../../bin/images/notes.tar",
 		"../../bin/images/postgres.tar").CombinedOutput(); err != nil {
@@ -41,6 +42,13 @@ func TestThreeTierApp(t *testing.T) {
 	page := "http://127.0.0.1:" + port + "/"
 	add(k, page, "first")
 	k.shown(page, "first")
+
+	for app, want := range map[string]string{"backup": "open", "web": "shut"} { // the policies
+		k.up("metadata: {name: as-" + app + ", labels: {app: " + app +
+			"}}\nspec: {terminationGracePeriodSeconds: 0, containers: [{name: c, command: [sh, -c, IDLE]}]}")
+		k.says("as-"+app, "c", "nc -w 3 db 5432 < /dev/null && echo open || echo shut", want)
+		k.Kubectl("delete", "pod", "as-"+app, "--wait=false")
+	}
 
 	k.Kubectl("delete", "pod", "db-0")
 	k.Kubectl("rollout", "status", "statefulset/db", "--timeout=60s")

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/google/nftables"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/wherryproject/wherry/test/e2e"
 )
@@ -94,12 +97,13 @@ func (s *soak) state() state {
 	var now state
 	var err error
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(time.Second) { // it is of many places
-		if now.objects, err = s.objects(); err == nil && len(now.objects) == 0 && s.processes() == 0 {
+		if now.objects, err = s.objects(); err == nil && len(now.objects) == 0 && s.processes() == 0 &&
+			len(s.onNode()) == 0 {
 			break
 		}
 	}
-	if err != nil || len(now.objects) > 0 || s.processes() > 0 {
-		s.t.Errorf("after %s there are %d processes and %q, %v", patience, s.processes(), now.objects, err)
+	if left := s.onNode(); err != nil || len(now.objects) > 0 || s.processes() > 0 || len(left) > 0 {
+		s.t.Errorf("after %s there are %d processes, %q, %q, %v", patience, s.processes(), now.objects, left, err)
 	}
 	if now.rules, err = s.rules(); err != nil {
 		s.t.Error(err)
@@ -166,6 +170,42 @@ func (s *soak) objects() ([]string, error) {
 		}
 	}
 	return left, nil
+}
+
+// onNode is what there is of pods on the node: folders, logs, mounts, cgroups, sandboxes.
+func (s *soak) onNode() (left []string) {
+	s.t.Helper()
+	for _, pattern := range []string{s.DataDir + "/pods/*", s.DataDir + "/log/pods/*",
+		"/sys/fs/cgroup/*/wherry-*/kubepods/*/pod*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		left = append(left, found...)
+	}
+	mounts, err := os.ReadFile("/proc/mounts")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, " "+s.DataDir+"/pods/") ||
+			strings.Contains(line, s.DataDir+"/runtime/run/io.containerd.runtime.v2.task/") {
+			left = append(left, strings.TrimSpace(line))
+		}
+	}
+	client, err := s.CRI(s.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer client.Close()
+	boxes, err := client.Runtime.ListPodSandbox(s.Context(), &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, box := range boxes.GetItems() {
+		left = append(left, "sandbox "+box.GetId())
+	}
+	return left
 }
 
 func (s *soak) processes() (n int) {

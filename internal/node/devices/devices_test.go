@@ -4,6 +4,7 @@ package devices_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -315,5 +316,61 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 	if c, a := n.amounts(); c != 0 || a != 0 {
 		t.Errorf("a plug-in that nobody can reach has %d, %d", c, a)
+	}
+}
+
+// PL-34: a container keeps its device also when the server starts after the plug-in's grace was over, and its resource
+// is on record no more.
+func TestStartAfterTheGrace(t *testing.T) {
+	n := newNode(t)
+	p := n.plugin(nil, devicetest.Device("a", true, -1))
+	one := pod("one", nil, map[string]int64{"m": 1})
+	n.gives(one, "m", "a")
+	p.Stop()
+	n.stop()
+	none, err := json.Marshal(map[string]int{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dir, "devices.json"), none, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.start()
+	n.gives(one, "m", "a")
+}
+
+// PL-34: plug-ins learn that they have to register again when their own sockets go, as with a kubelet that starts.
+func TestOldSocketsGo(t *testing.T) {
+	n := newNode(t)
+	n.plugin(nil, devicetest.Device("a", true, -1))
+	socket := filepath.Join(n.folder(), "vendor.example-gpu.sock")
+	if _, err := os.Stat(socket); err != nil {
+		t.Fatal(err)
+	}
+	n.again()
+	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the plug-in's socket is there after a restart: %v", err)
+	}
+}
+
+// PL-34: what a plug-in answers when it is asked for its options holds, as with the kubelet, whatever it registered
+// with.
+func TestOptionsAreAsked(t *testing.T) {
+	n := newNode(t)
+	p := n.plugin(&devicetest.Plugin{Options: &plugin.DevicePluginOptions{PreStartRequired: true}},
+		devicetest.Device("a", true, -1))
+	select { // the news of the first registration
+	case <-n.news:
+	default:
+	}
+	again := &devicetest.Plugin{Folder: p.Folder, Resource: gpu, Options: &plugin.DevicePluginOptions{}}
+	if err := again.Register(plugin.Version, "vendor.example-gpu.sock"); err != nil {
+		t.Fatal(err)
+	}
+	<-n.news
+	one := pod("one", nil, map[string]int64{"m": 1})
+	n.gives(one, "m", "a")
+	if got := p.Calls(); !slices.Equal(got, []string{"Allocate a", "PreStart a"}) {
+		t.Errorf("asked %q", got)
 	}
 }

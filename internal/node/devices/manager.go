@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -59,6 +60,7 @@ type devices struct {
 	options *plugin.DevicePluginOptions
 	lost    time.Time
 	cancel  context.CancelFunc // ends the newest connection
+	newest  int                // its number: what an earlier one says counts no more
 	turn    chan struct{}      // holds a token while somebody chooses
 }
 
@@ -86,6 +88,11 @@ func New(c Config) (*Manager, error) {
 			continue
 		}
 		m.pods[types.UID(filepath.Base(filepath.Dir(file)))] = h
+		for _, has := range h {
+			for name := range has { // known as long as somebody has some, also when its plug-in has long been away
+				m.resource(name)
+			}
+		}
 	}
 	return m, nil
 }
@@ -156,23 +163,29 @@ func (m *Manager) tellWaiting() {
 	}
 }
 
-// reported takes in what a plug-in says it has.
-func (m *Manager) reported(name string, client plugin.DevicePluginClient, options *plugin.DevicePluginOptions,
-	list []grant.Device) {
+// reported takes in what a plug-in says it has, by a connection of this number.
+func (m *Manager) reported(name string, number int, client plugin.DevicePluginClient,
+	options *plugin.DevicePluginOptions, list []grant.Device) {
 	m.mu.Lock()
 	d := m.resources[name]
 	worse := differ(d.list, list) || d.client == nil
+	if number != d.newest || d.client == client && reflect.DeepEqual(d.list, list) { // nothing is new
+		m.mu.Unlock()
+		return
+	}
 	d.list, d.count, d.client, d.options = list, len(list), client, options
 	m.mu.Unlock()
 	m.changed(name, worse)
 }
 
 // away takes in that a plug-in does not answer any more: its devices are unhealthy.
-func (m *Manager) away(name string) {
+func (m *Manager) away(name string, number int) {
 	m.mu.Lock()
 	d := m.resources[name]
-	had := d.client != nil
-	d.client, d.lost = nil, time.Now()
+	had := d.client != nil && number == d.newest
+	if had {
+		d.client, d.lost = nil, time.Now()
+	}
 	m.mu.Unlock()
 	if had {
 		m.changed(name, true)

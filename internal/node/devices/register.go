@@ -100,17 +100,19 @@ func (r *registration) Register(_ context.Context, in *plugin.RegisterRequest) (
 		d.cancel()
 	}
 	d.cancel = cancel
+	d.newest++
+	number := d.newest
 	r.m.mu.Unlock()
 	r.m.cfg.Logger.Info("a device plug-in has registered", "resource", name, "endpoint", in.GetEndpoint())
 	r.plugins.Go(func() {
 		defer cancel()
-		err := r.m.follow(ctx, in)
+		err := r.m.follow(ctx, in, number)
 		if ctx.Err() != nil {
 			return // the agent ends, or there is a newer one
 		}
 		r.m.cfg.Logger.Warn("a device plug-in has gone: its devices are not given to anybody until it registers again",
 			"resource", name, "err", err)
-		r.m.away(name)
+		r.m.away(name, number)
 	})
 	return &plugin.Empty{}, nil
 }
@@ -133,7 +135,7 @@ func check(in *plugin.RegisterRequest) error {
 }
 
 // follow connects to a plug-in and takes in what it reports, until it is gone.
-func (m *Manager) follow(ctx context.Context, in *plugin.RegisterRequest) error {
+func (m *Manager) follow(ctx context.Context, in *plugin.RegisterRequest, number int) error {
 	socket := filepath.Join(m.cfg.Folder, in.GetEndpoint())
 	conn, err := grpc.NewClient("passthrough:///"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -143,17 +145,15 @@ func (m *Manager) follow(ctx context.Context, in *plugin.RegisterRequest) error 
 		return err
 	}
 	defer conn.Close()
-	client, options := plugin.NewDevicePluginClient(conn), in.GetOptions()
-	if options == nil {
-		asked, cancel := context.WithTimeout(ctx, callTimeout)
-		options, err = client.GetDevicePluginOptions(asked, &plugin.Empty{})
-		cancel()
-		if status.Code(err) == codes.Unimplemented {
-			options, err = &plugin.DevicePluginOptions{}, nil
-		}
-		if err != nil {
-			return fmt.Errorf("asking for its options: %w", err)
-		}
+	client := plugin.NewDevicePluginClient(conn)
+	asked, cancel := context.WithTimeout(ctx, callTimeout)
+	options, err := client.GetDevicePluginOptions(asked, &plugin.Empty{})
+	cancel()
+	if status.Code(err) == codes.Unimplemented {
+		options, err = in.GetOptions(), nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking for its options: %w", err)
 	}
 	stream, err := client.ListAndWatch(ctx, &plugin.Empty{})
 	if err != nil {
@@ -164,9 +164,7 @@ func (m *Manager) follow(ctx context.Context, in *plugin.RegisterRequest) error 
 		if err != nil {
 			return fmt.Errorf("following its devices: %w", err)
 		}
-		if ctx.Err() == nil {
-			m.reported(in.GetResourceName(), client, options, read(list.GetDevices()))
-		}
+		m.reported(in.GetResourceName(), number, client, options, read(list.GetDevices()))
 	}
 }
 

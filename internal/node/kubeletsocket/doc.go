@@ -4,5 +4,6 @@
 // register, monitoring to ask who has which device.
 //
 // Its law: a socket that somebody serves is left alone ([ErrOccupied]); one that nobody serves is what a process that
-// was killed has left, and is replaced.
+// was killed has left, and is replaced; the sockets of programs that had registered with that are removed, too, as
+// those programs expect of a kubelet that starts.
 package kubeletsocket

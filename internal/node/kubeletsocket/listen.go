@@ -37,11 +37,38 @@ func Listen(folder string) (net.Listener, error) {
 	if c, err := Dial(ctx, path); err == nil {
 		return nil, errors.Join(fmt.Errorf("socket %s: %w", path, ErrOccupied), c.Close())
 	}
-	l, err := socket.Listen(path)
+	if err := removeSockets(folder); err != nil {
+		return nil, err
+	}
+	// Under another name first: whoever waits for the socket to be made connects at once, and one that is made is not
+	// listened on yet.
+	fresh := filepath.Join(folder, "."+Name)
+	l, err := socket.Listen(fresh)
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Rename(fresh, path); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	return &listener{l, path}, nil
+}
+
+// removeSockets removes the sockets of programs that have registered with an earlier process, as a kubelet does when it
+// starts: many programs learn by that, and by nothing else, that they have to register again.
+func removeSockets(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type() != fs.ModeSocket {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // listener removes its socket when it is closed.
