@@ -61,6 +61,9 @@ func (r *preemption) open() bool {
 
 // preempt makes room for a critical pod, if that is what it lacks and others can give it.
 func (a *admission) preempt(pod *corev1.Pod, why *fit.Misfit) bool {
+	if why.Resource == "" { // nobody's going would help
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	victims, ok := fit.MakeRoom(pod, a.node)

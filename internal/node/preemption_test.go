@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/wherryproject/wherry/internal/controllers/scheduler/fit"
 	"github.com/wherryproject/wherry/internal/node/plan"
 )
 
@@ -20,12 +21,15 @@ func critical(name, cpu string, minute int) *corev1.Pod {
 }
 
 func fresh() *admission {
-	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) { return nil, nil, errors.New("unreachable") })
+	a := newAdmission(func(context.Context) (*corev1.Node, []corev1.Pod, error) {
+		return nil, nil, errors.New("unreachable")
+	})
 	a.setNode(small(nil))
 	return a
 }
 
-// PL-20: a critical pod takes room from others, and begins when they have gone; nobody else gets it, or has to go twice.
+// PL-20: a critical pod takes room from others, and begins when they have gone; nobody else gets it, or has to go
+// twice.
 func TestPreemption(t *testing.T) {
 	a := fresh()
 	one, two, agent := bound("one", "3", 1, false), bound("two", "1", 2, false), critical("agent", "2", 3)
@@ -36,7 +40,8 @@ func TestPreemption(t *testing.T) {
 		t.Fatalf("agent: %q, waits %v", why(a, agent), a.waits(agent))
 	}
 	told := a.victims("two")
-	if g := told["one"]; len(told) != 1 || g.eviction.Reason != plan.ReasonPreempting || g.eviction.Message != messagePreempted || g.resource != "cpu" || g.told {
+	if g := told["one"]; len(told) != 1 || g.eviction.Reason != plan.ReasonPreempting ||
+		g.eviction.Message != messagePreempted || g.resource != "cpu" || g.told {
 		t.Errorf("told %+v", told)
 	}
 	if again := a.victims("two"); len(again) != 0 {
@@ -64,7 +69,8 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// PL-20: a critical pod is refused as any other if nobody can make room for it, or if something else is wrong; then nobody goes.
+// PL-20: a critical pod is refused as any other if nobody can make room for it, or if something else is wrong; then
+// nobody goes.
 func TestPreemptionInVain(t *testing.T) {
 	a := fresh()
 	other := critical("other", "3", 1)
@@ -80,8 +86,8 @@ func TestPreemptionInVain(t *testing.T) {
 	}
 }
 
-// PL-20: an agent that is restarted while room is being made waits for those who were told already; a critical pod that is deleted
-// meanwhile does not wait.
+// PL-20: an agent that is restarted while room is being made waits for those who were told already; a critical pod that
+// is deleted meanwhile does not wait.
 func TestPreemptionAfterARestart(t *testing.T) {
 	a := fresh()
 	leaving, stays, agent := bound("leaving", "3", 1, true), bound("stays", "1", 2, true), critical("agent", "3", 3)
@@ -98,5 +104,26 @@ func TestPreemptionAfterARestart(t *testing.T) {
 	a.forget("leaving")
 	if b := critical("b", "1", 4); a.waits(b) {
 		t.Error("nobody is to be waited for")
+	}
+}
+
+// PL-20, PL-33: nobody has to go for a critical pod that this node could not run if it were empty.
+func TestNobodyGoesForWhatDoesNotFit(t *testing.T) {
+	a := fresh()
+	a.unfit = func(p *corev1.Pod) *fit.Misfit {
+		if p.Name != "agent" {
+			return nil
+		}
+		return &fit.Misfit{Reason: "SMTAlignmentError", Message: "half a core"}
+	}
+	one, agent := bound("one", "1", 1, false), critical("agent", "1", 2)
+	for _, p := range []*corev1.Pod{one, agent} {
+		a.judge(t.Context(), p)
+	}
+	if why(a, one) != "" || why(a, agent) != "SMTAlignmentError" {
+		t.Errorf("one: %q, agent: %q", why(a, one), why(a, agent))
+	}
+	if told := a.victims("other"); len(told) > 0 {
+		t.Errorf("told to go: %+v", told)
 	}
 }

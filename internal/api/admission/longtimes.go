@@ -5,7 +5,9 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,9 +38,10 @@ func (longTimes) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	was := secondsOf(a.GetOldObject())
 	var faults field.ErrorList
-	for path, n := range secondsOf(a.GetObject()) {
-		if had, ok := was[path]; n > longest && (!ok || had != n) {
-			faults = append(faults, field.Invalid(field.NewPath(path), n,
+	now := secondsOf(a.GetObject())
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		if had, ok := was[path]; now[path] > longest && (!ok || had != now[path]) {
+			faults = append(faults, field.Invalid(field.NewPath(path), now[path],
 				fmt.Sprintf("must be at most %d, which is 292 years; leave it out for no limit", longest)))
 		}
 	}

@@ -3,12 +3,10 @@
 package cpus
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/wherryproject/wherry/internal/node/cpus/pin"
+	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
 // fileName is that of the file in its pod's folder.
@@ -16,13 +14,10 @@ const fileName = "cpus.json"
 
 // read reads what a pod's containers have, as lists of CPUs by container.
 func read(file string) (pin.Held, error) {
-	text, err := os.ReadFile(file)
+	var lists map[string]string
+	err := statefile.Read(file, &lists)
 	if err != nil {
 		return nil, err
-	}
-	var lists map[string]string
-	if err := json.Unmarshal(text, &lists); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	out := pin.Held{}
 	for container, list := range lists {
@@ -33,19 +28,10 @@ func read(file string) (pin.Held, error) {
 	return out, nil
 }
 
-// write replaces the file in one step.
 func write(file string, h pin.Held) error {
 	lists := map[string]string{}
 	for container, set := range h {
 		lists[container] = set.String()
 	}
-	text, err := json.Marshal(lists)
-	if err != nil {
-		return err
-	}
-	fresh := filepath.Join(filepath.Dir(file), "."+fileName)
-	if err := os.WriteFile(fresh, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, file)
+	return statefile.Write(file, lists)
 }

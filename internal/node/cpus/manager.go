@@ -119,7 +119,7 @@ func (m *Manager) Give(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind) 
 		Taken: m.taken(pod.UID)})
 	if err != nil {
 		m.waiting[pod.UID] = true
-		return "", err
+		return "", fmt.Errorf("%w; the container waits until some come free", err)
 	}
 	if m.pods[pod.UID][c.Name].Equals(set) {
 		return set.String(), nil
@@ -151,15 +151,25 @@ func (m *Manager) taken(but types.UID) (out cpuset.CPUSet) {
 
 func (m *Manager) shared() cpuset.CPUSet { return m.cfg.Policy.Shared(m.taken("")) }
 
-// Made takes in that a container was made with these CPUs.
-func (m *Manager) Made(uid types.UID, container, id, cpus string) {
+// Made takes in that a container was made with these CPUs. It does not run yet.
+func (m *Manager) Made(id, cpus string) {
 	if m.cfg.Off {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.told[id] = cpus
-	if m.wants(uid, container) != cpus { // they were given away while it was made
+}
+
+// Started takes in that a container runs. It may have been made when others had less, by an earlier process too: while
+// it did not run nobody moved it.
+func (m *Manager) Started(uid types.UID, container, id string) {
+	if m.cfg.Off {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told[id] != m.wants(uid, container) {
 		m.wake()
 	}
 }

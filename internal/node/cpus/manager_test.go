@@ -119,10 +119,11 @@ func (w *world) starts(p *corev1.Pod) error {
 		return err
 	}
 	id := string(p.UID) + "/c"
+	w.Made(id, cpus)
 	w.runtime.mu.Lock()
 	w.runtime.on[id] = cpus
 	w.runtime.mu.Unlock()
-	w.Made(p.UID, "c", id, cpus)
+	w.Started(p.UID, "c", id)
 	return nil
 }
 
@@ -143,7 +144,7 @@ func TestMoves(t *testing.T) {
 		must(w.starts(podOf("one", "2")))
 		w.runtime.has(t, map[string]string{"loose/c": "0,3", "/debug": "0,3", "one/c": "1-2"})
 		if err := w.starts(podOf("two", "2")); err == nil ||
-			err.Error() != "not enough cpus available to satisfy request: requested=2, available=1" {
+			err.Error() != "not enough cpus available to satisfy request: requested=2, available=1; the container waits until some come free" {
 			t.Errorf("%v", err)
 		}
 		w.end()
@@ -195,6 +196,7 @@ func TestGivenAwayMeanwhile(t *testing.T) {
 		if err != nil || cpus != "0-3" {
 			t.Fatal(cpus, err)
 		}
+		w.Made("loose/c", cpus) // it does not run yet: nobody moves it
 		if err := w.starts(one); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +204,7 @@ func TestGivenAwayMeanwhile(t *testing.T) {
 		w.runtime.mu.Lock()
 		w.runtime.on["loose/c"] = cpus
 		w.runtime.mu.Unlock()
-		w.Made("loose", "c", "loose/c", cpus)
+		w.Started("loose", "c", "loose/c")
 		w.runtime.has(t, map[string]string{"one/c": "1", "loose/c": "0,2-3"})
 		if cpus, err := w.Give(one, &one.Spec.Containers[0], podspec.Ephemeral); err != nil || cpus != "0,2-3" {
 			t.Errorf("a debug container: %q, %v", cpus, err)

@@ -180,7 +180,7 @@ func TestGive(t *testing.T) {
 	n.gives(one, "i", "a")
 	n.gives(one, "m", "a") // its init container has ended
 	if _, err := n.Give(t.Context(), two, container(two, "m")); err == nil ||
-		err.Error() != "requested number of devices unavailable for vendor.example/gpu. Requested: 2, Available: 1" {
+		err.Error() != "requested number of devices unavailable for vendor.example/gpu. Requested: 2, Available: 1; the container waits until devices come free" {
 		t.Errorf("two of one: %v", err)
 	}
 	n.gives(one, "m", "a") // restarted
@@ -371,6 +371,28 @@ func TestOptionsAreAsked(t *testing.T) {
 	one := pod("one", nil, map[string]int64{"m": 1})
 	n.gives(one, "m", "a")
 	if got := p.Calls(); !slices.Equal(got, []string{"Allocate a", "PreStart a"}) {
+		t.Errorf("asked %q", got)
+	}
+}
+
+// PL-34: a plug-in that wants to be asked before each start is: a container does not start without it, also after a
+// restart of the node's process, which does not know yet what the plug-in wants.
+func TestNoStartWithoutPreStart(t *testing.T) {
+	n := newNode(t)
+	options := &plugin.DevicePluginOptions{PreStartRequired: true}
+	p := n.plugin(&devicetest.Plugin{Options: options}, devicetest.Device("a", true, -1))
+	one := pod("one", nil, map[string]int64{"m": 1})
+	n.gives(one, "m", "a")
+	p.Stop()
+	n.again()
+	if _, err := n.Give(t.Context(), one, container(one, "m")); err == nil ||
+		!strings.Contains(err.Error(), "is not there") {
+		t.Errorf("started without having been asked: %v", err)
+	}
+	p = n.plugin(&devicetest.Plugin{Options: options}, devicetest.Device("a", true, -1))
+	n.await(func(_, a int64) bool { return a == 1 })
+	n.gives(one, "m", "a")
+	if got := p.Calls(); !slices.Equal(got, []string{"PreStart a"}) {
 		t.Errorf("asked %q", got)
 	}
 }

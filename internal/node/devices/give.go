@@ -61,7 +61,7 @@ func (m *Manager) giveOne(ctx context.Context, pod *corev1.Pod, container, name 
 	has := m.pods[pod.UID].get(container, name)
 	away := m.resources[name].client == nil
 	m.mu.Unlock()
-	if has.Answer != nil && away { // its plug-in may come later: the container needs nothing of it now
+	if has.Answer != nil && away && !has.PreStart { // it needs nothing of its plug-in now
 		return has.answer()
 	}
 	client, options, err := m.connected(ctx, name)
@@ -126,7 +126,7 @@ func (m *Manager) allocate(ctx context.Context, pod *corev1.Pod, container, name
 	if n := len(r.GetContainerResponses()); n != 1 {
 		return holding{}, fmt.Errorf("the device plug-in of %s gave %d answers for one container", name, n)
 	}
-	return m.keep(pod.UID, container, name, ids, r.GetContainerResponses()[0])
+	return m.keep(pod.UID, container, name, ids, r.GetContainerResponses()[0], options.GetPreStartRequired())
 }
 
 // choose decides which devices it is to be. Nobody else chooses of the same resource meanwhile.
@@ -143,14 +143,14 @@ func (m *Manager) choose(ctx context.Context, pod *corev1.Pod, container, name s
 	}
 	offer, err := grant.Look(m.wish(pod, container, name, need))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; the container waits until devices come free", err)
 	}
 	var preferred []string
 	if options.GetGetPreferredAllocationAvailable() && offer.Choice() {
 		preferred = m.preferred(ctx, name, offer, client)
 	}
 	ids := offer.Settle(preferred)
-	_, err = m.keep(pod.UID, container, name, ids, nil)
+	_, err = m.keep(pod.UID, container, name, ids, nil, false)
 	return ids, err
 }
 
@@ -191,8 +191,8 @@ func (m *Manager) preferred(ctx context.Context, name string, o grant.Offer,
 
 // keep writes down what a container has, and then remembers it.
 func (m *Manager) keep(uid types.UID, container, name string, ids []string,
-	answer *plugin.ContainerAllocateResponse) (holding, error) {
-	has, err := newHolding(ids, answer)
+	answer *plugin.ContainerAllocateResponse, preStart bool) (holding, error) {
+	has, err := newHolding(ids, answer, preStart)
 	if err != nil {
 		return holding{}, err
 	}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
 // fileName is that of the file in its pod's folder.
@@ -26,10 +26,12 @@ type holding struct {
 	IDs []string `json:"ids"`
 	// Answer is the plug-in's ContainerAllocateResponse; nil: it has not answered yet.
 	Answer []byte `json:"answer,omitempty"`
+	// PreStart says that the plug-in wants to be asked before each start: it may reset the devices.
+	PreStart bool `json:"preStart,omitempty"`
 }
 
-func newHolding(ids []string, answer *plugin.ContainerAllocateResponse) (holding, error) {
-	h := holding{IDs: ids}
+func newHolding(ids []string, answer *plugin.ContainerAllocateResponse, preStart bool) (holding, error) {
+	h := holding{IDs: ids, PreStart: preStart}
 	if answer == nil {
 		return h, nil
 	}
@@ -46,7 +48,9 @@ func (h holding) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		IDs    []string `json:"ids"`
 		Answer *[]byte  `json:"answer,omitempty"`
-	}{h.IDs, answerOrNil(h.Answer)})
+
+		PreStart bool `json:"preStart,omitempty"`
+	}{h.IDs, answerOrNil(h.Answer), h.PreStart})
 }
 
 func answerOrNil(b []byte) *[]byte {
@@ -91,15 +95,15 @@ func (h holdings) with(container, resource string, has holding) holdings {
 }
 
 func readHoldings(file string) (h holdings, err error) {
-	err = readJSON(file, &h)
+	err = statefile.Read(file, &h)
 	return h, err
 }
 
-func writeHoldings(file string, h holdings) error { return writeJSON(file, h) }
+func writeHoldings(file string, h holdings) error { return statefile.Write(file, h) }
 
 // readCounts reads how many devices there were of which resource.
 func readCounts(file string) (counts map[string]int, err error) {
-	err = readJSON(file, &counts)
+	err = statefile.Read(file, &counts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -111,28 +115,4 @@ func readCounts(file string) (counts map[string]int, err error) {
 	return counts, err
 }
 
-func writeCounts(file string, counts map[string]int) error { return writeJSON(file, counts) }
-
-func readJSON(file string, into any) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}
-
-// writeJSON replaces a file in one step.
-func writeJSON(file string, what any) error {
-	text, err := json.Marshal(what)
-	if err != nil {
-		return err
-	}
-	fresh := filepath.Join(filepath.Dir(file), "."+filepath.Base(file))
-	if err := os.WriteFile(fresh, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, file)
-}
+func writeCounts(file string, counts map[string]int) error { return statefile.Write(file, counts) }

@@ -14,11 +14,11 @@ import (
 
 // An answer that says nothing is another thing than no answer yet.
 func TestHoldings(t *testing.T) {
-	none, err := newHolding([]string{"a"}, nil)
+	none, err := newHolding([]string{"a"}, nil, false)
 	if err != nil || none.Answer != nil {
 		t.Errorf("%+v, %v", none, err)
 	}
-	empty, err := newHolding([]string{"b"}, &plugin.ContainerAllocateResponse{})
+	empty, err := newHolding([]string{"b"}, &plugin.ContainerAllocateResponse{}, true)
 	if err != nil || empty.Answer == nil {
 		t.Errorf("%+v, %v", empty, err)
 	}

@@ -74,6 +74,9 @@ func (r *Runner) startContainer(ctx context.Context, t work.Task) error {
 	if c.kind == podspec.Ephemeral {
 		r.limitPIDs(t.Pod, t.Container, id)
 	}
+	if r.CPUs != nil {
+		r.CPUs.Started(t.Pod.UID, t.Container, id)
+	}
 	if r.Started != nil {
 		r.Started(t.Pod, t.Container, t.Attempt, id)
 	}
@@ -163,7 +166,7 @@ func (r *Runner) createContainer(ctx context.Context, t work.Task, c member) (st
 		return "", &fail{reasonCreate, errors.New(cri.Message(err))}
 	}
 	if r.CPUs != nil {
-		r.CPUs.Made(t.Pod.UID, t.Container, made.GetContainerId(), in.CPUs)
+		r.CPUs.Made(made.GetContainerId(), in.CPUs)
 	}
 	return made.GetContainerId(), nil
 }

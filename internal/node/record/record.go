@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
 // fileName is that of a record in its pod's folder.
@@ -40,15 +42,7 @@ func Write(folder string, r Record) error {
 		}
 		return err
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	fresh := filepath.Join(folder, "."+fileName)
-	err = os.WriteFile(fresh, text, 0o600) // it has what the pod's environment has
-	if err == nil {
-		err = os.Rename(fresh, filepath.Join(folder, fileName))
-	}
+	err := statefile.Write(filepath.Join(folder, fileName), r)
 	if errors.Is(err, fs.ErrNotExist) { // the folder has gone meanwhile
 		return nil
 	}

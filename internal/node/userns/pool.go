@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/wherryproject/wherry/internal/node/statefile"
 )
 
 // Length is how many IDs a pod has.
@@ -97,13 +99,8 @@ func (p *Pool) read(uid string) (r Range, ok bool, err error) {
 }
 
 func (p *Pool) write(uid string, r Range) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	fresh := filepath.Join(p.folder, uid, "."+fileName)
-	if err := os.WriteFile(fresh, text, 0o600); err != nil {
+	if err := statefile.Write(filepath.Join(p.folder, uid, fileName), r); err != nil {
 		return fmt.Errorf("user namespace of pod %s: %w", uid, err)
 	}
-	return os.Rename(fresh, filepath.Join(p.folder, uid, fileName))
+	return nil
 }
