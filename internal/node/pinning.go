@@ -20,6 +20,7 @@ import (
 
 // CPUManager says how CPUs are given out.
 type CPUManager struct {
+	Machine  pin.Machine
 	Static   bool // containers of guaranteed pods that ask for whole CPUs have them to themselves
 	Options  pin.Options
 	Reserved cpuset.CPUSet // kept for the system: not allocatable, and of nobody alone
@@ -28,21 +29,7 @@ type CPUManager struct {
 // newCPUs makes what knows who has which CPUs.
 func (a *Agent) newCPUs() (*cpus.Manager, error) {
 	c := a.cfg.CPUs
-	var machine pin.Machine
-	if c.Static || c.Reserved.Size() > 0 {
-		var err error
-		if machine, err = cpus.ReadMachine(cpus.SystemFolder); err != nil {
-			return nil, err
-		}
-		if rest := machine.All().Difference(c.Reserved); !c.Reserved.IsSubsetOf(machine.All()) || rest.IsEmpty() {
-			return nil,
-				fmt.Errorf("the reserved CPUs (--reserved-cpus) are %s: they must be some of the machine's, %s, and not all",
-					c.Reserved, machine.All())
-		}
-	} else if m, err := cpus.ReadMachine(cpus.SystemFolder); err == nil { // where others are moved back to
-		machine = m
-	}
-	return cpus.New(cpus.Config{Policy: pin.Policy{Machine: machine, Reserved: c.Reserved, Options: c.Options},
+	return cpus.New(cpus.Config{Policy: pin.Policy{Machine: c.Machine, Reserved: c.Reserved, Options: c.Options},
 		Off: !c.Static, PodsFolder: a.cfg.podsFolder(), Runtime: pinner{a.cfg.CRI},
 		Retry: func(uid types.UID) { a.workers.Retry(uid) }, Logger: a.log})
 }

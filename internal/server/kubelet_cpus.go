@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/wherryproject/wherry/internal/node"
+	"github.com/wherryproject/wherry/internal/node/cpus"
 	"github.com/wherryproject/wherry/internal/node/cpus/pin"
 )
 
@@ -21,12 +22,26 @@ const (
 	strictCPUReservation = "strict-cpu-reservation"
 )
 
-// cpus reads how CPUs are given out (PL-33). Whether the reserved ones are the machine's is seen when the agent begins.
+// cpus reads how this machine's CPUs are given out (PL-33).
 func (k KubeletOptions) cpus() (node.CPUManager, error) {
-	var out node.CPUManager
+	machine, err := cpus.ReadMachine(cpus.SystemFolder)
+	if err != nil && (k.CPUPolicy == CPUPolicyStatic || k.ReservedCPUs != "") {
+		return node.CPUManager{}, fmt.Errorf("--cpu-manager-policy, --reserved-cpus: %w", err)
+	}
+	return k.cpusOf(machine)
+}
+
+// cpusOf is cpus for any machine. (Pure.)
+func (k KubeletOptions) cpusOf(machine pin.Machine) (node.CPUManager, error) {
+	out := node.CPUManager{Machine: machine}
 	var err error
 	if out.Reserved, err = pin.Parse(k.ReservedCPUs); err != nil {
 		return out, fmt.Errorf("--reserved-cpus: %w", err)
+	}
+	all := machine.All()
+	if !out.Reserved.IsEmpty() && (!out.Reserved.IsSubsetOf(all) || all.IsSubsetOf(out.Reserved)) {
+		return out, fmt.Errorf("--reserved-cpus: %s must be some of this machine's CPUs, which are %s, and not all",
+			out.Reserved, all)
 	}
 	switch cmp.Or(k.CPUPolicy, CPUPolicyNone) {
 	case CPUPolicyNone:

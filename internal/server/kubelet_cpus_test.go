@@ -5,10 +5,13 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/wherryproject/wherry/internal/node/cpus/pin"
 )
 
 // PL-33: how CPUs are given out, in the kubelet's words.
 func TestCPUOptions(t *testing.T) {
+	machine := pin.Machine{{ID: 0}, {ID: 1, Core: 1}, {ID: 2, Core: 2}, {ID: 3, Core: 3}, {ID: 4, Core: 4}}
 	for _, tt := range []struct {
 		name string
 		k    KubeletOptions
@@ -28,6 +31,8 @@ func TestCPUOptions(t *testing.T) {
 		{"no list", KubeletOptions{ReservedCPUs: "all"}, `--reserved-cpus: "all" is not the number of a CPU`},
 		{"too long a list", KubeletOptions{ReservedCPUs: "0-99999999"},
 			`--reserved-cpus: "99999999" is not the number of a CPU`},
+		{"not the machine's", KubeletOptions{ReservedCPUs: "7"}, "--reserved-cpus: 7 must be some of this machine's CPUs, which are 0-4, and not all"},
+		{"all of them", KubeletOptions{ReservedCPUs: "0-4"}, "--reserved-cpus: 0-4 must be some of this machine's"},
 		{"options of none", KubeletOptions{CPUOptions: map[string]string{fullPCPUsOnly: "true"}},
 			"--cpu-manager-policy-options: with --cpu-manager-policy none there are none"},
 		{"no such option", KubeletOptions{CPUPolicy: CPUPolicyStatic, ReservedCPUs: "0",
@@ -37,7 +42,7 @@ func TestCPUOptions(t *testing.T) {
 			CPUOptions: map[string]string{fullPCPUsOnly: "yes"}},
 			`--cpu-manager-policy-options: full-pcpus-only="yes" must be true or false`},
 	} {
-		got, err := tt.k.cpus()
+		got, err := tt.k.cpusOf(machine)
 		switch {
 		case tt.says == "" && err != nil, tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says)):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
