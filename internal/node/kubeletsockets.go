@@ -75,7 +75,8 @@ func RemoveKubeletSockets(kubeletFolder string) error {
 
 func (a *Agent) noSocket(what string, err error) {
 	if errors.Is(err, kubeletsocket.ErrOccupied) {
-		a.log.Warn(what, "err", err, "to do", "end that program, or name another folder with --kubelet-dir")
+		a.log.Warn(what, "err", err, "to do",
+			"end that program or name another folder with --kubelet-dir, and start again")
 		return
 	}
 	a.log.Warn(what, "err", err)
