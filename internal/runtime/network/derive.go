@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Derive chooses a bridge name and a /24 for the server with this data folder, so that servers with different folders
@@ -88,6 +89,7 @@ func HostRoutes(except string) (func(netip.Prefix) bool, error) {
 type hostRoute struct {
 	dst    netip.Prefix
 	device int
+	linked bool // the machine is on that network itself
 }
 
 // otherRoutes lists routes and addresses of all devices but except, without those to services.
@@ -115,7 +117,7 @@ func otherRoutes(except string) ([]hostRoute, error) {
 			if err != nil || p.Bits() == 0 || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLoopback() {
 				continue
 			}
-			out = append(out, hostRoute{dst: p, device: r.LinkIndex})
+			out = append(out, hostRoute{dst: p, device: r.LinkIndex, linked: r.Protocol == unix.RTPROT_KERNEL})
 		}
 	}
 	return out, nil

@@ -69,8 +69,8 @@ func ownRoutes(bridge string) ([]netlink.Route, error) {
 	return out, nil
 }
 
-// toServices tells a route to a service's address from those that keep packets inside.
-func toServices(r netlink.Route) bool { return r.Type != unix.RTN_UNREACHABLE }
+// toServices tells a route to a service's address from those that keep packets inside or lead to other nodes.
+func toServices(r netlink.Route) bool { return r.Type != unix.RTN_UNREACHABLE && !toNodes(r) }
 
 // forgetRoutes removes some of them.
 func forgetRoutes(bridge string, which func(netlink.Route) bool) error {

@@ -33,6 +33,9 @@ type Keeper struct {
 	services Services   // as carried; the zero value before
 	carried  bool
 	rules    string // fingerprint of the rules as installed
+	nodes    []Node
+	ways     []way // to them, as made
+	reaches  bool  // nodes are known
 }
 
 // NewKeeper sets the network up. pods lists the pods that run, which the network must serve.
@@ -127,6 +130,9 @@ func (k *Keeper) Mend(ctx context.Context) error {
 		return err
 	}
 	s, err := look(k.config, k.services, k.rules)
+	if err == nil && k.reaches {
+		s.nodes, err = reached(k.config, k.ways)
+	}
 	if err != nil {
 		return err
 	}
@@ -161,7 +167,7 @@ func (k *Keeper) want(pods []Pod) (wanted, error) {
 			}
 		}
 	}
-	w := wanted{loopback: k.services.Proxied || k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
+	w := wanted{nodes: k.reaches, loopback: k.services.Proxied || k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
 	for _, p := range pods {
 		a := addrs[p.Attachment]
 		if len(a) != len(k.config.CIDRs) {
@@ -192,6 +198,15 @@ func (k *Keeper) do(r repair) (made bool, err error) {
 		return true, keepInside(k.config)
 	case remakeRoute:
 		return true, routeHere(k.config, k.services)
+	case remakeNodes:
+		_, err := k.reach()
+		return true, err
+	case remakeLeaves:
+		devices, err := leaves(k.config)
+		if err != nil {
+			return false, err
+		}
+		return true, leave(k.config, devices)
 	}
 	return k.forPod(r)
 }

@@ -48,6 +48,9 @@ func look(c Config, s Services, rules string) (seen, error) {
 	if out.inside, err = keptInside(c); err != nil {
 		return out, err
 	}
+	if out.leaves, err = left(c); err != nil {
+		return out, err
+	}
 	out.route, err = routed(c, s)
 	return out, err
 }

@@ -20,6 +20,7 @@ type wanted struct {
 	pods []wantedPod
 	// loopback: packets from the bridge go to 127.0.0.1, for a host port or for a server that listens there.
 	loopback bool
+	nodes    bool // it is known how other nodes are reached
 }
 
 // wantedPod is a pod with its addresses, in the order of Config.CIDRs, and its host ports.
@@ -37,6 +38,8 @@ type seen struct {
 	loopback   bool
 	inside     bool // routes that keep packets to pods on the machine
 	route      bool // to the address of service kubernetes, or none is needed
+	nodes      bool // ways to other nodes
+	leaves     bool // devices let packets from loopback out that are to
 	links      map[string]seenLink
 	ports      map[hostPort]Attachment
 }
@@ -56,6 +59,8 @@ const (
 	remakeLoopback             // route_localnet of the bridge
 	remakeInside               // routes that keep packets to pods on the machine
 	remakeRoute                // to service kubernetes
+	remakeNodes                // ways to other nodes' pods
+	remakeLeaves               // route_localnet of devices to other nodes
 	remakeLink                 // a pod's pair of devices
 	reattachLink               // put the host's end on the bridge, up
 	republish                  // a pod's host ports
@@ -83,6 +88,10 @@ func (r repair) String() string {
 		return "route that keeps packets to pods here"
 	case remakeRoute:
 		return "route to service kubernetes"
+	case remakeNodes:
+		return "routes to pods of other nodes"
+	case remakeLeaves:
+		return "way from loopback to pods of other nodes"
 	case remakeLink:
 		return fmt.Sprintf("network device of sandbox %.12s", r.pod.ContainerID)
 	case reattachLink:
@@ -110,6 +119,8 @@ func mend(w wanted, s seen) []repair {
 	need(remakeLoopback, !w.loopback || s.loopback && bridge)
 	need(remakeInside, s.inside)
 	need(remakeRoute, s.route)
+	need(remakeNodes, !w.nodes || s.nodes)
+	need(remakeLeaves, s.leaves)
 	for _, p := range w.pods {
 		switch l, there := s.links[vethName(p.Attachment)]; {
 		case !there:

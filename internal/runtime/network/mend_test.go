@@ -13,10 +13,10 @@ func TestMend(t *testing.T) {
 	web := Attachment{"web0123456789abc", "eth0"}
 	port := hostPort{proto: 6, port: 8080, to: netip.MustParseAddrPort("10.1.1.2:80")}
 	other := hostPort{proto: 6, port: 8081, to: netip.MustParseAddrPort("10.1.1.2:81")}
-	w := wanted{loopback: true, pods: []wantedPod{{Pod: Pod{Attachment: web}, ports: []hostPort{port, other}}}}
+	w := wanted{loopback: true, nodes: true, pods: []wantedPod{{Pod: Pod{Attachment: web}, ports: []hostPort{port, other}}}}
 	whole := func() seen {
 		return seen{
-			rules: true, bridge: 7, forwarding: true, loopback: true, inside: true, route: true,
+			rules: true, bridge: 7, forwarding: true, loopback: true, inside: true, route: true, nodes: true, leaves: true,
 			links: map[string]seenLink{vethName(web): {7, true}, "wvstranger": {0, false}},
 			ports: map[hostPort]Attachment{port: web, other: web},
 		}
@@ -41,8 +41,10 @@ func TestMend(t *testing.T) {
 		{"forwarding", func(s *seen) { s.forwarding = false }, "[forwarding]"},
 		{"the route of last resort", func(s *seen) { s.inside = false }, "[route that keeps packets to pods here]"},
 		{"the route", func(s *seen) { s.route = false }, "[route to service kubernetes]"},
+		{"a way to a node", func(s *seen) { s.nodes = false }, "[routes to pods of other nodes]"},
+		{"a device's way out for loopback", func(s *seen) { s.leaves = false }, "[way from loopback to pods of other nodes]"},
 		{"everything", func(s *seen) { *s = seen{} }, "[firewall table bridge forwarding way from the bridge to loopback route that keeps packets to pods here route to service kubernetes " +
-			"network device of sandbox web012345678 host ports [8080/tcp 8081/tcp] of sandbox web012345678]"},
+			"routes to pods of other nodes way from loopback to pods of other nodes network device of sandbox web012345678 host ports [8080/tcp 8081/tcp] of sandbox web012345678]"},
 	} {
 		s := whole()
 		tc.loses(&s)
@@ -50,7 +52,7 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s lost:\n got %s\nwant %s", tc.what, got, tc.want)
 		}
 	}
-	if got := mend(wanted{}, seen{rules: true, bridge: 7, forwarding: true, inside: true, route: true}); len(got) != 0 {
+	if got := mend(wanted{}, seen{rules: true, bridge: 7, forwarding: true, inside: true, route: true, leaves: true}); len(got) != 0 {
 		t.Errorf("without pods and without a way to loopback that is needed: %v", got)
 	}
 }

@@ -135,9 +135,9 @@ func TestMasquerade(t *testing.T) {
 	if after := rules(t, c); !maps.Equal(before, after) {
 		t.Errorf("rules per chain %v after repeated set-up, %v before", after, before)
 	}
-	// Per family: leaving the bridge, hairpin; and once the host's loopback.
-	if before["postrouting"] != 5 {
-		t.Errorf("postrouting has %d rules, want 5", before["postrouting"])
+	// Per family: to other nodes, leaving the bridge, hairpin; and once the host's loopback.
+	if before["postrouting"] != 7 {
+		t.Errorf("postrouting has %d rules, want 7", before["postrouting"])
 	}
 	got, err = p.call("tcp", "198.18.0.2:80")
 	wantAnswer(t, got, err, "out 198.18.0.1")

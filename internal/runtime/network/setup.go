@@ -53,7 +53,8 @@ func Setup(c Config) error {
 // others may have come to need it. A device that Setup would have refused stays as it is. It is idempotent.
 func Teardown(c Config) error {
 	var errs []error
-	mine := checkDevice(c) == nil // before the table goes, which is one of the signs
+	mine := checkDevice(c) == nil       // before the table goes, which is one of the signs
+	errs = append(errs, closeLeaves(c)) // before their guard goes
 	if t, err := openTable(c.Bridge); err != nil {
 		errs = append(errs, err)
 	} else {

@@ -58,11 +58,14 @@ func familyOf(a netip.Addr) family {
 //	  map hostports4    { type inet_proto . inet_service : ipv4_addr . inet_service }               elements: one per host port
 //	  map hostports4_ip { type ipv4_addr . inet_proto . inet_service : ipv4_addr . inet_service }   those with a hostIP
 //	  map hostports6, hostports6_ip likewise
+//	  set nodes4, nodes6 { flags interval }                                                         networks of other nodes' pods
 //	  chain guard       { filter prerouting raw:  iifname <bridge> ip daddr 127.0.0.0/8 drop }
+//	  chain guard-nodes { filter prerouting raw:  iifname <device> ip daddr 127.0.0.0/8 drop; and saddr }   see leaves.go
 //	  chain prerouting  { nat prerouting dstnat:  fib daddr type local jump hostports }
 //	  chain output      { nat output dstnat:      fib daddr type local jump hostports }
 //	  chain hostports   { dnat ip to meta l4proto . th dport map @hostports4; … }
-//	  chain postrouting { nat postrouting srcnat: ip saddr <pods> oifname != <bridge> masquerade
+//	  chain postrouting { nat postrouting srcnat: ip saddr <pods> ip daddr @nodes4 accept
+//	                      ip saddr <pods> oifname != <bridge> masquerade
 //	                      oifname <bridge> ip saddr 127.0.0.0/8 masquerade
 //	                      oifname <bridge> ip saddr <pods> ct status dnat masquerade }
 //	}
@@ -116,7 +119,17 @@ func (t *table) ensure(c Config) error {
 			}
 		}
 	}
+	for _, f := range []family{ipv4(), ipv6()} {
+		if err := t.conn.AddSet(t.nodeSet(f), nil); err != nil {
+			return err
+		}
+	}
+	devices, err := leaves(c)
+	if err != nil {
+		return err
+	}
 	t.guard(c)
+	t.guardNodes(devices)
 	t.dnat()
 	t.masquerade(c)
 	if err := t.conn.Flush(); err != nil {
@@ -179,6 +192,7 @@ func (t *table) masquerade(c Config) {
 	masq := []expr.Any{&expr.Masq{}}
 	for _, p := range c.CIDRs {
 		f := familyOf(p.Addr())
+		rule(isFamily(f), within(f, f.srcAt, p, true), t.toNode(f), verdict(expr.VerdictAccept, ""))
 		rule(isFamily(f), within(f, f.srcAt, p, true), device(expr.MetaKeyOIFNAME, expr.CmpOpNeq, c.Bridge), masq)
 		// A pod that reaches itself or a neighbour by a host port: the answer must come back through the host.
 		rule(device(expr.MetaKeyOIFNAME, expr.CmpOpEq, c.Bridge), isFamily(f), within(f, f.srcAt, p, true), dnated(),
