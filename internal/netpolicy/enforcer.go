@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/netpolicy/decide"
@@ -46,7 +47,8 @@ type Config struct {
 	Networks  []netip.Prefix // of the node's pods
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory // of pods and namespaces others have some; they are shared
-	Firsts    *firsts.Board
+	// Firsts tells of the first policy; nil where the API server is another process, whose policies are followed.
+	Firsts *firsts.Board
 	// Names is where the name server is, nil if there is none of ours; NamesMoved tells that it is elsewhere.
 	Names      func() *decide.Names
 	NamesMoved <-chan struct{}
@@ -60,6 +62,7 @@ type Enforcer struct {
 	problem atomic.Pointer[string]
 	started bool // objects are followed
 	leave   func()
+	synced  map[string]cache.InformerSynced // of what is followed, by kind
 
 	mu    sync.Mutex
 	dirty map[object]bool
@@ -81,6 +84,7 @@ type Enforcer struct {
 func New(c Config) *Enforcer {
 	return &Enforcer{config: c, first: make(chan struct{}, 1), dirty: map[object]bool{}, wake: make(chan struct{}, 1),
 		world: decide.NewOn(c.Node, c.Networks), refused: map[object]error{},
+		synced: map[string]cache.InformerSynced{}, leave: func() {},
 		forget: true} // a server before may have ended between its rules and this
 }
 
@@ -92,21 +96,15 @@ func (e *Enforcer) Problem() string {
 	return ""
 }
 
-// Start enforces what policies there are. It fails only with its context: what the kernel refuses is told, and tried
-// again by Run. Following ends with life.
+// Start enforces what policies there are. It fails only with its context, or if they cannot be asked for: what the
+// kernel refuses is told, and tried again by Run. After a failure what a process before has enforced stays so, and Start
+// may be called again. Following ends with life.
 func (e *Enforcer) Start(ctx, life context.Context) error {
-	kind := networkingv1.SchemeGroupVersion.WithResource("networkpolicies").GroupResource()
-	e.leave = e.config.Firsts.Await(firsts.Wait{Kind: kind, Then: func(schema.GroupResource) {
-		select {
-		case e.first <- struct{}{}:
-		default:
-		}
-	}})
-	there, err := e.config.Client.NetworkingV1().NetworkPolicies("").List(ctx, metav1.ListOptions{Limit: 1})
+	there, err := e.anyPolicy(ctx, life)
 	if err != nil {
-		return fmt.Errorf("network policies: %w", err)
+		return err
 	}
-	if len(there.Items) > 0 {
+	if there {
 		if err := e.follow(ctx, life); err != nil {
 			return err
 		}
@@ -114,6 +112,28 @@ func (e *Enforcer) Start(ctx, life context.Context) error {
 	e.failing = e.pass(life)
 	e.tell(e.failing)
 	return ctx.Err()
+}
+
+// anyPolicy tells whether there are policies, and has the first one be told.
+func (e *Enforcer) anyPolicy(ctx, life context.Context) (bool, error) {
+	if e.config.Firsts == nil {
+		return e.followFirst(ctx, life)
+	}
+	kind := networkingv1.SchemeGroupVersion.WithResource("networkpolicies").GroupResource()
+	e.leave = e.config.Firsts.Await(firsts.Wait{Kind: kind, Then: func(schema.GroupResource) { e.tellFirst() }})
+	there, err := e.config.Client.NetworkingV1().NetworkPolicies("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("network policies: %w", err)
+	}
+	return len(there.Items) > 0, nil
+}
+
+// tellFirst says that there is a policy.
+func (e *Enforcer) tellFirst() {
+	select {
+	case e.first <- struct{}{}:
+	default:
+	}
 }
 
 // tell says what is wrong, once: what failed, and for as long as they are there policies that are not understood.

@@ -5,11 +5,15 @@ package netpolicy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	networkinglisters "k8s.io/client-go/listers/networking/v1"
 	"k8s.io/client-go/tools/cache"
@@ -35,31 +39,62 @@ type listers struct {
 
 // follow begins to follow policies, pods and namespaces, until life ends, and returns when all there are are known.
 func (e *Enforcer) follow(ctx, life context.Context) error {
-	e.started = true
 	core := e.config.Informers.Core().V1()
 	policies := e.config.Informers.Networking().V1().NetworkPolicies()
 	e.objects = listers{policies.Lister(), core.Pods().Lister(), core.Namespaces().Lister()}
-	var synced []cache.InformerSynced
-	for _, i := range []cache.SharedIndexInformer{policies.Informer(), core.Pods().Informer(),
-		core.Namespaces().Informer()} {
-		r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    e.mark,
-			UpdateFunc: func(_, obj any) { e.mark(obj) },
-			DeleteFunc: func(obj any) { e.mark(loop.Gone(obj)) },
-		})
-		if err != nil {
-			return fmt.Errorf("network policies: %w", err)
-		}
-		synced = append(synced, r.HasSynced)
+	marks := cache.ResourceEventHandlerFuncs{
+		AddFunc:    e.mark,
+		UpdateFunc: func(_, obj any) { e.mark(obj) },
+		DeleteFunc: func(obj any) { e.mark(loop.Gone(obj)) },
 	}
-	e.config.Informers.Start(life.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return ctx.Err()
+	err := errors.Join(e.handle("policies", policies.Informer(), marks), e.handle("pods", core.Pods().Informer(), marks),
+		e.handle("namespaces", core.Namespaces().Informer(), marks))
+	if err == nil {
+		err = e.await(ctx, life)
 	}
-	var err error
+	if err != nil {
+		return err
+	}
+	e.started = true
 	if e.changed, e.failed, err = e.config.Host.Watch(life); err != nil {
 		e.config.Log.Warn("rules of network policies that somebody removes are not made again by themselves", "err",
 			err)
+	}
+	return nil
+}
+
+// followFirst follows policies alone: most clusters have none, and then nobody else's pods are of interest.
+func (e *Enforcer) followFirst(ctx, life context.Context) (bool, error) {
+	policies := e.config.Informers.Networking().V1().NetworkPolicies()
+	err := e.handle("first", policies.Informer(), cache.ResourceEventHandlerFuncs{AddFunc: func(any) { e.tellFirst() }})
+	if err == nil {
+		err = e.await(ctx, life)
+	}
+	if err != nil {
+		return false, err
+	}
+	there, err := policies.Lister().List(labels.Everything())
+	return len(there) > 0, err
+}
+
+// handle hands objects on from now on, once for each name.
+func (e *Enforcer) handle(name string, from cache.SharedIndexInformer, to cache.ResourceEventHandler) error {
+	if e.synced[name] != nil {
+		return nil
+	}
+	r, err := from.AddEventHandler(to)
+	if err != nil {
+		return fmt.Errorf("network policies: %w", err)
+	}
+	e.synced[name] = r.HasSynced
+	return nil
+}
+
+// await returns when all there is has been handed on.
+func (e *Enforcer) await(ctx, life context.Context) error {
+	e.config.Informers.Start(life.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), slices.Collect(maps.Values(e.synced))...) {
+		return fmt.Errorf("network policies: %w", ctx.Err())
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *Server) startProxy(context.Context) error {
 	if err != nil || !wanted {
 		return err
 	}
-	host := tables.Host{Bridge: c.Bridge}
+	host := tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}
 	if !s.carriesServices() {
 		return host.Remove() // of a start before
 	}

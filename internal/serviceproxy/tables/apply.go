@@ -23,7 +23,8 @@ const version = "1"
 // Host is the network of the node whose pods use the services.
 type Host struct {
 	Bridge string
-	Cgroup Cgroup // of its pods; the zero value if it is not known
+	Pods   []netip.Prefix // their networks
+	Cgroup Cgroup         // of its pods; the zero value if it is not known
 }
 
 // Cgroup is one of the unified hierarchy: its id, which is its folder's inode, and its depth below the root.

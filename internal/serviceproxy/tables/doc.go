@@ -17,7 +17,7 @@
 //	  chain cluster     { ip daddr . meta l4proto . th dport vmap @cluster4; … }
 //	  chain external    { … vmap @external4; fib daddr type local meta l4proto . th dport vmap @nodeports4; … }
 //	  chain refuse      { meta l4proto tcp reject with tcp reset; reject }
-//	  chain postrouting { nat postrouting srcnat:    ct status dnat ip daddr . meta l4proto . th dport @beyond4 masquerade }
+//	  chain postrouting { nat postrouting srcnat:    ct status dnat ip saddr != <pods> ip daddr . meta l4proto . th dport @beyond4 masquerade }
 //	  chain cluster4/<namespace>/<name>/<protocol>/<port> { dnat ip to numgen random mod 2 map { 0: …, 1: … } }
 //	  …
 //	}

@@ -53,8 +53,14 @@ func (h Host) base() []baseChain {
 			match = append(match, netfilter.Within(f, f.DstAt, netip.MustParsePrefix("::1/128"), expr.CmpOpNeq)...)
 		}
 		external = append(external, netfilter.All(match, lookup(f, "nodeports", false)))
-		post = append(post, netfilter.All(netfilter.IsFamily(f), netfilter.Translated(), inSet(f, "beyond"),
-			[]expr.Any{&expr.Masq{}}))
+		// What pods here send has the address that their network gives it beyond: their own, to other nodes.
+		match = netfilter.All(netfilter.IsFamily(f), netfilter.Translated())
+		for _, p := range h.Pods {
+			if p.Addr().Is6() == f.Six {
+				match = append(match, netfilter.Within(f, f.SrcAt, p, expr.CmpOpNeq)...)
+			}
+		}
+		post = append(post, netfilter.All(match, inSet(f, "beyond"), []expr.Any{&expr.Masq{}}))
 	}
 	list := []baseChain{
 		{name: decide.Refuse, rules: [][]expr.Any{
