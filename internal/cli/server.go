@@ -128,8 +128,6 @@ func serverFlags(cmd *cobra.Command, t Terminal, o *server.Options) {
 		"ports of this machine that services of type NodePort and LoadBalancer get")
 	f.StringSliceVar(&o.LoadBalancerCIDRs, "load-balancer-cidr", nil,
 		"network that services of type LoadBalancer get an address of their own from; others need a route for it to this machine. Default: all have the node's address")
-	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
-		"who carries services on this node: nftables for this server, none for another program, such as a kube-proxy")
 	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "",
 		"write the administrator's kubeconfig here, in addition to <data-dir>/kubeconfig")
 
@@ -175,8 +173,10 @@ func nodeFlags(cmd *cobra.Command, o *server.Options) {
 		"IP address that the node agent's API listens on; default: --bind-address if that is a single address, otherwise the node's own")
 	tlsFlags(cmd, &o.Serving)
 	f.IntVar(&o.KubeletPort, "kubelet-port", o.KubeletPort, "port of the node agent's API (HTTPS); 0 for any free one")
+	f.StringVar(&o.ServiceProxy, "service-proxy", o.ServiceProxy,
+		"who carries services on this node: nftables for Wherry itself, none for another program, such as a kube-proxy; an agent carries those of a Wherry server only")
 	f.StringSliceVar(&o.ClusterDNS, "cluster-dns", nil,
-		"DNS server that pods use; default: the server's own, with wherry agent the node's")
+		"DNS server that pods use; default: the server's own, with wherry agent and another API server the node's")
 	f.StringVar(&o.ResolvConf, "resolv-conf", o.ResolvConf,
 		"file that names the resolvers for names outside of the cluster, and for pods with dnsPolicy Default")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")

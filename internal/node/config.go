@@ -34,6 +34,8 @@ import (
 type Config struct {
 	NodeName string
 	NodeIPs  []string // the primary one first
+	// Annotations are those that the node's object has from this agent.
+	Annotations map[string]string
 	// Client is of the API server; nil: there is none, and the agent runs static pods alone (PL-31).
 	Client kubernetes.Interface
 	CRI    *cri.Client

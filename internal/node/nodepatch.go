@@ -13,11 +13,13 @@ import (
 )
 
 // nodePatch is the strategic merge patch that makes of the node as it was read the node as this agent wants it: its
-// labels and its status, nothing else. The whole object is never sent back: taints and conditions of others may be
+// labels, annotations and its status, nothing else. The whole object is never sent back: taints and conditions of others may be
 // newer than what was read, and Kubernetes refuses a node that would change a taint.
 func nodePatch(have, want *corev1.Node) ([]byte, error) {
-	was := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: have.Labels}, Status: have.Status}
-	now := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: want.Labels}, Status: want.Status}
+	was := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: have.Labels, Annotations: have.Annotations},
+		Status: have.Status}
+	now := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: want.Labels, Annotations: want.Annotations},
+		Status: want.Status}
 	// Addresses are merged by their types, of which a node has several with two addresses: they are replaced.
 	readdressed := !slices.Equal(was.Status.Addresses, now.Status.Addresses)
 	addresses := now.Status.Addresses

@@ -54,7 +54,8 @@ func (a *Agent) register(ctx context.Context) error {
 
 func (a *Agent) tryRegister(ctx context.Context) error {
 	nodes := a.cfg.Client.CoreV1().Nodes()
-	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: a.labels()}}
+	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: Labels(a.cfg.NodeName),
+		Annotations: a.cfg.Annotations}}
 	want.Status = a.nodeStatus(ctx, nil)
 	have, err := nodes.Get(ctx, a.cfg.NodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -65,14 +66,10 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	labels := maps.Clone(have.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, want.Labels)
-	if !maps.Equal(labels, have.Labels) {
+	labels, annotations := with(have.Labels, want.Labels), with(have.Annotations, want.Annotations)
+	if !maps.Equal(labels, have.Labels) || !maps.Equal(annotations, have.Annotations) {
 		labelled := have.DeepCopy()
-		labelled.Labels = labels
+		labelled.Labels, labelled.Annotations = labels, annotations
 		if have, err = a.patchNode(ctx, have, labelled); err != nil {
 			return err
 		}
@@ -83,9 +80,20 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	return a.updateStatus(ctx, have)
 }
 
-func (a *Agent) labels() map[string]string {
+// with is have with what is wanted of it.
+func with(have, want map[string]string) map[string]string {
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, want)
+	return out
+}
+
+// Labels are those that a node of this machine has by itself.
+func Labels(nodeName string) map[string]string {
 	return map[string]string{
-		corev1.LabelHostname:      a.cfg.NodeName,
+		corev1.LabelHostname:      nodeName,
 		corev1.LabelOSStable:      "linux",
 		corev1.LabelArchStable:    runtime.GOARCH,
 		"beta.kubernetes.io/os":   "linux",

@@ -42,7 +42,7 @@ func (a *Agent) newStatics() (*staticpods.Keeper, error) {
 // startStatics hands the static pods to their workers.
 func (a *Agent) startStatics(ctx context.Context) error {
 	if !a.statics.Idle() || a.standalone() { // until the API server has told how it has the node
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: a.labels()}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.cfg.NodeName, Labels: Labels(a.cfg.NodeName)}}
 		node.Status = a.nodeStatus(ctx, nil)
 		a.admission.setNode(node)
 	}

@@ -119,6 +119,12 @@ func (r *Runtime) Carry(services network.Services) (ownRoutes []netip.Prefix, er
 	return r.keeper.Carry(services)
 }
 
+// Reach has pods here and those of other nodes reach one another, see [network.Keeper.Reach]; for a runtime that has a pod
+// network.
+func (r *Runtime) Reach(nodes []network.Node) ([]network.Unreached, error) {
+	return r.keeper.Reach(nodes)
+}
+
 // Blockers is [network.Blockers] of the pod network; none without one.
 func (r *Runtime) Blockers() ([]string, error) {
 	c, wanted, err := r.config.Network()

@@ -67,16 +67,21 @@ func (s *Server) startAgent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--kubelet-port: %w", err)
 	}
+	annotations, err := s.nodeAnnotations()
+	if err != nil {
+		listener.Close()
+		return err
+	}
 	pods, links := LogDirs(o.DataDir)
 	local, who, forget := s.localKubelet()
 	config := node.Config{
-		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
+		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Annotations: annotations, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
 		Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links},
 		DockerConfig: registryLogins(o.DataDir), ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
 		RuntimeFolder: s.runtimeFolder(), Cgroups: groups, Listener: listener, Door: s.nodeDoor(),
 		ReadOnlyDoor: s.readOnlyDoor(), Local: local, LocalUser: who, GetCertificate: cert.get,
 		ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites, ClusterDNS: s.clusterDNS(),
-		ClusterDomain: o.ClusterDomain, ResolvConf: o.ResolvConf, Names: s.namesAsked(),
+		ClusterDomain: s.clusterDomain(), ResolvConf: o.ResolvConf, Names: s.namesAsked(),
 		Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags, DebugCap: debugCap,
 		ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages,
 		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, Static: o.Static.pods(),

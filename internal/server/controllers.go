@@ -106,7 +106,7 @@ func (s *Server) startControllers(context.Context) error {
 func (s *Server) lateControllers() []ondemand.Controller {
 	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
 		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), pki.PodsDir),
-			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), "cluster.local")),
+			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), defaultDomain)),
 		localvolumes.Controller(s.opts.NodeName, localvolume.New(claimsFolder(s.opts.DataDir))))
 }
 

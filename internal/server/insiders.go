@@ -33,3 +33,14 @@ func (i *insiders) client(user string) kubernetes.Interface {
 	}
 	return client
 }
+
+// component makes a client for a part of this process that servers and agents have: with a server, as its own user; else
+// as the node.
+func (s *Server) component(user, name string) (kubernetes.Interface, error) {
+	if s.parts.api == nil {
+		return s.client(name)
+	}
+	users := insiders{server: s}
+	client := users.client(user)
+	return client, users.err
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api"
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/door"
+	"github.com/wherryproject/wherry/internal/membership"
 	"github.com/wherryproject/wherry/internal/node/credentials"
 	"github.com/wherryproject/wherry/internal/runtime"
 	"github.com/wherryproject/wherry/internal/store"
@@ -28,10 +29,12 @@ type parts struct {
 	apiLoop     *background
 	kubeconfig  *background // renews the administrator's
 	cluster     cluster
-	identity    *credentials.Client // of the agent, when joining another
-	runtime     *runtime.Runtime    // nil with an external one
-	external    *runtime.External   // nil with the embedded one, and with one that is not containerd
-	noImageExec string              // why there is none
+	identity    *credentials.Client             // of the agent, when joining another
+	member      membership.Membership           // of an agent
+	told        informers.SharedInformerFactory // of what a wherry server tells a node; nil: of nobody's
+	runtime     *runtime.Runtime                // nil with an external one
+	external    *runtime.External               // nil with the embedded one, and with one that is not containerd
+	noImageExec string                          // why there is none
 	cri         *cri.Client
 	snapshots   *background // of the embedded etcd
 	controllers *background
@@ -41,6 +44,7 @@ type parts struct {
 	namesLoop   *background
 	services    *background // goes on carrying; nil without a pod network of its own
 	proxy       *background // carries the other services; nil with --service-proxy=none
+	routes      *background // to other nodes' pods; nil without a pod network of its own
 	policies    *background // enforces network policies; nil without a pod network of its own
 	carrier     *carrier    // of a server with a pod network of its own
 	host        *http.Server
@@ -66,9 +70,10 @@ func (s *Server) components() []component {
 		{name: "resolver", after: []string{"runtime"}, start: s.startResolver, stop: s.stopResolver},
 		{name: "names", after: []string{"resolver", "controllers"}, start: s.startNames, stop: s.stopNames},
 		{name: "services", after: []string{"names"}, start: s.startServices, stop: s.stopServices},
+		{name: "routes", after: []string{"runtime", "controllers"}, start: s.startRoutes, stop: s.stopRoutes},
 		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
 		{name: "policies", after: []string{"services"}, start: s.startPolicies, stop: s.stopPolicies},
-		{name: "agent", after: []string{"policies"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "agent", after: []string{"policies", "routes"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "snapshots", after: []string{"etcd"}, start: s.startSnapshots, stop: s.stopSnapshots},
 		{name: "sockets", after: []string{"runtime", "api"}, start: s.startSockets, stop: s.stopSockets},
 	}
@@ -80,9 +85,14 @@ func (s *Server) agentComponents() []component {
 		{name: "folder", start: s.startFolder, stop: s.stopFolder},
 		{name: "checks", after: []string{"folder"}, start: s.check},
 		{name: "join", after: []string{"checks"}, start: s.join, stop: s.leave},
-		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
-		{name: "services", after: []string{"runtime", "join"}, start: s.startServices, stop: s.stopServices},
-		{name: "agent", after: []string{"services"}, start: s.startAgent, stop: s.stopAgent},
+		{name: "member", after: []string{"join"}, start: s.startMember},
+		{name: "runtime", after: []string{"checks", "member"}, start: s.startRuntime, stop: s.stopRuntime},
+		{name: "told", after: []string{"runtime"}, start: s.startTold, stop: s.stopTold},
+		{name: "services", after: []string{"told"}, start: s.startServices, stop: s.stopServices},
+		{name: "routes", after: []string{"told"}, start: s.startRoutes, stop: s.stopRoutes},
+		{name: "proxy", after: []string{"services"}, start: s.startProxy, stop: s.stopProxy},
+		{name: "policies", after: []string{"services"}, start: s.startPolicies, stop: s.stopPolicies},
+		{name: "agent", after: []string{"policies", "routes"}, start: s.startAgent, stop: s.stopAgent},
 		{name: "sockets", after: []string{"runtime", "join"}, start: s.startSockets, stop: s.stopSockets},
 	}
 }

@@ -118,13 +118,16 @@ func (s *Server) clusterDNS() []string {
 	if len(s.opts.ClusterDNS) > 0 {
 		return s.opts.ClusterDNS
 	}
+	if m := s.parts.member.Server; m != nil {
+		return m.ClusterDNS
+	}
 	return s.parts.names.servers()
 }
 
 // namesAsked is what tells which names a pod has looked up; nil without a resolver of our own.
 func (s *Server) namesAsked() func(context.Context, string) ([]asked.Asked, error) {
 	n := s.parts.names
-	if n == nil {
+	if n == nil || s.parts.api == nil { // the resolver is another machine's
 		return nil
 	}
 	return func(ctx context.Context, uid string) ([]asked.Asked, error) {

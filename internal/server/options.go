@@ -138,7 +138,7 @@ func Defaults() Options {
 		ServiceCIDR:   DefaultServiceCIDR,
 		NodePorts:     serviceips.DefaultNodePorts,
 		ServiceProxy:  ProxyNFTables,
-		ClusterDomain: "cluster.local",
+		ClusterDomain: defaultDomain,
 		DNS:           DNSEmbedded,
 		DNSLog:        true,
 		ResolvConf:    resolvers.File,

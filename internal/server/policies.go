@@ -5,12 +5,14 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/wherryproject/wherry/internal/api/firsts"
 	"github.com/wherryproject/wherry/internal/api/rbac"
 	"github.com/wherryproject/wherry/internal/netpolicy"
 	policy "github.com/wherryproject/wherry/internal/netpolicy/decide"
@@ -26,19 +28,25 @@ func (s *Server) startPolicies(ctx context.Context) error {
 	if err != nil || !wanted {
 		return err
 	}
-	users := insiders{server: s}
-	names := s.parts.names
+	informers := s.parts.factory
+	if s.parts.api == nil {
+		if informers = s.parts.told; informers == nil { // the cluster's policies are its CNI plug-in's matter
+			return tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}.Remove()
+		}
+	}
+	client, err := s.component(rbac.Controllers, "network-policies")
+	if err != nil {
+		return err
+	}
+	names, log := s.parts.names, s.log.With("component", "network-policies")
 	enforcer := netpolicy.New(netpolicy.Config{
 		Host: tables.Host{Bridge: c.Bridge, Pods: c.CIDRs}, Node: s.opts.NodeName, Networks: c.CIDRs,
-		Client:    users.client(rbac.Controllers),
-		Informers: s.parts.factory, Firsts: s.parts.api.Firsts(), Names: names.judged, NamesMoved: names.policies(),
-		Log: s.log.With("component", "network-policies"),
+		Client: client, Informers: informers, Firsts: s.firsts(), Names: names.judged, NamesMoved: names.policies(),
+		Log: log,
 	})
-	if users.err != nil {
-		return users.err
-	}
 	life, end := context.WithCancel(context.Background())
-	if err := enforcer.Start(ctx, life); err != nil {
+	later, err := s.startEnforcer(ctx, life, enforcer, log)
+	if err != nil {
 		end()
 		return err
 	}
@@ -46,9 +54,40 @@ func (s *Server) startPolicies(ctx context.Context) error {
 	s.parts.policies = spawn("network policies", s.failed, func(ctx context.Context) error {
 		context.AfterFunc(ctx, end)
 		defer end()
+		if later {
+			if err := enforcer.Start(ctx, life); err != nil {
+				return err
+			}
+			log.Info("the API server answers: network policies are enforced as it says")
+		}
 		return enforcer.Run(ctx)
 	})
 	return nil
+}
+
+// firsts tells of the first objects of a kind; nil with another process's API server.
+func (s *Server) firsts() *firsts.Board {
+	if s.parts.api == nil {
+		return nil
+	}
+	return s.parts.api.Firsts()
+}
+
+// startEnforcer has policies be enforced before pods start. An agent does not wait for ever: while its API server does
+// not answer, those that a process before has enforced are, and later says that the others are to be asked for.
+func (s *Server) startEnforcer(ctx, life context.Context, e *netpolicy.Enforcer, log *slog.Logger) (later bool,
+	err error) {
+	if s.parts.api != nil {
+		return false, e.Start(ctx, life)
+	}
+	first, cancel := context.WithTimeout(ctx, servicesFirst)
+	defer cancel()
+	err = e.Start(first, life)
+	if err == nil || ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	log.Warn("the API server does not tell of network policies yet: those of before are enforced", "err", err)
+	return true, nil
 }
 
 // stopPolicies leaves all rules: policies hold while the server is down.
@@ -76,11 +115,14 @@ func (s *Server) unenforced() string {
 	return "this server has no pod network of its own"
 }
 
-// openNodes says on which other nodes policies have no effect: agents that have joined enforce none.
+// enforcesPolicies is an annotation of nodes whose agents enforce network policies.
+const enforcesPolicies = "wherry.dev/network-policies"
+
+// openNodes says on which other nodes policies have no effect: those whose agents do not say that they enforce them.
 func openNodes(own string, nodes []*corev1.Node) string {
 	var others []string
 	for _, n := range nodes {
-		if n.Name != own {
+		if n.Name != own && n.Annotations[enforcesPolicies] == "" {
 			others = append(others, n.Name)
 		}
 	}
@@ -88,7 +130,7 @@ func openNodes(own string, nodes []*corev1.Node) string {
 		return ""
 	}
 	slices.Sort(others)
-	return fmt.Sprintf("agents that have joined enforce none, so pods are open on node %s; it is enforced on node %s",
+	return fmt.Sprintf("agents without a pod network of their own enforce none, so pods are open on node %s; it is enforced on node %s",
 		strings.Join(others, ", "), own)
 }
 

@@ -15,7 +15,7 @@ func TestOpenNodes(t *testing.T) {
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	for want, nodes := range map[string][]*corev1.Node{
 		"": {node("here")},
-		"agents that have joined enforce none, so pods are open on node far, there; it is enforced on node here": {
+		"agents without a pod network of their own enforce none, so pods are open on node far, there; it is enforced on node here": {
 			node("there"), node("here"), node("far")},
 	} {
 		if got := openNodes("here", nodes); got != want {

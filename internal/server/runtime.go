@@ -78,6 +78,9 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 	o := s.opts
 	c := runtime.Config{DataDir: o.DataDir, BridgeName: o.BridgeName, PodCIDRs: o.PodCIDRs,
 		HostsDir: o.RegistryHostsDir, PullProgress: o.PullProgressDeadline, Logger: s.log.With("component", "runtime")}
+	if given := s.parts.member.Networks; len(given) > 0 {
+		c.PodCIDRs = texts(given)
+	}
 	groups, err := podCgroups(o.DataDir, o.CgroupDriver, o.PodMaxPIDs)
 	if err != nil {
 		return c, err

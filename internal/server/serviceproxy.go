@@ -22,10 +22,11 @@ const (
 	ProxyNone     = "none"     // somebody else's, such as a kube-proxy
 )
 
-// carriesServices says whether this server carries services: it has a pod network of its own, and nobody else is said
-// to do it.
+// carriesServices says whether this server carries services, or this agent those of a wherry server: it has a pod
+// network of its own, and nobody else is said to do it.
 func (s *Server) carriesServices() bool {
-	return s.parts.api != nil && s.parts.runtime != nil && s.opts.ServiceProxy != ProxyNone
+	return (s.parts.api != nil || s.parts.member.Server != nil) && s.parts.runtime != nil &&
+		s.opts.ServiceProxy != ProxyNone
 }
 
 // startProxy has the node carry services.
@@ -44,14 +45,14 @@ func (s *Server) startProxy(context.Context) error {
 	if carrier := s.parts.carrier; carrier != nil {
 		host.Cgroup = tables.Cgroup{ID: carrier.pods.ID, Depth: carrier.pods.Depth}
 	}
-	users := insiders{server: s}
+	client, err := s.component(rbac.ServiceProxy, "service-proxy")
+	if err != nil {
+		return err
+	}
 	proxy := serviceproxy.New(serviceproxy.Config{
-		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: users.client(rbac.ServiceProxy),
+		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: client,
 		Log: s.log.With("component", "service-proxy"),
 	})
-	if users.err != nil {
-		return users.err
-	}
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)
 	return nil
 }

@@ -44,18 +44,19 @@ func (s *Server) startServices(ctx context.Context) error {
 	if c.pods, err = s.podsCgroup(ctx); err != nil {
 		return err
 	}
+	c.proxied = s.carriesServices()
+	if c.refused, err = s.serviceNetwork(); err != nil {
+		return err
+	}
 	if s.parts.api == nil {
+		s.parts.carrier = c
 		first, cancel := context.WithTimeout(ctx, servicesFirst)
 		defer cancel()
 		err := c.carry(first) // pods start right after this
 		s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 		return nil
 	}
-	c.proxied, c.advertised = s.carriesServices(), s.parts.api.Advertised()
-	c.refused, err = netip.ParsePrefix(s.opts.ServiceCIDR)
-	if err != nil {
-		return fmt.Errorf("--service-cidr: %w", err)
-	}
+	c.advertised = s.parts.api.Advertised()
 	err = c.carry(ctx)
 	if err != nil {
 		if err := c.drop(); err != nil {
@@ -68,6 +69,21 @@ func (s *Server) startServices(ctx context.Context) error {
 	s.parts.carrier = c
 	s.parts.services = spawn("services", s.failed, func(ctx context.Context) error { return c.keep(ctx, err, log) })
 	return nil
+}
+
+// serviceNetwork is that of the services which this process carries; the zero value if they are somebody else's matter.
+func (s *Server) serviceNetwork() (netip.Prefix, error) {
+	if s.parts.api != nil {
+		p, err := netip.ParsePrefix(s.opts.ServiceCIDR)
+		if err != nil {
+			return p, fmt.Errorf("--service-cidr: %w", err)
+		}
+		return p, nil
+	}
+	if m := s.parts.member.Server; m != nil && s.carriesServices() && len(m.ServiceCIDRs) > 0 {
+		return netip.ParsePrefix(m.ServiceCIDRs[0])
+	}
+	return netip.Prefix{}, nil
 }
 
 // newCarrier is the carrier for the node's network; nil if nobody knows which that is, or there is none.
@@ -131,7 +147,7 @@ func (s *Server) tellNotCarried(log *slog.Logger) {
 // stopServices takes the way to a server that stops away. That to another machine's stays: so do the pods.
 func (s *Server) stopServices(ctx context.Context) error {
 	err := stopAll(ctx, s.parts.services)
-	if s.parts.carrier == nil || err != nil {
+	if s.parts.carrier == nil || s.parts.api == nil || err != nil {
 		return err
 	}
 	return s.parts.carrier.drop()
