@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -29,6 +28,12 @@ func joined(t *testing.T, to *Server, node string) *Server {
 // joinedBy is joined with other credentials.
 func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Server {
 	t.Helper()
+	return joinedIn(t, to, nil, node, credentials...)
+}
+
+// joinedIn is joinedBy on a machine that the command enter leads to.
+func joinedIn(t *testing.T, to *Server, enter []string, node string, credentials ...string) *Server {
+	t.Helper()
 	dir, err := os.MkdirTemp("", serverPrefix)
 	if err != nil {
 		t.Fatal(err)
@@ -40,20 +45,8 @@ func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Ser
 	if err := writePID(dir, ownerFile, os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(a.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	a.cmd = exec.Command(a.World.Wherry, append([]string{"agent", "--data-dir", a.DataDir, "--node-name", node, "--kubelet-port", "0"}, credentials...)...)
-	a.cmd.Stdout, a.cmd.Stderr = log, log
-	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := a.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	a.done = done
-	go func() { a.err = a.cmd.Wait(); close(done) }()
+	a.enter = enter
+	a.startAgent(t, credentials...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the agent's log:\n%s", a.LogTail(60))
@@ -62,13 +55,22 @@ func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Ser
 			t.Error(err)
 		}
 	})
-	if err := writePID(dir, serverFile, a.PID()); err != nil {
-		t.Fatal(err)
-	}
+	ready(t, to, node)
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	lw := cache.NewListWatchFromClient(to.Client.CoreV1().RESTClient(), "nodes", "", fields.OneTermEqualSelector("metadata.name", node))
-	_, err = watchtools.UntilWithSync(ctx, lw, &corev1.Node{}, nil, func(e watch.Event) (bool, error) {
+	if err := a.importImages(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// ready waits until a node says that it is.
+func ready(t *testing.T, on *Server, node string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	lw := cache.NewListWatchFromClient(on.Client.CoreV1().RESTClient(), "nodes", "", fields.OneTermEqualSelector("metadata.name", node))
+	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Node{}, nil, func(e watch.Event) (bool, error) {
 		n, ok := e.Object.(*corev1.Node)
 		for i := range n.Status.Conditions {
 			if c := &n.Status.Conditions[i]; ok && c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
@@ -78,12 +80,30 @@ func joinedBy(t *testing.T, to *Server, node string, credentials ...string) *Ser
 		return false, nil
 	})
 	if err != nil {
-		t.Fatalf("node %s did not become ready: %v\n%s", node, err, a.LogTail(40))
+		t.Fatalf("node %s did not become ready: %v", node, err)
 	}
-	if err := a.importImages(ctx); err != nil {
+}
+
+// startAgent starts the agent's process, perhaps once more.
+func (s *Server) startAgent(t *testing.T, credentials ...string) {
+	t.Helper()
+	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	defer log.Close()
+	s.cmd = s.Wherry(context.Background(), append([]string{"agent", "--data-dir", s.DataDir, "--node-name", s.NodeName, "--kubelet-port", "0"}, credentials...)...)
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	s.done = done
+	go func() { s.err = s.cmd.Wait(); close(done) }()
+	if err := writePID(s.base, serverFile, s.PID()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestServerAway: the API server is killed while a node's agent is starting a pod that it was given, and while another pod is about

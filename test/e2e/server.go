@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,14 +52,15 @@ type Server struct {
 	NodeName   string
 	NodeIP     string
 
-	opts ServerOptions
-	base string // folder of all that a server has on the machine beside its data folder
-	home string // HOME of the kubectls: their discovery cache is per server
-	log  string // the server's output, of all its starts
-	cmd  *exec.Cmd
-	done chan struct{} // closed when cmd has ended
-	err  error         // how it ended; read after done
-	made footprint     // when it was last looked for
+	opts  ServerOptions
+	enter []string // the command that leads to the machine it is on; empty: this one
+	base  string   // folder of all that a server has on the machine beside its data folder
+	home  string   // HOME of the kubectls: their discovery cache is per server
+	log   string   // the server's output, of all its starts
+	cmd   *exec.Cmd
+	done  chan struct{} // closed when cmd has ended
+	err   error         // how it ended; read after done
+	made  footprint     // when it was last looked for
 }
 
 // NewServer makes a data folder and starts a server on it, with the images imported. The caller ends it with Purge.
@@ -252,7 +254,8 @@ func (s *Server) importImages(ctx context.Context) error {
 
 // Wherry is the command `wherry ARGS`, with this server's data folder as the default one.
 func (s *Server) Wherry(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.World.Wherry, args...)
+	command := append(slices.Clone(s.enter), s.World.Wherry)
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:], args...)...)
 	cmd.Env = append(append(os.Environ(), "HOME="+s.home, "WHERRY_DATA_DIR="+s.DataDir), s.opts.Env...)
 	return cmd
 }
