@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiopenapi "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
@@ -25,6 +26,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/customresources"
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
+	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/audit"
 	"github.com/wherryproject/wherry/internal/timeline"
@@ -61,9 +63,12 @@ func (s *Server) assemble() (err error) {
 	c.SkipOpenAPIInstallation = true // the library makes all documents at the start: serveDocuments
 	s.served.openAPI = documents.Config{V2: c.OpenAPIConfig, V3: c.OpenAPIV3Config, Log: s.log}
 
-	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+	long := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward",
 			timeline.Subresource))
+	c.LongRunningFunc = func(r *http.Request, info *request.RequestInfo) bool {
+		return long(r, info) || nodenetwork.IsWatch(r)
+	}
 	c.ShutdownWatchTerminationGracePeriod = watchDrainTime
 	if err := s.harden(c); err != nil {
 		return err

@@ -56,6 +56,10 @@ type Config struct {
 	Admission admission.Options
 	// Unenforced says why network policies have no effect, empty if they have; nil: nobody here enforces any.
 	Unenforced func() string
+	// ClusterDomain and ClusterDNS are what agents of other machines are told of names; without the latter, pods ask
+	// service kube-dns.
+	ClusterDomain string
+	ClusterDNS    []string
 
 	Features *features.Gates   // default: all at their defaults
 	Flags    map[string]string // of the command, for /configz

@@ -17,7 +17,9 @@ import (
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/kinds"
 	"github.com/wherryproject/wherry/internal/api/metrics"
+	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
+	"github.com/wherryproject/wherry/internal/names"
 	"github.com/wherryproject/wherry/internal/timeline"
 )
 
@@ -34,6 +36,8 @@ func (s *Server) install() error {
 	s.judges.rights.ServeRBAC(all, s.judges.admission.OpenNamespace)
 	s.judges.rights.ServeReviews(all)
 	s.addConfigz(s.served.generic.Handler.NonGoRestfulMux)
+	s.served.nodeNetwork = nodenetwork.New(s.cluster, s.data.stores["pods"], s.data.stores["nodes"])
+	s.served.nodeNetwork.Register(s.served.generic.Handler.NonGoRestfulMux)
 	if err := s.who.tokens.ServeKeys(s.served.generic.Handler.NonGoRestfulMux, s.URL()); err != nil {
 		return err
 	}
@@ -81,6 +85,20 @@ func (s *Server) addConnecters(core map[string]rest.Storage) {
 	core["pods/proxy"] = connect.NewPodProxy(s.pod, plain)
 	core["nodes/proxy"] = connect.NewNodeProxy(nodes, s.ways.kubelets.Published, plain)
 	core["services/proxy"] = connect.NewServiceProxy(services, s.data.stores.Slices, plain)
+}
+
+// cluster is what agents of other machines are told of it.
+func (s *Server) cluster(ctx context.Context) nodenetwork.Cluster {
+	c := nodenetwork.Cluster{ServiceCIDRs: []string{s.cfg.services.String()}, ClusterDomain: s.cfg.ClusterDomain,
+		ClusterDNS: s.cfg.ClusterDNS}
+	if len(c.ClusterDNS) > 0 {
+		return c
+	}
+	dns, err := registry.Get[corev1.Service](ctx, s.data.stores["services"], names.ServiceNamespace, names.ServiceName)
+	if err == nil && dns.Spec.ClusterIP != "" && dns.Spec.ClusterIP != corev1.ClusterIPNone {
+		c.ClusterDNS = []string{dns.Spec.ClusterIP}
+	}
+	return c
 }
 
 // pod reads a pod of the request's namespace.

@@ -30,6 +30,7 @@ func (s *Server) Run(ctx context.Context) error {
 	counting.Go(func() { s.who.frontCert.Run(watch) })
 	defer context.AfterFunc(ctx, s.judges.admission.Stop)() // its watches are ended, not drained
 	defer context.AfterFunc(ctx, s.served.aggregation.Stop)()
+	defer context.AfterFunc(ctx, s.served.nodeNetwork.Stop)()
 	serving, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	defer context.AfterFunc(ctx, func() {

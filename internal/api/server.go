@@ -22,6 +22,7 @@ import (
 	"github.com/wherryproject/wherry/internal/api/documents"
 	"github.com/wherryproject/wherry/internal/api/filters"
 	"github.com/wherryproject/wherry/internal/api/firsts"
+	"github.com/wherryproject/wherry/internal/api/nodenetwork"
 	"github.com/wherryproject/wherry/internal/api/registry"
 	"github.com/wherryproject/wherry/internal/api/resourcequota"
 	"github.com/wherryproject/wherry/internal/api/serviceips"
@@ -98,6 +99,7 @@ type served struct {
 	aggregation *aggregation.Aggregator
 	debugging   debugging
 	flow        *filters.FlowControl // nil: off
+	nodeNetwork *nodenetwork.Handler
 	recorder    *audit.Recorder
 }
 

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -37,6 +38,8 @@ func (s *Server) startAPI(ctx context.Context) (err error) {
 		Serving:       &o.Serving,
 		Admission:     o.Admission,
 		Unenforced:    s.unenforced,
+		ClusterDomain: strings.TrimSuffix(o.ClusterDomain, "."),
+		ClusterDNS:    o.ClusterDNS,
 
 		Authentication: o.Authentication,
 		Door:           s.apiDoor(),

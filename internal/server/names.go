@@ -118,7 +118,7 @@ func (s *Server) clusterDNS() []string {
 	if len(s.opts.ClusterDNS) > 0 {
 		return s.opts.ClusterDNS
 	}
-	if m := s.parts.member.Server; m != nil {
+	if m := s.parts.member.Server; m != nil && len(m.ClusterDNS) > 0 {
 		return m.ClusterDNS
 	}
 	return s.parts.names.servers()

@@ -11,8 +11,9 @@ const (
 
 // Cluster is what [Path] answers.
 type Cluster struct {
-	ServiceCIDRs  []string `json:"serviceCIDRs,omitempty"`
-	ClusterCIDRs  []string `json:"clusterCIDRs,omitempty"`
+	// ServiceCIDRs are the networks of services' addresses.
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
+	// ClusterDNS are the addresses that pods ask for names, ClusterDomain is where the names of services end.
 	ClusterDNS    []string `json:"clusterDNS,omitempty"`
 	ClusterDomain string   `json:"clusterDomain,omitempty"`
 }

@@ -10,6 +10,9 @@ const (
 	Scheduler   = "system:kube-scheduler"
 	Controllers = "system:kube-controller-manager" // what controllers share: informers
 
+	// NodeNetwork is the role of nodes that carry services and enforce policies (decision 062).
+	NodeNetwork = "wherry:node-network"
+
 	controllerPrefix = "system:controller:"
 
 	NamespaceController      = controllerPrefix + "namespace-controller"
@@ -62,6 +65,11 @@ func componentRoles() []rbacv1.ClusterRole {
 			may("create").to(authzGroup, "subjectaccessreviews"),
 		)...),
 		clusterRole("system:node", NodeRules()...),
+		clusterRole(NodeNetwork,
+			paths("/node-network", "/node-network/*"),
+			may("list", "watch").to(core, "namespaces"),
+			may("list", "watch").to(discovery, "endpointslices"),
+			may("list", "watch").to(networking, "networkpolicies")),
 	}
 }
 

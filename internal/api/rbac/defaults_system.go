@@ -59,6 +59,7 @@ func bindings(kubeletClient string) []rbacv1.ClusterRoleBinding {
 		bind("system:discovery", "system:discovery", group(authnuser.AllAuthenticated)),
 		bind("system:public-info-viewer", "system:public-info-viewer", group(authnuser.AllAuthenticated),
 			group(authnuser.AllUnauthenticated)),
+		bind(NodeNetwork, NodeNetwork, group(authnuser.NodesGroup)),
 		bind("system:monitoring", "system:monitoring", group(authnuser.MonitoringGroup)),
 		bind("system:service-account-issuer-discovery", "system:service-account-issuer-discovery",
 			group("system:serviceaccounts")),
