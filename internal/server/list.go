@@ -38,6 +38,7 @@ type parts struct {
 	cri         *cri.Client
 	snapshots   *background // of the embedded etcd
 	controllers *background
+	nodeipam    *background                     // gives nodes their pod networks
 	factory     informers.SharedInformerFactory // the controllers', which run it
 	agent       *background
 	names       *nameService // nil: pods ask somebody else
@@ -67,6 +68,7 @@ func (s *Server) components() []component {
 		{name: "kubeconfig", after: []string{"api"}, start: s.startKubeconfigs, stop: s.stopKubeconfigs},
 		{name: "runtime", after: []string{"checks"}, start: s.startRuntime, stop: s.stopRuntime},
 		{name: "controllers", after: []string{"api"}, start: s.startControllers, stop: s.stopControllers},
+		{name: "nodeipam", after: []string{"runtime", "controllers"}, start: s.startNodeIPAM, stop: s.stopNodeIPAM},
 		{name: "resolver", after: []string{"runtime"}, start: s.startResolver, stop: s.stopResolver},
 		{name: "names", after: []string{"resolver", "controllers"}, start: s.startNames, stop: s.stopNames},
 		{name: "services", after: []string{"names"}, start: s.startServices, stop: s.stopServices},

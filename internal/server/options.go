@@ -105,6 +105,7 @@ type Options struct {
 	RuntimeEndpoint  string // empty: the embedded one
 	CgroupDriver     string // cgroupfs or systemd; empty: as the runtime has it
 	PodCIDRs         []string
+	ClusterCIDRs     []string // what nodes get their pod networks from; empty: what is around the server's own
 	BridgeName       string
 	DebugCPULimit    string           // of each debug container, a quantity; empty: none
 	DebugMemoryLimit string           // of each debug container, a quantity; empty: none
@@ -269,6 +270,7 @@ func (o Options) validate() error {
 	}
 	errs = append(errs, validateCIDRs("--service-cidr", []string{o.ServiceCIDR}, 1, 28),
 		validateCIDRs("--pod-cidr", o.PodCIDRs, 0, 29),
+		validateCIDRs("--cluster-cidr", o.ClusterCIDRs, 0, 24), o.validateClusterCIDRs(),
 		validateCIDRs("--load-balancer-cidr", o.LoadBalancerCIDRs, 0, 32), o.Authentication.Validate(),
 		o.validateEtcd(), o.validateRuntime(), o.validateDebug(), o.validateSysctls(), o.Audit.Validate(),
 		o.Admission.Validate(), o.Snapshots.validate(), o.Serving.Validate(), o.validateEviction(), o.Static.validate())

@@ -89,6 +89,11 @@ func (s *Server) runtimeConfig() (runtime.Config, error) {
 	if err := leaveFormerBridge(o.DataDir, o.BridgeName); err != nil {
 		return c, err
 	}
+	if len(c.PodCIDRs) == 0 && len(o.ClusterCIDRs) > 0 {
+		if c.PodCIDRs, err = s.partOfCluster(); err != nil {
+			return c, err
+		}
+	}
 	bridge, subnet, err := network.Choose(o.DataDir, subnetBefore(o.DataDir, c.BridgeName))
 	if err != nil && len(c.PodCIDRs) == 0 {
 		return c, &Refusal{Code: 1, What: "no free pod network was found", Do: "choose one with --pod-cidr", Err: err}

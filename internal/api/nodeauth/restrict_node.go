@@ -35,6 +35,9 @@ func RestrictNode(node string, obj, old *corev1.Node) error {
 	} else if len(obj.OwnerReferences) > 0 {
 		return fmt.Errorf("node %q is not allowed to set ownerReferences", node)
 	}
+	if err := restrictNetworks(node, obj, old); err != nil {
+		return err
+	}
 	var bad []string
 	for _, label := range changed(obj.Labels, was) {
 		if reserved(label) {
@@ -45,6 +48,20 @@ func RestrictNode(node string, obj, old *corev1.Node) error {
 		return fmt.Errorf("is not allowed to modify labels: %s", strings.Join(bad, ", "))
 	}
 	return nil
+}
+
+// restrictNetworks has a node leave its pod networks to the cluster: it could else take another node's, and be sent the
+// packets of that one's pods (decision 062).
+func restrictNetworks(node string, obj, old *corev1.Node) error {
+	var was corev1.NodeSpec
+	if old != nil {
+		was = old.Spec
+	}
+	if obj.Spec.PodCIDR == was.PodCIDR && slices.Equal(obj.Spec.PodCIDRs, was.PodCIDRs) {
+		return nil
+	}
+	return fmt.Errorf("node %q is not allowed to set its podCIDRs: the cluster gives them; a node may wish for some in its annotation wherry.dev/pod-networks",
+		node)
 }
 
 // changed are the labels that are not the same in both.

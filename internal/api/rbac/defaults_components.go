@@ -30,6 +30,7 @@ const (
 	LocalVolumes             = controllerPrefix + "wherry-local-volumes"
 	PodCertificates          = controllerPrefix + "pod-certificate-controller"
 	TaintEviction            = controllerPrefix + "taint-eviction-controller"
+	NodeIPAM                 = controllerPrefix + "node-ipam-controller"
 )
 
 func tellEvents() []rbacv1.PolicyRule {
@@ -115,6 +116,8 @@ func controllerRoles() []rbacv1.ClusterRole {
 			may("patch", "update").to(core, "nodes/status", "pods/status"),
 			read().to(coordination, "leases"), // by which agents show that they live
 			append(read(), "delete").to(core, "pods"))...),
+		clusterRole(NodeIPAM, append(tellEvents(),
+			may("patch").to(core, "nodes"))...),
 		clusterRole(TaintEviction, append(tellEvents(),
 			read().to(core, "nodes"),
 			append(read(), "delete").to(core, "pods"),

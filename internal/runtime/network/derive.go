@@ -86,6 +86,15 @@ func HostRoutes(except string) (func(netip.Prefix) bool, error) {
 	}, nil
 }
 
+// Routes are the networks that this machine reaches by another device than except, the own bridge.
+func Routes(except string) (out []netip.Prefix, err error) {
+	used, err := otherRoutes(except)
+	for _, r := range used {
+		out = append(out, r.dst)
+	}
+	return out, err
+}
+
 type hostRoute struct {
 	dst    netip.Prefix
 	device int
