@@ -40,7 +40,7 @@ func (w *World) reverse(full string, ip netip.Addr, q Question) Reply {
 			r.SOA = zone
 		}
 		return r
-	case slices.ContainsFunc(w.zone.Networks, func(p netip.Prefix) bool { return p.Contains(ip) }):
+	case w.ofNetworks(ip):
 		return Reply{Code: dnsmessage.RCodeNameError, SOA: zone}
 	}
 	return Reply{Outside: true}

@@ -48,13 +48,21 @@ type Pod struct {
 	IPs       []netip.Addr `json:"ips"`
 }
 
-// Change is one object that came, changed or went: exactly one of the three is set. Of one that went the names are
+// Node is one whose pods ask: by their addresses, or, those on its own network, by its.
+type Node struct {
+	Name      string         `json:"name"`
+	Networks  []netip.Prefix `json:"networks,omitempty"` // of its pods
+	Addresses []netip.Addr   `json:"addresses,omitempty"`
+}
+
+// Change is one object that came, changed or went: exactly one of the four is set. Of one that went the names are
 // enough.
 type Change struct {
 	Gone    bool     `json:"gone,omitempty"`
 	Service *Service `json:"service,omitempty"`
 	Slice   *Slice   `json:"slice,omitempty"`
 	Pod     *Pod     `json:"pod,omitempty"`
+	Node    *Node    `json:"node,omitempty"`
 }
 
 // Key tells whether two changes are about the same object.
@@ -66,6 +74,8 @@ func (c Change) Key() string {
 		return "slice/" + c.Slice.Namespace + "/" + c.Slice.Name
 	case c.Pod != nil:
 		return "pod/" + c.Pod.Namespace + "/" + c.Pod.Name
+	case c.Node != nil:
+		return "node/" + c.Node.Name
 	}
 	return ""
 }
@@ -75,6 +85,7 @@ type name struct{ namespace, name string }
 
 // World is all that is known.
 type World struct {
+	nodes      map[name]*Node // without a namespace
 	zone       Zone
 	services   map[name]*Service
 	slices     map[name]*Slice
@@ -94,7 +105,7 @@ type Zone struct {
 
 // New makes an empty one.
 func New(zone Zone) *World {
-	return &World{zone: zone, services: map[name]*Service{}, slices: map[name]*Slice{}, pods: map[name]*Pod{},
+	return &World{zone: zone, nodes: map[name]*Node{}, services: map[name]*Service{}, slices: map[name]*Slice{}, pods: map[name]*Pod{},
 		sliced: map[name]map[name]*Slice{}, clusterIPs: map[netip.Addr]name{},
 		endpoints: map[netip.Addr]map[name]bool{}, addresses: map[netip.Addr]name{}, namespaces: map[string]int{}}
 }
@@ -108,7 +119,32 @@ func (w *World) Apply(c Change) {
 		w.applySlice(c.Slice, c.Gone)
 	case c.Pod != nil:
 		w.applyPod(c.Pod, c.Gone)
+	case c.Node != nil && c.Gone:
+		delete(w.nodes, name{"", c.Node.Name})
+	case c.Node != nil:
+		w.nodes[name{"", c.Node.Name}] = c.Node
 	}
+}
+
+// Inside tells whether an address is a service's, a pod's or a node's.
+func (w *World) Inside(ip netip.Addr) bool {
+	for _, n := range w.nodes {
+		if slices.Contains(n.Addresses, ip) {
+			return true
+		}
+	}
+	return w.ofNetworks(ip)
+}
+
+// ofNetworks tells whether an address is in the networks of services and pods.
+func (w *World) ofNetworks(ip netip.Addr) bool {
+	has := func(p netip.Prefix) bool { return p.Contains(ip) }
+	for _, n := range w.nodes {
+		if slices.ContainsFunc(n.Networks, has) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.zone.Networks, has)
 }
 
 func (w *World) count(namespace string, by int) {
@@ -209,6 +245,9 @@ func (w *World) All() (all []Change) {
 	}
 	for _, k := range sorted(w.pods) {
 		all = append(all, Change{Pod: w.pods[k]})
+	}
+	for _, k := range sorted(w.nodes) {
+		all = append(all, Change{Node: w.nodes[k]})
 	}
 	return all
 }

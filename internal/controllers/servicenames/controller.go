@@ -25,6 +25,7 @@ const own = "own"
 type Controller struct {
 	loop                   *loop.Loop
 	services, slices, pods cache.SharedIndexInformer
+	nodes                  cache.SharedIndexInformer
 	tell                   func(current func() names.Change)
 	ensure                 func(context.Context) error
 }
@@ -34,11 +35,13 @@ type Controller struct {
 func New(factory informers.SharedInformerFactory, log *slog.Logger, tell func(func() names.Change),
 	ensure func(context.Context) error) *Controller {
 	c := &Controller{tell: tell, ensure: ensure, services: factory.Core().V1().Services().Informer(),
-		slices: factory.Discovery().V1().EndpointSlices().Informer(), pods: factory.Core().V1().Pods().Informer()}
+		slices: factory.Discovery().V1().EndpointSlices().Informer(), pods: factory.Core().V1().Pods().Informer(),
+		nodes: factory.Core().V1().Nodes().Informer()}
 	c.loop = loop.New("servicenames", log, c.sync)
 	c.loop.Watch(c.services, c.changed("service"))
 	c.loop.Watch(c.slices, c.changed("slice"))
 	c.loop.Watch(c.pods, c.changed("pod"))
+	c.loop.Watch(c.nodes, c.changed("node"))
 	return c
 }
 
@@ -47,7 +50,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
 // Known is closed when all objects are known.
 func (c *Controller) Known(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), c.services.HasSynced, c.slices.HasSynced, c.pods.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), c.services.HasSynced, c.slices.HasSynced, c.pods.HasSynced,
+		c.nodes.HasSynced)
 }
 
 // changed puts the object's name into the queue, if names have to do with what has changed of it.
@@ -58,7 +62,7 @@ func (c *Controller) changed(kind string) func(any) {
 			return // it has no name, and so nobody asks for it
 		}
 		c.loop.Add(kind + "/" + key)
-		if kind != "pod" && key == names.ServiceNamespace+"/"+names.ServiceName {
+		if (kind == "service" || kind == "slice") && key == names.ServiceNamespace+"/"+names.ServiceName {
 			c.loop.Add(own)
 		}
 	}
@@ -73,11 +77,14 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	}
 	kind, key, _ := strings.Cut(key, "/")
 	store := map[string]cache.SharedIndexInformer{"service": c.services, "slice": c.slices,
-		"pod": c.pods}[kind].GetStore()
+		"pod": c.pods, "node": c.nodes}[kind].GetStore()
 	c.tell(func() names.Change {
 		obj, there, err := store.GetByKey(key)
 		if err != nil || !there {
-			namespace, name, _ := strings.Cut(key, "/")
+			namespace, name, within := strings.Cut(key, "/")
+			if !within {
+				namespace, name = "", key
+			}
 			return gone(kind, namespace, name)
 		}
 		return change(obj)
@@ -87,7 +94,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 
 // All is the world as it is known.
 func (c *Controller) All() (all []names.Change) {
-	for _, i := range []cache.SharedIndexInformer{c.services, c.slices, c.pods} {
+	for _, i := range []cache.SharedIndexInformer{c.services, c.slices, c.pods, c.nodes} {
 		for _, obj := range i.GetStore().List() {
 			all = append(all, change(obj))
 		}
@@ -106,6 +113,9 @@ func change(obj any) (c names.Change) {
 	case *corev1.Pod:
 		p := objects.Pod(o)
 		c.Pod = &p
+	case *corev1.Node:
+		n := objects.Node(o)
+		c.Node = &n
 	}
 	return c
 }
@@ -119,6 +129,8 @@ func gone(kind, namespace, name string) names.Change {
 		c.Slice = &names.Slice{Namespace: namespace, Name: name}
 	case "pod":
 		c.Pod = &names.Pod{Namespace: namespace, Name: name}
+	case "node":
+		c.Node = &names.Node{Name: name}
 	}
 	return c
 }

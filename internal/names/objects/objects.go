@@ -64,6 +64,22 @@ func Slice(s *discoveryv1.EndpointSlice) names.Slice {
 	return out
 }
 
+// Node is a node's.
+func Node(n *corev1.Node) names.Node {
+	out := names.Node{Name: n.Name}
+	for _, text := range n.Spec.PodCIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			out.Networks = append(out.Networks, p.Masked())
+		}
+	}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			out.Addresses = append(out.Addresses, addresses([]string{a.Address})...)
+		}
+	}
+	return out
+}
+
 // Pod is a pod's. One on the host's network has no address of its own, and one that has ended none any more.
 func Pod(p *corev1.Pod) names.Pod {
 	out := names.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}

@@ -111,12 +111,11 @@ func (s *state) of(ip netip.Addr) (uid string) {
 	return ""
 }
 
-// inside tells whether an address is a pod's or a service's, which nobody knows before there is a world.
+// inside tells whether an address is a pod's, a service's or a node's, which nobody knows before there is a world.
 func (s *state) inside(ip netip.Addr) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world == nil || slices.ContainsFunc(s.settings.Zone.Networks,
-		func(p netip.Prefix) bool { return p.Contains(ip) })
+	return s.world == nil || s.world.Inside(ip)
 }
 
 // remember notes what a pod has asked.
