@@ -40,6 +40,8 @@ func (c *castle) limitedUser() []attempt {
 	rows := []attempt{
 		as("list pods of others", get, theirs+"/pods", ""),
 		as("list all pods", get, "/api/v1/pods", ""),
+		as("where all pods are", get, "/node-network/pods", ""),
+		as("watch where they are", get, "/node-network/pods?watch=1", ""),
 		as("list all pods by a selector of a namespace", get, "/api/v1/pods?fieldSelector=metadata.namespace%3Dmine",
 			""),
 		as("watch pods of others", get, theirs+"/pods?watch=1", ""),
@@ -261,6 +263,8 @@ func (c *castle) stolenNode() []attempt {
 			body: `{"metadata":{"labels":{"node-restriction.kubernetes.io/x":"y"}}}`},
 		{what: "a taint of its own", verb: patch, path: "/api/v1/nodes/node-1",
 			body: `{"spec":{"taints":[{"key":"x","effect":"NoExecute"}]}}`},
+		{what: "the network of another node's pods", verb: patch, path: "/api/v1/nodes/node-1",
+			body: `{"spec":{"podCIDR":"10.9.2.0/24","podCIDRs":["10.9.2.0/24"]}}`},
 		{what: "make another node", verb: post, path: "/api/v1/nodes",
 			body: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-3"}}`},
 		{what: "a pod that is no mirror", verb: post, path: mine + "/pods",
@@ -287,6 +291,7 @@ func (c *castle) stolenNode() []attempt {
 	return append(rows,
 		attempt{who: "node-1", what: "exec into a pod", verb: get, path: mine + "/pods/p/exec?command=id&stdout=1",
 			header: upgrade()},
+		attempt{who: "node-1", what: "another node's pod whole", verb: get, path: theirs + "/pods/p"},
 		attempt{who: "no node", what: "a node's group without a node's name", verb: get, path: mine + "/secrets/used"},
 	)
 }

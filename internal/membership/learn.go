@@ -109,8 +109,9 @@ func fixed(c Config, given []netip.Prefix) (networks, instead []netip.Prefix, er
 	case len(c.Held) > 0 && !slices.Equal(c.Before, given):
 		return c.Before, given, nil
 	case len(c.Chosen) > 0 && !slices.Equal(c.Chosen, given):
-		return nil, nil, fmt.Errorf("--pod-cidr: the cluster has given this node %s, not %s: start without --pod-cidr, or delete the node's object (kubectl delete node %s) so that it is given another one",
-			nodeipam.Join(given), nodeipam.Join(c.Chosen), c.Node)
+		return nil, nil,
+			fmt.Errorf("--pod-cidr: the cluster has given this node %s, not %s: start without --pod-cidr, or delete the node's object (kubectl delete node %s) so that it is given another one",
+				nodeipam.Join(given), nodeipam.Join(c.Chosen), c.Node)
 	}
 	return given, nil, nil
 }

@@ -105,8 +105,8 @@ type Zone struct {
 
 // New makes an empty one.
 func New(zone Zone) *World {
-	return &World{zone: zone, nodes: map[name]*Node{}, services: map[name]*Service{}, slices: map[name]*Slice{}, pods: map[name]*Pod{},
-		sliced: map[name]map[name]*Slice{}, clusterIPs: map[netip.Addr]name{},
+	return &World{zone: zone, nodes: map[name]*Node{}, services: map[name]*Service{}, slices: map[name]*Slice{},
+		pods: map[name]*Pod{}, sliced: map[name]map[name]*Slice{}, clusterIPs: map[netip.Addr]name{},
 		endpoints: map[netip.Addr]map[name]bool{}, addresses: map[netip.Addr]name{}, namespaces: map[string]int{}}
 }
 

@@ -97,8 +97,8 @@ func (e *Enforcer) Problem() string {
 }
 
 // Start enforces what policies there are. It fails only with its context, or if they cannot be asked for: what the
-// kernel refuses is told, and tried again by Run. After a failure what a process before has enforced stays so, and Start
-// may be called again. Following ends with life.
+// kernel refuses is told, and tried again by Run. After a failure what a process before has enforced stays so, and
+// Start may be called again. Following ends with life.
 func (e *Enforcer) Start(ctx, life context.Context) error {
 	there, err := e.anyPolicy(ctx, life)
 	if err != nil {

@@ -47,8 +47,8 @@ func (e *Enforcer) follow(ctx, life context.Context) error {
 		UpdateFunc: func(_, obj any) { e.mark(obj) },
 		DeleteFunc: func(obj any) { e.mark(loop.Gone(obj)) },
 	}
-	err := errors.Join(e.handle("policies", policies.Informer(), marks), e.handle("pods", core.Pods().Informer(), marks),
-		e.handle("namespaces", core.Namespaces().Informer(), marks))
+	err := errors.Join(e.handle("policies", policies.Informer(), marks),
+		e.handle("pods", core.Pods().Informer(), marks), e.handle("namespaces", core.Namespaces().Informer(), marks))
 	if err == nil {
 		err = e.await(ctx, life)
 	}

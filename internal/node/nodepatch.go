@@ -13,8 +13,8 @@ import (
 )
 
 // nodePatch is the strategic merge patch that makes of the node as it was read the node as this agent wants it: its
-// labels, annotations and its status, nothing else. The whole object is never sent back: taints and conditions of others may be
-// newer than what was read, and Kubernetes refuses a node that would change a taint.
+// labels, annotations and its status, nothing else. The whole object is never sent back: taints and conditions of
+// others may be newer than what was read, and Kubernetes refuses a node that would change a taint.
 func nodePatch(have, want *corev1.Node) ([]byte, error) {
 	was := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: have.Labels, Annotations: have.Annotations},
 		Status: have.Status}

@@ -119,8 +119,8 @@ func (r *Runtime) Carry(services network.Services) (ownRoutes []netip.Prefix, er
 	return r.keeper.Carry(services)
 }
 
-// Reach has pods here and those of other nodes reach one another, see [network.Keeper.Reach]; for a runtime that has a pod
-// network.
+// Reach has pods here and those of other nodes reach one another, see [network.Keeper.Reach]; for a runtime that has a
+// pod network.
 func (r *Runtime) Reach(nodes []network.Node) ([]network.Unreached, error) {
 	return r.keeper.Reach(nodes)
 }

@@ -75,17 +75,18 @@ func (s *Server) startAgent(ctx context.Context) error {
 	pods, links := LogDirs(o.DataDir)
 	local, who, forget := s.localKubelet()
 	config := node.Config{
-		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Annotations: annotations, Client: client, CRI: s.parts.cri, Attach: s.attacher(),
-		Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(), Logs: ops.LogFolders{Pods: pods, Links: links},
-		DockerConfig: registryLogins(o.DataDir), ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec,
-		RuntimeFolder: s.runtimeFolder(), Cgroups: groups, Listener: listener, Door: s.nodeDoor(),
-		ReadOnlyDoor: s.readOnlyDoor(), Local: local, LocalUser: who, GetCertificate: cert.get,
-		ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS, CipherSuites: suites, ClusterDNS: s.clusterDNS(),
-		ClusterDomain: s.clusterDomain(), ResolvConf: o.ResolvConf, Names: s.namesAsked(),
-		Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags, DebugCap: debugCap,
-		ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs, DebugImages: debugImages,
-		VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls, Static: o.Static.pods(),
-		DiskMeasured: s.parts.reserve.measured, Blockers: s.blockers(), Logger: s.log.With("component", "agent"),
+		NodeName: o.NodeName, NodeIPs: o.NodeIPs, Annotations: annotations, Client: client, CRI: s.parts.cri,
+		Attach: s.attacher(), Exec: s.execer(), DataDir: o.DataDir, StoreID: s.storeID(),
+		Logs: ops.LogFolders{Pods: pods, Links: links}, DockerConfig: registryLogins(o.DataDir),
+		ImageRuntime: s.imageRuntime(), NoImageRuntime: s.parts.noImageExec, RuntimeFolder: s.runtimeFolder(),
+		Cgroups: groups, Listener: listener, Door: s.nodeDoor(), ReadOnlyDoor: s.readOnlyDoor(), Local: local,
+		LocalUser: who, GetCertificate: cert.get, ClientCAs: s.parts.cluster.clientCAs, MinTLSVersion: minTLS,
+		CipherSuites: suites, ClusterDNS: s.clusterDNS(), ClusterDomain: s.clusterDomain(), ResolvConf: o.ResolvConf,
+		Names: s.namesAsked(), Version: version.Get().GitVersion, Features: s.features, Flags: o.Flags,
+		DebugCap: debugCap, ImageExecs: o.ImageExecs, MaxPods: o.MaxPods, PodMaxPIDs: o.PodMaxPIDs,
+		DebugImages: debugImages, VerifyPulls: verifyPulls, Eviction: eviction, UnsafeSysctls: sysctls,
+		Static: o.Static.pods(), DiskMeasured: s.parts.reserve.measured, Blockers: s.blockers(),
+		Logger: s.log.With("component", "agent"),
 	}
 	err = o.kubelet(&config)
 	var a *node.Agent

@@ -34,8 +34,8 @@ func (i *insiders) client(user string) kubernetes.Interface {
 	return client
 }
 
-// component makes a client for a part of this process that servers and agents have: with a server, as its own user; else
-// as the node.
+// component makes a client for a part of this process that servers and agents have: with a server, as its own user;
+// else as the node.
 func (s *Server) component(user, name string) (kubernetes.Interface, error) {
 	if s.parts.api == nil {
 		return s.client(name)

@@ -35,7 +35,8 @@ func (s *Server) startMember(ctx context.Context) error {
 	m, err := membership.Learn(ctx, config)
 	if errors.Is(err, membership.ErrNoNetwork) {
 		return &Refusal{Code: 1, What: err.Error(),
-			Do: "see why with kubectl describe node " + s.opts.NodeName + "; the server's --cluster-cidr may be used up"}
+			Do: "see why with kubectl describe node " + s.opts.NodeName +
+				"; the server's --cluster-cidr may be used up"}
 	}
 	if err != nil {
 		return err

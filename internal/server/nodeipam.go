@@ -19,10 +19,12 @@ func (o Options) validateClusterCIDRs() error {
 	var errs []error
 	for _, c := range parsePrefixes(o.ClusterCIDRs) {
 		if s, err := netip.ParsePrefix(o.ServiceCIDR); err == nil && s.Overlaps(c) {
-			errs = append(errs, fmt.Errorf("--cluster-cidr: %s overlaps with --service-cidr %s: choose another one", c, s))
+			errs = append(errs, fmt.Errorf("--cluster-cidr: %s overlaps with --service-cidr %s: choose another one", c,
+				s))
 		}
 		if c.Bits() < 8 || c.Addr().Is6() && (c.Bits() < 32 || c.Bits() > 64) {
-			errs = append(errs, fmt.Errorf("--cluster-cidr: %s is not of a size for nodes: use /8 to /24, or /32 to /64 of IPv6", c))
+			errs = append(errs,
+				fmt.Errorf("--cluster-cidr: %s is not of a size for nodes: use /8 to /24, or /32 to /64 of IPv6", c))
 		}
 	}
 	own := parsePrefixes(o.PodCIDRs)
@@ -35,7 +37,8 @@ func (o Options) validateClusterCIDRs() error {
 }
 
 func within(p netip.Prefix, ranges []netip.Prefix) bool {
-	return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Bits() <= p.Bits() && r.Contains(p.Addr()) })
+	return slices.ContainsFunc(ranges,
+		func(r netip.Prefix) bool { return r.Bits() <= p.Bits() && r.Contains(p.Addr()) })
 }
 
 // partOfCluster is the server's own part of --cluster-cidr: that of before, if it has one of each, else the first that
@@ -54,8 +57,10 @@ func (s *Server) partOfCluster() ([]string, error) {
 			return nil, err
 		}
 		if len(held) > 0 {
-			return nil, &Refusal{Code: 1, What: fmt.Sprintf("pods run with addresses of %s, which is not in --cluster-cidr",
-				nodeipam.Join(held)), Do: "start without it and delete them first, or choose one that this network is in"}
+			return nil,
+				&Refusal{Code: 1, What: fmt.Sprintf("pods run with addresses of %s, which is not in --cluster-cidr",
+					nodeipam.Join(held)),
+					Do: "start without it and delete them first, or choose one that this network is in"}
 		}
 	}
 	taken, err := network.Routes(bridge)
@@ -65,8 +70,10 @@ func (s *Server) partOfCluster() ([]string, error) {
 	facts := nodeipam.Facts{Ranges: ranges, Avoid: taken, Nodes: []nodeipam.Node{{Name: s.opts.NodeName}}}
 	r := nodeipam.Decide(facts)[0]
 	if r.Problem != "" {
-		return nil, &Refusal{Code: 1, What: "no part of --cluster-cidr is free on this machine, which has routes to all of them",
-			Do: "choose another one, or the server's own part with --pod-cidr"}
+		return nil,
+			&Refusal{Code: 1,
+				What: "no part of --cluster-cidr is free on this machine, which has routes to all of them",
+				Do:   "choose another one, or the server's own part with --pod-cidr"}
 	}
 	return texts(r.Networks), nil
 }
@@ -95,8 +102,8 @@ func (s *Server) startNodeIPAM(context.Context) error {
 	return nil
 }
 
-// nodeIPAM is what there is to give: by default what is around the server's own network, or, without one, around the one
-// that it would have.
+// nodeIPAM is what there is to give: by default what is around the server's own network, or, without one, around the
+// one that it would have.
 func (s *Server) nodeIPAM() (nodeipam.Config, error) {
 	config := nodeipam.Config{Own: s.opts.NodeName, Ranges: parsePrefixes(s.opts.ClusterCIDRs)}
 	services, err := netip.ParsePrefix(s.opts.ServiceCIDR)

@@ -167,7 +167,8 @@ func writeEvent(w http.ResponseWriter, e watch.Event, slim func(runtime.Object) 
 	}
 	text, err := json.Marshal(obj)
 	if err == nil {
-		err = json.NewEncoder(w).Encode(metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: text}})
+		err = json.NewEncoder(w).Encode(metav1.WatchEvent{Type: string(e.Type),
+			Object: runtime.RawExtension{Raw: text}})
 	}
 	return err
 }

@@ -5,6 +5,8 @@ package nodenetwork
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // SlimPod is what other nodes are told of a pod: where it is, by what policies know it, and its named ports. (Pure.)
@@ -15,14 +17,13 @@ func SlimPod(p *corev1.Pod) *corev1.Pod {
 		Spec:       corev1.PodSpec{NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork},
 		Status:     corev1.PodStatus{Phase: p.Status.Phase, PodIP: p.Status.PodIP, PodIPs: p.Status.PodIPs},
 	}
-	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; c.RestartPolicy != nil && named(c) {
-			out.Spec.InitContainers = append(out.Spec.InitContainers, slimContainer(c))
-		}
-	}
-	for i := range p.Spec.Containers {
-		if c := &p.Spec.Containers[i]; named(c) {
-			out.Spec.Containers = append(out.Spec.Containers, slimContainer(c))
+	for ref := range podspec.OwnContainers(&p.Spec) {
+		switch {
+		case !named(ref.Container):
+		case ref.Kind == podspec.Main:
+			out.Spec.Containers = append(out.Spec.Containers, slimContainer(ref.Container))
+		case ref.Kind == podspec.Sidecar:
+			out.Spec.InitContainers = append(out.Spec.InitContainers, slimContainer(ref.Container))
 		}
 	}
 	return out

@@ -31,7 +31,8 @@ type Node struct {
 	Bad      error // what is wrong with its wish
 }
 
-// Result is what becomes of a node that has no network: Networks, or a Problem. A wish that is not granted has its Reason.
+// Result is what becomes of a node that has no network: Networks, or a Problem. A wish that is not granted has its
+// Reason.
 type Result struct {
 	Node     Node
 	Networks []netip.Prefix
@@ -89,7 +90,8 @@ func (f Facts) give(n Node, taken map[netip.Prefix]string) Result {
 	for _, of := range f.Ranges {
 		p, ok := f.free(of, n.Name, taken)
 		if !ok {
-			return Result{Node: n, Reason: r.Reason, Problem: fmt.Sprintf("all of %s, the network of all pods, is given to nodes: delete nodes that are gone (kubectl delete node), or start the server with a larger --cluster-cidr", of)}
+			return Result{Node: n, Reason: r.Reason,
+				Problem: fmt.Sprintf("all of %s, the network of all pods, is given to nodes: delete nodes that are gone (kubectl delete node), or start the server with a larger --cluster-cidr", of)}
 		}
 		r.Networks = append(r.Networks, p)
 	}

@@ -6,6 +6,6 @@
 // [Decide] says which node gets what, of the [Facts]; it is pure. [Controller] writes that. A node may state a wish in
 // the annotation [Wish]: networks that its pods have addresses of already.
 //
-// The laws: no two nodes ever have networks that overlap; what a node has, it keeps; and a wish is granted if nobody else
-// has it and nothing else is there.
+// The laws: no two nodes ever have networks that overlap; what a node has, it keeps; and a wish is granted if nobody
+// else has it and nothing else is there.
 package nodeipam

@@ -38,8 +38,9 @@ func Wished(text string) ([]netip.Prefix, error) {
 		}
 		for _, q := range out {
 			if q.Addr().Is4() == p.Addr().Is4() {
-				return nil, fmt.Errorf("annotation %s: %s and %s are of one address family; a node has one network of each",
-					Wish, q, p)
+				return nil,
+					fmt.Errorf("annotation %s: %s and %s are of one address family; a node has one network of each",
+						Wish, q, p)
 			}
 		}
 		out = append(out, p)

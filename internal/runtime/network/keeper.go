@@ -167,7 +167,8 @@ func (k *Keeper) want(pods []Pod) (wanted, error) {
 			}
 		}
 	}
-	w := wanted{nodes: k.reaches, loopback: k.services.Proxied || k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
+	w := wanted{nodes: k.reaches, loopback: k.services.Proxied ||
+		k.services.API.IsValid() && k.services.Server.Addr().IsLoopback()}
 	for _, p := range pods {
 		a := addrs[p.Attachment]
 		if len(a) != len(k.config.CIDRs) {

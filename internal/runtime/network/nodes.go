@@ -34,8 +34,8 @@ type around struct {
 	routes []hostRoute    // of others than us
 }
 
-// way leads to a node's network. One without a next hop is there already: the network is on this machine, as of an agent
-// beside the server, or somebody else has a route to it.
+// way leads to a node's network. One without a next hop is there already: the network is on this machine, as of an
+// agent beside the server, or somebody else has a route to it.
 type way struct {
 	node string
 	to   netip.Prefix
