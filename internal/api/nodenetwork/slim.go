@@ -11,19 +11,20 @@ import (
 
 // SlimPod is what other nodes are told of a pod: where it is, by what policies know it, and its named ports. (Pure.)
 func SlimPod(p *corev1.Pod) *corev1.Pod {
-	out := &corev1.Pod{
+	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: slimMeta(&p.ObjectMeta),
-		Spec:       corev1.PodSpec{NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork},
-		Status:     corev1.PodStatus{Phase: p.Status.Phase, PodIP: p.Status.PodIP, PodIPs: p.Status.PodIPs},
+		Spec: corev1.PodSpec{NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork,
+			InitContainers: withPorts(p, podspec.Sidecar), Containers: withPorts(p, podspec.Main)},
+		Status: corev1.PodStatus{Phase: p.Status.Phase, PodIP: p.Status.PodIP, PodIPs: p.Status.PodIPs},
 	}
+}
+
+// withPorts are the containers of a kind that have named ports, and those.
+func withPorts(p *corev1.Pod, kind podspec.Kind) (out []corev1.Container) {
 	for ref := range podspec.OwnContainers(&p.Spec) {
-		switch {
-		case !named(ref.Container):
-		case ref.Kind == podspec.Main:
-			out.Spec.Containers = append(out.Spec.Containers, slimContainer(ref.Container))
-		case ref.Kind == podspec.Sidecar:
-			out.Spec.InitContainers = append(out.Spec.InitContainers, slimContainer(ref.Container))
+		if ref.Kind == kind && named(ref.Container) {
+			out = append(out, slimContainer(ref.Container))
 		}
 	}
 	return out
