@@ -155,6 +155,7 @@ test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) 
 	@tools/release-before.sh
 
 bin/helm: test/helm/go.mod
+	cd test/helm && ../../tools/retry.sh go list -deps helm.sh/helm/v4/cmd/helm >/dev/null
 	cd test/helm && go build -ldflags '-s -w' -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 bin/cri-dockerd: test/cridockerd/go.mod tools/cri-dockerd.sh

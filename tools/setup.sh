@@ -19,7 +19,7 @@ apt() {
 		apt-get update -qq
 		apt_updated=1
 	fi
-	DEBIAN_FRONTEND=noninteractive apt-get "$@"
+	DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=4 "$@"
 }
 can_install() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
 
@@ -54,7 +54,7 @@ unpack() {
 		apt-get update -qq
 		apt_updated=1
 	fi
-	(cd bin/debian/packages && apt-get -o APT::Sandbox::User=root download -qq "$@") || return 1
+	(cd bin/debian/packages && apt-get -o APT::Sandbox::User=root -o Acquire::Retries=4 download -qq "$@") || return 1
 	for deb in bin/debian/packages/*.deb; do dpkg -x "$deb" bin/debian; done
 }
 
