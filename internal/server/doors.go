@@ -8,13 +8,14 @@ import (
 )
 
 // Of the descriptors that this process may have, connections to the API get three eighths and those to the node's API
-// an eighth, those to the read-only port a thirty-second. The rest is for what they lead to (a session takes up to
-// four), the store, the runtime, and a reserve. Strangers are limited besides, since each of their connections takes
-// some 20 KiB.
+// an eighth, those to the read-only port a thirty-second, and as many those to the health check ports of services. The
+// rest is for what they lead to (a session takes up to four), the store, the runtime, and a reserve. Strangers are
+// limited besides, since each of their connections takes some 20 KiB.
 const (
 	apiStrangers      = 4096
 	nodeStrangers     = 1024
 	readOnlyStrangers = 64
+	healthStrangers   = 64
 )
 
 func (s *Server) apiDoor() *door.Door {
@@ -28,6 +29,12 @@ func (s *Server) nodeDoor() *door.Door {
 // readOnlyDoor is that of the read-only port, where all are strangers.
 func (s *Server) readOnlyDoor() *door.Door {
 	return s.door("agent", crowd.LimitsFor(s.parts.files.Limit()/32, readOnlyStrangers))
+}
+
+// healthDoor is that of the health check ports of services, of all of them together: all who come are strangers, and
+// whoever may make services makes ports.
+func (s *Server) healthDoor() *door.Door {
+	return s.door("service-proxy", crowd.LimitsFor(s.parts.files.Limit()/32, healthStrangers))
 }
 
 func (s *Server) door(of string, limits crowd.Limits) *door.Door {

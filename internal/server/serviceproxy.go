@@ -50,7 +50,7 @@ func (s *Server) startProxy(context.Context) error {
 		return err
 	}
 	proxy := serviceproxy.New(serviceproxy.Config{
-		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: client,
+		Node: s.opts.NodeName, Pods: c.CIDRs, Host: host, Client: client, Door: s.healthDoor(),
 		Log: s.log.With("component", "service-proxy"),
 	})
 	s.parts.proxy = spawn("service proxy", s.failed, proxy.Run)

@@ -12,13 +12,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 )
+
+// A question to a health check port is a line, and so is its answer: who takes longer is not a load balancer.
+const healthTime = 5 * time.Second
 
 // health answers load balancers of others at the health check ports of services whose external traffic stays on the
 // node: whether this node has an endpoint that is ready.
 type health struct {
 	log   *slog.Logger
+	door  *door.Door // of all ports together; nil: there is none
 	ports map[int32]*healthPort
 }
 
@@ -28,7 +33,9 @@ type healthPort struct {
 	server  *http.Server // nil: the port cannot be had
 }
 
-func newHealth(log *slog.Logger) *health { return &health{log: log, ports: map[int32]*healthPort{}} }
+func newHealth(d *door.Door, log *slog.Logger) *health {
+	return &health{log: log, door: d, ports: map[int32]*healthPort{}}
+}
 
 // serve opens and closes ports as services want them.
 func (h *health) serve(parts []*decide.Part) {
@@ -60,7 +67,12 @@ func (h *health) open(port int32, service string) *healthPort {
 			err)
 		return out
 	}
-	out.server = &http.Server{Handler: out, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	var handler http.Handler = out
+	if h.door != nil {
+		l, handler = h.door.Listener(l), h.door.Handler(out)
+	}
+	out.server = &http.Server{Handler: handler, ReadHeaderTimeout: healthTime, ReadTimeout: healthTime,
+		WriteTimeout: healthTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = out.server.Serve(l) }() // ends with close
 	return out
 }

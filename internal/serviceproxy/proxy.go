@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/wherryproject/wherry/internal/controllers/loop"
+	"github.com/wherryproject/wherry/internal/door"
 	"github.com/wherryproject/wherry/internal/serviceproxy/decide"
 	"github.com/wherryproject/wherry/internal/serviceproxy/tables"
 )
@@ -40,6 +41,7 @@ type Config struct {
 	Pods   []netip.Prefix
 	Host   tables.Host
 	Client kubernetes.Interface
+	Door   *door.Door // keeps connections to the health check ports of services within limits; nil: there are none
 	Log    *slog.Logger
 }
 
@@ -65,7 +67,7 @@ type Proxy struct {
 // New makes a proxy.
 func New(c Config) *Proxy {
 	return &Proxy{config: c, dirty: map[string]bool{}, wake: make(chan struct{}, 1), parts: map[string]*decide.Part{},
-		health: newHealth(c.Log), lost: map[decide.Loss]bool{}}
+		health: newHealth(c.Door, c.Log), lost: map[decide.Loss]bool{}}
 }
 
 // ofService is the index of slices by their service.
