@@ -18,6 +18,7 @@ import (
 
 // DC-03 DC-05 DC-13 EC-05 EC-06 EC-07 EC-09: what cannot be is refused with one clear message, before the connection is
 // upgraded, and at once.
+// ATTACK B24.
 func TestDebugRefusals(t *testing.T) {
 	c, n := client(t), newDebugNode(t)
 	ns := namespace(t, c)
@@ -61,6 +62,10 @@ func TestDebugRefusals(t *testing.T) {
 			""},
 		{"a long word", "p", name + "=a&" + image + "=tools:1&ephemeralContainerRequest=" + strings.Repeat("x", 65),
 			400, "BadRequest", "at most 64", ""},
+		{"a long name of an image", "p", name + "=a&" + image + "=" + strings.Repeat("x", 1025), 400, "BadRequest",
+			image + " has 1025 bytes: the name of an image may have at most 1024", ""},
+		{"image exec of a long name", "p", "image=" + strings.Repeat("x", 1025), 400, "BadRequest",
+			"image has 1025 bytes: the name of an image may have at most 1024", ""},
 		{"no time", "p", name + "=a&" + image + "=tools:1&ephemeralContainerTTL=0s", 400, "BadRequest",
 			"not a duration above zero", ""},
 		{"no pod", "none", name + "=a&" + image + "=tools:1", 404, "NotFound", `pods "none" not found`, ""},

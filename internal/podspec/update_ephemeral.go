@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 )
 
 // ValidateEphemeralContainersUpdate says what is wrong with an update through pods/ephemeralcontainers:
@@ -71,12 +73,28 @@ func ephemeralUpdate(newPod, oldPod *corev1.Pod, replaced string) field.ErrorLis
 		}
 	}
 	all = append(all, newFaults(newPod, oldPod)...)
+	all = append(all, longImages(newPod, oldPod, path)...)
 	rest := newPod.Spec.DeepCopy()
 	rest.EphemeralContainers = oldPod.Spec.EphemeralContainers
 	all = append(all,
 		unchanged(spec, rest, &oldPod.Spec,
 			"only `spec.ephemeralContainers` may be changed through pods/ephemeralcontainers")...)
 	return append(all, sameMeta(newPod, oldPod, "pods/ephemeralcontainers")...)
+}
+
+// longImages: who may add debug containers, and write nothing else, must not be able to fill the store with the records
+// of them. Kubernetes keeps no records, and takes a name of any length.
+func longImages(newPod, oldPod *corev1.Pod, path *field.Path) (all errs) {
+	added := map[string]bool{}
+	for _, c := range AddedEphemeral(newPod, oldPod) {
+		added[c.Name] = true
+	}
+	for i, c := range newPod.Spec.EphemeralContainers {
+		if added[c.Name] && len(c.Image) > debugask.MaxImage {
+			all = append(all, field.TooLong(path.Index(i).Child("image"), "", debugask.MaxImage))
+		}
+	}
+	return all
 }
 
 // sameMeta: a subresource that is about something else leaves the metadata that people write alone.

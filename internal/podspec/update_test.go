@@ -3,6 +3,7 @@
 package podspec
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -185,6 +186,13 @@ func TestValidateEphemeralContainersUpdate(t *testing.T) {
 			p.Annotations, p.Spec.NodeName = map[string]string{corev1.MirrorPodAnnotationKey: "x"}, "n"
 		}, add(nil), "spec.ephemeralContainers", forbiddenErr, "static pods do not support ephemeral containers"},
 		{"no image", nil, add(func(e *corev1.EphemeralContainer) { e.Image = "" }), e0 + ".image", requiredErr, ""},
+		{"RS-03 a name of an image of 1 KiB", nil, add(func(e *corev1.EphemeralContainer) { e.Image = strings.Repeat("x", 1024) }), "", "", ""},
+		{"RS-03 a longer one", nil, add(func(e *corev1.EphemeralContainer) { e.Image = strings.Repeat("x", 1025) }), e0 + ".image", field.ErrorTypeTooLong, "1024"},
+		{"RS-03 one from before", func(p *corev1.Pod) {
+			old := debugger("old")
+			old.Image = strings.Repeat("x", 900_000)
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{old}
+		}, add(func(*corev1.EphemeralContainer) {}), "", "", ""},
 	})
 }
 

@@ -42,6 +42,10 @@ const CauseExitCode = "ExitCode"
 // ToolboxImage is the built-in debug image; it is never fetched from a registry.
 const ToolboxImage = "wherry.dev/toolbox"
 
+// MaxImage bounds the name of an image to debug with, in bytes: the server keeps it on record. The longest name that a
+// registry takes, with tag and digest, is about half of that.
+const MaxImage = 1 << 10
+
 // FirstName is the name of a debug container that nobody named (DC-01).
 const FirstName = "debug"
 

@@ -10,13 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzOptions: whatever the query of a request that enters a pod is, it is read or refused, and what is read holds together.
+// FuzzOptions: whatever the query of a request that enters a pod is, it is read or refused, and what is read holds
+// together.
 func FuzzOptions(f *testing.F) {
 	for _, q := range []string{
-		"", "container=a&stdin=true&stdout=1&tty=&command=sh&command=-c", "stdin=maybe", "ports=80&ports=x", "path=/../../etc",
-		"sinceSeconds=-1&tailLines=99999999999999999999&limitBytes=&follow=1", "sinceTime=2026-01-01T00:00:00Z&stream=Stdout", "sinceTime=noon",
-		"ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTTL=1h&stdin=1", "ephemeralContainerTTL=-1s&ephemeralContainerName=&ephemeralContainerImage=%00",
-		"image=Bad%20Image&writable=true&pullPolicy=Sometimes", "image=a/b:c@sha256:0&command=", "%zz=1", "command=" + string(make([]byte, 4096)),
+		"", "container=a&stdin=true&stdout=1&tty=&command=sh&command=-c", "stdin=maybe", "ports=80&ports=x",
+		"path=/../../etc", "sinceSeconds=-1&tailLines=99999999999999999999&limitBytes=&follow=1",
+		"sinceTime=2026-01-01T00:00:00Z&stream=Stdout", "sinceTime=noon",
+		"ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTTL=1h&stdin=1",
+		"ephemeralContainerTTL=-1s&ephemeralContainerName=&ephemeralContainerImage=%00",
+		"image=Bad%20Image&writable=true&pullPolicy=Sometimes", "image=a/b:c@sha256:0&command=", "%zz=1",
+		"command=" + string(make([]byte, 4096)),
 	} {
 		f.Add(q)
 	}

@@ -32,6 +32,9 @@ func (o *Exec) ImageRun() (ImageRun, error) {
 		return run, apierrors.NewBadRequest(fmt.Sprintf("%s is missing: %s have no effect without it",
 			debugask.ParamExecImage, strings.Join(imageParams()[1:], ", ")))
 	}
+	if err := imageLength(debugask.ParamExecImage, o.Image); err != nil {
+		return run, err
+	}
 	var err error
 	if run.User, err = user(debugask.ParamExecUser, o.User); err != nil {
 		return run, err

@@ -33,9 +33,11 @@ func TestRead(t *testing.T) {
 		{"container=a&stdin=true&stdout=1&stderr=false&tty=&command=sh&command=-c", &Exec{},
 			&Exec{Container: "a", Stdin: true, Stdout: true, TTY: true, Command: []string{"sh", "-c"}}},
 		{"stdout=1&ephemeralContainerName=d&ephemeralContainerImage=i&ephemeralContainerTarget=t&ephemeralContainerProfile=p&ephemeralContainerTTL=1m&ephemeralContainerPullPolicy=Never&ephemeralContainerUnlessDead=true&ephemeralContainerUser=7&ephemeralContainerRequest=r",
-			&Exec{}, &Exec{Stdout: true, DebugName: "d", DebugImage: "i", DebugTarget: "t", DebugProfile: "p", DebugTTL: "1m", DebugPullPolicy: "Never", UnlessDead: true, DebugUser: "7", DebugRequest: "r",
+			&Exec{}, &Exec{Stdout: true, DebugName: "d", DebugImage: "i", DebugTarget: "t", DebugProfile: "p",
+				DebugTTL: "1m", DebugPullPolicy: "Never", UnlessDead: true, DebugUser: "7", DebugRequest: "r",
 				Given: debugParams()}},
-		{"image=i&writable=true&pullPolicy=Always&user=7:8&userOf=app", &Exec{}, &Exec{Image: "i", Writable: true, PullPolicy: "Always", User: "7:8", UserOf: "app", Given: imageParams()}},
+		{"image=i&writable=true&pullPolicy=Always&user=7:8&userOf=app", &Exec{},
+			&Exec{Image: "i", Writable: true, PullPolicy: "Always", User: "7:8", UserOf: "app", Given: imageParams()}},
 	} {
 		q, _ := url.ParseQuery(tc.query)
 		if err := codec.DecodeParameters(q, corev1.SchemeGroupVersion, tc.into); err != nil {

@@ -44,6 +44,9 @@ func (o *Exec) Session() (Session, error) {
 		return s, apierrors.NewBadRequest(fmt.Sprintf("%s %q is unknown: choose one of %s", debugask.ParamProfile,
 			o.DebugProfile, strings.Join(debugask.Profiles(), ", ")))
 	}
+	if err := imageLength(debugask.ParamImage, o.DebugImage); err != nil {
+		return s, err
+	}
 	if err := pullPolicy(debugask.ParamPullPolicy, o.DebugPullPolicy); err != nil {
 		return s, err
 	}
@@ -76,6 +79,14 @@ func user(param, text string) (*debugask.User, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s: %v", param, err))
 	}
 	return u, nil
+}
+
+func imageLength(param, image string) error {
+	if len(image) <= debugask.MaxImage {
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes: the name of an image may have at most %d", param,
+		len(image), debugask.MaxImage))
 }
 
 func pullPolicy(param, value string) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
-// DC-05: who added which container is known of each of them, whoever entered the pod in whatever way since; words that look like the
-// condition's own do not mislead; and what was added under this server is on its way.
+// DC-05: who added which container is known of each of them, whoever entered the pod in whatever way since; words that
+// look like the condition's own do not mislead; and what was added under this server is on its way.
 func TestMissingRecords(t *testing.T) {
 	started := time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
@@ -73,13 +73,15 @@ func TestMissingRecords(t *testing.T) {
 		}
 	}
 	old := earlierVersions(t)
-	kept := []debugrun.DebugRun{{Spec: debugrun.DebugRunSpec{Pod: debugrun.PodReference{UID: old.UID}, Container: "debug", Run: 1}}}
+	kept := []debugrun.DebugRun{{Spec: debugrun.DebugRunSpec{Pod: debugrun.PodReference{UID: old.UID},
+		Container: "debug", Run: 1}}}
 	if got := missingRecords([]corev1.Pod{old}, kept, started); len(got) != 1 || got[0].container.Name != "first" {
 		t.Errorf("with the second on record: %+v", got)
 	}
 }
 
-// IX-08: the condition as an earlier version wrote it is kept as it is until somebody enters the pod, and is then written anew.
+// IX-08: the condition as an earlier version wrote it is kept as it is until somebody enters the pod, and is then
+// written anew.
 func TestTaintOfAnEarlierVersion(t *testing.T) {
 	p := earlierVersions(t)
 	c, at := kinds.TaintOf(&p), time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
@@ -88,7 +90,8 @@ func TestTaintOfAnEarlierVersion(t *testing.T) {
 	if again.fresh(c, at) {
 		t.Error("nobody knows when it was written, but it is said to be fresh")
 	}
-	if again.put(&p.Status, p.Generation, at); !again.fresh(c, at) || c.LastTransitionTime != was.LastTransitionTime || !c.LastProbeTime.Time.Equal(at) {
+	if again.put(&p.Status, p.Generation, at); !again.fresh(c, at) || c.LastTransitionTime != was.LastTransitionTime ||
+		!c.LastProbeTime.Time.Equal(at) {
 		t.Errorf("written anew: %+v", c)
 	}
 	if runs := podspec.DebugRunsOf(&p); runs["debug"].Run != 1 {

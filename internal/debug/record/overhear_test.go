@@ -44,13 +44,16 @@ func TestOverhearing(t *testing.T) {
 		"success":         {upgraded + string(frameOf(1, "out")) + string(frameOf(3, `{"status":"Success"}`)), 0, ""},
 		"a code":          {upgraded + string(frameOf(1, "")) + string(frameOf(3, exit7)) + "\x88\x02\x03\xe8", 7, ""},
 		"lies in between": {upgraded + string(frameOf(1, fake)) + string(frameOf(3, exit7)), 7, ""},
-		"long output":     {upgraded + string(frameOf(1, strings.Repeat(fake, 100))) + string(frameOf(2, strings.Repeat(fake, 9000))) + string(frameOf(3, exit7)), 7, ""},
-		"lies go on":      {upgraded + "\x02\x04\x01out" + "\x80\x15\x03" + `{"status":"Success"}`, -1, ""},
-		"only lies":       {upgraded + string(frameOf(1, fake)), -1, ""},
-		"an error":        {upgraded + string(frameOf(3, `{"status":"Failure","reason":"InternalError","message":"broken"}`)), -1, "InternalError"},
-		"SPDY":            {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\n\r\n" + fake, -1, ""},
-		"refused":         {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 7\r\n\r\nno pull", -1, debugrun.Refused},
-		"nothing":         {"", -1, ""},
+		"long output": {upgraded + string(frameOf(1, strings.Repeat(fake, 100))) +
+			string(frameOf(2, strings.Repeat(fake, 9000))) + string(frameOf(3, exit7)), 7, ""},
+		"lies go on": {upgraded + "\x02\x04\x01out" + "\x80\x15\x03" + `{"status":"Success"}`, -1, ""},
+		"only lies":  {upgraded + string(frameOf(1, fake)), -1, ""},
+		"an error": {upgraded +
+			string(frameOf(3, `{"status":"Failure","reason":"InternalError","message":"broken"}`)), -1,
+			"InternalError"},
+		"SPDY":    {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\n\r\n" + fake, -1, ""},
+		"refused": {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 7\r\n\r\nno pull", -1, debugrun.Refused},
+		"nothing": {"", -1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
@@ -65,7 +68,8 @@ func TestOverhearing(t *testing.T) {
 					rest = rest[n:]
 				}
 				got := o.end()
-				if got.Reason != c.reason || (got.ExitCode == nil) != (c.code < 0) || got.ExitCode != nil && *got.ExitCode != c.code {
+				if got.Reason != c.reason || (got.ExitCode == nil) != (c.code < 0) ||
+					got.ExitCode != nil && *got.ExitCode != c.code {
 					t.Fatalf("%+v", got)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 
+	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 )
 
@@ -25,6 +26,7 @@ func (r *Recorder) record(ctx context.Context, pod *corev1.Pod, spec debugrun.De
 	started *metav1.Time) (*debugrun.DebugRun, error) {
 	spec.Pod = debugrun.PodReference{Name: pod.Name, UID: pod.UID, Node: pod.Spec.NodeName}
 	spec.User = UserName(ctx)
+	spec.Image = cutText(spec.Image, debugask.MaxImage)
 	spec.Command, spec.Args = cutWords(spec.Command, maxKept), cutWords(spec.Args, maxKept)
 	run := &debugrun.DebugRun{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + "-", Namespace: pod.Namespace},
 		Spec: spec}
@@ -48,11 +50,21 @@ func cutWords(words []string, most int) []string {
 		if most >= 0 {
 			continue
 		}
-		cut := strings.ToValidUTF8(w[:max(0, len(w)+1+most)], "") + "…(cut)"
-		return append(slices.Clone(words[:i]), cut)
+		return append(slices.Clone(words[:i]), firstBytes(w, max(0, len(w)+1+most)))
 	}
 	return words
 }
+
+// cutText keeps the first bytes of a text, and says that it did. Requests with a longer name of an image are refused
+// now, but pods that were stored before have them.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return firstBytes(text, most)
+}
+
+func firstBytes(text string, n int) string { return strings.ToValidUTF8(text[:n], "") + "…(cut)" }
 
 // Added puts on record that debug containers were added to a pod. It returns at once; done is closed when all of it is
 // stored.
@@ -72,7 +84,7 @@ func (r *Recorder) Added(ctx context.Context, pod *corev1.Pod, containers []core
 		r.Beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
 			return r.tell(ctx, pod, fmt.Sprintf("spec.ephemeralContainers{%s}", c.Name),
 				debugrun.EventDebugContainerAdded, fmt.Sprintf("%s added debug container %s with image %s",
-					UserName(ctx), c.Name, c.Image))
+					UserName(ctx), c.Name, cutText(c.Image, debugask.MaxImage)))
 		})
 	}
 	finished := make(chan struct{})
@@ -126,7 +138,8 @@ func (r *Recorder) ImageExec(ctx context.Context, pod *corev1.Pod,
 	}
 	r.Beside(ctx, "event of pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
 		return r.tell(ctx, pod, "", debugrun.EventImageExec,
-			fmt.Sprintf("%s runs %s with image %s in the pod", UserName(ctx), shown(spec.Command), spec.Image))
+			fmt.Sprintf("%s runs %s with image %s in the pod", UserName(ctx), shown(spec.Command),
+				cutText(spec.Image, debugask.MaxImage)))
 	})
 	return func(end End) {
 		r.Beside(ctx, "end of image exec in pod "+pod.Namespace+"/"+pod.Name, func(ctx context.Context) error {
