@@ -13,7 +13,7 @@ import (
 
 // TestSystemPriorityTakesARight proves RS-11: pods that are never evicted are made in kube-system, by administrators,
 // or with the right to use the class; by nobody else who may create pods, whatever way the class comes into the pod.
-// ATTACK A30.
+// The right may be that of the pod's service account, whoever makes the pod. ATTACK A30.
 func TestSystemPriorityTakesARight(t *testing.T) {
 	c := client(t)
 	ns := namespace(t, c)
@@ -56,6 +56,25 @@ func TestSystemPriorityTakesARight(t *testing.T) {
 	fine(t, "the class of the right", create(ann, ns, "system-cluster-critical"))
 	forbidden(t, "another class than that of the right", create(ann, ns, "system-node-critical"), "never evicted")
 	forbidden(t, "a right to pods in kube-system is none elsewhere", create(sys, ns, "system-node-critical"))
+	agent := "agent"
+	if _, err := c.CoreV1().ServiceAccounts(ns).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: agent}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	grant(t, c, ns, "system:serviceaccount:"+ns+":"+agent,
+		"use priorityclasses.scheduling.k8s.io system-node-critical")
+	as := func(account, class string) error {
+		p := of(class)
+		p.Spec.ServiceAccountName = account
+		_, err := clientOf(t, person(t, shared.srv, eve)).CoreV1().Pods(ns).Create(t.Context(), p,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	fine(t, "the right of the pod's service account", as(agent, "system-node-critical"))
+	forbidden(t, "another class than that of the account's right", as(agent, "system-cluster-critical"),
+		`nor can service account "agent"`)
+	forbidden(t, "the right of another account", as("default", "system-node-critical"),
+		`nor can service account "default"`)
 	_, err := c.CoreV1().Pods(ns).Create(t.Context(), of("system-node-critical"), metav1.CreateOptions{})
 	fine(t, "an administrator", err)
 	fine(t, "in kube-system", create(sys, metav1.NamespaceSystem, "system-node-critical"))
