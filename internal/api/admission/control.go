@@ -78,6 +78,7 @@ func (c *Control) plugins(o Completed, h Host) []admission.Interface {
 		c.dynamic.PolicyParams(h.Authorizer),
 		c.dynamic.ValidatingPolicies(),
 		c.dynamic.ValidatingWebhooks(),
+		newEventRate(),
 		eventSize{},
 		longTimes{},
 		podRoom{h.Stores},
