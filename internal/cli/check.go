@@ -20,7 +20,7 @@ type findings struct {
 }
 
 func newCheck(t Terminal) *cobra.Command {
-	var dir, output string
+	var dir, snapshots, output string
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look at a data folder and say what is wrong with it",
@@ -29,6 +29,7 @@ permissions, room on the disk. Nothing is changed. The server may be running; it
 
 Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect usage, 10 not root, 15 not a data folder.`,
 		Example: `  sudo wherry check
+  sudo wherry check --etcd-snapshot-dir /backups
   sudo wherry check -o json | jq -r '.items[] | select(.severity != "ok") | .what'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +37,12 @@ Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect 
 			if err != nil {
 				return err
 			}
-			all, err := server.Check(cmd.Context(), abs, cmdline.Inspector(), time.Now())
+			if snapshots != "" {
+				if snapshots, err = filepath.Abs(snapshots); err != nil {
+					return err
+				}
+			}
+			all, err := server.Check(cmd.Context(), abs, snapshots, cmdline.Inspector(), time.Now())
 			if err != nil {
 				return err
 			}
@@ -56,6 +62,8 @@ Exit codes: 1 something is wrong (an error; warnings do not count), 2 incorrect 
 		},
 	}
 	cmdline.DataDirFlag(cmd, &dir)
+	snapshotDirFlag(cmd, &snapshots,
+		"folder of the server's snapshots, if it was started with this flag; default: <data-dir>/snapshots")
 	cmdline.OutputFlag(cmd, &output)
 	return cmd
 }

@@ -14,6 +14,10 @@ func snapshotFlags(cmd *cobra.Command, o *server.SnapshotOptions) {
 	f.DurationVar(&o.Interval, "etcd-snapshot-interval", o.Interval,
 		"how often a snapshot of the embedded etcd is made; 0 for never")
 	f.IntVar(&o.Keep, "etcd-snapshot-retention", o.Keep, "how many of these snapshots are kept")
-	f.StringVar(&o.Dir, "etcd-snapshot-dir", "", "folder for these snapshots; default: <data-dir>/snapshots")
+	snapshotDirFlag(cmd, &o.Dir, "folder for these snapshots; default: <data-dir>/snapshots")
+}
+
+func snapshotDirFlag(cmd *cobra.Command, dir *string, usage string) {
+	cmd.Flags().StringVar(dir, "etcd-snapshot-dir", "", usage)
 	_ = cmd.MarkFlagDirname("etcd-snapshot-dir")
 }

@@ -37,8 +37,9 @@ type Finding struct {
 }
 
 // Check looks at a data folder, of a running server or of one that is not, and says what is wrong with it. Nothing is
-// changed. Its error is that there is nothing to look at.
-func Check(ctx context.Context, dataDir string, inspector []string, now time.Time) ([]Finding, error) {
+// changed. snapshots is where the server was told to keep its snapshots; "": in the data folder. Its error is that
+// there is nothing to look at.
+func Check(ctx context.Context, dataDir, snapshots string, inspector []string, now time.Time) ([]Finding, error) {
 	if err := checkRoot(os.Geteuid(), "only root may look at a server's data folder"); err != nil {
 		return nil, err
 	}
@@ -49,11 +50,12 @@ func Check(ctx context.Context, dataDir string, inspector []string, now time.Tim
 	}
 	all := []Finding{judgeStamp(written, err)}
 	running := Locked(dataDir)
-	kept := backup.List(backup.Folder(dataDir))
-	all = append(all, checkStore(ctx, dataDir, inspector, running, kept), checkSnapshots(kept, now))
+	snapshots = SnapshotOptions{Dir: snapshots}.folder(dataDir)
+	kept := backup.List(snapshots)
+	all = append(all, checkStore(ctx, dataDir, inspector, running, kept), checkSnapshots(snapshots, kept, now))
 	items, err := pki.Inventory(dataDir)
 	all = append(all, judgeCertificates(items, err, now)...)
-	all = append(all, judgeModes(modesOf(dataDir))...)
+	all = append(all, judgeModes(modesOf(dataDir, snapshots))...)
 	var room syscall.Statfs_t
 	if err := syscall.Statfs(dataDir, &room); err != nil {
 		return nil, err
@@ -92,28 +94,33 @@ func checkStore(ctx context.Context, dataDir string, inspector []string, running
 }
 
 // checkSnapshots reads the newest snapshot to its end.
-func checkSnapshots(kept []backup.Kept, now time.Time) Finding {
+func checkSnapshots(folder string, kept []backup.Kept, now time.Time) Finding {
 	if len(kept) == 0 {
-		return judgeSnapshot(nil, nil, now)
+		return judgeSnapshot(folder, nil, nil, now)
 	}
 	f, err := os.Open(kept[0].Path)
 	if err == nil {
 		defer f.Close()
 		_, err = backup.Verify(f)
 	}
-	return judgeSnapshot(&kept[0], err, now)
+	return judgeSnapshot(folder, &kept[0], err, now)
 }
 
 // modesOf are the modes of what only root may read.
-func modesOf(dataDir string) map[string]fs.FileMode {
-	modes := map[string]fs.FileMode{}
+func modesOf(dataDir, snapshots string) map[string]fs.FileMode {
+	var names []string
+	for _, k := range backup.List(snapshots) { // a folder of the user's, and what else is in it, is his
+		names = append(names, k.Path)
+	}
 	for _, name := range []string{"etcd", "pki", "audit", "snapshots", "pki/*.key", "pki/pods/*.key", "pki/admin.token",
-		"pki/*current.pem", "snapshots/*", "config.json", "wherry.sock"} {
+		"pki/*current.pem", "config.json", "wherry.sock"} {
 		files, _ := filepath.Glob(filepath.Join(dataDir, name)) // the patterns are well formed
-		for _, f := range files {
-			if info, err := os.Lstat(f); err == nil {
-				modes[f] = info.Mode()
-			}
+		names = append(names, files...)
+	}
+	modes := map[string]fs.FileMode{}
+	for _, f := range names {
+		if info, err := os.Lstat(f); err == nil {
+			modes[f] = info.Mode()
 		}
 	}
 	return modes

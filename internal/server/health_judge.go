@@ -48,12 +48,13 @@ func judgeMissing(dir string, pods int, marked bool, ways string) Finding {
 	return Finding{Fine, subject, "none of its own: an agent, an external etcd, or never started", ""}
 }
 
-// judgeSnapshot judges the newest snapshot, nil if there is none, and what reading it said. (Pure.)
-func judgeSnapshot(newest *backup.Kept, err error, now time.Time) Finding {
+// judgeSnapshot judges the newest snapshot in a folder, nil if there is none, and what reading it said. (Pure.)
+func judgeSnapshot(folder string, newest *backup.Kept, err error, now time.Time) Finding {
 	const subject = "snapshots"
 	if newest == nil {
-		return Finding{Warning, subject, "there is none",
-			"the server makes one a minute after its start, and then daily; see --etcd-snapshot-interval"}
+		return Finding{Warning, subject, "there is none in " + folder,
+			"the server makes one a minute after its start, and then daily; see --etcd-snapshot-interval. " +
+				"If the server keeps them elsewhere, give wherry check its --etcd-snapshot-dir"}
 	}
 	age := now.Sub(newest.Created)
 	switch {
