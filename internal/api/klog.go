@@ -20,16 +20,21 @@ import (
 // nothing to a person. What they call an error though it is only that a client has gone, or that a controller tries
 // again what somebody else has changed meanwhile, is sent as debugging. It acts on the whole process, since klog is
 // global.
+//
+// What an autoscaler says of the same target every few seconds is told once.
 func RouteKlog(logger *slog.Logger) {
-	klog.SetSlogLogger(slog.New(atLeast{logger.Handler(), slog.LevelWarn}))
+	klog.SetSlogLogger(slog.New(newAtLeast(logger.Handler(), slog.LevelWarn)))
 }
 
-// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone and about
-// second tries.
+// atLeast is a slog.Handler that drops what is below a level, and lowers what is about clients that have gone, about
+// second tries, and what was told a moment ago.
 type atLeast struct {
 	slog.Handler
 	level slog.Level
+	told  *told
 }
+
+func newAtLeast(inner slog.Handler, level slog.Level) atLeast { return atLeast{inner, level, newTold()} }
 
 // Enabled implements slog.Handler.
 func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
@@ -38,7 +43,7 @@ func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level > slog.LevelDebug && (ofGoneClient(r) || ofSecondTry(r)) {
+	if r.Level > slog.LevelDebug && (ofGoneClient(r) || ofSecondTry(r) || h.told.again(r)) {
 		if !h.Handler.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}
@@ -50,12 +55,12 @@ func (h atLeast) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(attrs), h.level}
+	return atLeast{h.Handler.WithAttrs(attrs), h.level, h.told}
 }
 
 // WithGroup implements slog.Handler.
 func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
+	return atLeast{h.Handler.WithGroup(name), h.level, h.told}
 }
 
 // ofGoneClient decides whether a record only says that a stream's client has closed its connection, as each does in the

@@ -29,17 +29,21 @@ func TestKlog(t *testing.T) {
 		{"Unhandled Error", errors.New("error executing command in container: no such thing"), "ERROR"},
 		{"Failed to watch", closed, "ERROR"},
 		{"Error on socket receive", nil, "ERROR"},
-		{"Unhandled Error", errors.New(`sync "ns/rs" failed with read version: 8 is not as new as written version: 9 for group ` +
-			`resource replicasets.apps`), "DEBUG"},
-		{"Error syncing StatefulSet, requeuing", errors.New("Operation cannot be fulfilled on statefulsets.apps \"x\": " +
-			"the object has been modified; please apply your changes to the latest version and try again"), "DEBUG"},
+		{"Unhandled Error",
+			errors.New(`sync "ns/rs" failed with read version: 8 is not as new as written version: 9 for group ` +
+				`resource replicasets.apps`), "DEBUG"},
+		{"Error syncing StatefulSet, requeuing",
+			errors.New("Operation cannot be fulfilled on statefulsets.apps \"x\": " +
+				"the object has been modified; please apply your changes to the latest version and try again"),
+			"DEBUG"},
 		{"Error syncing StatefulSet, requeuing", errors.New("no such claim"), "ERROR"},
 		{"Unhandled Error", errors.New("timed out waiting for dependency graph builder sync during GC sync"), "DEBUG"},
 		{"Unable to sync caches", nil, "DEBUG"},
 	} {
 		for _, threshold := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
 			var out bytes.Buffer
-			log := slog.New(atLeast{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: threshold}), slog.LevelWarn})
+			log := slog.New(newAtLeast(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: threshold}),
+				slog.LevelWarn))
 			log.Error(c.message, "err", c.err)
 			want := "level=" + c.level
 			if c.level == "DEBUG" && threshold > slog.LevelDebug {
