@@ -117,12 +117,16 @@ run: build $(EXAMPLE) ## Run the example pod end to end (root; KEEP=1 leaves the
 
 ##@ Test
 
-# What fails is run once more, alone, and what failed once is named (tools/gotest.sh; AGAIN=0: no second try).
+# What fails is run once more, alone, and what failed once is named (tools/gotest.sh; AGAIN=0: no second try; STRICT=1: it fails the run).
 # How long the storm of test/chaos takes and which kinds of storms there are, is what CHAOS and CHAOS_KINDS say in the environment (40s, embedded,external).
 # The log of each step is in bin/test; test-unit, test-race, test-simulate and test-e2e are its parts.
 .PHONY: test
 test: test-programs ## Run every test (root for those with containers)
 	@tools/test.sh
+
+.PHONY: test-repeat
+test-repeat: test-programs ## Run unit tests (-count=2 -shuffle=on) and end-to-end tests REPEAT times (default 10); what passes only when run again fails (PARTS, RUN; root)
+	@tools/test-repeat.sh
 
 .PHONY: test-unit
 test-unit: helpers ## Unit and simulation tests

@@ -46,6 +46,11 @@ func TestEnds(t *testing.T) {
 	}{
 		"once": {succeeds: true, told: "again/a ^(TestOnce)$\nagain/b .\n", says: []string{
 			"run again, alone: again/a ^(TestOnce)$", "run again, alone: again/b .", "failed once, and not when run again"}},
+		"once, but strict": {environment: []string{"STRICT=1"}, told: "again/a ^(TestOnce)$\nagain/b .\n", says: []string{
+			"run again, alone: again/a ^(TestOnce)$", "failed once, and not when run again"}},
+		"always, and strict": {environment: []string{"FAIL=always", "STRICT=1"}, told: "again/b .\n", says: []string{
+			"which is to be explained: see above for\n    again/b .\n"}, not: "see above for\n    again/a"},
+		"flags":           {environment: []string{"TESTFLAGS=-run=TestNothing -v"}, succeeds: true, says: []string{"no tests to run"}},
 		"always":          {environment: []string{"FAIL=always"}, told: "again/b .\n", says: []string{"again/a ^(TestOnce|TestAlways)$"}},
 		"no second try":   {environment: []string{"AGAIN=0"}, not: "run again"},
 		"cannot be built": {more: "nonsense", not: "run again"},
