@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wherryproject/wherry/internal/features"
 )
@@ -44,5 +45,33 @@ func TestRefuseWhatIsOff(t *testing.T) {
 	}
 	if r := (&Agent{machine: machine{apparmor: true}, evictor: &evictor{}}).Refuse(sidecar); r != nil {
 		t.Errorf("gates at their defaults: %s", r.Message)
+	}
+}
+
+// TestRefuseAnotherSystem proves PL-20: a pod that somebody has bound past the scheduler and that is for another operating
+// system is refused, with Kubernetes' reason.
+func TestRefuseAnotherSystem(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		pod  corev1.Pod
+		want string // reason; "" = it is taken
+	}{
+		{"windows", corev1.Pod{Spec: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}}, "PodOSNotSupported"},
+		{"linux", corev1.Pod{Spec: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Linux}}}, ""},
+		{"any", corev1.Pod{}, ""},
+		{"labelled windows", corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelOSStable: "windows"}}},
+			"PodOSSelectorNodeLabelDoesNotMatch"},
+		{"labelled linux", corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelOSStable: "linux"}}}, ""},
+	} {
+		r := (&Agent{machine: machine{apparmor: true}, evictor: &evictor{}}).Refuse(&row.pod)
+		switch {
+		case row.want == "" && r != nil:
+			t.Errorf("%s: refused: %+v", row.name, *r)
+		case row.want == "":
+		case r == nil:
+			t.Errorf("%s: taken", row.name)
+		case r.Reason != row.want || !strings.Contains(r.Message, "match"):
+			t.Errorf("%s: %+v", row.name, *r)
+		}
 	}
 }

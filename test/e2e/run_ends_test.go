@@ -150,3 +150,30 @@ spec: {containers: [{name: c, image: BUSYBOX, command: [sh, -c, "echo out; exit 
 		t.Error("the pod is being deleted")
 	}
 }
+
+// PL-15: wherry run tells why a pod's sandbox cannot be made; --fail-fast gives up with 125 and leaves the pod, --timeout ends
+// with 124.
+func TestRunWithoutSandbox(t *testing.T) {
+	t.Parallel()
+	needBusybox(t)
+	s := shared(t)
+	file := manifestFile(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  restartPolicy: Never
+  securityContext: {sysctls: [{name: net.ipv4.ip_local_port_range, value: nonsense}]}
+  containers: [{name: c, image: BUSYBOX, command: ["true"]}]
+`)
+	r := runWherry(t, nil, s.runArgs("--fail-fast", "-f", file).Args[1:]...).exits(125)
+	r.Says("cannot start", "ip_local_port_range", "was not deleted")
+	pod := s.Get("p")
+	s.Delete("p")
+	s.WaitGone(pod)
+	r = runWherry(t, nil, s.runArgs("--rm", "--timeout", "5s", "-f", file).Args[1:]...).exits(124)
+	if n := strings.Count(r.Err, "cannot start yet"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, r.Err)
+	}
+	s.noPods()
+}
