@@ -34,7 +34,9 @@ type atLeast struct {
 	told  *told
 }
 
-func newAtLeast(inner slog.Handler, level slog.Level) atLeast { return atLeast{inner, level, newTold()} }
+func newAtLeast(inner slog.Handler, level slog.Level) atLeast {
+	return atLeast{inner, level, newTold()}
+}
 
 // Enabled implements slog.Handler.
 func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {

@@ -57,7 +57,7 @@ A snapshot of the objects is also made every day by the server itself (wherry se
 		if file == "-" {
 			if cmdline.IsTerminal(t.Out) {
 				return cmdline.ExitWith(exitUsage,
-					errors.New("a backup is no text for a terminal: redirect standard output, or name a file with -o"))
+					errors.New("a backup cannot be written to a terminal: redirect standard output, or name a file with -o"))
 
 			}
 			return client().Backup(cmd.Context(), t.Out, what)

@@ -99,7 +99,7 @@ func (f *tokenFlags) check(args []string) (string, error) {
 	case !bootstraputil.IsValidBootstrapToken(args[0]):
 		return "",
 			cmdline.ExitWith(exitUsage,
-				errors.New("a token is 6 characters, a dot, and 16 characters, all of them small letters or digits; leave it out to have one made"))
+				errors.New("a token is 6 characters, a dot, and 16 characters, all of them lower-case letters or digits; leave it out to have one made"))
 
 	}
 	return args[0], nil

@@ -73,7 +73,7 @@ func (o Options) validateKubelet(fail func(format string, args ...any)) {
 		fail("--kubelet-dir: %q must be an absolute path, or %s", k.Dir, NoKubeletDir)
 	}
 	if size, err := resource.ParseQuantity(k.LogMaxSize); err != nil || size.Value() <= 0 {
-		fail("--container-log-max-size: %q is no size above 0, for example 10Mi", k.LogMaxSize)
+		fail("--container-log-max-size: %q is not a size above 0, for example 10Mi", k.LogMaxSize)
 	}
 	if k.SwapBehavior != NoSwap && k.SwapBehavior != LimitedSwap {
 		fail("--swap-behavior: %q must be %s or %s", k.SwapBehavior, NoSwap, LimitedSwap)

@@ -61,7 +61,7 @@ func parse(from, to string) (question, error) {
 	if given {
 		p := corev1.Protocol(strings.ToUpper(proto))
 		if !slices.Contains([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}, p) {
-			return q, fmt.Errorf("%q is no protocol with ports: tcp, udp or sctp", proto)
+			return q, fmt.Errorf("%q is not a protocol with ports: use tcp, udp or sctp", proto)
 		}
 		q.proto = decide.ProtoOf(p)
 	}
@@ -166,7 +166,7 @@ func (f found) addresses(what, namespace string) (out []netip.Addr, err error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("there is no pod %s/%s, and %q is no address", namespace, name, what)
+	return nil, fmt.Errorf("there is no pod %s/%s, and %q is not an address", namespace, name, what)
 }
 
 // sameFamily picks the first addresses that can speak with one another.
@@ -222,7 +222,7 @@ func (a Answer) text() string {
 		switch {
 		case a.Reason != "":
 		case o == nil:
-			fmt.Fprintf(&b, "  %s: %s is no pod that policies select\n", what, who)
+			fmt.Fprintf(&b, "  %s: %s is not a pod that policies select\n", what, who)
 		case len(o.Policies) == 0:
 			fmt.Fprintf(&b, "  %s: no policy isolates %s\n", what, o.Pod)
 		case o.Allowed:

@@ -39,7 +39,7 @@ func (s Source) Get(ctx context.Context, namespace, name string) (h timeline.His
 	}
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(&h); err != nil {
-		return h, fmt.Errorf("the answer for pod %s/%s is no timeline: %w", namespace, name, err)
+		return h, fmt.Errorf("the answer for pod %s/%s is not a timeline: %w", namespace, name, err)
 	}
 	return h, nil
 }

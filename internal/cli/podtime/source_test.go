@@ -136,7 +136,7 @@ func TestGet(t *testing.T) {
 		"the same, not kept":             {&cluster{own: refuses(404, timeline.CauseNotKept, "")}, "said by the server"},
 		"a user who may not read it":     {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has, deny: true}, "you may not read the timelines of pods in namespace default (get pods/timeline)"},
 		"only the way by the node":       {&cluster{own: refuses(403, "", ""), pod: bound("node-1"), nodes: has}, ""},
-		"a node that answers other JSON": {&cluster{pod: bound("node-1"), nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }}}, "is no timeline"},
+		"a node that answers other JSON": {&cluster{pod: bound("node-1"), nodes: map[string]http.HandlerFunc{"node-1": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }}}, "is not a timeline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := c.cluster.source(t).Get(t.Context(), "default", "web")

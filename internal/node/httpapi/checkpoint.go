@@ -31,7 +31,7 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	timeout := int64(0)
 	if text := r.URL.Query().Get("timeout"); text != "" {
 		if timeout, err = strconv.ParseInt(text, 10, 32); err != nil || timeout < 0 {
-			s.refuse(w, r, fail(http.StatusBadRequest, "timeout=%q is no number of seconds", text))
+			s.refuse(w, r, fail(http.StatusBadRequest, "timeout=%q is not a number of seconds", text))
 			return
 		}
 	}

@@ -143,7 +143,7 @@ func (h Handler) copy(ctx context.Context, w io.Writer, name string) error {
 		return err
 	}
 	if info.IsDir() { // a folder of the service's name: its file may be in it
-		return fmt.Errorf("%s is no plain file: %w", name, fs.ErrNotExist)
+		return fmt.Errorf("%s is not a regular file: %w", name, fs.ErrNotExist)
 	}
 	stop := context.AfterFunc(ctx, func() { f.Close() })
 	defer stop()

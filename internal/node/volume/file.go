@@ -39,7 +39,7 @@ func (m *Manager) ReadFile(pod *corev1.Pod, volume, path string) ([]byte, error)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is no plain file (%v)", info.Mode().Type())
+		return nil, fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())
 	case info.Size() > fileMax:
 		return nil, fmt.Errorf("it has %d bytes, more than the %d that are read", info.Size(), fileMax)
 	}

@@ -50,7 +50,7 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("PL-27 %s: %q, %v", path, got, err)
 		}
 	}
-	for path, want := range map[string]string{"pipe": "no plain file", "sub": "no plain file", "big": "more than"} {
+	for path, want := range map[string]string{"pipe": "not a regular file", "sub": "not a regular file", "big": "more than"} {
 		if got, err := m.ReadFile(pod, "e", path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("PL-27 %s: %q, %v", path, got, err)
 		}

@@ -117,7 +117,7 @@ func export(ctx context.Context, client *containerd.Client, p place) io.ReadClos
 		err := client.Export(ctx, w, archive.WithPlatform(platforms.DefaultStrict()),
 			archive.WithManifest(img.Target, img.Name))
 		if errdefs.IsNotFound(err) {
-			err = fmt.Errorf("image %s: parts of it for this machine (%s) are not there any more, as where containerd "+
+			err = fmt.Errorf("image %s: parts of it for this machine (%s) are no longer there, as where containerd "+
 				"discards what it has unpacked: pull it again, or push it to a registry: %w",
 				img.Name, platforms.DefaultString(), err)
 		}

@@ -57,7 +57,7 @@ func Parse(name string) (Source, bool, error) {
 func (s Source) Open(ctx context.Context, o Options) (io.ReadCloser, error) {
 	how, known := open(s.Engine)
 	if !known {
-		return nil, fmt.Errorf("images of %q cannot be read: of docker and of containerd can", s.Engine)
+		return nil, fmt.Errorf("images of %q cannot be read, only those of docker and containerd", s.Engine)
 	}
 	return how(ctx, s.Image, o)
 }
