@@ -38,7 +38,7 @@ func rootless(s *Space) string {
 	if err := ociimage.WriteTar(f, image, ref); err != nil {
 		s.T.Fatal(err)
 	}
-	if out, err := s.Wherry(s.Context(), "image", "import", archive).CombinedOutput(); err != nil {
+	if out, err := s.Wherry(s.Context(), "image", "load", "-i", archive).CombinedOutput(); err != nil {
 		s.T.Fatalf("%v: %s", err, out)
 	}
 	return ref

@@ -86,11 +86,13 @@ func TestImageTidy(t *testing.T) {
 	}
 	srv.image(t, "", "ls", "-q", "app").exits(0).Is("docker.io/library/app:stable")
 	srv.image(t, "", "ls", "-q", "--filter", "dangling=true").exits(0).Is("")
-	runWherry(t, func(c *exec.Cmd) { c.Env = append(c.Env, "WHERRY_DATA_DIR="+srv.DataDir) }, "images").exits(0).Has("app:stable")
+	srv.image(t, "", "ls", "--format", "{{.Repository}} {{.Tag}}", "app").exits(0).Is("docker.io/library/app stable")
+	srv.image(t, "", "inspect", "-f", "{{.spec.os}}", "app:stable").exits(0).Is("linux")
+	runWherry(t, func(c *exec.Cmd) { c.Env = append(c.Env, "WHERRY_DATA_DIR="+srv.DataDir) }, "images", "-f", "reference=app:stable").exits(0).Has("app:stable")
 
 	reg := srv.Registry(t)
 	idle := reg.Push(srv, images.ToolRef, "idle:1")
-	srv.image(t, "", "pull", idle).exits(0)
+	srv.image(t, "", "pull", "-q", idle).exits(0).Is(idle)
 	srv.image(t, "n\n", "prune", "-a").exits(1).Says("nothing was removed")
 	srv.image(t, "", "prune", "-f").exits(0).Says("removed 0,")
 	all := srv.image(t, "yes\n", "prune", "-a").exits(0)

@@ -12,7 +12,8 @@ import (
 )
 
 var someImages = []hostapi.Image{
-	{ID: "sha256:aaaaaaaaaaaaaaaa", Tags: []string{"docker.io/library/busybox:1.37"}, Digests: []string{"docker.io/library/busybox@sha256:bb"}, Size: 2 << 20},
+	{ID: "sha256:aaaaaaaaaaaaaaaa", Tags: []string{"docker.io/library/busybox:1.37"},
+		Digests: []string{"docker.io/library/busybox@sha256:bb"}, Size: 2 << 20},
 	{ID: "sha256:cccccccccccccccc", Tags: []string{"reg.example/team/app:1", "reg.example/team/app:stable"}, Size: 512},
 	{ID: "sha256:dddddddddddddddd"},
 }
@@ -60,7 +61,8 @@ func TestImageListNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := choose(someImages, wanted)
-	if len(got) != 1 || len(got[0].Tags) != 1 || got[0].Tags[0] != "reg.example/team/app:stable" || len(someImages[1].Tags) != 2 {
+	if len(got) != 1 || len(got[0].Tags) != 1 || got[0].Tags[0] != "reg.example/team/app:stable" ||
+		len(someImages[1].Tags) != 2 {
 		t.Errorf("got %+v of %+v", got, someImages[1])
 	}
 }
@@ -70,8 +72,10 @@ func TestImageListPrint(t *testing.T) {
 		flags imageListFlags
 		want  []string
 	}{
-		"table":  {imageListFlags{}, []string{"IMAGE  ", "docker.io/library/busybox:1.37   aaaaaaaaaaaa   2.0MiB", "app:stable", "<none>"}},
-		"quiet":  {imageListFlags{quiet: true}, []string{"docker.io/library/busybox:1.37\n", "\nreg.example/team/app:1\n", "dddddddddddd\n"}},
+		"table": {imageListFlags{}, []string{"IMAGE  ", "docker.io/library/busybox:1.37   aaaaaaaaaaaa   2.0MiB",
+			"app:stable", "<none>"}},
+		"quiet": {imageListFlags{quiet: true}, []string{"docker.io/library/busybox:1.37\n",
+			"\nreg.example/team/app:1\n", "dddddddddddd\n"}},
 		"whole":  {imageListFlags{whole: true}, []string{"sha256:aaaaaaaaaaaaaaaa"}},
 		"digest": {imageListFlags{digests: true}, []string{"DIGEST", "sha256:bb", "<none>"}},
 	} {
@@ -87,7 +91,8 @@ func TestImageListPrint(t *testing.T) {
 	}
 }
 
-// Credentials come from the flag, from standard input, or from a person; without any of these it is said how to give them.
+// Credentials come from the flag, from standard input, or from a person; without any of these it is said how to give
+// them.
 func TestCredentials(t *testing.T) {
 	in := func(text string) cmdline.Terminal {
 		return cmdline.Terminal{In: strings.NewReader(text), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}

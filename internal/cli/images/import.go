@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 )
 
 func newImageImport(t cmdline.Terminal) *cobra.Command {
+	var inputs []string
 	cmd := &cobra.Command{
 		Use:     "import SOURCE...",
 		Aliases: []string{"load"},
@@ -29,22 +31,35 @@ func newImageImport(t cmdline.Terminal) *cobra.Command {
 		Long: `A source is a file: an OCI or Docker archive (from docker save or wherry image export). - reads standard input.
 
 Or it is docker:IMAGE or containerd:IMAGE, which read an image of this machine's Docker or containerd, without an archive in between.
-Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and CONTAINERD_ADDRESS are respected.`,
+Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and CONTAINERD_ADDRESS are respected.
+
+-i names an archive, as in docker load.`,
 		Example: `  sudo wherry image import app.tar
   sudo wherry image import docker:app:1
   sudo wherry image import containerd:app:1 --namespace k8s.io
-  podman save app:1 | sudo wherry image import -`,
-		Args: cobra.MinimumNArgs(1),
+  podman save app:1 | sudo wherry image import -
+  sudo wherry image load -i app.tar`,
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(inputs) > 0 {
+			return nil
+		}
+		return cobra.MinimumNArgs(1)(cmd, args)
 	}
 	from := engine.Options{Getenv: os.Getenv}
+	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "archive to read, as in docker load; - for standard input")
 	cmd.Flags().StringVar(&from.Address, "address", "", "socket of the Docker or containerd to read from")
 	cmd.Flags().StringVarP(&from.Namespace, "namespace", "n", "",
 		"containerd's namespace; default: the one that has the image")
 	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, sources []string) error {
+		all, err := archives(sources, inputs)
+		if err != nil {
+			return cmdline.ExitWith(cmdline.ExitUsage, err)
+		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
-		for _, name := range sources {
+		for _, name := range all {
 			names, err := importOne(ctx, t, client(), from, name)
 			if err != nil {
 				return cmdline.CalledOffBy(ctx, fmt.Errorf("%s: %w", name, err), name+" was not imported")
@@ -56,6 +71,15 @@ Of containerd's namespaces the one that has the image is taken. DOCKER_HOST and 
 		return nil
 	}
 	return cmd
+}
+
+// archives are the sources to import: those of -i, and those that are named.
+func archives(sources, inputs []string) ([]string, error) {
+	all := slices.Concat(inputs, sources)
+	if i := slices.Index(all, "-"); i >= 0 && slices.Contains(all[i+1:], "-") {
+		return nil, errors.New("- is given twice, but standard input can only be read once")
+	}
+	return all, nil
 }
 
 // importOne sends one archive to the server, wherever it comes from, and shows on a terminal how much has been read.

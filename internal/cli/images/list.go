@@ -3,6 +3,7 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +20,7 @@ import (
 // imageListFlags are the flags of `wherry image ls`.
 type imageListFlags struct {
 	output  string
+	format  string
 	quiet   bool
 	all     bool
 	whole   bool
@@ -34,12 +36,24 @@ func newImageList(t cmdline.Terminal) *cobra.Command {
 		Short:   "List the node's images",
 		Long: `List the node's images, or those whose names match a pattern, in which * matches any characters except a slash.
 
-The images built into wherry (the toolbox, and the first process of each pod) are listed only with --all.`,
-		Example: "  sudo wherry image ls\n  sudo wherry image ls 'registry.example.com/team/*'\n  sudo wherry image ls -o json",
+The images built into wherry (the toolbox, and the first process of each pod) are listed only with --all.
+
+--format is a Go template for each line, with docker's fields: .Repository, .Tag, .Digest, .ID and .Size. After the word table it describes
+the columns of a table. json prints these fields as a line of JSON.`,
+		Example: `  sudo wherry image ls
+  sudo wherry image ls 'registry.example.com/team/*'
+  sudo wherry image ls -f dangling=true
+  sudo wherry image ls -o json
+  sudo wherry image ls --format '{{.Repository}}:{{.Tag}} {{.Size}}'
+  sudo wherry image ls --format 'table {{.ID}}\t{{.Repository}}'`,
 	}
 	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, patterns []string) error {
 		wanted, err := f.wanted(patterns)
+		if err != nil {
+			return cmdline.ExitWith(cmdline.ExitUsage, err)
+		}
+		show, err := f.shown()
 		if err != nil {
 			return cmdline.ExitWith(cmdline.ExitUsage, err)
 		}
@@ -48,10 +62,7 @@ The images built into wherry (the toolbox, and the first process of each pod) ar
 			return err
 		}
 		images = choose(images, func(i *hostapi.Image) bool { return (f.all || !i.BuiltIn) && wanted(i) })
-		if f.output != "" {
-			return cmdline.PrintAs(t, f.output, images)
-		}
-		return f.print(t.Out, images)
+		return show(t, images)
 	}
 	fl := cmd.Flags()
 	cmdline.OutputFlag(cmd, &f.output)
@@ -59,9 +70,35 @@ The images built into wherry (the toolbox, and the first process of each pod) ar
 	fl.BoolVarP(&f.all, "all", "a", false, "also list the images built into wherry")
 	fl.BoolVar(&f.whole, "no-trunc", false, "print full IDs")
 	fl.BoolVar(&f.digests, "digests", false, "also print the images' registry digests")
-	fl.StringArrayVar(&f.filters, "filter", nil,
+	fl.StringArrayVarP(&f.filters, "filter", "f", nil,
 		"only images that match: dangling=true (without a name), dangling=false, or reference=PATTERN")
+	_ = cmd.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"dangling=true", "dangling=false",
+		"reference="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	formatFlag(cmd, &f.format, "", "json, or a Go template for each line; see above for its fields")
 	return cmd
+}
+
+// shown decides how the images are printed.
+func (f *imageListFlags) shown() (func(cmdline.Terminal, []hostapi.Image) error, error) {
+	switch {
+	case f.format == "" && f.output != "":
+		return func(t cmdline.Terminal, images []hostapi.Image) error { return cmdline.PrintAs(t, f.output, images) },
+			nil
+	case f.format == "":
+		return func(t cmdline.Terminal, images []hostapi.Image) error { return f.print(t.Out, images) }, nil
+	case f.output != "" || f.quiet:
+		return nil, errors.New("--format, -o and -q exclude each other; give one of them")
+	}
+	l, err := parseLayout(f.format)
+	return func(t cmdline.Terminal, images []hostapi.Image) error {
+		var lines []any
+		for _, i := range images {
+			for _, l := range f.linesOf(i) {
+				lines = append(lines, l)
+			}
+		}
+		return l.write(t.Out, lines)
+	}, err
 }
 
 // choose keeps the images that fit, which may lose names by that.

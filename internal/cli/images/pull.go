@@ -16,12 +16,13 @@ import (
 
 func newImagePull(t cmdline.Terminal) *cobra.Command {
 	var creds string
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE...",
 		Short: "Pull images from their registries",
 		Long: `Pull images from their registries, with the node's logins (see wherry image login) or with --creds.
 
-On a terminal it shows its progress. Mirrors, registries without TLS and private certificates are configured in <data-dir>/registries.`,
+On a terminal it shows its progress, unless -q is given. Mirrors, registries without TLS and private certificates are configured in <data-dir>/registries.`,
 		Example: `  sudo wherry image pull busybox:1.37
   sudo wherry image pull --creds ann registry.example.com/team/app:1`,
 		Args: cobra.MinimumNArgs(1),
@@ -33,7 +34,10 @@ On a terminal it shows its progress. Mirrors, registries without TLS and private
 			return cmdline.ExitWith(cmdline.ExitUsage, err)
 		}
 		for _, ref := range refs {
-			stop := showPull(cmd.Context(), t, client(), ref)
+			stop := func() {}
+			if !quiet {
+				stop = showPull(cmd.Context(), t, client(), ref)
+			}
 			err := client().Pull(cmd.Context(), ref, login)
 			stop()
 			if err != nil {
@@ -43,6 +47,7 @@ On a terminal it shows its progress. Mirrors, registries without TLS and private
 		}
 		return nil
 	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not show progress, only the names of the images")
 	cmd.Flags().StringVar(&creds, "creds", "",
 		"USER or USER:PASSWORD for the registry, for this pull only; prompts for a missing password")
 	return cmd

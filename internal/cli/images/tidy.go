@@ -75,16 +75,32 @@ func nameOrID(i hostapi.Image) string {
 }
 
 func newImageInspect(t cmdline.Terminal) *cobra.Command {
-	var output string
+	var output, format string
 	cmd := &cobra.Command{
-		Use:     "inspect IMAGE...",
-		Short:   "Show details of images",
-		Long:    "Show everything known about images: names, digests and, under spec, the image's own configuration: platform, entry point, environment, history.",
-		Example: "  sudo wherry image inspect app:1\n  sudo wherry image inspect app:1 -o yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Use:   "inspect IMAGE...",
+		Short: "Show details of images",
+		Long: `Show everything known about images: names, digests and, under spec, the image's own configuration: platform, entry point, environment, history.
+
+--format is a Go template for each image. Its fields have the names that -o json shows.`,
+		Example: `  sudo wherry image inspect app:1
+  sudo wherry image inspect app:1 -o yaml
+  sudo wherry image inspect app:1 -f '{{.id}} {{json .spec.config.Env}}'`,
+		Args: cobra.MinimumNArgs(1),
 	}
 	client := cmdline.Host(cmd)
 	cmd.RunE = func(cmd *cobra.Command, refs []string) error {
+		var l layout
+		if format != "" {
+			var err error
+			if cmd.Flags().Changed("output") {
+				err = errors.New("--format and -o exclude each other; give one of them")
+			} else {
+				l, err = parseLayout(format)
+			}
+			if err != nil {
+				return cmdline.ExitWith(cmdline.ExitUsage, err)
+			}
+		}
 		images := []hostapi.Image{}
 		for _, ref := range refs {
 			i, err := client().Inspect(cmd.Context(), ref)
@@ -93,9 +109,17 @@ func newImageInspect(t cmdline.Terminal) *cobra.Command {
 			}
 			images = append(images, i)
 		}
-		return cmdline.PrintAs(t, output, images)
+		if format == "" {
+			return cmdline.PrintAs(t, output, images)
+		}
+		all, err := asShown(images)
+		if err != nil {
+			return err
+		}
+		return l.write(t.Out, all)
 	}
 	output = "json"
 	cmdline.OutputFlag(cmd, &output)
+	formatFlag(cmd, &format, "f", "json, or a Go template for each image")
 	return cmd
 }
