@@ -76,6 +76,7 @@ require (
 require github.com/hanwen/go-fuse/v2 v2.12.1
 
 require (
+	github.com/container-storage-interface/spec v1.13.0 // indirect
 	k8s.io/cloud-provider v0.37.2 // indirect
 	k8s.io/dynamic-resource-allocation v0.37.2 // indirect
 	k8s.io/endpointslice v0.37.2 // indirect

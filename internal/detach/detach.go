@@ -41,7 +41,7 @@ type target struct {
 func pick(mounts []*mountinfo.Info, dir string) []target {
 	var out []target
 	for _, m := range mounts {
-		if !strings.HasPrefix(m.Mountpoint, dir+"/") || !remote(m.FSType) {
+		if !strings.HasPrefix(m.Mountpoint, dir+"/") || !IsRemote(m.FSType) {
 			continue
 		}
 		i := slices.IndexFunc(out, func(t target) bool { return t.at == m.Mountpoint })
@@ -62,8 +62,8 @@ func pick(mounts []*mountinfo.Info, dir string) []target {
 	})
 }
 
-// remote: somebody else answers for what is in it.
-func remote(kind string) bool {
+// IsRemote tells whether somebody else answers for what is in a file system of a kind.
+func IsRemote(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ".") // fuse.sshfs
 	return slices.Contains([]string{"fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs",
 		"lustre", "glusterfs"}, kind)

@@ -193,12 +193,14 @@ func newNodeInformer(client kubernetes.Interface, name string) cache.SharedIndex
 
 // nodeEvents tells the admission of the node.
 func (a *Agent) nodeEvents() cache.ResourceEventHandler {
-	set := func(o any) {
+	set := func(was, o any) {
 		if n, ok := o.(*corev1.Node); ok {
+			before, _ := was.(*corev1.Node)
 			a.admission.setNode(n)
+			a.csi.NodeChanged(before, n)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, now any) { set(now) }}
+	return cache.ResourceEventHandlerFuncs{AddFunc: func(o any) { set(nil, o) }, UpdateFunc: set}
 }
 
 // fetchAdmission reads this node's own object and its pods.

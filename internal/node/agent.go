@@ -18,6 +18,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/features"
 	"github.com/wherryproject/wherry/internal/node/cpus"
+	"github.com/wherryproject/wherry/internal/node/csi"
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/figures"
 	"github.com/wherryproject/wherry/internal/node/history"
@@ -65,6 +66,7 @@ type Agent struct {
 	evictor      *evictor
 	admission    *admission
 	devices      *devices.Manager
+	csi          *csi.Manager // nil without an API server
 	cpus         *cpus.Manager
 	ending       ending
 	pressed      chan struct{} // holds one token when a pressure on the node has come or gone
@@ -112,7 +114,10 @@ func New(ctx context.Context, c Config) (*Agent, error) {
 	if !a.standalone() {
 		claims = a.sources
 	}
-	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims,
+	if a.csi, err = a.newCSI(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	a.volumes = volume.New(volume.Config{Root: c.podsFolder(), Sources: a.sources, Claims: claims, CSI: a.csi,
 		Allocatable: a.allocatable(), RecursiveReadOnly: a.can.recursiveReadOnly, Logger: c.Logger})
 	a.fresh = newRefresher(a)
 	if a.devices, err = a.newDevices(); err != nil {

@@ -150,4 +150,6 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (c *Config) podsFolder() string { return filepath.Join(c.DataDir, "pods") }
+func (c *Config) podsFolder() string { return podsFolder(c.DataDir) }
+
+func podsFolder(dataDir string) string { return filepath.Join(dataDir, "pods") }

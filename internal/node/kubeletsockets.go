@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/node/csi"
 	"github.com/wherryproject/wherry/internal/node/devices"
 	"github.com/wherryproject/wherry/internal/node/kubeletsocket"
 	"github.com/wherryproject/wherry/internal/node/podresources"
@@ -47,6 +48,7 @@ func (a *Agent) serveKubeletSockets(ctx context.Context, loops *sync.WaitGroup) 
 		return
 	}
 	loops.Go(func() { a.devices.Run(ctx, plugins) })
+	a.serveCSI(ctx, loops)
 	asked, err := kubeletsocket.Listen(filepath.Join(a.cfg.KubeletFolder, podResourcesFolder))
 	if err != nil {
 		a.noSocket("nobody can ask which pod has which device", err)
@@ -59,8 +61,16 @@ func (a *Agent) serveKubeletSockets(ctx context.Context, loops *sync.WaitGroup) 
 	})
 }
 
-// RemoveKubeletSockets removes what an agent has left in a kubelet's folder, and leaves what is others'.
-func RemoveKubeletSockets(kubeletFolder string) error {
+// RemoveKubeletFolder removes what an agent of the data folder has left in a kubelet's folder: sockets, and what CSI
+// drivers had mounted for its pods. It leaves what is others'.
+func RemoveKubeletFolder(dataDir, kubeletFolder string) error {
+	if err := csi.Purge(podsFolder(dataDir), kubeletFolder); err != nil {
+		return err
+	}
+	for _, name := range []string{csi.RegistryFolder, "plugins/kubernetes.io/csi", "plugins/kubernetes.io", "plugins",
+		"pods"} {
+		_ = os.Remove(filepath.Join(kubeletFolder, name)) // if it is empty
+	}
 	for _, name := range []string{devicePluginsFolder, podResourcesFolder} {
 		if err := kubeletsocket.Remove(filepath.Join(kubeletFolder, name)); err != nil {
 			return err

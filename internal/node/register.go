@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (a *Agent) tryRegister(ctx context.Context) error {
 	if err := a.renewLease(ctx); err != nil {
 		return err
 	}
+	if err := a.csi.Advertise(ctx); err != nil {
+		return err
+	}
 	return a.updateStatus(ctx, have)
 }
 
@@ -105,7 +109,7 @@ func (a *Agent) updateStatus(ctx context.Context, have *corev1.Node) error {
 	now := have.DeepCopy()
 	now.Status = a.nodeStatus(ctx, have.Status.Conditions)
 	now.Status.Images, now.Status.VolumesInUse, now.Status.VolumesAttached = have.Status.Images,
-		have.Status.VolumesInUse, have.Status.VolumesAttached
+		a.csi.InUse(), have.Status.VolumesAttached
 	for _, c := range have.Status.Conditions { // of others
 		if nodeCondition(now.Status.Conditions, c.Type) == nil && c.Type != FirewallBlocksPods {
 			now.Status.Conditions = append(now.Status.Conditions, c)
@@ -162,7 +166,7 @@ func (a *Agent) heartbeat(ctx context.Context) {
 		} else if err == nil {
 			if changed(have.Status.Conditions, a.conditions(ctx, have.Status.Conditions)) ||
 				lacks(have.Status.Capacity, a.capacity()) || lacks(have.Status.Allocatable, a.allocatable()) ||
-				time.Since(published) > statusEvery {
+				!slices.Equal(have.Status.VolumesInUse, a.csi.InUse()) || time.Since(published) > statusEvery {
 				err = a.updateStatus(ctx, have)
 				published = time.Now()
 			}

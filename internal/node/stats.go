@@ -51,12 +51,13 @@ func machineStats(context.Context) (statsapi.NodeStats, error) {
 }
 
 // claimStats is what the volumes of a pod have that are claims.
-func (a *Agent) claimStats(pod *corev1.Pod) (out []statsapi.VolumeStats) {
+func (a *Agent) claimStats(pod *corev1.Pod) []statsapi.VolumeStats {
+	out, done := a.driverStats(context.Background(), pod)
 	rooms := a.volumes.Rooms(pod)
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		r, ok := rooms[v.Name]
-		if !ok {
+		if !ok || done[v.Name] {
 			continue
 		}
 		out = append(out, statsapi.VolumeStats{Name: v.Name,

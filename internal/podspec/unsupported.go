@@ -89,8 +89,6 @@ type containerGap struct {
 
 func containerGaps() []containerGap {
 	return []containerGap{
-		{"volumeDevices", func(r ContainerRef) bool { return len(r.Container.VolumeDevices) > 0 },
-			"there are no block volumes; mount a file system under volumeMounts"},
 		{"resources.claims", func(r ContainerRef) bool { return len(r.Container.Resources.Claims) > 0 },
 			"there is no dynamic resource allocation; leave claims out"},
 		{"volumeMounts", func(r ContainerRef) bool {

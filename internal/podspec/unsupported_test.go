@@ -24,7 +24,6 @@ func TestUnsupported(t *testing.T) {
 		{"spec.securityContext.windowsOptions", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
-		{c0 + ".volumeDevices", func(p *corev1.Pod) { mainOf(p).VolumeDevices = make([]corev1.VolumeDevice, 1) }},
 		{c0 + ".resources.claims", func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
 		{c0 + ".volumeMounts", func(p *corev1.Pod) { mainOf(p).VolumeMounts[0].BindMountOptions = []string{"noexec"} }},
 		{c0 + ".securityContext.windowsOptions", func(p *corev1.Pod) {

@@ -57,7 +57,7 @@ func Purge(ctx context.Context, dataDir string) error {
 		return err
 	}
 	if dataDir == DefaultDataDir { // others have theirs in the data folder
-		if err := node.RemoveKubeletSockets(KubeletDir); err != nil {
+		if err := node.RemoveKubeletFolder(dataDir, KubeletDir); err != nil {
 			return err
 		}
 	}

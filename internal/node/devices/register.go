@@ -15,7 +15,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -137,10 +136,7 @@ func check(in *plugin.RegisterRequest) error {
 // follow connects to a plug-in and takes in what it reports, until it is gone.
 func (m *Manager) follow(ctx context.Context, in *plugin.RegisterRequest, number int) error {
 	socket := filepath.Join(m.cfg.Folder, in.GetEndpoint())
-	conn, err := grpc.NewClient("passthrough:///"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return kubeletsocket.Dial(ctx, socket)
-		}))
+	conn, err := kubeletsocket.Connect(socket)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ type ContainerInput struct {
 	User           *User          // of a debugger that needs one (NeedsUser); nil where none is known
 	Users          *userns.Range  // as in SandboxInput
 	Devices        *devices.Given // nil: none
-	CPUs           string         // that it runs on; "": all
+	BlockDevices   []*runtimeapi.Device
+	CPUs           string // that it runs on; "": all
 }
 
 // ContainerConfig makes the CRI's config of one attempt of a container. (Pure.)
@@ -88,6 +89,7 @@ func ContainerConfig(in ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	if in.Devices != nil {
 		addDevices(config, in.Devices)
 	}
+	config.Devices = slices.Concat(config.Devices, in.BlockDevices)
 	MapMounts(config.Mounts, in.Users)
 	return config, nil
 }

@@ -236,6 +236,9 @@ func (r *Runner) gather(ctx context.Context, t work.Task, c member, box *plan.Sa
 	if in.Mounts, err = r.Volumes.Mounts(ctx, t.Pod, c.spec); err != nil {
 		return in, err
 	}
+	if in.BlockDevices, err = r.Volumes.Devices(t.Pod, c.spec); err != nil {
+		return in, err
+	}
 	if err = r.resolveImages(ctx, in.Mounts); err != nil {
 		return in, err
 	}

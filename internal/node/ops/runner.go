@@ -160,6 +160,9 @@ func (r *Runner) releaseVolumes(ctx context.Context, t work.Task) error {
 		}
 	}
 	if err := r.Volumes.CleanUp(ctx, t.Pod.UID); err != nil {
+		if ctx.Err() == nil && t.Pod.Name != "" { // of a pod without a record nobody would see it
+			r.Events.Event(t.Pod, "", corev1.EventTypeWarning, "FailedUnMount", err.Error())
+		}
 		return err
 	}
 	if r.Devices != nil { // whose record has gone with the folder

@@ -30,14 +30,8 @@ type Claims interface {
 // again: the volume of a claim stays the same, and the API server may be away.
 func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) error {
 	dir := m.volumeDir(pod.UID, v)
-	there, err := isMounted(dir)
-	if err != nil {
+	if done, err := m.isReady(pod, v, dir); err != nil || done {
 		return err
-	}
-	// Mounted is not ready: whoever mounted it may have been stopped before its files were the group's.
-	ready := filepath.Join(filepath.Dir(dir), "."+v.Name+".ready")
-	if _, err := os.Lstat(ready); there && err == nil {
-		return nil
 	}
 	if m.cfg.Claims == nil {
 		return errors.New("persistent volumes need an API server, and this agent has none: use hostPath")
@@ -53,19 +47,51 @@ func (m *Manager) claim(ctx context.Context, pod *corev1.Pod, v corev1.Volume) e
 	if err := usable(pod, &v, claim, pv); err != nil {
 		return err
 	}
-	if !there {
+	// Others' files are not given away, as Kubernetes does it.
+	group := !readOnlyClaim(&v) && pv.Spec.HostPath == nil && pv.Spec.NFS == nil
+	switch {
+	case pv.Spec.CSI != nil:
+		p, err := m.publish(ctx, pod, v, pv, dir)
+		if err != nil {
+			return err
+		}
+		group = p.Group
+	case isBlock(pv):
+		return m.localDevice(pod, v, pv)
+	default:
 		if err := m.mountVolume(ctx, pv, dir); err != nil {
 			return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
 		}
 	}
-	gid := fsGroup(pod)
-	// Others' files are not given away, as Kubernetes does it.
-	if gid != nil && !readOnlyClaim(&v) && pv.Spec.HostPath == nil && pv.Spec.NFS == nil {
+	if isBlock(pv) {
+		return nil
+	}
+	return m.finish(ctx, pod, v, dir, group)
+}
+
+// finish gives a volume that is mounted to the pod's group, and then says that it is ready.
+func (m *Manager) finish(ctx context.Context, pod *corev1.Pod, v corev1.Volume, dir string, group bool) error {
+	if gid := fsGroup(pod); gid != nil && group {
 		if err := giveToGroup(ctx, dir, *gid, pod.Spec.SecurityContext.FSGroupChangePolicy); err != nil {
 			return fmt.Errorf("giving the volume to fsGroup %d: %w", *gid, err)
 		}
 	}
-	return os.WriteFile(ready, nil, 0o600)
+	return os.WriteFile(readyMark(dir, v), nil, 0o600)
+}
+
+func isBlock(pv *corev1.PersistentVolume) bool {
+	return ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock
+}
+
+// localDevice: the path of a local volume is a device, that is given to the pod as it is.
+func (m *Manager) localDevice(pod *corev1.Pod, v corev1.Volume, pv *corev1.PersistentVolume) error {
+	if pv.Spec.Local == nil {
+		return fmt.Errorf("persistentvolume %q: volumes of volumeMode Block are of the kinds local and csi", pv.Name)
+	}
+	if err := m.showDevice(pod.UID, v.Name, pv.Spec.Local.Path); err != nil {
+		return fmt.Errorf("persistentvolume %q: %w", pv.Name, err)
+	}
+	return nil
 }
 
 // usable says why the pod cannot have the volume of a claim. (Pure.)
@@ -84,8 +110,10 @@ func usable(pod *corev1.Pod, v *corev1.Volume, claim *corev1.PersistentVolumeCla
 			claim.Name)
 	case pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID:
 		return fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q", pv.Name, claim.Name)
-	case ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock:
+	case isBlock(pv) && !asDevice(pod, v.Name):
 		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", v.Name)
+	case !isBlock(pv) && asDevice(pod, v.Name):
+		return fmt.Errorf("volume %s has volumeMode Filesystem, but is specified in volumeDevices", v.Name)
 	}
 	return nil
 }
@@ -97,6 +125,9 @@ func readOnlyClaim(v *corev1.Volume) bool {
 
 // mountVolume mounts a persistent volume at dir.
 func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, dir string) error {
+	if there, err := isMounted(dir); err != nil || there {
+		return err
+	}
 	switch s := pv.Spec.PersistentVolumeSource; {
 	case s.Local != nil:
 		return bindLocal(s.Local, dir)
@@ -113,7 +144,7 @@ func (m *Manager) mountVolume(ctx context.Context, pv *corev1.PersistentVolume, 
 	case s.NFS != nil:
 		return mountNFS(ctx, s.NFS, pv.Spec.MountOptions, dir)
 	}
-	return errors.New("this node mounts volumes of the kinds local, hostPath and nfs")
+	return errors.New("this node mounts volumes of the kinds local, hostPath, nfs and csi")
 }
 
 // bindLocal: the path is a folder, or a device with a file system on it.

@@ -34,6 +34,11 @@ func (m *Manager) CleanUp(ctx context.Context, uid types.UID) error {
 	if err := unmountBelow(ctx, dir); err != nil {
 		return fmt.Errorf("cleaning up after pod %s: %w", uid, err)
 	}
+	if m.cfg.CSI != nil { // whose record goes with the folder
+		if err := m.cfg.CSI.Unpublish(ctx, uid); err != nil {
+			return err
+		}
+	}
 	root, err := os.Open(m.cfg.Root)
 	if err != nil {
 		return err

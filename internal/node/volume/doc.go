@@ -7,6 +7,7 @@
 // CleanUp when nothing of the pod runs any more. Everything that belongs to a pod is below <Root>/<pod uid>:
 //
 //	volumes/kubernetes.io~<kind>/<volume>           a volume; memory-backed ones and those with secrets are tmpfs mounts
+//	volumeDevices/<volume>                          a link to the device of a block volume
 //	volume-subpaths/<volume>/<container>/<index>    a bind mount of what a subPath was resolved to
 //	etc-hosts                                       the pod's /etc/hosts
 //	containers/<container>/<attempt>                a termination log; <attempt>.condemned beside it is package ops'

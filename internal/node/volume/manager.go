@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wherryproject/wherry/internal/node/csi"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -41,7 +42,8 @@ type Config struct {
 	// Root is the folder that holds one folder per pod. It is made when missing.
 	Root    string
 	Sources Sources
-	Claims  Claims // nil: there is no API server
+	Claims  Claims       // nil: there is no API server
+	CSI     *csi.Manager // likewise
 	// Allocatable of the node: the size of a memory emptyDir without any limit, and what a resourceFieldRef shows for
 	// one.
 	Allocatable corev1.ResourceList
@@ -125,9 +127,8 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return false, m.claim(ctx, pod, v)
 	case v.NFS != nil:
 		return false, m.nfs(ctx, pod, v)
-	case v.CSI != nil: // a driver may come after the pod, so that the API takes it
-		return false, fmt.Errorf("kubernetes.io/csi: driver name %s not found in the list of registered CSI drivers: "+
-			"this node has none; use a persistentVolumeClaim of class wherry-local", v.CSI.Driver)
+	case v.CSI != nil:
+		return false, m.inline(ctx, pod, v)
 	case isFiles(v.VolumeSource):
 		p, err := m.gather(ctx, pod, v)
 		if err != nil {
@@ -136,7 +137,7 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, v corev1.Volume) (
 		return m.show(pod, v, p)
 	}
 	return false,
-		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI, projected, image, nfs or a persistentVolumeClaim")
+		errors.New("this kind of volume is not supported yet: use emptyDir, hostPath, configMap, secret, downwardAPI, projected, image, nfs, csi or a persistentVolumeClaim")
 }
 
 // mounted lists the volumes that some container mounts, or has variables from. Others are not set up: a missing
@@ -146,6 +147,9 @@ func mounted(pod *corev1.Pod) []corev1.Volume {
 	for ref := range podspec.Containers(&pod.Spec) {
 		for _, vm := range ref.Container.VolumeMounts {
 			names[vm.Name] = true
+		}
+		for _, d := range ref.Container.VolumeDevices {
+			names[d.Name] = true
 		}
 		for i := range ref.Container.Env {
 			if from := ref.Container.Env[i].ValueFrom; from != nil && from.FileKeyRef != nil {
@@ -212,6 +216,8 @@ func (m *Manager) volumeDir(uid types.UID, v corev1.Volume) string {
 		kind = "claim"
 	case v.NFS != nil:
 		kind = "nfs"
+	case v.CSI != nil:
+		kind = "csi"
 	}
 	return filepath.Join(m.cfg.Root, string(uid), "volumes", "kubernetes.io~"+kind, v.Name)
 }

@@ -46,7 +46,8 @@ func (m *Manager) mount(pod *corev1.Pod, c *corev1.Container, index int, vars *l
 		ContainerPath: path.Join("/", vm.MountPath),
 		HostPath:      m.volumeDir(pod.UID, v),
 		// what the API holds is not changed by writing here
-		Readonly:    vm.ReadOnly || isFiles(v.VolumeSource) || readOnlyClaim(&v) || v.NFS != nil && v.NFS.ReadOnly,
+		Readonly: vm.ReadOnly || isFiles(v.VolumeSource) || readOnlyClaim(&v) || v.NFS != nil && v.NFS.ReadOnly ||
+			v.CSI != nil && isTrue(v.CSI.ReadOnly),
 		Propagation: propagation(vm.MountPropagation),
 	}
 	if v.Image != nil {

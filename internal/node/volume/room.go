@@ -3,12 +3,11 @@
 package volume
 
 import (
-	"strings"
-
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/wherryproject/wherry/internal/detach"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -33,7 +32,7 @@ func (m *Manager) Rooms(pod *corev1.Pod) map[string]Room {
 
 func roomAt(dir string) (Room, bool) {
 	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
-	if err != nil || len(mounts) == 0 || strings.HasPrefix(mounts[0].FSType, "nfs") {
+	if err != nil || len(mounts) == 0 || detach.IsRemote(mounts[0].FSType) {
 		return Room{}, false
 	}
 	var st unix.Statfs_t

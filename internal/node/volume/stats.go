@@ -5,6 +5,8 @@ package volume
 import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Filling is how full a volume is, and its file system.
@@ -18,7 +20,7 @@ type Filling struct {
 // measured, as they are being made or removed, are left out. It reads every folder, as Usage does.
 func (m *Manager) Fillings(pod *corev1.Pod) (out []Filling) {
 	for _, v := range mounted(pod) {
-		if v.HostPath != nil || v.Image != nil {
+		if v.HostPath != nil || v.Image != nil || v.CSI != nil || podspec.ClaimName(pod, &v) != "" { // of these others tell
 			continue
 		}
 		dir := m.volumeDir(pod.UID, v)
