@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/wherryproject/wherry/internal/api/rbac"
+	"github.com/wherryproject/wherry/internal/controllers/attachments"
 	"github.com/wherryproject/wherry/internal/controllers/bootstraptokens"
 	"github.com/wherryproject/wherry/internal/controllers/certificates"
 	"github.com/wherryproject/wherry/internal/controllers/loadbalancer"
@@ -104,7 +105,7 @@ func (s *Server) startControllers(context.Context) error {
 
 // lateControllers are those that start with what they are for.
 func (s *Server) lateControllers() []ondemand.Controller {
-	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()),
+	return append(slices.Concat(workloads.Controllers(), volumes.Controllers()), attachments.Controller(),
 		podcertificates.Controller(filepath.Join(PKI(s.opts.DataDir), pki.PodsDir),
 			cmp.Or(strings.TrimSuffix(s.opts.ClusterDomain, "."), defaultDomain)),
 		localvolumes.Controller(s.opts.NodeName, localvolume.New(claimsFolder(s.opts.DataDir))))

@@ -10,6 +10,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -60,6 +61,10 @@ func (p nodeRestriction) judge(ctx context.Context, node string, a admission.Att
 			a.GetOperation() == admission.Create {
 			return nodeauth.RestrictCSR(node, csr)
 		}
+	case storagev1.Resource("csinodes"):
+		return judgeCSINode(node, a)
+	case corev1.Resource("persistentvolumeclaims"):
+		return judgeClaimStatus(node, a)
 	case certificatesv1.Resource(upstream.PodCertificateRequests):
 		return p.judgeCertificate(ctx, node, a)
 	}
@@ -125,5 +130,9 @@ func (p nodeRestriction) judgeToken(ctx context.Context, node string, a admissio
 			return fmt.Errorf("pod %s/%s: %w", a.GetNamespace(), ref.Name, err)
 		}
 	}
-	return nodeauth.RestrictToken(node, request, pod, p.audiences...)
+	drivers, err := p.driverAudiences(ctx, pod)
+	if err != nil {
+		return err
+	}
+	return nodeauth.RestrictToken(node, request, pod, drivers, p.audiences...)
 }

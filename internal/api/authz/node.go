@@ -13,11 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/wherryproject/wherry/internal/api/nodeauth"
 	"github.com/wherryproject/wherry/internal/api/rbac"
@@ -110,8 +108,11 @@ func (n *nodeAuthorizer) lookUp(ctx context.Context, node string, ref nodeauth.R
 		}
 		return err == nil && pod.Spec.NodeName == node, err
 	}
-	if ref.Kind == nodeauth.Volume {
+	switch ref.Kind {
+	case nodeauth.Volume:
 		return n.mayReadVolume(ctx, node, ref.Name)
+	case nodeauth.Attachment:
+		return n.isAttachment(ctx, node, ref.Name)
 	}
 	pods := n.stores["pods"]
 	list, err := pods.List(pods.Within(ctx, ref.Namespace), &metainternal.ListOptions{
@@ -140,25 +141,7 @@ func (n *nodeAuthorizer) lookUp(ctx context.Context, node string, ref nodeauth.R
 			return true, nil
 		}
 	}
-	return false, nil
-}
-
-// mayReadVolume tells whether a persistent volume belongs to the claim of a pod on the node.
-func (n *nodeAuthorizer) mayReadVolume(ctx context.Context, node, name string) (bool, error) {
-	obj, err := n.stores["persistentvolumes"].Get(ctx, name, &metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	volume, ok := obj.(*core.PersistentVolume)
-	if err != nil || !ok || volume.Spec.ClaimRef == nil {
-		return false, err
-	}
-	claim := nodeauth.Ref{Kind: nodeauth.Claim, Namespace: volume.Spec.ClaimRef.Namespace,
-		Name: volume.Spec.ClaimRef.Name}
-	if n.has(node, claim) {
-		return true, nil
-	}
-	return n.lookUp(ctx, node, claim)
+	return n.ofVolumes(ctx, node, ref)
 }
 
 // Add implements cache.ReflectorStore.

@@ -20,6 +20,8 @@ const (
 	Claim          Kind = "persistentvolumeclaim"
 	// Volume is a persistent volume. Pods do not name it: their claims are bound to it, as it says itself.
 	Volume Kind = "persistentvolume"
+	// Attachment is of a volume to a node, which it names itself.
+	Attachment Kind = "volumeattachment"
 )
 
 // Ref names an object in a namespace. A pod refers to itself.

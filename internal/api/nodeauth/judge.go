@@ -53,6 +53,9 @@ func Judge(node string, r *Request, rules []rbacv1.PolicyRule) Verdict {
 	if !r.NonResource && r.Group == "certificates.k8s.io" && r.Resource == "podcertificaterequests" {
 		return judgeCertificate(node, r)
 	}
+	if !r.NonResource && r.Group == "storage.k8s.io" {
+		return judgeStorage(node, r)
+	}
 	if r.NonResource || r.Group != "" && r.Group != "coordination.k8s.io" {
 		return allowed()
 	}
@@ -124,6 +127,23 @@ func judgeCertificate(node string, r *Request) Verdict {
 		return allowed()
 	}
 	return refused("can only list/watch podcertificaterequests with spec.nodeName field selector set to node %q", node)
+}
+
+// judgeStorage: a CSINode says which drivers are on the node of its name; a create names it in the body only, which
+// Restrict looks at.
+func judgeStorage(node string, r *Request) Verdict {
+	switch r.Resource {
+	case "csinodes":
+		if r.Verb != "create" && r.Name != node {
+			return refused("can only access CSINode with the same name as the requesting node")
+		}
+	case "volumeattachments":
+		if r.Name == "" {
+			return refused("node can only %s %ss by name, those of its own", r.Verb, Attachment)
+		}
+		return need(Attachment, r)
+	}
+	return allowed()
 }
 
 func judgeLease(node string, r *Request) Verdict {

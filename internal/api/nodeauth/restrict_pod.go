@@ -61,9 +61,10 @@ func RestrictPodStatus(node string, pod, old *corev1.Pod) error {
 }
 
 // RestrictToken decides about a token that a node asks for; pod is the one it shall be bound to, nil if it names none.
-// apiAudiences are those of this server, which a volume means that names no audience. A pod without a token gets none
-// (KEP-4412).
-func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, apiAudiences ...string) error {
+// drivers are the audiences that the drivers of its CSI volumes want; apiAudiences are those of this server, which a
+// volume or a driver means that names no audience. A pod without a token gets none (KEP-4412).
+func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Pod, drivers []string,
+	apiAudiences ...string) error {
 	ref := t.Spec.BoundObjectRef
 	switch {
 	case ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "":
@@ -76,7 +77,7 @@ func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Po
 	case pod.Spec.NodeName != node:
 		return fmt.Errorf("node requested token bound to a pod scheduled on a different node")
 	}
-	may := audiences(pod)
+	may := append(audiences(pod), drivers...)
 	if slices.Contains(may, "") { // this server
 		may = append(may, apiAudiences...)
 	}
@@ -86,7 +87,7 @@ func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Po
 	}
 	for _, one := range asked {
 		if !slices.Contains(may, one) {
-			return fmt.Errorf("audience %q not found in pod spec volume", one)
+			return fmt.Errorf("audience %q not found in pod spec volume, and no CSI driver of its volumes wants it", one)
 		}
 	}
 	return nil

@@ -163,7 +163,7 @@ func TestRestrictToken(t *testing.T) {
 		"a pod of another one": {bound("1"), nil, away, "scheduled on a different node"},
 	} {
 		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: test.audiences, BoundObjectRef: test.ref}}
-		expect(t, name, nodeauth.RestrictToken("n1", request, test.pod, "api"), test.want)
+		expect(t, name, nodeauth.RestrictToken("n1", request, test.pod, nil, "api"), test.want)
 	}
 }
 

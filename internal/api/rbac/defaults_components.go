@@ -88,7 +88,12 @@ func NodeRules() []rbacv1.PolicyRule {
 		may("patch", "update").to(core, "pods/status"),
 		may("create").to(core, "pods/eviction"),
 		read().to(core, "configmaps", "secrets"),
-		may("get").to(core, "persistentvolumeclaims", "persistentvolumes"),
+		read().to(core, "persistentvolumeclaims"), // each by its name: one that grows is noticed at once
+		may("get").to(core, "persistentvolumes"),
+		may("get", "patch", "update").to(core, "persistentvolumeclaims/status"),
+		may("get").to(storage, "volumeattachments"),
+		may("create", "delete", "get", "patch", "update").to(storage, "csinodes"),
+		read().to(storage, "csidrivers"),
 		may("get").to(core, "serviceaccounts"),
 		may("create").to(core, "serviceaccounts/token"),
 		may("create", "delete", "get", "patch", "update").to(coordination, "leases"),

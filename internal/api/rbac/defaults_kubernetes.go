@@ -13,6 +13,7 @@ import (
 // rights that Kubernetes gives it.
 func KubernetesControllers() []string {
 	return []string{
+		"attachdetach-controller",
 		"cronjob-controller",
 		"daemon-set-controller",
 		"deployment-controller",
