@@ -4,7 +4,6 @@ package csi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +26,17 @@ type Request struct {
 	Volume *corev1.Volume
 	// PV is the volume of the pod's claim; nil: the volume is inline.
 	PV *corev1.PersistentVolume
+}
+
+// driver is the name of the volume's.
+func (r *Request) driver() string {
+	switch {
+	case r.PV != nil && r.PV.Spec.CSI != nil:
+		return r.PV.Spec.CSI.Driver
+	case r.PV == nil && r.Volume.CSI != nil:
+		return r.Volume.CSI.Driver
+	}
+	return ""
 }
 
 // Published is a volume that is there.
@@ -63,11 +73,11 @@ func (m *Manager) Publish(ctx context.Context, r Request) (Published, error) {
 }
 
 func (m *Manager) publish(ctx context.Context, r Request) (Published, error) {
-	v, err := m.terms(ctx, r)
+	d, err := m.connected(ctx, r.driver())
 	if err != nil {
 		return Published{}, err
 	}
-	d, err := m.connected(ctx, v.Driver)
+	v, err := m.terms(ctx, r)
 	if err != nil {
 		return Published{}, err
 	}
@@ -109,16 +119,7 @@ func (m *Manager) publish(ctx context.Context, r Request) (Published, error) {
 
 // terms reads what the volume is on what terms.
 func (m *Manager) terms(ctx context.Context, r Request) (terms.Volume, error) {
-	driver := ""
-	switch {
-	case r.PV != nil && r.PV.Spec.CSI != nil:
-		driver = r.PV.Spec.CSI.Driver
-	case r.Volume.CSI != nil:
-		driver = r.Volume.CSI.Driver
-	default:
-		return terms.Volume{}, errors.New("the volume is not one of a CSI driver")
-	}
-	object, err := m.object(ctx, driver)
+	object, err := m.object(ctx, r.driver())
 	if err != nil {
 		return terms.Volume{}, err
 	}
