@@ -81,16 +81,20 @@ spec:
 	k.says("a", "c", "cat /v/f", "kept")
 	k.Kubectl("delete", "pod", "b", "--wait=true")
 	k.says("a", "c", "cat /v/f", "kept")
+	gone := []*corev1.Pod{k.Get("a"), k.Get("disk"), k.Get("early")}
 	k.Kubectl("delete", "pod", "a", "disk", "early", "--force", "--grace-period=0", "--wait=false")
 	k.Server.Kill()
 	k.again()
 	detached()
-	k.csiAsked(map[string]int{"stage files secret=s3cret lun=7": 1, "stage disk lun=7": 1, "unstage files": 1,
-		"unstage disk": 1, "publish files mode=SINGLE_NODE_MULTI_WRITER pod=a secret=s3cret": 1,
-		"publish files mode=SINGLE_NODE_MULTI_WRITER pod=b secret=s3cret":    1,
-		"publish disk mode=SINGLE_NODE_MULTI_WRITER pod=disk":                1,
-		"expand files secret=s3cret to=2147483648":                           1,
-		"publish inline mode=SINGLE_NODE_MULTI_WRITER pod=early token=vault": 1})
+	for _, pod := range gone {
+		k.AwaitNoTrace(pod)
+	}
+	k.csiAsked(map[string]int{"stage files lun=7 secret=s3cret": 1, "stage disk lun=7": 1, "unstage files": 1,
+		"unstage disk": 1, "publish files mode=SINGLE_NODE_MULTI_WRITER pod=a secret=s3cret token=vault": 1,
+		"publish files mode=SINGLE_NODE_MULTI_WRITER pod=b secret=s3cret token=vault": 1,
+		"publish disk mode=SINGLE_NODE_MULTI_WRITER pod=disk token=vault":             1,
+		"expand files secret=s3cret to=2147483648":                                    1,
+		"publish inline mode=SINGLE_NODE_MULTI_WRITER pod=early token=vault":          1})
 	k.nothingMounted()
 	k.Delete("driver")
 	k.WaitGone(driver)

@@ -38,9 +38,11 @@ func (m *Manager) followClaim(ctx context.Context, namespace, name string) <-cha
 			w, err := m.cfg.Client.CoreV1().PersistentVolumeClaims(namespace).Watch(ctx,
 				metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 			if err == nil {
+				stop := context.AfterFunc(ctx, w.Stop)
 				for range w.ResultChan() {
 					tell()
 				}
+				stop()
 				w.Stop()
 			}
 			tell()

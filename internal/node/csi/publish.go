@@ -98,7 +98,7 @@ func (m *Manager) publish(ctx context.Context, r Request) (Published, error) {
 	}
 	defer release()
 	call := &call{m: m, d: d, v: &v, pod: r.Pod, attachment: attachment}
-	if d.ability.Stage {
+	if d.ability.Stage && !v.Inline {
 		if err := m.stage(ctx, call, name, &u); err != nil {
 			return Published{}, err
 		}

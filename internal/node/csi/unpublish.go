@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/moby/sys/mountinfo"
@@ -57,8 +58,12 @@ func (m *Manager) unpublish(ctx context.Context, uid types.UID, volume string) e
 	}
 	d, err := m.connected(ctx, u.Driver)
 	if err != nil {
-		return fmt.Errorf("%w. Without its driver a volume stays: to give it up, unmount what is below %s and remove %s",
-			err, filepath.Dir(u.Target), m.file(uid))
+		if ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("CSI driver %s is not registered on this node: the volume stays until it is; start the driver's "+
+			"pod, or, to give the volume up, unmount what is at %s and remove %s", u.Driver,
+			strings.TrimSpace(u.Target+" "+u.Staging), m.file(uid))
 	}
 	if u.Target != "" && !u.Gone {
 		if err := takeBack(ctx, d, &u); err != nil {
