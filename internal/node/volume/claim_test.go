@@ -157,6 +157,37 @@ func TestOwnershipKept(t *testing.T) {
 	}
 }
 
+// TestBlockDevice proves WL-17: a local volume of mode Block is a device of its containers.
+func TestBlockDevice(t *testing.T) {
+	const at = "/dev/loop0"
+	if _, err := os.Stat(at); err != nil {
+		t.Skip("there is no block device: ", err)
+	}
+	m, _ := manager(t)
+	block := localPV(at)
+	block.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
+	all := &claims{bound: map[string]*corev1.PersistentVolume{"block": block}}
+	m.cfg.Claims = all
+	pod := podWith(claimVolume("v", "block"))
+	c := &pod.Spec.Containers[0]
+	c.VolumeMounts, c.VolumeDevices = nil, []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}}
+	for range 2 {
+		prepare(t, m, pod)
+	}
+	got, err := m.Devices(pod, c)
+	if err != nil || len(got) != 1 || got[0].GetHostPath() != at || got[0].GetContainerPath() != "/dev/x" ||
+		got[0].GetPermissions() != "mrw" {
+		t.Errorf("%v, %v", got, err)
+	}
+	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
+	if got, err := m.Devices(pod, c); err != nil || got[0].GetPermissions() != "mr" {
+		t.Errorf("read-only: %v, %v", got, err)
+	}
+	if err := m.CleanUp(t.Context(), pod.UID); err != nil || all.asked != 1 {
+		t.Errorf("%v; asked %d times", err, all.asked)
+	}
+}
+
 // TestClaimRefused proves WL-15 and WL-17: what keeps a claim's volume from being mounted is said.
 func TestClaimRefused(t *testing.T) {
 	m, _ := manager(t)
@@ -172,12 +203,24 @@ func TestClaimRefused(t *testing.T) {
 		"unbound": `is not bound to a volume yet: kubectl describe pvc unbound says why`,
 		"nowhere": `path "/nowhere" does not exist on the node`,
 		"block":   `has volumeMode Block, but is specified in volumeMounts`,
-		"other":   `this node mounts volumes of the kinds local, hostPath and nfs`,
+		"other":   `this node mounts volumes of the kinds local, hostPath, nfs and csi`,
 	} {
 		err := m.Prepare(t.Context(), podWith(claimVolume("v", claim)))
 		if fails := Failures(err); len(fails) != 1 || !strings.Contains(fails[0].Error(), want) {
 			t.Errorf("claim %s: %v, want %q", claim, err, want)
 		}
+	}
+	device := podWith(claimVolume("v", "block"))
+	device.Spec.Containers[0].VolumeMounts = nil
+	device.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}}
+	if err := m.Prepare(t.Context(), device); err == nil ||
+		!strings.Contains(err.Error(), `volume "v": stat /nowhere: no such file or directory`) {
+		t.Errorf("a device that is not there: %v", err)
+	}
+	device.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "nowhere"
+	if err := m.Prepare(t.Context(), device); err == nil ||
+		!strings.Contains(err.Error(), "has volumeMode Filesystem, but is specified in volumeDevices") {
+		t.Errorf("a file system as a device: %v", err)
 	}
 	ephemeral := podWith(corev1.Volume{Name: "e", VolumeSource: corev1.VolumeSource{
 		Ephemeral: &corev1.EphemeralVolumeSource{}}})
