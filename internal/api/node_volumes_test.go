@@ -16,7 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// claimed makes a volume of a driver, with a secret for it, and a pod on a node that has a claim to it. All have a name.
+// claimed makes a volume of a driver, with a secret for it, and a pod on a node that has a claim to it. All have a
+// name.
 func (w *nodeWorld) claimed(t *testing.T, name, node, driver string) {
 	t.Helper()
 	ctx, core := t.Context(), w.admin.CoreV1()
@@ -26,17 +27,18 @@ func (w *nodeWorld) claimed(t *testing.T, name, node, driver string) {
 		return &corev1.SecretReference{Namespace: w.ns, Name: secret}
 	}
 	for _, secret := range []string{name + "-stage", name + "-controller"} {
-		fine(t, secret, second(core.Secrets(w.ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret}},
-			metav1.CreateOptions{})))
+		fine(t, secret, second(core.Secrets(w.ns).Create(ctx,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret}}, metav1.CreateOptions{})))
 	}
 	claim, err := core.PersistentVolumeClaims(w.ns).Create(ctx, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: once,
-			VolumeName: w.ns + name, StorageClassName: ptr.To(""), Resources: corev1.VolumeResourceRequirements{Requests: gi}}},
+			VolumeName: w.ns + name, StorageClassName: ptr.To(""),
+			Resources: corev1.VolumeResourceRequirements{Requests: gi}}},
 		metav1.CreateOptions{})
 	fine(t, "claim", err)
 	fine(t, "volume", second(core.PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: w.ns + name}, Spec: corev1.PersistentVolumeSpec{AccessModes: once, Capacity: gi,
-			ClaimRef: &corev1.ObjectReference{Namespace: w.ns, Name: name, UID: claim.UID},
+		ObjectMeta: metav1.ObjectMeta{Name: w.ns + name}, Spec: corev1.PersistentVolumeSpec{AccessModes: once,
+			Capacity: gi, ClaimRef: &corev1.ObjectReference{Namespace: w.ns, Name: name, UID: claim.UID},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver,
 				VolumeHandle: name, NodeStageSecretRef: ref(name + "-stage"),
 				ControllerExpandSecretRef: ref(name + "-controller")}}}}, metav1.CreateOptions{})))
@@ -76,8 +78,10 @@ func TestNodeVolumes(t *testing.T) {
 			metav1.PatchOptions{}, sub...))
 	}
 	fine(t, "own claim has grown", patch("m", `{"status":{"capacity":{"storage":"2Gi"}}}`, "status"))
-	forbidden(t, "own claim's phase", patch("m", `{"status":{"phase":"Lost"}}`, "status"), "not allowed to update fields")
-	forbidden(t, "another's claim has grown", patch("o", `{"status":{"capacity":{"storage":"2Gi"}}}`, "status"), noRelation)
+	forbidden(t, "own claim's phase", patch("m", `{"status":{"phase":"Lost"}}`, "status"),
+		"not allowed to update fields")
+	forbidden(t, "another's claim has grown", patch("o", `{"status":{"capacity":{"storage":"2Gi"}}}`, "status"),
+		noRelation)
 	forbidden(t, "own claim itself", patch("m", `{"metadata":{"labels":{"a":"b"}}}`))
 
 	for _, node := range []string{w.one, w.two} {
@@ -96,7 +100,8 @@ func TestNodeVolumes(t *testing.T) {
 	fine(t, "own CSINode", second(storage.CSINodes().Create(ctx, csinode(w.one), metav1.CreateOptions{})))
 	forbidden(t, "another's CSINode", second(storage.CSINodes().Create(ctx, csinode(w.two), metav1.CreateOptions{})),
 		"can only change the CSINode of its own name")
-	forbidden(t, "another's CSINode read", second(storage.CSINodes().Get(ctx, w.two, get)), "same name as the requesting")
+	forbidden(t, "another's CSINode read", second(storage.CSINodes().Get(ctx, w.two, get)),
+		"same name as the requesting")
 	fine(t, "all drivers", second(storage.CSIDrivers().List(ctx, metav1.ListOptions{})))
 
 	token := func() error {

@@ -19,12 +19,14 @@ func TestUnsupported(t *testing.T) {
 	}{
 		{"spec.resourceClaims", func(p *corev1.Pod) { p.Spec.ResourceClaims = make([]corev1.PodResourceClaim, 1) }},
 		{"spec.schedulingGroup", func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} }},
-		{"spec.evictionResponders", func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
+		{"spec.evictionResponders",
+			func(p *corev1.Pod) { p.Spec.EvictionResponders = make([]corev1.EvictionResponder, 1) }},
 		{"spec.os.name", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }},
 		{"spec.securityContext.windowsOptions", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
 		}},
-		{c0 + ".resources.claims", func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
+		{c0 + ".resources.claims",
+			func(p *corev1.Pod) { mainOf(p).Resources.Claims = make([]corev1.ResourceClaim, 1) }},
 		{c0 + ".volumeMounts", func(p *corev1.Pod) { mainOf(p).VolumeMounts[0].BindMountOptions = []string{"noexec"} }},
 		{c0 + ".securityContext.windowsOptions", func(p *corev1.Pod) {
 			mainOf(p).SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{}
@@ -32,13 +34,20 @@ func TestUnsupported(t *testing.T) {
 		{v0 + ".iscsi", volumeOf(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}})},
 		{v0 + ".fc", volumeOf(corev1.VolumeSource{FC: &corev1.FCVolumeSource{}})},
 		{v0 + ".gitRepo", volumeOf(corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{}})},
-		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePagesOfStone"}})},
-		{v0 + ".emptyDir.medium", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},
-		{v0 + ".emptyDir.mode", volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}})},
-		{"spec.volumes[1].configMap.defaultUser", func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.DefaultUser = new(int64(1)) }},
-		{"spec.volumes[1].configMap.items[0].user", func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.Items[0].User = new(int64(1)) }},
-		{"spec.volumes[2].secret.defaultUser", func(p *corev1.Pod) { p.Spec.Volumes[2].Secret.DefaultUser = new(int64(1)) }},
-		{"spec.volumes[4].downwardAPI.items[0].user", func(p *corev1.Pod) { p.Spec.Volumes[4].DownwardAPI.Items[0].User = new(int64(1)) }},
+		{v0 + ".emptyDir.medium",
+			volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePagesOfStone"}})},
+		{v0 + ".emptyDir.medium",
+			volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Tape"}})},
+		{v0 + ".emptyDir.mode",
+			volumeOf(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}})},
+		{"spec.volumes[1].configMap.defaultUser",
+			func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.DefaultUser = new(int64(1)) }},
+		{"spec.volumes[1].configMap.items[0].user",
+			func(p *corev1.Pod) { p.Spec.Volumes[1].ConfigMap.Items[0].User = new(int64(1)) }},
+		{"spec.volumes[2].secret.defaultUser",
+			func(p *corev1.Pod) { p.Spec.Volumes[2].Secret.DefaultUser = new(int64(1)) }},
+		{"spec.volumes[4].downwardAPI.items[0].user",
+			func(p *corev1.Pod) { p.Spec.Volumes[4].DownwardAPI.Items[0].User = new(int64(1)) }},
 		{"spec.volumes[5].projected.sources[0].serviceAccountToken.user", func(p *corev1.Pod) {
 			p.Spec.Volumes[5].Projected.Sources[0].ServiceAccountToken.User = new(int64(1))
 		}},
@@ -73,12 +82,14 @@ func TestSupported(t *testing.T) {
 	spec.HostnameOverride = new("a.example")
 	spec.Affinity, spec.TopologySpreadConstraints = &corev1.Affinity{}, make([]corev1.TopologySpreadConstraint, 1)
 	spec.SecurityContext = &corev1.PodSecurityContext{
-		FSGroup: new(int64(1)), SupplementalGroups: []int64{1}, RunAsNonRoot: new(true), Sysctls: make([]corev1.Sysctl, 1),
-		SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}, SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyStrict),
+		FSGroup: new(int64(1)), SupplementalGroups: []int64{1}, RunAsNonRoot: new(true),
+		Sysctls: make([]corev1.Sysctl, 1), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"},
+		SupplementalGroupsPolicy: new(corev1.SupplementalGroupsPolicyStrict),
 	}
 	mainOf(pod).SecurityContext = &corev1.SecurityContext{
-		Privileged: new(true), ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}},
-		ProcMount: new(corev1.UnmaskedProcMount), AppArmorProfile: &corev1.AppArmorProfile{Type: "RuntimeDefault"},
+		Privileged: new(true), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}},
+		ProcMount:    new(corev1.UnmaskedProcMount), AppArmorProfile: &corev1.AppArmorProfile{Type: "RuntimeDefault"},
 	}
 	mainOf(pod).ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: "NotRequired"}}
 	spec.Volumes[0].EmptyDir = &corev1.EmptyDirVolumeSource{Medium: "Memory", SizeLimit: new(quantity("1Mi"))}
@@ -106,8 +117,8 @@ func TestUnsupportedOnThisMachine(t *testing.T) {
 		t.Error(got)
 	}
 	pod.Spec.HostUsers = new(false)
-	wantError(t, UnsupportedOn(pod, Host{GroupsPolicy: true, NoUsers: "folder /x is closed"}), "spec.hostUsers", forbiddenErr,
-		"folder /x is closed; or leave hostUsers out")
+	wantError(t, UnsupportedOn(pod, Host{GroupsPolicy: true, NoUsers: "folder /x is closed"}), "spec.hostUsers",
+		forbiddenErr, "folder /x is closed; or leave hostUsers out")
 	if got := UnsupportedOn(pod, Host{GroupsPolicy: true}); len(got) > 0 {
 		t.Error(got)
 	}

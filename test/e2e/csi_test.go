@@ -250,7 +250,8 @@ func (k *kit) attaches() (gone func()) {
 				a, ok := e.Object.(*storagev1.VolumeAttachment)
 				if ok && e.Type != watch.Deleted && !a.Status.Attached {
 					_, _ = attachments.Patch(ctx, a.Name, types.MergePatchType,
-						[]byte(`{"status":{"attached":true,"attachmentMetadata":{"lun":"7"}}}`), metav1.PatchOptions{}, "status")
+						[]byte(`{"status":{"attached":true,"attachmentMetadata":{"lun":"7"}}}`), metav1.PatchOptions{},
+						"status")
 				}
 			}
 		}

@@ -87,7 +87,8 @@ func RestrictToken(node string, t *authenticationv1.TokenRequest, pod *corev1.Po
 	}
 	for _, one := range asked {
 		if !slices.Contains(may, one) {
-			return fmt.Errorf("audience %q not found in pod spec volume, and no CSI driver of its volumes wants it", one)
+			return fmt.Errorf("audience %q not found in pod spec volume, and no CSI driver of its volumes wants it",
+				one)
 		}
 	}
 	return nil

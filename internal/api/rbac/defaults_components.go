@@ -46,7 +46,7 @@ func componentRoles() []rbacv1.ClusterRole {
 		clusterRole("system:kube-scheduler", append(tellEvents(),
 			read().to(core, "namespaces", "nodes", "replicationcontrollers", "services"),
 			append(read(), "patch", "update").to(core, "persistentvolumeclaims", "persistentvolumes"),
-			read().to(storage, "storageclasses"),
+			read().to(storage, "csinodes", "storageclasses"),
 			append(read(), "delete").to(core, "pods"),
 			may("create").to(core, "bindings", "pods/binding"),
 			may("patch", "update").to(core, "pods/status"),

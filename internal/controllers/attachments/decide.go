@@ -109,8 +109,9 @@ func (s *Step) show(f Facts, a *storagev1.VolumeAttachment, w wanted) {
 	switch e := a.Status.AttachError; {
 	case a.Status.Attached && known:
 		if !slices.Contains(names(f.Node.Status.VolumesAttached), name) {
-			tell(corev1.EventTypeNormal, "SuccessfulAttachVolume", fmt.Sprintf("AttachVolume.Attach succeeded for volume %q",
-				*a.Spec.Source.PersistentVolumeName))
+			tell(corev1.EventTypeNormal, "SuccessfulAttachVolume",
+				fmt.Sprintf("AttachVolume.Attach succeeded for volume %q",
+					*a.Spec.Source.PersistentVolumeName))
 		}
 		s.Report = append(s.Report, corev1.AttachedVolume{Name: name})
 	case e != nil:

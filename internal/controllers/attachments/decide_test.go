@@ -60,7 +60,8 @@ func TestDecide(t *testing.T) {
 	ended := pod.DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, ClaimRef: &corev1.ObjectReference{UID: "c"},
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		ClaimRef:    &corev1.ObjectReference{UID: "c"},
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d",
 			VolumeHandle: "h"}}}}
 	many := pv.DeepCopy()
@@ -84,27 +85,38 @@ func TestDecide(t *testing.T) {
 		want   string // what is done
 		again  time.Duration
 	}{
-		"a pod comes":                      {node: node(), pod: pod, pv: pv, want: "create"},
-		"its driver attaches nothing":      {node: node(), pod: pod, pv: pv, driver: quiet},
-		"its node attaches itself":         {node: node(func(n *corev1.Node) { n.Annotations = nil }), pod: pod, pv: pv},
-		"it has ended":                     {node: node(), pod: ended, pv: pv},
-		"being attached":                   {node: node(), pod: pod, pv: pv, has: list{attachment("n")}},
-		"attached":                         {node: node(), pod: pod, pv: pv, has: list{attachment("n", attached)}, want: "report tell:SuccessfulAttachVolume"},
-		"attached and told":                {node: node(told), pod: pod, pv: pv, has: list{attachment("n", attached)}},
-		"not attached":                     {node: node(), pod: pod, pv: pv, has: list{attachment("n", failed)}, want: "tell:FailedAttachVolume"},
-		"on another node":                  {node: node(), pod: pod, pv: pv, has: list{attachment("other", attached)}, want: "tell:FailedAttachVolume"},
-		"on another node, for many":        {node: node(), pod: pod, pv: many, has: list{attachment("other", attached)}, want: "create"},
-		"the pod has gone, in use":         {node: node(told, using), pv: pv, has: list{attachment("n", attached)}},
-		"the pod has gone":                 {node: node(told), pv: pv, has: list{attachment("n", attached)}, want: "report"},
-		"gone, and the node knows":         {node: node(), pv: pv, has: list{attachment("n", attached)}, want: "delete"},
-		"gone, begun to be used anew":      {node: node(using), pv: pv, has: list{attachment("n", attached)}, want: "report"},
-		"gone, and the volume, too":        {node: node(told), has: list{attachment("n", attached)}, want: "report"},
-		"gone, the volume, the node":       {has: list{attachment("n", attached)}, want: "delete"},
-		"is being detached":                {node: node(), pv: pv, has: list{attachment("n", leaving)}},
-		"somebody else's":                  {node: node(), pv: pv, has: list{attachment("n", others)}},
-		"in use, out of reach":             {node: node(told, using, unready(5*time.Minute)), pv: pv, has: list{attachment("n", attached)}, again: time.Minute},
-		"in use, out of reach for long":    {node: node(using, unready(7*time.Minute)), pv: pv, has: list{attachment("n", attached)}, want: "delete"},
-		"in use, out of service":           {node: node(using, taint), pv: pv, has: list{attachment("n", attached)}, want: "delete"},
+		"a pod comes":                 {node: node(), pod: pod, pv: pv, want: "create"},
+		"its driver attaches nothing": {node: node(), pod: pod, pv: pv, driver: quiet},
+		"its node attaches itself": {node: node(func(n *corev1.Node) { n.Annotations = nil }), pod: pod,
+			pv: pv},
+		"it has ended":   {node: node(), pod: ended, pv: pv},
+		"being attached": {node: node(), pod: pod, pv: pv, has: list{attachment("n")}},
+		"attached": {node: node(), pod: pod, pv: pv, has: list{attachment("n", attached)},
+			want: "report tell:SuccessfulAttachVolume"},
+		"attached and told": {node: node(told), pod: pod, pv: pv, has: list{attachment("n", attached)}},
+		"not attached": {node: node(), pod: pod, pv: pv, has: list{attachment("n", failed)},
+			want: "tell:FailedAttachVolume"},
+		"on another node": {node: node(), pod: pod, pv: pv, has: list{attachment("other", attached)},
+			want: "tell:FailedAttachVolume"},
+		"on another node, for many": {node: node(), pod: pod, pv: many, has: list{attachment("other", attached)},
+			want: "create"},
+		"the pod has gone, in use": {node: node(told, using), pv: pv, has: list{attachment("n", attached)}},
+		"the pod has gone": {node: node(told), pv: pv, has: list{attachment("n", attached)},
+			want: "report"},
+		"gone, and the node knows": {node: node(), pv: pv, has: list{attachment("n", attached)},
+			want: "delete"},
+		"gone, begun to be used anew": {node: node(using), pv: pv, has: list{attachment("n", attached)},
+			want: "report"},
+		"gone, and the volume, too":  {node: node(told), has: list{attachment("n", attached)}, want: "report"},
+		"gone, the volume, the node": {has: list{attachment("n", attached)}, want: "delete"},
+		"is being detached":          {node: node(), pv: pv, has: list{attachment("n", leaving)}},
+		"somebody else's":            {node: node(), pv: pv, has: list{attachment("n", others)}},
+		"in use, out of reach": {node: node(told, using, unready(5*time.Minute)), pv: pv,
+			has: list{attachment("n", attached)}, again: time.Minute},
+		"in use, out of reach for long": {node: node(using, unready(7*time.Minute)), pv: pv,
+			has: list{attachment("n", attached)}, want: "delete"},
+		"in use, out of service": {node: node(using, taint), pv: pv, has: list{attachment("n", attached)},
+			want: "delete"},
 		"the pod waits, is being detached": {node: node(), pod: pod, pv: pv, has: list{attachment("n", leaving)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +155,8 @@ func TestDecide(t *testing.T) {
 // WL-17: what others tell of volumes of other kinds stays.
 func TestForeignStays(t *testing.T) {
 	f := Facts{Name: "n", Now: now(), Node: node(told, func(n *corev1.Node) {
-		n.Status.VolumesAttached = append(n.Status.VolumesAttached, corev1.AttachedVolume{Name: "kubernetes.io/iscsi/x"})
+		n.Status.VolumesAttached = append(n.Status.VolumesAttached,
+			corev1.AttachedVolume{Name: "kubernetes.io/iscsi/x"})
 	}), Volume: func(string) *corev1.PersistentVolume { return nil }}
 	if s := Decide(f); !s.Changed || len(s.Report) != 1 || s.Report[0].Name != "kubernetes.io/iscsi/x" {
 		t.Errorf("%+v", s)

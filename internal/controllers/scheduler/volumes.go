@@ -38,13 +38,14 @@ type volumeBook struct {
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
+	nodes   storagelisters.CSINodeLister
 }
 
 // learn starts the informers. What they tell has the pods tried that have claims.
 func (b *volumeBook) learn(ctx context.Context, r *run) {
 	core, storage := b.factory.Core().V1(), b.factory.Storage().V1()
 	b.claims, b.volumes = core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
-	b.classes = storage.StorageClasses().Lister()
+	b.classes, b.nodes = storage.StorageClasses().Lister(), storage.CSINodes().Lister()
 	heard := func() {
 		r.box.send(func() {
 			b.events++
@@ -53,7 +54,7 @@ func (b *volumeBook) learn(ctx context.Context, r *run) {
 	}
 	var synced []cache.DoneChecker
 	for _, i := range []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(),
-		core.PersistentVolumes().Informer(), storage.StorageClasses().Informer()} {
+		core.PersistentVolumes().Informer(), storage.StorageClasses().Informer(), storage.CSINodes().Informer()} {
 		registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { heard() },
 			UpdateFunc: func(_, _ any) { heard() }, DeleteFunc: func(any) { heard() }})
 		if err != nil { // the server is stopping
@@ -87,7 +88,23 @@ func (b *volumeBook) world() claims.World {
 			all, _ := b.pods.Pods(namespace).List(labels.Everything())
 			return all
 		},
+		Limits: b.limits,
 	}
+}
+
+// limits are what the CSI drivers on a node say of how many volumes they take.
+func (b *volumeBook) limits(node string) map[string]int {
+	n := found(b.nodes.Get(node))
+	if n == nil {
+		return nil
+	}
+	out := map[string]int{}
+	for _, d := range n.Spec.Drivers {
+		if d.Allocatable != nil && d.Allocatable.Count != nil {
+			out[d.Name] = int(*d.Allocatable.Count)
+		}
+	}
+	return out
 }
 
 // found is what a lister has, nil if it has nothing of that name.

@@ -50,7 +50,8 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		InUse: func(ctx context.Context) (*corev1.Node, error) {
 			return w.client.CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
 		},
-		Token: func(_ context.Context, _ *corev1.Pod, p *corev1.ServiceAccountTokenProjection) (string, time.Time, error) {
+		Token: func(_ context.Context, _ *corev1.Pod,
+			p *corev1.ServiceAccountTokenProjection) (string, time.Time, error) {
 			return "token-for-" + p.Audience, time.Unix(1, 0), nil
 		},
 		Changed: func() {}, Retry: func(uid types.UID) { w.retry <- uid },
@@ -222,8 +223,9 @@ func TestDriverComesAndGoes(t *testing.T) {
 	defer func() { other.Stop() }()
 	pod := w.pod("a")
 	_, err := m.Publish(t.Context(), request(pod, volume()))
-	if err == nil || !strings.Contains(err.Error(), "driver name csi.test not found in the list of registered CSI drivers: "+
-		"this node has other.test") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "driver name csi.test not found in the list of registered CSI drivers: "+
+			"this node has other.test") {
 		t.Errorf("without its driver: %v", err)
 	}
 	d := csitest.New(driverName)
@@ -243,7 +245,8 @@ func TestDriverComesAndGoes(t *testing.T) {
 	}
 	node, err := w.client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
 	w.must(err)
-	if node.Labels["test/rack"] != "1" || node.Annotations[terms.NodeIDs] != `{"csi.test":"id","other.test":"node-id"}` {
+	if node.Labels["test/rack"] != "1" ||
+		node.Annotations[terms.NodeIDs] != `{"csi.test":"id","other.test":"node-id"}` {
 		t.Errorf("node: %v %v", node.Labels, node.Annotations)
 	}
 	changes, err := w.client.StorageV1().CSINodes().Watch(t.Context(), metav1.ListOptions{})
@@ -255,7 +258,8 @@ func TestDriverComesAndGoes(t *testing.T) {
 		}
 	}
 	if err := m.Unpublish(t.Context(), "a"); err == nil ||
-		!strings.Contains(err.Error(), "CSI driver csi.test is not registered on this node: the volume stays until it is") {
+		!strings.Contains(err.Error(),
+			"CSI driver csi.test is not registered on this node: the volume stays until it is") {
 		t.Errorf("taken back without its driver: %v", err)
 	}
 	w.start(d)
@@ -269,9 +273,11 @@ func TestNotTaken(t *testing.T) {
 	defer end()
 	for want, change := range map[string]func(*csitest.Driver){
 		`plug-ins of type "DRAPlugin" are not supported here`: func(d *csitest.Driver) { d.Info.Type = "DRAPlugin" },
-		"this node speaks version 1":                          func(d *csitest.Driver) { d.Info.SupportedVersions = []string{"0.3.0"} },
-		`the endpoint "csi.sock" of driver`:                   func(d *csitest.Driver) { d.Info.Endpoint = "csi.sock" },
-		`"-bad" is not the name of a CSI driver`:              func(d *csitest.Driver) { d.Info.Name = "-bad" },
+		"this node speaks version 1": func(d *csitest.Driver) {
+			d.Info.SupportedVersions = []string{"0.3.0"}
+		},
+		`the endpoint "csi.sock" of driver`:      func(d *csitest.Driver) { d.Info.Endpoint = "csi.sock" },
+		`"-bad" is not the name of a CSI driver`: func(d *csitest.Driver) { d.Info.Name = "-bad" },
 	} {
 		d := csitest.New(driverName)
 		change(d)
@@ -320,7 +326,8 @@ func TestTold(t *testing.T) {
 	wantCalls(t, d)
 	_, err := w.client.StorageV1().VolumeAttachments().Create(t.Context(), &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: terms.AttachmentName("h", driverName, "n")},
-		Status:     storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "7"}}},
+		Status: storagev1.VolumeAttachmentStatus{Attached: true,
+			AttachmentMetadata: map[string]string{"lun": "7"}}},
 		metav1.CreateOptions{})
 	w.must(err)
 	was, err := w.client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
@@ -409,7 +416,8 @@ func TestFilling(t *testing.T) {
 	}
 	_, err := m.Publish(t.Context(), request(w.pod("a"), volume()))
 	w.must(err)
-	if f, ok, err := m.Filling(t.Context(), "a", "v"); !ok || err != nil || f != (Filling{Bytes: 10, Free: 6, Used: 4}) {
+	if f, ok, err := m.Filling(t.Context(), "a", "v"); !ok || err != nil ||
+		f != (Filling{Bytes: 10, Free: 6, Used: 4}) {
 		t.Errorf("%+v, %v, %v", f, ok, err)
 	}
 }

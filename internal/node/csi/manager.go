@@ -42,7 +42,8 @@ type Config struct {
 	Changed func()
 	Retry   func(types.UID)
 	Event   func(pod *corev1.Pod, kind, reason, message string)
-	// Patience is how long is waited for what is about to come: drivers after a start of the agent, attachments. 0: 10 s.
+	// Patience is how long is waited for what is about to come: drivers after a start of the agent, attachments. 0: 10
+	// s.
 	Patience time.Duration
 	// Republish is how often drivers that want it are asked again. 0: one minute, as the kubelet does it.
 	Republish time.Duration

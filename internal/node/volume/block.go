@@ -25,7 +25,8 @@ func (m *Manager) Devices(pod *corev1.Pod, c *corev1.Container) ([]*runtimeapi.D
 	for _, d := range c.VolumeDevices {
 		i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == d.Name })
 		if i < 0 {
-			return nil, &MountError{Container: c.Name, Path: d.DevicePath, Err: fmt.Errorf("the pod has no volume %q", d.Name)}
+			return nil, &MountError{Container: c.Name, Path: d.DevicePath,
+				Err: fmt.Errorf("the pod has no volume %q", d.Name)}
 		}
 		at, err := m.device(pod.UID, d.Name)
 		if err != nil {

@@ -102,8 +102,8 @@ func TestClaimVolumes(t *testing.T) {
 	}
 }
 
-// TestOwnershipAfterStop proves WL-15: who is stopped between the mounting of a claim's volume and the last of its files
-// being the fsGroup's, does the rest when called again.
+// TestOwnershipAfterStop proves WL-15: who is stopped between the mounting of a claim's volume and the last of its
+// files being the fsGroup's, does the rest when called again.
 func TestOwnershipAfterStop(t *testing.T) {
 	needsRoot(t)
 	data := t.TempDir()

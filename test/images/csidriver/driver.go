@@ -83,7 +83,8 @@ func place(volume string, block bool) (string, error) {
 // NodeStageVolume is part of the node service.
 func (d *driver) NodeStageVolume(_ context.Context,
 	r *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
-	say("stage", r.GetVolumeId(), map[string]string{"secret": r.GetSecrets()["key"], "lun": r.GetPublishContext()["lun"]})
+	say("stage", r.GetVolumeId(), map[string]string{"secret": r.GetSecrets()["key"],
+		"lun": r.GetPublishContext()["lun"]})
 	if r.GetVolumeCapability().GetBlock() != nil {
 		return &spec.NodeStageVolumeResponse{}, nil
 	}
@@ -205,7 +206,8 @@ func (d *driver) NodeUnpublishVolume(_ context.Context,
 func (d *driver) NodeExpandVolume(_ context.Context,
 	r *spec.NodeExpandVolumeRequest) (*spec.NodeExpandVolumeResponse, error) {
 	size := r.GetCapacityRange().GetRequiredBytes()
-	say("expand", r.GetVolumeId(), map[string]string{"to": strconv.FormatInt(size, 10), "secret": r.GetSecrets()["key"]})
+	say("expand", r.GetVolumeId(), map[string]string{"to": strconv.FormatInt(size, 10),
+		"secret": r.GetSecrets()["key"]})
 	return &spec.NodeExpandVolumeResponse{CapacityBytes: size}, nil
 }
 

@@ -21,6 +21,8 @@ type World struct {
 	Class   func(name string) *storagev1.StorageClass                  // likewise
 	Volumes func() []*corev1.PersistentVolume
 	Pods    func(namespace string) []*corev1.Pod
+	// Limits are how many volumes of each CSI driver a node takes at once, as far as they are known.
+	Limits func(node string) map[string]int
 }
 
 // Verdict is what a pod's claims say.
@@ -110,6 +112,9 @@ func (v *Verdict) Fits(node *corev1.Node) string {
 		if storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil {
 			return "node(s) didn't match PersistentVolume's node affinity"
 		}
+	}
+	if v.full(node.Name) {
+		return "node(s) exceed max volume count"
 	}
 	taken := map[string]*corev1.PersistentVolume{}
 	for _, c := range v.late {

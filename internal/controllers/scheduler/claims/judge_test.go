@@ -46,6 +46,7 @@ func world(class string, volumes []*corev1.PersistentVolume, change ...func(*cor
 		},
 		Class:   func(name string) *storagev1.StorageClass { return classes[name] },
 		Volumes: func() []*corev1.PersistentVolume { return volumes },
+		Limits:  func(string) map[string]int { return nil },
 		Pods: func(string) []*corev1.Pod {
 			other := pod("data")
 			other.Name, other.UID, other.Spec.NodeName = "other", "o", "n1"

@@ -7,6 +7,8 @@
 // and [NodeMeta] say what the node's objects show of its drivers; [Grown] and [Growing] what a claim shows of a volume
 // that becomes larger.
 //
-// Pure. Its law: names and words are Kubernetes' own, so that drivers, their sidecars and other control planes find
+// Pure.
+//
+// Its law: names and words are Kubernetes' own, so that drivers, their sidecars and other control planes find
 // what they look for.
 package terms

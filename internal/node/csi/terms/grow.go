@@ -39,14 +39,15 @@ func Grown(claim *corev1.PersistentVolumeClaim, size resource.Quantity) *corev1.
 		out.Status.Capacity = corev1.ResourceList{}
 	}
 	out.Status.Capacity[corev1.ResourceStorage] = size
-	out.Status.Conditions = slices.DeleteFunc(out.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-		switch c.Type {
-		case corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
-			corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
-			return true
-		}
-		return false
-	})
+	out.Status.Conditions = slices.DeleteFunc(out.Status.Conditions,
+		func(c corev1.PersistentVolumeClaimCondition) bool {
+			switch c.Type {
+			case corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
+				corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
+				return true
+			}
+			return false
+		})
 	delete(out.Status.AllocatedResourceStatuses, corev1.ResourceStorage)
 	if len(out.Status.AllocatedResourceStatuses) == 0 {
 		out.Status.AllocatedResourceStatuses = nil

@@ -38,18 +38,21 @@ func TestTerms(t *testing.T) {
 	inline := &corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d",
 		NodePublishSecretRef: &corev1.LocalObjectReference{Name: "s"}, ReadOnly: ptr.To(true)}}}
 	v, err := Persistent(persistent(), nil, false)
-	if err != nil || !v.Attach || v.PodInfo || v.ReadOnly || v.FSGroupPolicy != storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy ||
+	if err != nil || !v.Attach || v.PodInfo || v.ReadOnly ||
+		v.FSGroupPolicy != storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy ||
 		!maps.Equal(v.Context(pod), map[string]string{"a": "b"}) {
 		t.Errorf("without an object: %+v, %v", v, err)
 	}
 	both := driver(storagev1.CSIDriverSpec{AttachRequired: ptr.To(false), PodInfoOnMount: ptr.To(true),
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}})
 	v, err = Inline(pod, inline, both)
-	if err != nil || v.Attach || !v.ReadOnly || *v.PublishSecret != (corev1.SecretReference{Namespace: "ns", Name: "s"}) ||
+	if err != nil || v.Attach || !v.ReadOnly || *v.PublishSecret != (corev1.SecretReference{Namespace: "ns",
+		Name: "s"}) ||
 		!strings.HasPrefix(v.Handle, "csi-") || len(v.Handle) != 68 {
 		t.Errorf("inline: %+v, %v", v, err)
 	}
-	if c := v.Context(pod); c[ephemeral] != "true" || c[podName] != "p" || c[podNamespace] != "ns" || c[podUID] != "u" ||
+	if c := v.Context(pod); c[ephemeral] != "true" || c[podName] != "p" || c[podNamespace] != "ns" ||
+		c[podUID] != "u" ||
 		c[account] != "sa" {
 		t.Errorf("told of the pod: %v", c)
 	}
@@ -84,15 +87,18 @@ func TestOwnsGroup(t *testing.T) {
 		readOnly, may bool
 		want          bool
 	}{
-		"by default":                  {pv: persistent(), want: true},
-		"by default, of many nodes":   {pv: persistent(many)},
-		"by default, without fsType":  {pv: persistent(plain)},
-		"file, of many nodes":         {pv: persistent(many, plain), driver: policy(storagev1.FileFSGroupPolicy), want: true},
-		"file, but read-only":         {pv: persistent(), driver: policy(storagev1.FileFSGroupPolicy), readOnly: true},
-		"file, but the driver may":    {pv: persistent(), driver: policy(storagev1.FileFSGroupPolicy), may: true},
-		"file, but a device":          {pv: persistent(block), driver: policy(storagev1.FileFSGroupPolicy)},
-		"none":                        {pv: persistent(), driver: policy(storagev1.NoneFSGroupPolicy)},
-		"no access mode that is said": {pv: persistent(func(pv *corev1.PersistentVolume) { pv.Spec.AccessModes = nil })},
+		"by default":                 {pv: persistent(), want: true},
+		"by default, of many nodes":  {pv: persistent(many)},
+		"by default, without fsType": {pv: persistent(plain)},
+		"file, of many nodes": {pv: persistent(many, plain), driver: policy(storagev1.FileFSGroupPolicy),
+			want: true},
+		"file, but read-only":      {pv: persistent(), driver: policy(storagev1.FileFSGroupPolicy), readOnly: true},
+		"file, but the driver may": {pv: persistent(), driver: policy(storagev1.FileFSGroupPolicy), may: true},
+		"file, but a device":       {pv: persistent(block), driver: policy(storagev1.FileFSGroupPolicy)},
+		"none":                     {pv: persistent(), driver: policy(storagev1.NoneFSGroupPolicy)},
+		"no access mode that is said": {pv: persistent(func(pv *corev1.PersistentVolume) {
+			pv.Spec.AccessModes = nil
+		})},
 	} {
 		v, err := Persistent(row.pv, row.driver, row.readOnly)
 		if got := v.OwnsGroup(row.may); err != nil || got != row.want {
@@ -115,7 +121,8 @@ func TestCapability(t *testing.T) {
 		for i, can := range []Ability{{}, knows} {
 			c := v.Capability(can, "7")
 			if got := c.GetAccessMode().GetMode().String(); got != want[i] || c.GetMount().GetFsType() != "xfs" ||
-				c.GetMount().GetVolumeMountGroup() != "7" || !slices.Equal(c.GetMount().GetMountFlags(), []string{"ro"}) {
+				c.GetMount().GetVolumeMountGroup() != "7" ||
+				!slices.Equal(c.GetMount().GetMountFlags(), []string{"ro"}) {
 				t.Errorf("%s: %v, want %s", mode, c, want[i])
 			}
 		}
@@ -135,10 +142,13 @@ func TestNames(t *testing.T) {
 	}
 	p := Paths{"/k"}
 	for got, want := range map[string]string{
-		p.Staging(&Volume{Driver: "d", Handle: "h", Name: "pv"}):              "/k/plugins/kubernetes.io/csi/d/" + digest("h") + "/globalmount",
-		p.Staging(&Volume{Driver: "d", Handle: "h", Name: "pv", Block: true}): "/k/plugins/kubernetes.io/csi/volumeDevices/staging/pv",
-		p.Target(&Volume{Name: "pv"}, "u"):                                    "/k/pods/u/volumes/kubernetes.io~csi/pv/mount",
-		p.Target(&Volume{Name: "pv", Block: true}, "u"):                       "/k/plugins/kubernetes.io/csi/volumeDevices/publish/pv/u",
+		p.Staging(&Volume{Driver: "d", Handle: "h", Name: "pv"}): "/k/plugins/kubernetes.io/csi/d/" +
+			digest("h") + "/globalmount", p.Staging(&Volume{Driver: "d", Handle: "h", Name: "pv",
+			Block: true}): "/k/plugins/kubernetes.io/csi/volumeDevices/staging/pv",
+		p.Target(&Volume{Name: "pv"},
+			"u"): "/k/pods/u/volumes/kubernetes.io~csi/pv/mount",
+		p.Target(&Volume{Name: "pv", Block: true},
+			"u"): "/k/plugins/kubernetes.io/csi/volumeDevices/publish/pv/u",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -148,7 +158,8 @@ func TestNames(t *testing.T) {
 
 // WL-17: what a node's CSINode, labels and annotations show of its drivers.
 func TestNodeObjects(t *testing.T) {
-	here := []Identity{{Driver: "a", NodeID: "1", Topology: map[string]string{"zone": "z"}, Most: 3}, {Driver: "b", NodeID: "2"}}
+	here := []Identity{{Driver: "a", NodeID: "1", Topology: map[string]string{"zone": "z"}, Most: 3},
+		{Driver: "b", NodeID: "2"}}
 	a, b := here[0].Entry(), here[1].Entry()
 	old := storagev1.CSINodeDriver{Name: "a", NodeID: "0"}
 	other := storagev1.CSINodeDriver{Name: "z", NodeID: "9"}
@@ -158,9 +169,10 @@ func TestNodeObjects(t *testing.T) {
 		want           string
 		changed, again bool
 	}{
-		"first":              {want: "a b", changed: true},
-		"as it is":           {have: []storagev1.CSINodeDriver{b, a, other}, want: "b a z"},
-		"one has left":       {have: []storagev1.CSINodeDriver{a, b, other}, gone: []string{"z"}, want: "a b", changed: true},
+		"first":    {want: "a b", changed: true},
+		"as it is": {have: []storagev1.CSINodeDriver{b, a, other}, want: "b a z"},
+		"one has left": {have: []storagev1.CSINodeDriver{a, b, other}, gone: []string{"z"}, want: "a b",
+			changed: true},
 		"one calls it other": {have: []storagev1.CSINodeDriver{old, b}, want: "b", changed: true, again: true},
 	} {
 		out, changed, again := MergeDrivers(row.have, here, row.gone)
@@ -180,7 +192,8 @@ func TestNodeObjects(t *testing.T) {
 		t.Errorf("%v, %v, %v", labels, annotations, err)
 	}
 	node.Labels = map[string]string{"zone": "other"}
-	if _, _, err := NodeMeta(node, here, nil); err == nil || !strings.Contains(err.Error(), "kubectl label node n zone-") {
+	if _, _, err := NodeMeta(node, here, nil); err == nil ||
+		!strings.Contains(err.Error(), "kubectl label node n zone-") {
 		t.Errorf("a conflict of labels: %v", err)
 	}
 	_, annotations, err = NodeMeta(node, nil, []string{"z", "b"})
