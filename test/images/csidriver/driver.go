@@ -159,7 +159,7 @@ func publishDevice(r *spec.NodePublishVolumeRequest) error {
 	return unix.Mount(device, r.GetTargetPath(), "", unix.MS_BIND, "")
 }
 
-// loop puts a loop device before a file. It goes with the last who uses it.
+// loop puts a loop device before a file, until the volume is taken back.
 func loop(file string) (string, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
