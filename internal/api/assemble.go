@@ -106,13 +106,15 @@ func (s *Server) assemble() (err error) {
 		return nil
 	})
 	s.served.custom, err = customresources.New(c, customresources.Outer{Backend: s.data.backend, Stores: s.data.stores,
-		Client: s.ways.loopback.config, Log: s.log, Groups: s.served.aggregation,
+		Client: s.ways.loopback.config, Log: s.log, Groups: s.served.aggregation, Quotas: s.judges.quotas,
 		Handler: func() http.Handler { return s.served.generic.Handler.Director }})
 	if err != nil {
 		return err
 	}
+	s.judges.quotas.Count(s.served.custom)
 	defer func() {
 		if err != nil {
+			s.served.custom.Close()
 			s.served.custom.Generic().Destroy()
 		}
 	}()

@@ -58,7 +58,10 @@ func (s *Server) components(ctx context.Context) []component {
 				return err
 			}
 			return s.assemble()
-		}, func() { s.served.custom.Generic().Destroy() }},
+		}, func() {
+			s.served.custom.Close()
+			s.served.custom.Generic().Destroy()
+		}},
 		{"debugging", []string{"storage", "nodes", "quotas", "admission", "handlers"}, s.startDebugging,
 			func() { s.served.debugging.record.Close() }},
 		{"routes", []string{"nodes", "authentication", "authorization", "handlers", "debugging"}, s.install, nil},

@@ -35,6 +35,7 @@ const groupPriority = 17000
 // Server serves CustomResourceDefinitions and custom resources.
 type Server struct {
 	crds   *apiextensions.CustomResourceDefinitions
+	stored *stored
 	late   *lateCustom
 	groups Groups
 }
@@ -58,6 +59,7 @@ type Outer struct {
 	// then.
 	Handler func() http.Handler
 	Groups  Groups
+	Quotas  Charger // nil: there are none
 	Log     *slog.Logger
 }
 
@@ -83,13 +85,15 @@ func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 	own.OpenAPIConfig = nil
 	own.EnableIndex, own.EnableProfiling, own.EnableMetrics = false, false, false
 
+	plain := extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme, open: b.OpenStorage}
+	counted := plain
+	counted.open = chargedOpen(b.OpenStorage, o.Quotas)
 	config := apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: own},
 		ExtraConfig: apiextensions.ExtraConfig{
-			CRDRESTOptionsGetter: extensionStorage{b: b, codec: unstructured.UnstructuredJSONScheme,
-				open: b.OpenStorage},
-			MasterCount:     1,
-			ServiceResolver: webhooks.NewServiceResolver(o.Stores),
+			CRDRESTOptionsGetter: counted,
+			MasterCount:          1,
+			ServiceResolver:      webhooks.NewServiceResolver(o.Stores),
 			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, o.Client,
 				noop.NewTracerProvider()),
 		},
@@ -98,8 +102,11 @@ func New(c *genericapiserver.Config, o Outer) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
 	}
-	return &Server{crds, late, o.Groups}, nil
+	return &Server{crds, newStored(plain), late, o.Groups}, nil
 }
+
+// Close frees what counting has opened.
+func (r *Server) Close() { r.stored.close() }
 
 // Generic is the inner server.
 func (r *Server) Generic() *genericapiserver.GenericAPIServer { return r.crds.GenericAPIServer }

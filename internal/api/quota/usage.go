@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
@@ -165,10 +166,16 @@ func times(q resource.Quantity, n int64) resource.Quantity {
 	return q
 }
 
-// size is how many bytes an object takes in the store: all kinds of Kubernetes are stored as protocol buffers.
+// size is how many bytes an object takes in the store: all kinds of Kubernetes are stored as protocol
+// buffers.
 func size(obj runtime.Object) int64 {
 	if o, ok := obj.(interface{ Size() int }); ok {
 		return int64(o.Size())
+	}
+	if o, ok := obj.(*unstructured.Unstructured); ok { // a custom resource, which is stored as JSON
+		if text, err := o.MarshalJSON(); err == nil {
+			return int64(len(text))
+		}
 	}
 	return 0
 }

@@ -10,6 +10,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -52,13 +54,13 @@ func (q *Quotas) admit(ctx context.Context, a admission.Attributes, c *creation)
 	if has, err := q.ruled.Has(ctx, a.GetNamespace()); err != nil || !has {
 		return err
 	}
-	obj, err := q.types.Versioned(a.GetObject(), a.GetKind().GroupVersion())
+	obj, err := q.versioned(a.GetObject(), a.GetKind().GroupVersion())
 	if err != nil {
 		return err
 	}
 	item := charging{now: quota.Item{Resource: a.GetResource().GroupResource(), Object: obj}}
 	if a.GetOperation() == admission.Update {
-		old, err := q.types.Versioned(a.GetOldObject(), a.GetKind().GroupVersion())
+		old, err := q.versioned(a.GetOldObject(), a.GetKind().GroupVersion())
 		if err != nil {
 			return err
 		}
@@ -80,6 +82,14 @@ func (q *Quotas) admit(ctx context.Context, a admission.Attributes, c *creation)
 			return err
 		}
 	}
+}
+
+// versioned is an object as it is counted. A custom resource is what it is.
+func (q *Quotas) versioned(obj runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
+	if _, ok := obj.(runtime.Unstructured); ok {
+		return obj, nil
+	}
+	return q.types.Versioned(obj, gv)
 }
 
 // charging is a new object, or one that changes from old.

@@ -16,6 +16,7 @@ import (
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -44,6 +45,7 @@ type Quotas struct {
 	log    *slog.Logger
 	ruled  *registry.Ruled
 	queue  workqueue.TypedRateLimitingInterface[string] // namespaces to count
+	custom Custom                                       // nil: there are no custom resources
 
 	mu     sync.Mutex
 	turns  map[string]chan struct{} // by namespace, each with room for the one whose turn it is
@@ -66,6 +68,28 @@ func New(st registry.Stores, schemes *registry.Schemes, log *slog.Logger) *Quota
 		}
 	}
 	return q
+}
+
+// Custom reads custom resources from the store.
+type Custom interface {
+	// EachStored calls each with every one of a namespace, of those kinds that are wanted.
+	EachStored(ctx context.Context, namespace string, wanted func(schema.GroupResource) bool,
+		each func(schema.GroupResource, runtime.Object)) error
+}
+
+// Count has custom resources counted, too. It is called before Run, and before anything is charged.
+func (q *Quotas) Count(c Custom) { q.custom = c }
+
+// Charge charges what a write takes, within Creating, or refuses it; for those who do not go through admission.
+func (q *Quotas) Charge(ctx context.Context, a admission.Attributes) error {
+	return quotaAdmission{q}.Validate(ctx, a, nil)
+}
+
+// Gone has a namespace counted from which something has been deleted.
+func (q *Quotas) Gone(namespace string) {
+	if q.ruled.Known(namespace) {
+		q.queue.Add(namespace)
+	}
 }
 
 // follow has the namespace counted when something of a kind that may have been charged goes, or changes what it takes.
@@ -225,7 +249,7 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	var items []quota.Item
 	for _, r := range q.stores {
 		if r.Charger == nil ||
-			!slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.Kind) }) {
+			!slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r.Kind.Resource()) }) {
 			continue
 		}
 		list, err := r.List(r.Within(ctx, namespace), &metainternal.ListOptions{})
@@ -239,6 +263,16 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 			}
 			return err
 		}); err != nil {
+			return nil, err
+		}
+	}
+	if q.custom != nil {
+		err := q.custom.EachStored(ctx, namespace, func(r schema.GroupResource) bool {
+			return slices.ContainsFunc(all, func(q corev1.ResourceQuota) bool { return tracks(&q, r) })
+		}, func(r schema.GroupResource, obj runtime.Object) {
+			items = append(items, quota.Item{Resource: r, Object: obj})
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -258,9 +292,9 @@ func (q *Quotas) recount(ctx context.Context, namespace string, write bool) ([]c
 	return all, nil
 }
 
-func tracks(q *corev1.ResourceQuota, k *registry.Kind) bool {
+func tracks(q *corev1.ResourceQuota, r schema.GroupResource) bool {
 	for name := range q.Spec.Hard {
-		if quota.Tracks(k.Resource(), name) {
+		if quota.Tracks(r, name) {
 			return true
 		}
 	}
