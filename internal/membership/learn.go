@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -30,6 +33,7 @@ import (
 
 const (
 	askPatience = 5 * time.Second // for the API server's first answer
+	askAgain    = 250 * time.Millisecond
 	// givePatience is how long a wherry server may take to give the node a network; others perhaps give none.
 	givePatience  = 30 * time.Second
 	otherPatience = 3 * time.Second
@@ -87,8 +91,22 @@ func Learn(ctx context.Context, c Config) (Membership, error) {
 func ask(ctx context.Context, client kubernetes.Interface) (*nodenetwork.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	text, err := client.Discovery().RESTClient().Get().AbsPath(nodenetwork.Path).DoRaw(ctx)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	api := client.Discovery().RESTClient()
+	text, err := api.Get().AbsPath(nodenetwork.Path).DoRaw(ctx)
+	for apierrors.IsForbidden(err) { // any other server says so too, of a path that it does not have
+		var is bool
+		if is, err = isWherry(ctx, api); err != nil || !is {
+			return nil, err
+		}
+		// One that is starting has not given nodes their rights yet. Taking it for another's would end policies.
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server does not let this node read %s yet", nodenetwork.Path)
+		case <-time.After(askAgain):
+		}
+		text, err = api.Get().AbsPath(nodenetwork.Path).DoRaw(ctx)
+	}
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -99,6 +117,16 @@ func ask(ctx context.Context, client kubernetes.Interface) (*nodenetwork.Cluster
 		return nil, nil // some other server answers everything
 	}
 	return &c, nil
+}
+
+// isWherry tells by its version whether an API server is wherry's.
+func isWherry(ctx context.Context, api rest.Interface) (bool, error) {
+	text, err := api.Get().AbsPath("/version").DoRaw(ctx)
+	if err != nil {
+		return false, err
+	}
+	var v version.Info
+	return json.Unmarshal(text, &v) == nil && strings.Contains(v.GitVersion, "+wherry"), nil
 }
 
 // fixed decides which networks the pods have, of what the cluster has given the node, if anything. (Pure.)

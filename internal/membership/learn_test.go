@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -29,9 +30,10 @@ type cluster struct {
 	wherry bool
 	gives  string // the network that a node gets when it wishes for one, or is made; empty: none
 
-	mu   sync.Mutex
-	node *corev1.Node
-	made int
+	mu     sync.Mutex
+	node   *corev1.Node
+	made   int
+	denies int // how often nodes have no right to ask yet
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -39,10 +41,17 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch path := strings.TrimSuffix(r.URL.Path, "/n"); {
-	case path == nodenetwork.Path && c.wherry:
+	case path == "/version" && c.wherry:
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: "v1.37.2+wherry-devel"})
+	case path == "/version":
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: "v1.37.2"})
+	case path == nodenetwork.Path && (!c.wherry || c.denies > 0):
+		c.denies--
+		refuse(w, metav1.StatusReasonForbidden, http.StatusForbidden)
+	case path == nodenetwork.Path:
 		_ = json.NewEncoder(w).Encode(nodenetwork.Cluster{ServiceCIDRs: []string{"10.96.0.0/12"}, ClusterDNS: []string{"10.96.0.10"}})
 	case path != "/api/v1/nodes":
-		notFound(w)
+		refuse(w, metav1.StatusReasonNotFound, http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		c.node = &corev1.Node{}
 		if err := json.NewDecoder(r.Body).Decode(c.node); err != nil {
@@ -61,7 +70,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		w.(http.Flusher).Flush()
 	case r.URL.Path == "/api/v1/nodes/n" && c.node == nil:
-		notFound(w)
+		refuse(w, metav1.StatusReasonNotFound, http.StatusNotFound)
 	case r.URL.Path == "/api/v1/nodes/n":
 		_ = json.NewEncoder(w).Encode(c.node)
 	default:
@@ -80,10 +89,10 @@ func (c *cluster) give() {
 	}
 }
 
-func notFound(w http.ResponseWriter) {
-	w.WriteHeader(http.StatusNotFound)
+func refuse(w http.ResponseWriter, why metav1.StatusReason, code int) {
+	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+		Reason: why, Code: int32(code)})
 }
 
 func prefixes(text string) (out []netip.Prefix) {
@@ -129,7 +138,7 @@ func TestFixed(t *testing.T) {
 // WL-20: a machine makes its node with the wish for the network that it has, waits for what it is given, and knows all of it while the
 // server is away.
 func TestLearn(t *testing.T) {
-	c := &cluster{wherry: true, gives: "10.9.1.0/24"}
+	c := &cluster{wherry: true, gives: "10.9.1.0/24", denies: 2} // it is starting
 	config := Config{Client: c.client(t), Node: "n", Labels: map[string]string{"a": "b"}, Before: prefixes("10.1.0.0/24"),
 		File: filepath.Join(t.TempDir(), "cluster.json")}
 	m, err := Learn(t.Context(), config)

@@ -69,19 +69,13 @@ func (b *bench) manyReplicas(ctx context.Context) ([]result, error) {
 func (b *bench) deploy(ctx context.Context, name string, replicas int) (map[string]time.Duration, error) {
 	watching, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	labels := map[string]string{"app": name}
 	w, err := b.api.client.CoreV1().Pods(namespace).Watch(watching, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		return nil, err
 	}
 	defer w.Stop()
-	count := int32(replicas)
 	begun := time.Now()
-	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec}},
-	}, metav1.CreateOptions{})
+	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, deployment(name, int32(replicas)), metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +104,14 @@ func (b *bench) deploy(ctx context.Context, name string, replicas int) (map[stri
 	}
 	gone, err := b.awaitClean(ctx, uids)
 	return map[string]time.Duration{"up": running.Sub(begun), "down": gone.Sub(ending)}, err
+}
+
+// deployment is one of so many pods, with its name as their label.
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas,
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec}}}
 }
 
 // runningPods waits until a watch has shown so many pods running: their names, and when it showed the last one.

@@ -104,6 +104,7 @@ func allRows() []row {
 	return []row{
 		{name: "start", measure: (*bench).coldStart, own: true},
 		{name: "workload", measure: (*bench).smallWorkload, own: true},
+		{name: "name", measure: (*bench).startToName, own: true},
 		{name: "idle", measure: (*bench).idleEmpty},
 		{name: "pod", measure: (*bench).onePod},
 		{name: "sidecars", measure: (*bench).sidecars},
@@ -116,6 +117,7 @@ func allRows() []row {
 		{name: "many", measure: (*bench).manyPods},
 		{name: "deployment", measure: (*bench).oneReplica},
 		{name: "replicas", measure: (*bench).manyReplicas},
+		{name: "services", measure: (*bench).services},
 		{name: "idle-many", measure: (*bench).idleMany},
 		{name: "agent", measure: (*bench).agentRestart},
 	}

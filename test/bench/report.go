@@ -70,7 +70,7 @@ func (r result) verdict() (target, verdict string) {
 	switch {
 	case r.MaxRatio > 0:
 		most := time.Duration(r.MaxRatio * float64(r.Bare))
-		return fmt.Sprintf("≤ %.1f × bare", r.MaxRatio), over(float64(r.Figure), float64(most), ms(r.Figure-most))
+		return fmt.Sprintf("≤ %g × bare", r.MaxRatio), over(float64(r.Figure), float64(most), ms(r.Figure-most))
 	case r.MaxOver > 0:
 		return "≤ bare + " + ms(r.MaxOver), over(float64(r.Figure), float64(r.Bare+r.MaxOver), ms(r.Figure-r.Bare-r.MaxOver))
 	case r.Limit > 0:
@@ -100,6 +100,9 @@ func table(results []result) string {
 }
 
 func ms(d time.Duration) string {
+	if d > -time.Millisecond && d < time.Millisecond {
+		return fmt.Sprintf("%.3f ms", d.Seconds()*1000)
+	}
 	if d < 10*time.Millisecond {
 		return fmt.Sprintf("%.1f ms", d.Seconds()*1000)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -65,15 +64,11 @@ func (b *bench) workload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count := int32(3)
-	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec}},
-	}, metav1.CreateOptions{})
+	const count = 3
+	_, err = b.api.client.AppsV1().Deployments(namespace).Create(ctx, deployment(name, count), metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	_, _, err = runningPods(w, int(count))
+	_, _, err = runningPods(w, count)
 	return err
 }

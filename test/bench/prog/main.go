@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -30,10 +31,29 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	case "connect":
+		said(connectMany(os.Args[1], os.Args[2], os.Args[3]))
+		return
+	case "ask":
+		said(askMany(os.Args[1], os.Args[2], os.Args[3]))
+		return
+	case "until":
+		until(os.Args[1])
+		return
+	case "serve":
+		go func() { said(serve(os.Args[1])) }()
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
+}
+
+// said ends the program with what was wrong.
+func said(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // printMany prints so many bytes, in lines of 100, when a line was read.
