@@ -40,8 +40,8 @@ func TestKubeletOptions(t *testing.T) {
 	for want, change := range map[string]func(*KubeletOptions){
 		"--read-only-port: 70000 is not a port":                                    func(k *KubeletOptions) { k.ReadOnlyPort = 70000 },
 		"--read-only-port: 10250 is the port of another":                           func(k *KubeletOptions) { k.ReadOnlyPort = 10250 },
-		"--container-log-max-size: \"x\" is no size":                               func(k *KubeletOptions) { k.LogMaxSize = "x" },
-		"--container-log-max-size: \"0\" is no size":                               func(k *KubeletOptions) { k.LogMaxSize = "0" },
+		"--container-log-max-size: \"x\" is not a size":                            func(k *KubeletOptions) { k.LogMaxSize = "x" },
+		"--container-log-max-size: \"0\" is not a size":                            func(k *KubeletOptions) { k.LogMaxSize = "0" },
 		"--shutdown-grace-period, --shutdown-grace-period-critical-pods: critical": func(k *KubeletOptions) { k.ShutdownGraceCritical = time.Second },
 		"--shutdown-grace-period-by-pod-priority: \"x\" must be":                   func(k *KubeletOptions) { k.ShutdownByPriority = []string{"x"} },
 		"--shutdown-grace-period-by-pod-priority is in place":                      func(k *KubeletOptions) { k.ShutdownByPriority, k.ShutdownGrace = []string{"1=1"}, time.Second },

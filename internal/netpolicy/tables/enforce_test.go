@@ -3,12 +3,14 @@
 package tables
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -289,26 +291,44 @@ func TestLinkLocal(t *testing.T) {
 		web := b.pod("a/web").known()
 		b.policies(denyAll)
 		var local string
-		if err := db.do(func() error {
-			i, err := net.InterfaceByName("eth0")
-			if err != nil {
-				return err
-			}
-			addrs, err := i.Addrs()
-			for _, a := range addrs {
-				if ip, ok := a.(*net.IPNet); ok && ip.IP.IsLinkLocalUnicast() {
-					local = ip.IP.String()
-				}
-			}
-			return err
-		}); err != nil || local == "" {
-			t.Fatal("no link-local address", err)
+		if err := db.do(func() (err error) { local, err = linkLocal("eth0"); return err }); err != nil {
+			t.Fatal(err)
 		}
 		err := web.do(func() error { c, err := dial("tcp", "["+local+"%eth0]:80"); _ = c; return err })
 		if err == nil {
 			t.Error("a pod is reached by its link-local address")
 		}
 	})
+}
+
+// linkLocal is the address that the kernel gives a device a moment after it is up.
+func linkLocal(device string) (string, error) {
+	updates, done := make(chan netlink.AddrUpdate, 16), make(chan struct{})
+	defer close(done)
+	if err := netlink.AddrSubscribe(updates, done); err != nil {
+		return "", err
+	}
+	late := time.After(10 * time.Second)
+	for {
+		i, err := net.InterfaceByName(device)
+		if err != nil {
+			return "", err
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return "", err
+		}
+		for _, a := range addrs {
+			if ip, ok := a.(*net.IPNet); ok && ip.IP.IsLinkLocalUnicast() {
+				return ip.IP.String(), nil
+			}
+		}
+		select {
+		case <-updates:
+		case <-late:
+			return "", errors.New("no link-local address")
+		}
+	}
 }
 
 // TestThroughServices: WL-19, who reaches a pod through a Service is judged as who reaches it directly, also a pod that

@@ -131,7 +131,9 @@ func (k *Keeper) Mend(ctx context.Context) error {
 	}
 	s, err := look(k.config, k.services, k.rules)
 	if err == nil && k.reaches {
-		s.nodes, err = reached(k.config, k.ways)
+		if s.nodes = len(k.ways) == 0; !s.nodes { // a machine by itself does not look for what nobody makes
+			s.nodes, err = reached(k.config, k.ways)
+		}
 	}
 	if err != nil {
 		return err
