@@ -141,8 +141,8 @@ test-race: ## The packages with goroutines of their own, under the race detector
 	CGO_ENABLED=1 tools/gotest.sh -race -short $(RACE)
 
 .PHONY: test-simulate
-test-simulate: helpers ## 200 simulated worlds: servers that die, an etcd and a runtime that fail
-	@SEEDS=200 tools/simulate.sh
+test-simulate: helpers ## 200 (WORLDS) simulated worlds: servers that die, an etcd and a runtime that fail
+	@SEEDS=$(or $(WORLDS),200) tools/simulate.sh
 
 SEEDS ?= 10000
 .PHONY: simulate

@@ -10,4 +10,4 @@ export FAILPOINTS=${FAILPOINTS:-40s} FAILPOINTS_SEED=${FAILPOINTS_SEED:-202}
 echo "failpoints: FAILPOINTS=$FAILPOINTS FAILPOINTS_SEED=$FAILPOINTS_SEED"
 [ $# -gt 0 ] || set -- ./test/...
 # They wait for servers and containers more than they compute.
-exec tools/gotest.sh -count=1 -p 1 -parallel 4 -timeout 40m "$@"
+exec tools/gotest.sh -count=1 -p 1 -parallel 4 -timeout 70m "$@"
