@@ -17,6 +17,7 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/images"
 	"github.com/wherryproject/wherry/internal/cli/networks"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/pods"
 	"github.com/wherryproject/wherry/internal/cli/reach"
@@ -143,7 +144,7 @@ Or run a pod in the foreground, without a server of its own:
 	root.SetVersionTemplate("wherry {{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: "use", Title: "Pods:"}, &cobra.Group{ID: "run", Title: "Server:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
-	for _, c := range []*cobra.Command{newRun(t), pods.NewDebug(t), pods.NewExec(t), pods.NewCp(t), newTimeline(t),
+	for _, c := range []*cobra.Command{newRun(t), pods.NewDebug(t), pods.NewExec(t), pods.NewCp(t), onhost.NewPs(t), newTimeline(t),
 		newAudit(t), newKubectl(t), images.NewImage(t), images.NewImages(t), volumes.New(t), networks.New(t)} {
 		c.GroupID = "use"
 		root.AddCommand(c)
@@ -153,7 +154,7 @@ Or run a pod in the foreground, without a server of its own:
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newInspect(t), newResolver(t))
+	root.AddCommand(newInspect(t), newResolver(t), newGuard(t))
 	version := newVersion(t)
 	version.GroupID = "other"
 	root.AddCommand(version)

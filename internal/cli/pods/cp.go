@@ -25,17 +25,20 @@ import (
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	"github.com/wherryproject/wherry/internal/cli/copyfiles"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // cpFlags are what `wherry cp` is told.
 type cpFlags struct {
 	reach.Flags
+	host      onhost.Flags
 	container string
 	user      string
 	quiet     bool
@@ -47,7 +50,8 @@ func NewCp(t cmdline.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE... DESTINATION",
 		Short: "Copy files to and from containers, even dead ones and ones without tar",
-		Long: `Copy a file or folder from a container, or to one. Either the source or the destination is POD:PATH or NAMESPACE/POD:PATH.
+		Long: `Copy a file or folder from a container, or to one. Either the source or the destination is POD:PATH or NAMESPACE/POD:PATH,
+or, for a container of this machine, docker:NAME:PATH and so on (see wherry debug --help).
 
 The container needs no tar and no shell, and need not be running: the command uses the filesystem of its last run, including volumes.
 If the destination is an existing folder, files are copied into it; otherwise the destination is the name of the copy. The last part of
@@ -63,6 +67,7 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
   wherry cp crashed:/tmp/core.1 .                        # a container in a crash loop
   wherry cp 'web:/var/log/*.log' ./logs
   wherry cp web:/srv - | tar -tv
+  sudo wherry cp docker:web:/etc/nginx .                 # a container of Docker, without a server
   tar -c conf.d | wherry cp - web:/etc/app`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +77,7 @@ container has from the kernel, /dev, /proc and /sys, cannot be copied from or to
 		},
 	}
 	f.AddTo(cmd)
+	f.host.AddAddress(cmd.Flags())
 	cmd.Flags().StringVarP(&f.container, "container", "c", "",
 		"the container; default: the pod's default container, or its first")
 	cmd.Flags().StringVarP(&f.user, "user", "u", "",
@@ -118,8 +124,8 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 
 	}
 	switch {
-	case (from.pod == "") == (to.pod == ""):
-		if from.pod != "" {
+	case from.remote() == to.remote():
+		if from.remote() {
 			return cmdline.ExitWith(cmdline.ExitUsage,
 				errors.New("one side must be on this machine; from pod to pod: wherry cp POD:PATH - | wherry cp - POD:FOLDER"))
 
@@ -127,10 +133,16 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 		return cmdline.ExitWith(cmdline.ExitUsage,
 			errors.New("either the source or the destination must be in a pod (POD:PATH), and the other on this machine"))
 
-	case from.pod == "":
+	case !from.remote():
 		remote = to
 	}
 	if err := checkKernels(from, to); err != nil {
+		return err
+	}
+	if remote.host != nil {
+		return f.onHost(ctx, t, from, to, *remote.host)
+	}
+	if err := f.host.Given(remote.pod); err != nil {
 		return err
 	}
 	c, err := f.Connect()
@@ -147,18 +159,49 @@ func (f *cpFlags) run(ctx context.Context, t cmdline.Terminal, source, destinati
 	if f.container, err = chosenContainer(pod, f.container); err != nil {
 		return err
 	}
-	if from.pod != "" {
-		return f.interrupted(ctx, f.out(ctx, t, c, from, to.path), from.path)
+	o := other{container: f.container, words: fmt.Sprintf("container %s of pod %s", f.container, pod.Name),
+		run: func(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
+			return f.toolbox(ctx, t, c, pod.Name, writable, command...)
+		}}
+	if err := f.between(ctx, t, o, from, to); err != nil {
+		return err
 	}
-	if err := f.in(ctx, t, c, from.path, to); err != nil {
-		return f.interrupted(ctx, err, from.path)
-	}
-	if !podRuns(pod, f.container) {
+	if to.remote() && !podRuns(pod, f.container) {
 		fmt.Fprintf(t.Err,
 			"container %s of pod %s is not running: files copied outside a volume are lost when it restarts\n",
 			f.container, pod.Name)
 	}
 	return nil
+}
+
+// other is the other side of a copy: a container.
+type other struct {
+	container string // its files are at /c/<container>
+	words     string // that name it to the user
+	// run runs one of the toolbox's commands with these files.
+	run func(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (code int, err error)
+}
+
+func (o other) root() string { return "/c/" + o.container }
+
+// between copies from a container, or to one.
+func (f *cpFlags) between(ctx context.Context, t cmdline.Terminal, o other, from, to place) error {
+	if from.remote() {
+		return f.interrupted(ctx, f.out(ctx, t, o, from, to.path), from.path)
+	}
+	return f.interrupted(ctx, f.in(ctx, t, o, from.path, to), from.path)
+}
+
+// onHost copies from a container of this machine, or to one.
+func (f *cpFlags) onHost(ctx context.Context, t cmdline.Terminal, from, to place, h target.Target) error {
+	if f.container != "" {
+		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("-c names a container of a pod; %s is one already: leave it out", h))
+	}
+	c, err := f.host.Copier(ctx, h, f.user)
+	if err != nil {
+		return err
+	}
+	return f.between(ctx, t, other{container: c.Name, words: h.String(), run: c.Run}, from, to)
 }
 
 // interrupted says that a copy was called off by the user, whatever came of that.
@@ -207,21 +250,18 @@ func said(code int, err error) error {
 	return cmdline.ExitWith(code, err)
 }
 
-func (f *cpFlags) root() string { return "/c/" + f.container }
-
 // out copies from the container.
-func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, c *reach.Client, from place, to string) error {
+func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, o other, from place, to string) error {
 	meter := newMeter(t, f.quiet)
 	defer meter.stop()
-	told := newRelay(t.Err, f.container, from.pod, meter)
-	command := []string{"/bin/toolbox", "cp-pack", "--root", f.root()}
+	told := newRelay(t.Err, o, meter)
+	command := []string{"/bin/toolbox", "cp-pack", "--root", o.root()}
 	if meter.shows {
 		command = append(command, "--total")
 	}
 	command = append(command, from.path)
 	if to == "-" {
-		return told.end(said(f.toolbox(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, c, from.pod, false,
-			command...)))
+		return told.end(said(o.run(ctx, cmdline.Terminal{Out: meter.writer(t.Out), Err: told}, false, command...)))
 	}
 	folder, name, err := localTarget(to, path.Base(path.Clean("/"+from.path)))
 	if err != nil {
@@ -239,7 +279,7 @@ func (f *cpFlags) out(ctx context.Context, t cmdline.Terminal, c *reach.Client, 
 		r.CloseWithError(err)
 		unpacked <- err
 	}()
-	err = said(f.toolbox(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, c, from.pod, false, command...))
+	err = said(o.run(ctx, cmdline.Terminal{Out: meter.writer(w), Err: told}, false, command...))
 	_ = w.CloseWithError(err) // a pipe's Close does not fail
 	return told.end(errors.Join(err, ignore(<-unpacked, err)))
 }
@@ -275,10 +315,10 @@ func localTarget(to, base string) (folder, name string, err error) {
 }
 
 // in copies into the container.
-func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, c *reach.Client, from string, to place) error {
-	told := newRelay(t.Err, f.container, to.pod, nil)
+func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, o other, from string, to place) error {
+	told := newRelay(t.Err, o, nil)
 	if from == "-" {
-		return told.end(said(f.unpack(ctx, t.In, told, c, to.pod, to.path)))
+		return told.end(said(f.unpack(ctx, t.In, told, o, to.path)))
 	}
 	abs, err := filepath.Abs(from)
 	if err != nil {
@@ -288,7 +328,7 @@ func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, c *reach.Client, f
 	if err != nil {
 		return err
 	}
-	folder, name, err := f.remoteTarget(ctx, c, to, filepath.Base(abs))
+	folder, name, err := f.remoteTarget(ctx, o, to, filepath.Base(abs))
 	if err != nil {
 		return err
 	}
@@ -302,7 +342,7 @@ func (f *cpFlags) in(ctx context.Context, t cmdline.Terminal, c *reach.Client, f
 		_ = w.CloseWithError(err) // a pipe's Close does not fail
 		packed <- err
 	}()
-	err = told.end(said(f.unpack(ctx, r, told, c, to.pod, folder)))
+	err = told.end(said(f.unpack(ctx, r, told, o, folder)))
 	_ = r.CloseWithError(io.ErrClosedPipe) // ends the packing if the other side gave up
 	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
 		return errors.Join(perr, err)
@@ -315,15 +355,15 @@ const partingTime = 5 * time.Second
 
 // unpack hands an archive over. When the user calls it off the archive ends in the middle, and the other side takes
 // away what is not whole; only if it does not is the line cut.
-func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, c *reach.Client, pod,
+func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer, o other,
 	folder string) (int, error) {
 	line, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
 	in := cmdline.Until(ctx, archive)
-	return f.toolbox(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, c, pod, true, "/bin/toolbox",
-		"cp-unpack", "--root", f.root(), folder)
+	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, true, "/bin/toolbox", "cp-unpack", "--root",
+		o.root(), folder)
 }
 
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.
@@ -331,26 +371,26 @@ const notThere = 3
 
 // remoteTarget is where a copy named base goes: into an existing folder, else it takes the destination's name. Whether
 // it is a folder is seen by unpacking nothing into it.
-func (f *cpFlags) remoteTarget(ctx context.Context, c *reach.Client, to place,
+func (f *cpFlags) remoteTarget(ctx context.Context, o other, to place,
 	base string) (folder, name string, err error) {
 	var nothing, trouble bytes.Buffer
 	if err := tar.NewWriter(&nothing).Close(); err != nil {
 		return "", "", err
 	}
-	code, err := f.toolbox(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, c, to.pod, true,
-		"/bin/toolbox", "cp-unpack", "--root", f.root(), to.path)
+	code, err := o.run(ctx, cmdline.Terminal{In: &nothing, Out: io.Discard, Err: &trouble}, true, "/bin/toolbox",
+		"cp-unpack", "--root", o.root(), to.path)
 	switch {
 	case err != nil:
 		return "", "", cmdline.ExitWith(code, err)
 	case code == 0:
 		return to.path, base, nil
 	case code == notThere && strings.HasSuffix(to.path, "/"):
-		return "", "", fmt.Errorf("container %s of pod %s has no folder %s", f.container, to.pod, to.path)
+		return "", "", fmt.Errorf("%s has no folder %s", o.words, to.path)
 	case code == notThere:
 		return path.Dir(to.path), path.Base(to.path), nil
 	}
 	var text bytes.Buffer
-	told := newRelay(&text, f.container, to.pod, nil)
+	told := newRelay(&text, o, nil)
 	_, _ = told.Write(trouble.Bytes())
 	_ = told.end(&cmdline.Exit{Code: 1})
 	return "", "", errors.New(strings.TrimSpace(text.String()))

@@ -5,13 +5,28 @@ package pods
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // place is one side of a copy.
 type place struct {
-	namespace, pod string // empty: this machine
+	namespace, pod string         // empty: this machine
+	host           *target.Target // a container of this machine; nil: none
 	path           string
+}
+
+// remote tells whether the place is in a container.
+func (p place) remote() bool { return p.pod != "" || p.host != nil }
+
+// name is the container's or pod's, as it is written in a command.
+func (p place) name() string {
+	if p.host != nil {
+		return p.host.String()
+	}
+	return p.pod
 }
 
 // parsePlace reads PATH or [NAMESPACE/]POD:PATH. What begins with a slash, a dot or a tilde is a path, also with a
@@ -21,6 +36,9 @@ func parsePlace(text string) (place, error) {
 	if !colon || before == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") ||
 		strings.HasPrefix(text, "~") {
 		return place{path: text}, nil
+	}
+	if slices.Contains(target.Engines(), target.Engine(before)) {
+		return parseHost(text, before, after)
 	}
 	p := place{pod: before, path: after}
 	if namespace, pod, ok := strings.Cut(before, "/"); ok {
@@ -35,12 +53,25 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
+// parseHost reads ENGINE:NAME:PATH.
+func parseHost(text, engine, rest string) (place, error) {
+	name, path, ok := strings.Cut(rest, ":")
+	t, _, err := target.Parse(engine + ":" + name)
+	switch {
+	case err != nil:
+		return place{}, err
+	case !ok || path == "":
+		return place{}, fmt.Errorf("%q: the path in the container is missing: write %s:PATH", text, t)
+	}
+	return place{host: &t, path: path}, nil
+}
+
 // ofKernel tells whether a place is one that a container has from the kernel. Such files are made when they are read,
 // or are devices; they are not in the filesystem that a copy works on, where something of the same name would be hidden
 // below them.
 func (p place) ofKernel() bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+p.path), "/"), "/")
-	return p.pod != "" && (first == "dev" || first == "proc" || first == "sys")
+	return p.remote() && (first == "dev" || first == "proc" || first == "sys")
 }
 
 // checkKernels refuses a copy from or to a place of the kernel's, and says what does it.
@@ -48,9 +79,9 @@ func checkKernels(from, to place) error {
 	const why = "/dev, /proc and /sys in a container belong to the kernel and cannot be copied from or to"
 	switch {
 	case from.ofKernel():
-		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.pod, from.path)
+		return fmt.Errorf("%s: %s; read it with: wherry exec %s -- cat %s", from.path, why, from.name(), from.path)
 	case to.ofKernel():
-		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.pod,
+		return fmt.Errorf("%s: %s; write to it with: wherry exec -i %s -- sh -c 'cat > %s'", to.path, why, to.name(),
 			to.path)
 	}
 	return nil

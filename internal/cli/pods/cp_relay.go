@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// relay hands on what the other side of a copy says, in words that name the pod and the container. What the node says
+// relay hands on what the other side of a copy says, in words that name the container. What the node says
 // of everything else in the pod is held back: it matters only if the copy fails.
 type relay struct {
-	to             io.Writer
-	container, pod string
-	meter          *meter // is told the total; may be nil
-	part           []byte // of a line
-	held           []string
+	to    io.Writer
+	other other
+	meter *meter // is told the total; may be nil
+	part  []byte // of a line
+	held  []string
 }
 
-func newRelay(to io.Writer, container, pod string, m *meter) *relay {
-	return &relay{to: to, container: container, pod: pod, meter: m}
+func newRelay(to io.Writer, o other, m *meter) *relay {
+	return &relay{to: to, other: o, meter: m}
 }
 
 // Write implements io.Writer.
@@ -45,14 +45,14 @@ func (r *relay) line(text string) {
 		}
 	}
 	if note, ok := strings.CutPrefix(text, "wherry: "); ok {
-		if strings.Contains(note, "container "+r.container+" ") ||
-			strings.Contains(note, "container "+r.container+":") || strings.Contains(note, "cannot run") {
+		if strings.Contains(note, "container "+r.other.container+" ") ||
+			strings.Contains(note, "container "+r.other.container+":") || strings.Contains(note, "cannot run") {
 			r.held = append(r.held, note)
 		}
 		return
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "cp-pack: "), "cp-unpack: ")
-	fmt.Fprintf(r.to, "container %s of pod %s: %s\n", r.container, r.pod, text)
+	fmt.Fprintf(r.to, "%s: %s\n", r.other.words, text)
 }
 
 // end says what was held back if the copy has failed, and returns how it ended.

@@ -16,11 +16,13 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/plain"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/cli/session"
 	"github.com/wherryproject/wherry/internal/debug/debugask"
 	"github.com/wherryproject/wherry/internal/debug/ways"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
 
@@ -28,17 +30,21 @@ import (
 type debugFlags struct {
 	reach.Flags
 	ask.Debug
+	host     onhost.Flags
+	writable bool
 }
 
 // NewDebug returns wherry debug.
 func NewDebug(t cmdline.Terminal) *cobra.Command {
 	f := &debugFlags{}
 	cmd := &cobra.Command{
-		Use:   "debug POD [-- COMMAND [ARG...]]",
-		Short: "Open a shell in a pod, whatever its images contain",
-		Long: `Open a shell in a pod, whatever its images contain.
+		Use:   "debug TARGET [-- COMMAND [ARG...]]",
+		Short: "Open a shell in a pod or container, whatever its images contain",
+		Long: `Open a shell in a pod, or in a container of this machine, whatever its images contain. TARGET is one of
 
-The command adds a debug container (an ephemeral container) to the pod and attaches to it. The default image is the built-in toolbox,
+` + target.Help + `
+
+For a pod, the command adds a debug container (an ephemeral container) to the pod and attaches to it. The default image is the built-in toolbox,
 which needs no registry: shell, ps, ls, grep, find, vi, ip, ss, ping, nslookup, wget, nc, strace, nsenter and more. In a pod with one
 main container it sees that container's processes, and its files under /proc/1/root.
 
@@ -52,6 +58,10 @@ Ctrl-P Ctrl-Q leaves the shell running; wherry debug -c NAME POD reattaches to i
 command waits. With an image or a command, -c names a new one. Every run is recorded: wherry debug history. Use -p for a pod that has the same name as one of the commands below.
 With node/NAME instead of a pod, the shell is on the node itself, with the node's files under /host.
 
+A target of this machine (docker: and so on) needs root and no server. The shell joins its namespaces; its files, with its volumes, are
+under /c/NAME, read-only without --writable, and under /c/.wherry/NAME what is known of it, also when it has exited. The container is
+not changed, and when the session ends nothing of it is left.
+
 The exit code is the command's; 125 if the session failed, 126 or 127 if the command could not be run or was not found, 1 if the server
 refused.`,
 		Example: `  wherry debug web                                   # a shell
@@ -61,11 +71,12 @@ refused.`,
   wherry debug web --ttl 30m                         # stop it after half an hour, whatever happens
   wherry debug -c debug web                          # reattach to a running one
   wherry debug node/vm                               # the node itself; its files are under /host
+  sudo wherry debug docker:web                       # a container of Docker; its files are under /c/web
   wherry debug ls                                    # who is debugging what now
   wherry debug history web                           # who did so before, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.Pod == "" {
-				return cmdline.ExitWith(cmdline.ExitUsage, errors.New("no pod given: use wherry debug POD, or -p POD"))
+				return cmdline.ExitWith(cmdline.ExitUsage, errors.New("no pod given: use wherry debug POD, or -p POD; wherry debug --help shows what else can be debugged"))
 			}
 			return nil
 		},
@@ -78,6 +89,16 @@ refused.`,
 			if err != nil {
 				return err
 			}
+			to, onHost, err := target.Parse(pod)
+			if err != nil {
+				return cmdline.ExitWith(cmdline.ExitUsage, err)
+			}
+			if onHost {
+				return f.host.Debug(cmd.Context(), t, to, &f.Debug, f.writable, command)
+			}
+			if err := f.notOnHost(pod); err != nil {
+				return err
+			}
 			if node := nodeMeant(pod); node != "" {
 				return f.node(cmd.Context(), t, node, command)
 			}
@@ -87,6 +108,8 @@ refused.`,
 	}
 	f.AddTo(cmd)
 	f.Debug.AddFlags(cmd.Flags())
+	f.host.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&f.writable, "writable", false, "on this machine: let the shell write to the target's files under /c")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(),
 		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.EphemeralOnes))
@@ -94,6 +117,15 @@ refused.`,
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	cmd.AddCommand(newDebugList(t, f), newDebugStop(t, f), newDebugHistory(t, f))
 	return cmd
+}
+
+// notOnHost refuses flags that mean nothing for a pod.
+func (f *debugFlags) notOnHost(pod string) error {
+	if f.writable {
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("--writable only applies to containers of this machine; in a pod, a shell can write to the files under /proc/1/root, and wherry exec -m IMAGE --writable to those under /c"))
+	}
+	return f.host.Given(pod)
 }
 
 // podAndCommand splits the arguments of a command.

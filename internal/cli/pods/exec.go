@@ -11,21 +11,24 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/ways"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // execFlags are what `wherry exec` is told.
 type execFlags struct {
 	reach.Flags
 	ask.Exec
+	host onhost.Flags
 }
 
 // NewExec returns wherry exec.
 func NewExec(t cmdline.Terminal) *cobra.Command {
 	f := &execFlags{}
 	cmd := &cobra.Command{
-		Use:   "exec POD [-- COMMAND [ARG...]]",
+		Use:   "exec TARGET [-- COMMAND [ARG...]]",
 		Short: "Run a command in a container, or from an image alongside all of them",
 		Long: `Run a command in a container of a pod, as kubectl exec does; or, with --image, run a command from an image in a fresh container
 inside the pod, which is removed when the command ends.
@@ -35,16 +38,29 @@ With --image the filesystem of every container in the pod, running or dead, is u
 image's own. The pod's images need nothing special for this, and nothing is left behind. A pull that takes more than a second is shown on
 standard error, with its progress on a terminal of the server's machine.
 
+TARGET is a pod, or with --image a container of this machine, docker:web for example: see wherry debug --help.
+
 The exit code is the command's; 126 or 127 if it could not be run or was not found, 125 if the session failed, 1 if the server refused.`,
 		Example: `  wherry exec web -- cat /etc/hosts
   wherry exec -it web -m wherry.dev/toolbox                      # a shell; the files of every container are under /c
   wherry exec web -m wherry.dev/toolbox -- ls -l /c/app/etc
   wherry exec web -m wherry.dev/toolbox -c app -- ps
+  sudo wherry exec docker:web -m audit:1                         # beside a container of Docker
   for p in $(kubectl get pods -o name); do wherry exec $p -m audit:1 || echo "$p: failed"; done`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pod, command, err := podAndCommand(cmd, "", args)
 			if err != nil {
+				return err
+			}
+			to, onHost, err := target.Parse(pod)
+			if err != nil {
+				return cmdline.ExitWith(cmdline.ExitUsage, err)
+			}
+			if onHost {
+				return f.host.Exec(cmd.Context(), t, to, &f.Exec, command)
+			}
+			if err := f.host.Given(pod); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), t, pod, command)
@@ -53,6 +69,7 @@ The exit code is the command's; 126 or 127 if it could not be run or was not fou
 	}
 	f.AddTo(cmd)
 	f.Exec.AddFlags(cmd.Flags())
+	f.host.AddFlags(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.AnyContainer))
 	_ = cmd.RegisterFlagCompletionFunc("user", cobra.NoFileCompletions)
 	return cmd

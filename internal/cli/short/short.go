@@ -70,7 +70,7 @@ func (w world) debug(args []string) (*plan, bool) {
 		return nil, false
 	}
 	pod, command, err := ask.PodAndCommand("wherry debug", d.Pod, fl.Args(), fl.ArgsLenAtDash())
-	if err != nil {
+	if err != nil || onHost(pod) {
 		return nil, false
 	}
 	if d.Complete(fl, w.in) != nil {
@@ -82,6 +82,9 @@ func (w world) debug(args []string) (*plan, bool) {
 	}
 	return w.at(where, p)
 }
+
+// onHost tells whether a target is on this machine, or is meant to be: a pod's name has no colon.
+func onHost(name string) bool { return strings.Contains(name, ":") }
 
 // subcommand tells whether a command has one of that name below it, or might have.
 func subcommand(command, name string) bool {
@@ -97,7 +100,7 @@ func (w world) exec(args []string) (*plan, bool) {
 		return nil, false
 	}
 	pod, command, err := ask.PodAndCommand("wherry exec", "", fl.Args(), fl.ArgsLenAtDash())
-	if err != nil {
+	if err != nil || onHost(pod) {
 		return nil, false
 	}
 	s, err := e.Session(pod, command, w.in)

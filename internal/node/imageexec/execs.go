@@ -23,6 +23,7 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cri"
 	"github.com/wherryproject/wherry/internal/imagename"
+	"github.com/wherryproject/wherry/internal/mountfd"
 	"github.com/wherryproject/wherry/internal/node/image"
 	"github.com/wherryproject/wherry/internal/node/ops"
 	"github.com/wherryproject/wherry/internal/node/plan"
@@ -136,7 +137,7 @@ type Session struct {
 // Prepare does all of an image exec that can fail before there are streams. Errors that are the client's, or that it
 // can do something about, are *Error. The session must be closed.
 func (e *Execs) Prepare(ctx context.Context, pod *corev1.Pod, r Request) (*Session, error) {
-	if !kernelCan() {
+	if !mountfd.KernelCan() {
 		return nil,
 			refuse(http.StatusNotImplemented,
 				"image exec is not implemented on this node: its kernel cannot set the attributes of mounts; it needs Linux 5.12 or later")

@@ -13,6 +13,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
 // Files is what a container sees, as its runtime has it on the node.
@@ -112,7 +114,7 @@ func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (n
 		return nil, err
 	}
 	defer root.Close()
-	tries := mostTries
+	tries := mountfd.MostTries
 	for _, b := range f.Binds {
 		if ofKernel(b.At) {
 			continue
@@ -134,11 +136,11 @@ func (t *tree) show(ctx context.Context, name string, f Files, writable bool) (n
 func (t *tree) showRoot(at string, f Files, writable bool) error {
 	writable = writable && !f.ReadOnlyRoot
 	if f.RootMounted() {
-		fd, err := openTree(f.Root, false, writable)
+		fd, err := mountfd.Clone(f.Root, false, writable)
 		if err == nil {
 			defer unix.Close(fd)
 			if f.RootMounted() { // else it is the empty folder below the mount that was cloned
-				return unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+				return mountfd.AttachPath(fd, at)
 			}
 		} else if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("its root filesystem: %w", err)
@@ -153,7 +155,7 @@ var errGone = errors.New("it is gone")
 // bindInto binds a container's volume into its root, to where the container's own processes find it: symlinks on the
 // way are followed within the root, and what was found is held, so that nobody can put something else in its place.
 func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *int) error {
-	fd, err := openTree(b.From, b.Recursive, writable)
+	fd, err := mountfd.Clone(b.From, b.Recursive, writable)
 	if errors.Is(err, unix.ENOENT) {
 		return errGone
 	}
@@ -164,13 +166,12 @@ func bindInto(ctx context.Context, root *os.File, b Bind, writable bool, tries *
 	if err := seeThrough(fd, b.Users); err != nil {
 		return fmt.Errorf("its owners cannot be shown: %w", err)
 	}
-	at, err := within(ctx, root, b.At, tries)
+	at, err := mountfd.Within(ctx, root, b.At, tries)
 	if err != nil {
 		return fmt.Errorf("its mount point cannot be found: %w", err)
 	}
 	defer at.Close()
-	err = unix.MoveMount(fd, "", int(at.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	if err != nil {
+	if err := mountfd.Attach(fd, at); err != nil {
 		return fmt.Errorf("mounting it: %w", err)
 	}
 	return nil
@@ -186,66 +187,7 @@ func seeThrough(fd int, open func() (*os.File, error)) error {
 		return err
 	}
 	defer users.Close()
-	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH,
-		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(users.Fd())})
-}
-
-// openTree clones a mount, alone or with all below it, as one that nobody else shares. Unless it is to be writable,
-// nothing in it is.
-func openTree(path string, recursive, writable bool) (int, error) {
-	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
-	if recursive {
-		flags |= unix.AT_RECURSIVE
-	}
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path, flags)
-	if err != nil {
-		return -1, err
-	}
-	attr := &unix.MountAttr{Propagation: unix.MS_PRIVATE}
-	if !writable {
-		attr.Attr_set = unix.MOUNT_ATTR_RDONLY
-	}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// mostTries is how often, for all paths of a container together, the kernel is asked again after a walk that it gave up
-// because of a rename somewhere at the same time. A busy machine needs a few; a container that renames all the time
-// never lets a walk through links with many ".." succeed, and each try costs as much as its links are long.
-const mostTries = 64
-
-// errRestless is what within returns of a path that its container does not let be found.
-var errRestless = errors.New("the path leads through .. while something is renamed all the time; mount the volume at a path without links")
-
-// within opens a path as the processes of a container with that root would. It takes from *tries what it needs of them.
-func within(ctx context.Context, root *os.File, path string, tries *int) (*os.File, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := retry(ctx, tries, func() (int, error) { return unix.Openat2(int(root.Fd()), path, how) })
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// retry opens something by a call that is to be made again as long as there are tries and somebody waits for it.
-func retry(ctx context.Context, tries *int, open func() (int, error)) (int, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return -1, err
-		}
-		fd, err := open()
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-		if *tries <= 0 {
-			return -1, errRestless
-		}
-		*tries--
-	}
+	return mountfd.SeenAs(fd, users)
 }
 
 // ofKernel: the path lies in what a container has from the kernel, which is not in its root filesystem.
@@ -281,9 +223,3 @@ func removeTree(dir string) error {
 }
 
 func notMounted(err error) bool { return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) }
-
-// kernelCan tells whether the kernel has the calls that trees are made with (Linux 5.12).
-func kernelCan() bool {
-	err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	return !errors.Is(err, unix.ENOSYS)
-}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/mountfd"
 )
 
 // yard is a folder for trees, and one to make containers' files in.
@@ -181,21 +183,21 @@ func TestRetry(t *testing.T) {
 	calls := 0
 	renamed := func() (int, error) { calls++; return -1, unix.EAGAIN }
 	tries := 5
-	if _, err := retry(t.Context(), &tries, renamed); !errors.Is(err, errRestless) || calls != 6 {
+	if _, err := mountfd.Retry(t.Context(), &tries, renamed); !errors.Is(err, mountfd.ErrRestless) || calls != 6 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 	// The next path of the same container costs one call.
-	if _, err := retry(t.Context(), &tries, renamed); !errors.Is(err, errRestless) || calls != 7 {
+	if _, err := mountfd.Retry(t.Context(), &tries, renamed); !errors.Is(err, mountfd.ErrRestless) || calls != 7 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := retry(gone, &tries, renamed); !errors.Is(err, context.Canceled) || calls != 7 {
+	if _, err := mountfd.Retry(gone, &tries, renamed); !errors.Is(err, context.Canceled) || calls != 7 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	tries = 1 << 30
-	if _, err := retry(ctx, &tries, func() (int, error) { cancel(); return -1, unix.EAGAIN }); !errors.Is(err, context.Canceled) {
+	if _, err := mountfd.Retry(ctx, &tries, func() (int, error) { cancel(); return -1, unix.EAGAIN }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

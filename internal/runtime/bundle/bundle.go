@@ -152,6 +152,32 @@ func (f Files) place(name, path, sum string) error {
 	if err != nil || same {
 		return err
 	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if err := f.write(name, tmp, sum); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// WriteProgram writes a helper program. What was written is the program only if there is no error.
+func (f Files) WriteProgram(name string, to io.Writer) error {
+	sums, err := f.sums()
+	if err != nil {
+		return err
+	}
+	return f.write(name, to, sums[name])
+}
+
+// write unpacks a program that has to have a sum.
+func (f Files) write(name string, to io.Writer, sum string) error {
 	file, err := f.fsys.Open(name + packed)
 	if err != nil {
 		return fmt.Errorf("%w (%s is missing)", ErrNotBuilt, name)
@@ -162,23 +188,14 @@ func (f Files) place(name, path, sum string) error {
 		return err
 	}
 	defer from.Close()
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
 	hash := sha256.New()
-	if _, err := io.Copy(tmp, io.TeeReader(from, hash)); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), tmp.Close()); err != nil {
+	if _, err := io.Copy(to, io.TeeReader(from, hash)); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
 		return fmt.Errorf("%w (%s does not match its checksum)", ErrNotBuilt, name)
 	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }
 
 // holds reports whether path is a program with this sum.

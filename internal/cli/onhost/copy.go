@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onhost
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	clisession "github.com/wherryproject/wherry/internal/cli/session"
+	"github.com/wherryproject/wherry/internal/debug/debugask"
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/session"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
+)
+
+// Copier runs the commands of a copy beside a target of this machine.
+type Copier struct {
+	Name string // the target's files are at /c/<Name>
+
+	container *engines.Container
+	user      *debugask.User
+}
+
+// Copier finds the target.
+func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Copier, error) {
+	u, err := debugask.ParseUser(user)
+	if err != nil {
+		return nil, cmdline.ExitWith(cmdline.ExitUsage, err)
+	}
+	c, err := f.find(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return &Copier{Name: c.FolderName(), container: c, user: u}, nil
+}
+
+// Run runs a command of the toolbox, without a terminal.
+func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
+	code, err := session.Run(ctx, session.Request{Target: c.container, Self: self(), Writable: writable,
+		Wish: box.Wish{Command: command, User: c.user}}, session.Streams{In: t.In, Out: t.Out, Err: t.Err})
+	var ended *session.Ended
+	if errors.As(err, &ended) {
+		return clisession.ExitFailed, ended
+	}
+	return code, err
+}

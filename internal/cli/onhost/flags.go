@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/hostdebug"
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
+)
+
+// Flags are those that only have a meaning with a target on this machine.
+type Flags struct {
+	Address string
+	memory  string
+	cpus    float64
+}
+
+// AddFlags adds them.
+func (f *Flags) AddFlags(fl *pflag.FlagSet) {
+	f.AddAddress(fl)
+	fl.StringVar(&f.memory, "memory", "",
+		"on this machine: the most memory that the debugger may use, for example 512Mi; default: no limit")
+	fl.Float64Var(&f.cpus, "cpus", 0, "on this machine: the most CPUs that the debugger may use, for example 0.5; default: no limit")
+}
+
+// AddAddress adds the flag that says where an engine listens.
+func (f *Flags) AddAddress(fl *pflag.FlagSet) {
+	fl.StringVar(&f.Address, "address", "",
+		"on this machine: the engine's socket; default: its usual places, or DOCKER_HOST and CONTAINERD_ADDRESS")
+}
+
+// Given refuses them where the target is a pod.
+func (f *Flags) Given(pod string) error {
+	if f.Address == "" && f.memory == "" && f.cpus == 0 {
+		return nil
+	}
+	return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf(
+		"--address, --memory and --cpus only apply to containers of this machine, such as docker:%s: leave them out for a pod",
+		pod))
+}
+
+// limits puts the limits into a wish.
+func (f *Flags) limits(w *box.Wish) error {
+	if f.memory != "" {
+		q, err := resource.ParseQuantity(f.memory)
+		if err != nil {
+			return fmt.Errorf("--memory: %q is not a size: write it like 512Mi", f.memory)
+		}
+		const least = 8 << 20 // below, runc itself is killed before it has started the command
+		if q.Value() < least {
+			return fmt.Errorf("--memory: %s is too little to start a program in: give at least 8Mi", f.memory)
+		}
+		w.Memory = q.Value()
+	}
+	const least = 0.01
+	if f.cpus != 0 && (math.IsNaN(f.cpus) || f.cpus < least || f.cpus > 1e6) {
+		return fmt.Errorf("--cpus: %v is not a number of CPUs above %v", f.cpus, least)
+	}
+	w.CPUs = f.cpus
+	return nil
+}
+
+// Options are how engines are asked.
+func (f *Flags) Options() engines.Options {
+	return engines.Options{Address: f.Address, Getenv: os.Getenv, UID: os.Geteuid(), Proc: "/proc"}
+}
+
+// find asks for the target.
+func (f *Flags) find(ctx context.Context, t target.Target) (*engines.Container, error) {
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("debugging %s needs root: run it with sudo", t)
+	}
+	if t.Engine == target.PID || t.Engine == target.Systemd {
+		if f.Address != "" {
+			return nil, cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--address: %s has no socket", t.Engine))
+		}
+	}
+	c, err := hostdebug.Find(ctx, t, f.Options())
+	if absent := (*engines.Absent)(nil); errors.As(err, &absent) {
+		return nil, absent
+	}
+	return c, err
+}

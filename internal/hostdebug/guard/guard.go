@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Word is the argument that makes the program a guard.
+const Word = "guard-debug-session"
+
+// LockFD is the descriptor by which a guard inherits its session's lock.
+const LockFD = 3
+
+// name is that of folders and cgroups of sessions.
+const name = "wherry-debug"
+
+// Machine is where sessions are on a machine.
+type Machine struct {
+	Run     string // the folder of sessions
+	Disk    string // the folder that has their images' files below it
+	Cgroups string // where cgroups are mounted
+}
+
+// Here is this machine.
+func Here() Machine { return Machine{Run: "/run/" + name, Disk: "/var/tmp", Cgroups: "/sys/fs/cgroup"} }
+
+// Dir is a session's folder, which is empty but for its record: all else is mounted out of others' sight.
+func (m Machine) Dir(id string) string { return filepath.Join(m.Run, id) }
+
+// Lock is the file that is locked as long as the session's command or its guard lives.
+func (m Machine) Lock(id string) string { return filepath.Join(m.Dir(id), "lock") }
+
+// Record is the file that says what the session is.
+func (m Machine) Record(id string) string { return filepath.Join(m.Dir(id), "session.json") }
+
+// DiskDir is a session's folder on disk.
+func (m Machine) DiskDir(id string) string { return filepath.Join(m.Disk, name+"-"+id) }
+
+// Cgroup is a session's cgroup, as a path in each hierarchy.
+func Cgroup(id string) string { return "/" + name + "/" + id }
+
+// ids are names of sessions: nothing that a path takes for more.
+var ids = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// Main is a guard's process. It returns the exit code.
+func Main(args []string, in io.Reader, errs io.Writer) int {
+	if len(args) != 1 || !ids.MatchString(args[0]) {
+		fmt.Fprintln(errs, "this is for wherry's own use")
+		return 2
+	}
+	// They are for the command, whose end is the only thing that this waits for.
+	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	_, _ = io.Copy(io.Discard, in) // it ends with the other side, by whatever error
+	if err := Here().Clean(args[0]); err != nil {
+		fmt.Fprintln(errs, "wherry debug: what the session has left cannot be removed:", err)
+		return 1
+	}
+	return 0
+}
+
+// Clean ends a session's processes and removes what it has left. It can be repeated.
+func (m Machine) Clean(id string) error {
+	errs := []error{m.endCgroups(id)}
+	if err := os.RemoveAll(m.DiskDir(id)); err != nil {
+		errs = append(errs, err)
+	}
+	if err := os.RemoveAll(m.Dir(id)); err != nil {
+		errs = append(errs, err)
+	}
+	_ = os.Remove(m.Run) // if it was the last
+	return errors.Join(errs...)
+}
+
+// Sweep cleans what sessions have left that nobody looks after any more.
+func (m Machine) Sweep() error {
+	dirs, err := os.ReadDir(m.Run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range dirs {
+		if ids.MatchString(d.Name()) && m.forsaken(d.Name()) {
+			errs = append(errs, m.Clean(d.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forsaken tells whether neither command nor guard of a session lives. One that is just being made has no lock yet for
+// a moment: it is left alone.
+func (m Machine) forsaken(id string) bool {
+	f, err := os.OpenFile(m.Lock(id), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// parents are the folders of all sessions' cgroups: one, or one for each controller.
+func (m Machine) parents() []string {
+	all := []string{filepath.Join(m.Cgroups, name)}
+	more, _ := filepath.Glob(filepath.Join(m.Cgroups, "*", name)) // the pattern is well-formed
+	return append(all, more...)
+}
+
+func (m Machine) endCgroups(id string) error {
+	var errs []error
+	for _, parent := range m.parents() {
+		dir := filepath.Join(parent, id)
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if err := endCgroup(dir); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, parent := range m.parents() {
+		_ = unix.Rmdir(parent) // if it was the last
+	}
+	return errors.Join(errs...)
+}
+
+// endTime bounds how long killed processes may take to be gone: one that waits for a dead disk takes for ever.
+const endTime = 20 * time.Second
+
+// endCgroup kills what is in a cgroup, waits for it, and removes the cgroup.
+func endCgroup(dir string) error {
+	until := time.Now().Add(endTime)
+	for {
+		pids, err := processes(dir)
+		if err != nil {
+			return err
+		}
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			if err := endProcess(pid, dir, until); err != nil {
+				return err
+			}
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("cgroup %s: its processes do not go", dir)
+		}
+		time.Sleep(time.Millisecond) // one that has ended stays in it until its parent has noticed
+	}
+	err := unix.Rmdir(dir)
+	for err == unix.EBUSY && time.Now().Before(until) { // the kernel takes the last ones out after they were reaped
+		time.Sleep(time.Millisecond)
+		err = unix.Rmdir(dir)
+	}
+	if err != nil && err != unix.ENOENT {
+		return fmt.Errorf("cgroup %s: %w", dir, err)
+	}
+	return nil
+}
+
+// processes are those in a cgroup.
+func processes(dir string) ([]int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for line := range strings.Lines(string(text)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// endProcess kills a process that is in a cgroup and waits until it is gone. It is held while it is looked at, so that
+// no other can have its number.
+func endProcess(pid int, dir string, until time.Time) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("process %d: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	now, err := processes(dir)
+	if err != nil {
+		return err
+	}
+	in := false
+	for _, p := range now {
+		in = in || p == pid
+	}
+	if !in {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+		return fmt.Errorf("process %d: %w", pid, err)
+	}
+	for {
+		left := time.Until(until)
+		if left <= 0 {
+			return fmt.Errorf("process %d does not end", pid)
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left/time.Millisecond)+1)
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+}

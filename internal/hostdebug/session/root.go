@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containerd/containerd/v2/pkg/archive"
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/mountfd"
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
+)
+
+// unpackToolbox unpacks the built-in image into a folder.
+func unpackToolbox(ctx context.Context, dir string) error {
+	open, _, err := bundle.Embedded().ToolboxImage()
+	if err != nil {
+		return err
+	}
+	file, err := open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	image := tar.NewReader(file)
+	for {
+		h, err := image.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the built-in toolbox: %w", err)
+		}
+		if !strings.HasSuffix(h.Name, ".tar.gz") {
+			continue
+		}
+		layer, err := gzip.NewReader(image)
+		if err != nil {
+			return fmt.Errorf("the built-in toolbox: %w", err)
+		}
+		if _, err := archive.Apply(ctx, dir, layer); err != nil {
+			return fmt.Errorf("the built-in toolbox: %w", err)
+		}
+	}
+}
+
+// giveTo makes what the debugger may write to in its root filesystem that of the root of a user namespace.
+func giveTo(root string, uid, gid int) error {
+	if uid == 0 && gid == 0 {
+		return nil
+	}
+	for _, name := range []string{".", "root", "etc", "tmp", "dev"} {
+		err := os.Lchown(filepath.Join(root, name), uid, gid)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// folders makes what a specification mounts at, as far as an image lacks it. Links of the image's are not followed out
+// of it.
+func folders(ctx context.Context, root string) error {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for _, name := range []string{"proc", "sys", "dev", "c", "etc"} {
+		if err := dir.MkdirAll(name, 0o755); err != nil {
+			return fmt.Errorf("the image cannot be used: /%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// maxConfig bounds a file that is taken over from a target.
+const maxConfig = 1 << 20
+
+// takeOver gives the debugger the target's own words for names: resolv.conf, hosts and hostname.
+func takeOver(ctx context.Context, from, root string) error {
+	theirs, err := os.OpenFile(from, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	ours, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	tries := mountfd.MostTries
+	for _, name := range []string{"etc/resolv.conf", "etc/hosts", "etc/hostname"} {
+		how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
+			Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+		f, err := mountfd.WithinHow(ctx, theirs, name, how, &tries)
+		if err != nil {
+			continue // it has none
+		}
+		text, err := readRegular(f)
+		f.Close()
+		if err != nil {
+			continue
+		}
+		_ = ours.Remove(name) // it may be a link
+		if err := ours.WriteFile(name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRegular reads a file that is one: a target may have put anything in its place.
+func readRegular(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a file")
+	}
+	return io.ReadAll(io.LimitReader(f, maxConfig))
+}

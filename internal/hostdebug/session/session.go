@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/guard"
+	"github.com/wherryproject/wherry/internal/mountfd"
+	"github.com/wherryproject/wherry/internal/runtime/bundle"
+)
+
+// Image is a root filesystem for the debugger.
+type Image interface {
+	// Unpack writes the image's files into an empty folder, and says what runs from it.
+	Unpack(ctx context.Context, dir string) (box.Image, error)
+}
+
+// Request is a debugger that is asked for.
+type Request struct {
+	Target   *engines.Container
+	Image    Image // nil: the built-in toolbox
+	Wish     box.Wish
+	Writable bool          // the target's files
+	TTL      time.Duration // 0: as long as it takes
+	Note     func(string)  // is told what the user should know; may be nil
+	Self     string        // the program that guards: wherry
+}
+
+// Streams are the debugger's. With a terminal, In is one.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Ended is the error of a session that was ended before its command.
+type Ended struct{ Why string }
+
+func (e *Ended) Error() string { return "the session has ended: " + e.Why }
+
+// Record is what a session's file says of it.
+type Record struct {
+	ID      string    `json:"id"`
+	Target  string    `json:"target"`
+	Command []string  `json:"command,omitempty"`
+	User    string    `json:"user,omitempty"` // who asked for it
+	PID     int       `json:"pid"`            // of the command wherry debug
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// one is a session.
+type one struct {
+	req     Request
+	id      string
+	machine guard.Machine
+	lock    *os.File
+	held    *held // nil: there is no process
+
+	hangUp  func() error // lets the guard go
+	guarded chan error   // says how it has ended
+}
+
+// Run runs a debugger and returns its command's exit code. Nothing of it is left when it returns.
+func Run(ctx context.Context, req Request, streams Streams) (code int, err error) {
+	if !mountfd.KernelCan() {
+		return 0, errors.New("this kernel is too old: debugging on the machine takes Linux 5.12")
+	}
+	if os.Geteuid() != 0 {
+		return 0, errors.New("debugging containers of this machine needs root: run it with sudo")
+	}
+	s := &one{req: req, machine: guard.Here()}
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if cerr := s.end(); err == nil && cerr != nil {
+			err = cerr
+		}
+	}()
+	if req.Target.Alive() {
+		if s.held, err = hold(req.Target.PID); err != nil {
+			return 0, err
+		}
+		defer s.held.close()
+	}
+	type outcome struct {
+		code int
+		err  error
+	}
+	done := make(chan outcome)
+	go func() {
+		// This thread has a mount namespace of its own, and what it starts has it too. It ends with this function.
+		runtime.LockOSThread()
+		code, err := s.inPrivate(ctx, streams)
+		done <- outcome{code, err}
+	}()
+	o := <-done
+	return o.code, o.err
+}
+
+// begin names the session and starts its guard.
+func (s *one) begin() error {
+	if err := s.machine.Sweep(); err != nil {
+		s.note("what an earlier session has left cannot be removed: " + err.Error())
+	}
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	s.id = hex.EncodeToString(id[:])
+	if err := os.MkdirAll(s.machine.Dir(s.id), 0o700); err != nil {
+		return fmt.Errorf("folder of the session: %w", err)
+	}
+	if err := s.watch(); err != nil {
+		return errors.Join(err, s.machine.Clean(s.id))
+	}
+	return s.record()
+}
+
+// watch locks the session and starts its guard, which holds the lock too.
+func (s *one) watch() error {
+	var err error
+	if s.lock, err = os.OpenFile(s.machine.Lock(s.id), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("lock of the session: %w", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	cmd := exec.Command(s.req.Self, guard.Word, s.id)
+	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = r, os.Stderr, []*os.File{s.lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		w.Close()
+		return fmt.Errorf("start the session's guard: %w", err)
+	}
+	s.hangUp = sync.OnceValue(w.Close)
+	s.guarded = make(chan error, 1)
+	go func() { s.guarded <- cmd.Wait() }()
+	return nil
+}
+
+// record writes what the session is, for others to see.
+func (s *one) record() error {
+	r := Record{ID: s.id, Target: s.req.Target.Target.String(), Command: s.req.Wish.Command, PID: os.Getpid(),
+		Since: time.Now().UTC(), User: os.Getenv("SUDO_USER")}
+	if s.req.TTL > 0 {
+		r.Until = r.Since.Add(s.req.TTL)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.machine.Record(s.id), text, 0o600)
+}
+
+// end lets the guard take away what there is, and waits for it.
+func (s *one) end() error {
+	_ = s.hangUp() // the guard sees the pipe's end, whatever Close says
+	err := <-s.guarded
+	_ = s.lock.Close()
+	if err != nil { // it was killed, perhaps
+		return s.machine.Clean(s.id)
+	}
+	return nil
+}
+
+func (s *one) note(text string) {
+	if s.req.Note != nil {
+		s.req.Note(text)
+	}
+}
+
+// inPrivate does what is done in the session's own mount namespace.
+func (s *one) inPrivate(ctx context.Context, streams Streams) (int, error) {
+	base := s.machine.Dir(s.id)
+	if err := privateMounts(base); err != nil {
+		return 0, err
+	}
+	uid, gid := 0, 0
+	if s.held != nil {
+		var err error
+		if uid, gid, err = s.held.rootUser(); err != nil {
+			return 0, err
+		}
+	}
+	runc := filepath.Join(base, "runc")
+	root, img, err := s.tools(ctx, base, runc)
+	if err != nil {
+		return 0, err
+	}
+	files := filepath.Join(base, "files")
+	if err := s.show(ctx, files, uid, gid); err != nil {
+		return 0, err
+	}
+	if err := folders(ctx, root); err != nil {
+		return 0, err
+	}
+	if err := takeOver(ctx, filepath.Join(files, s.req.Target.FolderName()), root); err != nil {
+		return 0, err
+	}
+	if err := giveTo(root, uid, gid); err != nil {
+		return 0, err
+	}
+	return s.exec(ctx, runc, root, files, img, streams)
+}
+
+// treeSize bounds a session's memory file system: the programs, and what its shell writes.
+const treeSize = "512m"
+
+// privateMounts gives this thread a mount namespace of its own with a memory file system at a folder.
+func privateMounts(at string) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
+		return fmt.Errorf("a mount namespace for the session: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("a mount namespace for the session: %w", err)
+	}
+	if err := unix.Mount("wherry-debug", at, "tmpfs", unix.MS_NOSUID, "mode=0711,size="+treeSize); err != nil {
+		return fmt.Errorf("a file system for the session: %w", err)
+	}
+	return nil
+}
+
+// tools unpacks runc and the debugger's root filesystem, beside one another.
+func (s *one) tools(ctx context.Context, base, runc string) (root string, img box.Image, err error) {
+	var work errgroup.Group
+	// Not in the goroutines of the group, whose threads see the machine's mounts: what is written goes through
+	// descriptors that this thread has opened.
+	open, err := os.OpenFile(runc, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	if err != nil {
+		return "", img, err
+	}
+	work.Go(func() error { return errors.Join(bundle.Embedded().WriteProgram(bundle.Runc, open), open.Close()) })
+	if s.req.Image == nil {
+		root, img = filepath.Join(base, "root"), toolboxImage()
+		if err := os.Mkdir(root, 0o755); err != nil {
+			return "", img, err
+		}
+		err = unpackToolbox(ctx, root)
+	} else {
+		// On disk, as an image may be larger than what memory is there for, where nobody else comes to it.
+		disk := s.machine.DiskDir(s.id)
+		root = filepath.Join(disk, "root")
+		if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
+			return "", img, err
+		}
+		img, err = s.req.Image.Unpack(ctx, root)
+	}
+	return root, img, errors.Join(err, work.Wait())
+}
+
+// toolboxImage is what runs from the built-in image.
+func toolboxImage() box.Image {
+	return box.Image{Command: []string{"/bin/sh"}, Env: []string{"PATH=/bin", "HOME=/root"}, WorkDir: "/"}
+}
+
+// show puts the target's files and what is known of it below a folder.
+func (s *one) show(ctx context.Context, files string, uid, gid int) error {
+	name := s.req.Target.FolderName()
+	at := filepath.Join(files, name)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	note, err := keepEvidence(ctx, s.req.Target, filepath.Join(files, ".wherry", name), uid, gid)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		s.note(note)
+	}
+	if s.held != nil {
+		return showAlive(s.held, at, s.req.Writable)
+	}
+	if s.req.Writable {
+		return fmt.Errorf("%s is not running: its files are evidence, and can be read only", s.req.Target.Target)
+	}
+	notes, err := showDead(ctx, s.req.Target, at)
+	for _, n := range notes {
+		s.note(n)
+	}
+	return err
+}
