@@ -4,7 +4,6 @@ package onhost
 
 import (
 	"context"
-	"errors"
 
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
 	clisession "github.com/wherryproject/wherry/internal/cli/session"
@@ -40,9 +39,8 @@ func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Cop
 func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
 	code, err := session.Run(ctx, session.Request{Target: c.container, Self: self(), Writable: writable,
 		Wish: box.Wish{Command: command, User: c.user}}, session.Streams{In: t.In, Out: t.Out, Err: t.Err})
-	var ended *session.Ended
-	if errors.As(err, &ended) {
-		return clisession.ExitFailed, ended
+	if err != nil { // also a session that was ended before the copy was whole
+		return clisession.ExitFailed, err
 	}
-	return code, err
+	return code, nil
 }

@@ -101,6 +101,9 @@ func process(w Wish, img Image) *specs.Process {
 	if pr.Cwd == "" {
 		pr.Cwd = "/"
 	}
+	if !slices.ContainsFunc(pr.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		pr.Env = append(pr.Env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	}
 	if w.TTY && w.Term != "" {
 		pr.Env = append(pr.Env, "TERM="+w.Term)
 	}

@@ -259,5 +259,5 @@ func pathOf(env []string) string {
 			return value
 		}
 	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	return ""
 }

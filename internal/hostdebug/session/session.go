@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
@@ -125,7 +126,8 @@ func (s *one) begin() error {
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	s.id = hex.EncodeToString(id[:])
-	if err := os.MkdirAll(s.machine.Dir(s.id), 0o700); err != nil {
+	// The root of a user namespace has to come through it; what is in it is nobody's but root's.
+	if err := os.MkdirAll(s.machine.Dir(s.id), 0o711); err != nil {
 		return fmt.Errorf("folder of the session: %w", err)
 	}
 	if err := s.watch(); err != nil {
@@ -253,22 +255,41 @@ func (s *one) tools(ctx context.Context, base, runc string) (root string, img bo
 		return "", img, err
 	}
 	work.Go(func() error { return errors.Join(bundle.Embedded().WriteProgram(bundle.Runc, open), open.Close()) })
-	if s.req.Image == nil {
-		root, img = filepath.Join(base, "root"), toolboxImage()
-		if err := os.Mkdir(root, 0o755); err != nil {
-			return "", img, err
+	root = filepath.Join(base, "root")
+	if err = os.Mkdir(root, 0o755); err == nil {
+		if s.req.Image == nil {
+			img, err = toolboxImage(), unpackToolbox(ctx, root)
+		} else {
+			img, err = s.unpackImage(ctx, root)
 		}
-		err = unpackToolbox(ctx, root)
-	} else {
-		// On disk, as an image may be larger than what memory is there for, where nobody else comes to it.
-		disk := s.machine.DiskDir(s.id)
-		root = filepath.Join(disk, "root")
-		if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
-			return "", img, err
-		}
-		img, err = s.req.Image.Unpack(ctx, root)
 	}
 	return root, img, errors.Join(err, work.Wait())
+}
+
+// unpackImage unpacks the image that was asked for, on disk, as it may be larger than what memory is there for, where
+// nobody else comes to it, and shows it at a folder of the session.
+func (s *one) unpackImage(ctx context.Context, at string) (img box.Image, err error) {
+	disk := s.machine.DiskDir(s.id)
+	root := filepath.Join(disk, "root")
+	if err := errors.Join(os.Mkdir(disk, 0o700), os.Mkdir(root, 0o755)); err != nil {
+		return img, err
+	}
+	if img, err = s.req.Image.Unpack(ctx, root); err != nil {
+		return img, err
+	}
+	fd, err := mountfd.Clone(root, false, true)
+	if err != nil {
+		return img, err
+	}
+	defer unix.Close(fd)
+	if s.held != nil {
+		if users := s.held.namespaces[specs.UserNamespace]; users != nil {
+			if err := mountfd.SeenAs(fd, users); err != nil {
+				s.note("the image's files belong to nobody here: its file system has no idmapped mounts")
+			}
+		}
+	}
+	return img, mountfd.AttachPath(fd, at)
 }
 
 // toolboxImage is what runs from the built-in image.
