@@ -155,7 +155,7 @@ test-e2e: test-programs ## End-to-end tests: the built binary, real containers, 
 
 .PHONY: test-programs
 test-programs: build bin/.failpoints/wherry bin/helm bin/cri-dockerd $(EXAMPLE) images-three-tier ## Build and fetch what the end-to-end tests need
-	@tools/setup.sh containerd docker busybox
+	@tools/setup.sh containerd docker podman busybox
 	@tools/release-before.sh
 
 bin/helm: test/helm/go.mod

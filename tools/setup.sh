@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sees to it that this machine can build wherry: names what is missing and, as root on Debian, installs it.
-# Arguments: what the tests want besides, "containerd", "docker", "postgresql" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
+# Arguments: what the tests want besides, "containerd", "docker", "podman", "postgresql" and "busybox": Debian's packages, unpacked into bin/debian; nothing of them
 # is installed or started. With NEEDED=1 it is an error if one cannot be had: a test that was skipped looks like one that passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -79,6 +79,10 @@ for part in "$@"; do
 	docker)
 		[ -x bin/debian/usr/sbin/dockerd ] || unpack docker.io libdevmapper1.02.1 ||
 			lacking "Debian's Docker could not be had; the test against it cannot run"
+		;;
+	podman)
+		[ -x bin/debian/usr/bin/podman ] || unpack podman conmon golang-github-containers-common golang-github-containers-image \
+			libgpgme11 libassuan0 libdevmapper1.02.1 libsubid4 || lacking "Debian's podman could not be had; the test against it cannot run"
 		;;
 	postgresql)
 		ls bin/debian/usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || unpack $(postgresql) ||

@@ -20,6 +20,8 @@ import (
 type Docker struct {
 	Socket string
 	client string // the docker program
+
+	containerd string // the socket of its containerd
 }
 
 // StartDocker starts it until the test's end; the test is skipped where it is not installed.
@@ -37,7 +39,7 @@ func StartDocker(t testing.TB, on *Containerd) *Docker {
 		t.Skip("Debian's Docker is not here: run tools/setup.sh docker, or apt-get install docker.io")
 	}
 	dir := filepath.Join(on.dir, "docker")
-	d := &Docker{Socket: filepath.Join(on.dir, "d.sock"), client: filepath.Join(root, "usr/bin/docker")}
+	d := &Docker{Socket: filepath.Join(on.dir, "d.sock"), client: filepath.Join(root, "usr/bin/docker"), containerd: on.socket}
 	log, err := os.Create(filepath.Join(on.dir, "docker.log"))
 	if err != nil {
 		t.Fatal(err)

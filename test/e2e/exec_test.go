@@ -128,19 +128,24 @@ func (s *Space) console(env []string, size pty.Winsize, args ...string) *Console
 // onTerminal runs a command on a terminal of the given size.
 func (s *Space) onTerminal(cmd *Cmd, size pty.Winsize) *Console {
 	s.T.Helper()
+	return onTerminal(s.T, cmd, size)
+}
+
+func onTerminal(t testing.TB, cmd *Cmd, size pty.Winsize) *Console {
+	t.Helper()
 	cmd.Env = append(cmd.Env, "TERM=xterm")
 	tty, err := pty.StartWithSize(cmd.Cmd, &size)
 	if err != nil {
-		s.T.Fatal(err)
+		t.Fatal(err)
 	}
 	read := make(chan struct{})
-	c := &Console{newStream(s.T, cmd.line), tty, cmd, read}
+	c := &Console{newStream(t, cmd.line), tty, cmd, read}
 	go func() {
 		defer close(read)
 		defer c.close()
 		_, _ = io.Copy(c.Stream, tty) // ends with EIO when the other side is closed
 	}()
-	s.T.Cleanup(func() { cmd.cancel(); tty.Close(); <-read })
+	t.Cleanup(func() { cmd.cancel(); tty.Close(); <-read })
 	return c
 }
 
