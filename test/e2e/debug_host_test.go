@@ -34,24 +34,28 @@ func (h onHost) wherry(args ...string) Result {
 // nothingLeft waits until no session has left anything: its guard may still be at work.
 func (h onHost) nothingLeft() {
 	h.Helper()
-	until := time.Now().Add(Timeout)
-	for {
-		var left []string
+	var left []string
+	await(h, "the end of all that sessions make", func() bool {
+		left = nil
 		for _, pattern := range []string{"/run/wherry-debug/*", "/var/tmp/wherry-debug-*", "/sys/fs/cgroup/wherry-debug/*",
 			"/sys/fs/cgroup/*/wherry-debug/*/cgroup.procs"} {
 			found, _ := filepath.Glob(pattern)
 			left = append(left, found...)
 		}
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(until) {
-			h.Fatalf("DA-01 left: %q", left)
-		}
-		time.Sleep(20 * time.Millisecond) // a folder's end cannot be waited for
-	}
+		return len(left) == 0
+	})
 	if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), "wherry-debug") {
 		h.Errorf("DA-01 mounts are left (%v):\n%s", err, mounts)
+	}
+}
+
+// await waits for something that nothing tells the end of.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for until := time.Now().Add(Timeout); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("waited in vain for %s", what)
+		}
 	}
 }
 
@@ -159,6 +163,12 @@ func debugsDocker(t *testing.T) {
 		docker.Run(t, "run", "-d", "--name", "brief", "--network", "none", images.BusyboxRef, "sleep", "2")
 		h.wherry("debug", "docker:brief", "--", "sleep", "1000").exits(137).Says("docker:brief has ended")
 		docker.Run(t, "rm", "-f", "brief")
+		stopped := make(chan Result, 1)
+		go func() { stopped <- h.wherry("debug", "docker:web", "--", "sleep", "1000") }()
+		await(t, "a session", func() bool { return strings.Contains(h.wherry("ps", "--sessions").Out, "sleep 1000") })
+		h.wherry("debug", "stop", "docker:web").exits(0).Has("of docker:web stopped")
+		(<-stopped).exits(137).Says("stopped by root")
+		h.wherry("debug", "stop", "docker:web").exits(1).Says("no debug session")
 		killed := exec.Command(world(t).Wherry, "debug", "docker:web", "--", "sh", "-c", "echo up; sleep 1000 & sleep 1000")
 		killed.Env = append(os.Environ(), h.env...)
 		out, err := killed.StdoutPipe()

@@ -24,8 +24,9 @@ import (
 // psFlags are what wherry ps is told.
 type psFlags struct {
 	Flags
-	all    bool
-	output string
+	all      bool
+	sessions bool
+	output   string
 }
 
 // NewPs returns wherry ps.
@@ -41,6 +42,7 @@ named. No server is needed. Pods of a Wherry server are listed by wherry kubectl
 		Example: `  sudo wherry ps
   sudo wherry ps -a docker                  # with those that have exited: their last files can be looked at
   sudo wherry ps systemd
+  sudo wherry ps --sessions                 # who debugs what on this machine now
   sudo wherry debug $(sudo wherry ps -o name | head -1)`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), t, args) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -49,6 +51,7 @@ named. No server is needed. Pods of a Wherry server are listed by wherry kubectl
 	}
 	f.AddAddress(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also those that do not run")
+	cmd.Flags().BoolVar(&f.sessions, "sessions", false, "list the debug sessions of this machine instead")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json, yaml or name")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "name"},
 		cobra.ShellCompDirectiveNoFileComp))
@@ -86,6 +89,9 @@ func (f *psFlags) run(ctx context.Context, t cmdline.Terminal, args []string) er
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("listing the containers of this machine needs root: run it with sudo")
+	}
+	if f.sessions {
+		return f.printSessions(t)
 	}
 	var all []*engines.Container
 	var failed []error

@@ -20,9 +20,11 @@ import (
 
 	"github.com/wherryproject/wherry/internal/cli/ask"
 	"github.com/wherryproject/wherry/internal/cli/cmdline"
+	"github.com/wherryproject/wherry/internal/cli/onhost"
 	"github.com/wherryproject/wherry/internal/cli/reach"
 	"github.com/wherryproject/wherry/internal/debug/debugrun"
 	"github.com/wherryproject/wherry/internal/debug/ways"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
 	"github.com/wherryproject/wherry/internal/oneline"
 	"github.com/wherryproject/wherry/internal/podspec"
 )
@@ -123,11 +125,26 @@ func (w *podWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 func newDebugStop(t cmdline.Terminal, f *debugFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:     "stop POD NAME...",
-		Short:   "Stop running debug containers; their records are kept",
-		Example: `  wherry debug stop web debug`,
-		Args:    cobra.MinimumNArgs(2),
+		Use:   "stop POD NAME... | stop TARGET",
+		Short: "Stop running debug containers of a pod, or debug sessions of a target of this machine",
+		Long: `Stop running debug containers of a pod, whose records are kept; or, of a container of this machine, all of its debug sessions, which
+wherry ps --sessions lists.`,
+		Example: `  wherry debug stop web debug
+  sudo wherry debug stop docker:web`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			to, onHost, err := target.Parse(args[0])
+			switch {
+			case err != nil:
+				return cmdline.ExitWith(cmdline.ExitUsage, err)
+			case onHost && len(args) == 1:
+				return onhost.Stop(t, to)
+			case onHost:
+				return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("unexpected %q: all sessions of %s are stopped", args[1], to))
+			case len(args) == 1:
+				return cmdline.ExitWith(cmdline.ExitUsage,
+					fmt.Errorf("no debug container given: use wherry debug stop %s NAME; wherry debug ls %[1]s lists them", args[0]))
+			}
 			c, err := f.Connect()
 			if err != nil {
 				return err

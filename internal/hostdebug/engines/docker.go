@@ -115,6 +115,7 @@ func decode(body io.ReadCloser, into any) error {
 	return nil
 }
 
+// Find implements Engine.
 func (d *docker) Find(ctx context.Context, t target.Target) (*Container, error) {
 	body, err := d.get(ctx, "/containers/"+url.PathEscape(t.Name)+"/json", nil)
 	if err != nil {
@@ -141,6 +142,7 @@ func (d *docker) Find(ctx context.Context, t target.Target) (*Container, error) 
 	return c, nil
 }
 
+// List implements Engine.
 func (d *docker) List(ctx context.Context) ([]*Container, error) {
 	body, err := d.get(ctx, "/containers/json", url.Values{"all": {"1"}})
 	if err != nil {

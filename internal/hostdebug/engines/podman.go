@@ -9,33 +9,72 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/user"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
 )
 
 // podman is podman by its program: it has no daemon that could be asked.
-type podman struct{ program string }
+type podman struct {
+	program string
+	// as are whose containers are looked for, one after the other: root's, and those of who has called sudo.
+	as []account
+}
 
-func newPodman(Options) (Engine, error) {
+// account is a user of this machine; the zero value is the caller himself.
+type account struct {
+	uid, gid uint32
+	home     string
+}
+
+func newPodman(o Options) (Engine, error) {
 	program, err := exec.LookPath("podman")
 	if err != nil {
 		return nil, &Absent{"podman is not on this machine: there is no program podman in PATH"}
 	}
-	return podman{program}, nil
+	p := podman{program, []account{{}}}
+	if caller, ok := sudoer(o.Getenv("SUDO_UID")); ok && o.UID == 0 {
+		p.as = append(p.as, caller)
+	}
+	return p, nil
+}
+
+// sudoer is who has called sudo, if it was not root.
+func sudoer(uid string) (account, bool) {
+	u, err := user.LookupId(uid)
+	if err != nil {
+		return account{}, false
+	}
+	n, uerr := strconv.ParseUint(u.Uid, 10, 32)
+	g, gerr := strconv.ParseUint(u.Gid, 10, 32)
+	return account{uint32(n), uint32(g), u.HomeDir}, uerr == nil && gerr == nil && n != 0
+}
+
+// command is podman as an account sees it.
+func (a account) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	if a.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
+		cmd.Dir = "/"
+		cmd.Env = append(os.Environ(), "HOME="+a.home, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", a.uid))
+	}
+	return cmd
 }
 
 // podmanWithin bounds how long podman may take to answer.
 const podmanWithin = 30 * time.Second
 
 // run is what podman prints.
-func (p podman) run(ctx context.Context, args ...string) ([]byte, error) {
+func (p podman) run(ctx context.Context, as account, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, podmanWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.program, args...)
+	cmd := as.command(ctx, p.program, args...)
 	var trouble bytes.Buffer
 	cmd.Stderr = &trouble
 	out, err := cmd.Output()
@@ -53,31 +92,60 @@ func lastLine(text string) string {
 	return strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Error: ")
 }
 
+// Find implements Engine.
 func (p podman) Find(ctx context.Context, t target.Target) (*Container, error) {
-	out, err := p.run(ctx, "inspect", "--type", "container", "--", t.Name)
+	var first error
+	for _, as := range p.as {
+		c, err := p.findAs(ctx, as, t)
+		if err == nil {
+			return c, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("%w (podman ps -a lists those that there are; those of another user are found when he calls sudo, or by their process: pid:NUMBER)",
+		first)
+}
+
+func (p podman) findAs(ctx context.Context, as account, t target.Target) (*Container, error) {
+	out, err := p.run(ctx, as, "inspect", "--type", "container", "--", t.Name)
 	if err != nil {
-		return nil, fmt.Errorf("%w (podman ps -a lists those that there are; containers of another user are seen by that user only)",
-			err)
+		return nil, err
 	}
 	var got []inspected
-	if err := json.Unmarshal(out, &got); err != nil || len(got) != 1 {
-		return nil, fmt.Errorf("podman inspect has %d answers (%w)", len(got), err)
+	if err := json.Unmarshal(out, &got); err != nil {
+		return nil, fmt.Errorf("podman inspect has an answer that cannot be read: %w", err)
+	}
+	if len(got) != 1 {
+		return nil, fmt.Errorf("podman inspect has %d answers", len(got))
 	}
 	c := got[0].container(target.Podman)
+	if as.uid != 0 && c.Layers != nil { // what an overlay without root writes besides is in other attributes
+		c.Layers.Options = append(c.Layers.Options, "userxattr")
+	}
 	c.ReadLog = func(ctx context.Context, lines int) (io.ReadCloser, error) {
-		cmd := exec.CommandContext(ctx, p.program, "logs", "--tail", strconv.Itoa(lines), "--", c.ID)
-		out, err := cmd.CombinedOutput()
+		out, err := as.command(ctx, p.program, "logs", "--tail", strconv.Itoa(lines), "--", c.ID).CombinedOutput()
 		return io.NopCloser(bytes.NewReader(out)), err
 	}
 	return c, nil
 }
 
+// List implements Engine.
 func (p podman) List(ctx context.Context) ([]*Container, error) {
-	out, err := p.run(ctx, "ps", "--all", "--no-trunc", "--format", "json")
-	if err != nil {
-		return nil, err
+	var all []*Container
+	for _, as := range p.as {
+		out, err := p.run(ctx, as, "ps", "--all", "--no-trunc", "--format", "json")
+		if err != nil {
+			return nil, err
+		}
+		list, err := podmanList(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
 	}
-	return podmanList(out)
+	return all, nil
 }
 
 // podmanList reads what podman ps prints.

@@ -19,6 +19,7 @@ import (
 // processes is the process table.
 type processes struct{ proc string }
 
+// Find implements Engine.
 func (p processes) Find(_ context.Context, t target.Target) (*Container, error) {
 	pid, err := strconv.Atoi(t.Name)
 	if err != nil {
@@ -58,7 +59,7 @@ func zeroEnded(text []byte) (all []string) {
 	return all
 }
 
-// list has every process that is not the kernel's.
+// List implements Engine. It has every process that is not the kernel's.
 func (p processes) List(context.Context) ([]*Container, error) {
 	dirs, err := os.ReadDir(p.proc)
 	if err != nil {

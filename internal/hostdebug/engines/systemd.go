@@ -36,6 +36,7 @@ func (u units) ask(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
+// Find implements Engine.
 func (u units) Find(ctx context.Context, t target.Target) (*Container, error) {
 	text, err := u.ask(ctx, "show", "--property", "LoadState,ActiveState,SubState,MainPID,Result,ExecMainStatus", "--",
 		t.Name)
@@ -94,6 +95,7 @@ func (p unitProperties) mainPID() (int, error) {
 	return pid, nil
 }
 
+// List implements Engine.
 func (u units) List(ctx context.Context) ([]*Container, error) {
 	text, err := u.ask(ctx, "show", "--property", "Id,LoadState,ActiveState,SubState,MainPID", "--", "*.service")
 	if err != nil {

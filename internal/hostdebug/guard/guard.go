@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,6 +85,59 @@ func (m Machine) Clean(id string) error {
 	}
 	_ = os.Remove(m.Run) // if it was the last
 	return errors.Join(errs...)
+}
+
+// Record is what a session's file says of it.
+type Record struct {
+	ID      string    `json:"id"`
+	Target  string    `json:"target"`
+	Command []string  `json:"command,omitempty"`
+	User    string    `json:"user,omitempty"` // who asked for it, by sudo
+	PID     int       `json:"pid"`            // of the command that was typed
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// Sessions are those that live, in the order of their beginning.
+func (m Machine) Sessions() ([]Record, error) {
+	dirs, err := os.ReadDir(m.Run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Record
+	for _, d := range dirs {
+		text, err := os.ReadFile(m.Record(d.Name()))
+		var r Record
+		if err != nil || json.Unmarshal(text, &r) != nil || r.ID != d.Name() || !ids.MatchString(r.ID) {
+			continue // it is just being made, or taken away
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Record) int { return a.Since.Compare(b.Since) })
+	return all, nil
+}
+
+// stopped is the file that says who has stopped a session.
+func (m Machine) stopped(id string) string { return filepath.Join(m.Dir(id), "stopped") }
+
+// Stop ends a session's processes. Its command says by whom, and takes the rest away.
+func (m Machine) Stop(id, by string) error {
+	if err := os.WriteFile(m.stopped(id), []byte(by), 0o600); err != nil {
+		return err
+	}
+	return m.endCgroups(id)
+}
+
+// StoppedBy tells who has stopped a session; nothing if nobody has.
+func (m Machine) StoppedBy(id string) string {
+	text, err := os.ReadFile(m.stopped(id))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // Sweep cleans what sessions have left that nobody looks after any more.

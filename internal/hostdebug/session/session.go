@@ -57,17 +57,6 @@ type Ended struct{ Why string }
 
 func (e *Ended) Error() string { return "the session has ended: " + e.Why }
 
-// Record is what a session's file says of it.
-type Record struct {
-	ID      string    `json:"id"`
-	Target  string    `json:"target"`
-	Command []string  `json:"command,omitempty"`
-	User    string    `json:"user,omitempty"` // who asked for it
-	PID     int       `json:"pid"`            // of the command wherry debug
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until,omitzero"`
-}
-
 // one is a session.
 type one struct {
 	req     Request
@@ -115,6 +104,9 @@ func Run(ctx context.Context, req Request, streams Streams) (code int, err error
 		done <- outcome{code, err}
 	}()
 	o := <-done
+	if by := s.machine.StoppedBy(s.id); by != "" {
+		return killed, &Ended{"it was stopped by " + by}
+	}
 	return o.code, o.err
 }
 
@@ -165,7 +157,7 @@ func (s *one) watch() error {
 
 // record writes what the session is, for others to see.
 func (s *one) record() error {
-	r := Record{ID: s.id, Target: s.req.Target.Target.String(), Command: s.req.Wish.Command, PID: os.Getpid(),
+	r := guard.Record{ID: s.id, Target: s.req.Target.Target.String(), Command: s.req.Wish.Command, PID: os.Getpid(),
 		Since: time.Now().UTC(), User: os.Getenv("SUDO_USER")}
 	if s.req.TTL > 0 {
 		r.Until = r.Since.Add(s.req.TTL)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onhost
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/wherryproject/wherry/internal/hostdebug/box"
+	"github.com/wherryproject/wherry/internal/hostdebug/engines"
+	"github.com/wherryproject/wherry/internal/hostdebug/target"
+)
+
+// Whom an image's command runs as, by numbers and by the names of its own files.
+func TestImageUser(t *testing.T) {
+	files := map[string]string{"etc/passwd": "root:x:0:0::/:/bin/sh\napp:x:1000:1001::/:/bin/sh\nbroken:x\nodd:x:-1:0::/:\n", "etc/group": "staff:x:50:\n"}
+	read := func(name string) ([]byte, error) { return []byte(files[name]), nil }
+	for user, want := range map[string][2]uint32{"": {0, 0}, "app": {1000, 1001}, "1000": {1000, 1001}, "7": {7, 0},
+		"app:staff": {1000, 50}, "7:8": {7, 8}, "app:9": {1000, 9}} {
+		img, err := configOf(&v1.Config{User: user, Entrypoint: []string{"a"}, Cmd: []string{"b"}}, read)
+		if err != nil || img.UID != want[0] || img.GID != want[1] || strings.Join(img.Command, " ") != "a b" {
+			t.Errorf("%q: %+v, %v", user, img, err)
+		}
+	}
+	for _, user := range []string{"nobody", "app:none", "broken", "odd", "-1"} {
+		if img, err := configOf(&v1.Config{User: user}, read); err == nil || !strings.Contains(err.Error(), "--user") {
+			t.Errorf("%q: %+v, %v", user, img, err)
+		}
+	}
+	none := func(string) ([]byte, error) { return nil, errors.New("no such file") }
+	if img, err := configOf(&v1.Config{User: "7:8"}, none); err != nil || img.UID != 7 || img.GID != 8 {
+		t.Errorf("%+v, %v", img, err)
+	}
+}
+
+// A container that Docker has in containerd is listed once; those that have ended when they are asked for.
+func TestRows(t *testing.T) {
+	of := func(e target.Engine, id string, s engines.State) *engines.Container {
+		return &engines.Container{Target: target.Target{Engine: e, Name: id}, ID: id, State: s}
+	}
+	all := []*engines.Container{of(target.Docker, "a", engines.Running), of(target.Docker, "b", engines.Exited),
+		of(target.Containerd, "a", engines.Running), of(target.Containerd, "c", engines.Paused)}
+	names := func(rows []row) string {
+		var out []string
+		for _, r := range rows {
+			out = append(out, r.Target)
+		}
+		return strings.Join(out, " ")
+	}
+	if got := names(rows(all, false)); got != "docker:a containerd:c" {
+		t.Errorf("running: %s", got)
+	}
+	if got := names(rows(all, true)); got != "docker:a docker:b containerd:c" {
+		t.Errorf("all: %s", got)
+	}
+}
+
+// Limits that cannot be meant are refused with the flag's name.
+func TestLimits(t *testing.T) {
+	for _, f := range []Flags{{memory: "x"}, {memory: "1Ki"}, {memory: "-1Gi"}, {cpus: -1}, {cpus: 0.001}} {
+		var w box.Wish
+		if err := f.limits(&w); err == nil || !strings.HasPrefix(err.Error(), "--") {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+	var w box.Wish
+	if err := (&Flags{memory: "64Mi", cpus: 0.5}).limits(&w); err != nil || w.Memory != 64<<20 || w.CPUs != 0.5 {
+		t.Errorf("%+v, %v", w, err)
+	}
+}

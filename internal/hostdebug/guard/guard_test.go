@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const id = "0123456789ab"
+
+func machine(t *testing.T) Machine {
+	t.Helper()
+	dir := t.TempDir()
+	m := Machine{Run: filepath.Join(dir, "run"), Disk: filepath.Join(dir, "disk"), Cgroups: filepath.Join(dir, "cgroup")}
+	if err := errors.Join(os.MkdirAll(m.Dir(id), 0o700), os.MkdirAll(m.DiskDir(id), 0o700), os.MkdirAll(m.Cgroups, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+// DA-09: a session is swept when nobody holds its lock any more, and not before.
+func TestSweep(t *testing.T) {
+	m := machine(t)
+	if err := m.Sweep(); err != nil || !exists(m.Dir(id)) {
+		t.Errorf("one that is just being made: %v, there %v", err, exists(m.Dir(id)))
+	}
+	lock, err := os.Create(m.Lock(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Sweep(); err != nil || !exists(m.Dir(id)) {
+		t.Errorf("one that lives: %v, there %v", err, exists(m.Dir(id)))
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Sweep(); err != nil || exists(m.Run) || exists(m.DiskDir(id)) {
+		t.Errorf("a forsaken one: %v, there %v and %v", err, exists(m.Run), exists(m.DiskDir(id)))
+	}
+	if err := m.Sweep(); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// DA-09: the processes of a session's cgroup are ended, whatever they do about signals, and the cgroup is removed.
+func TestCleanKills(t *testing.T) {
+	m := machine(t)
+	parent := "/sys/fs/cgroup"
+	if exists("/sys/fs/cgroup/pids") {
+		parent = "/sys/fs/cgroup/pids"
+	}
+	own := filepath.Join(parent, "wherry-guard-test-"+filepath.Base(filepath.Dir(t.TempDir())))
+	dir := filepath.Join(own, name, id)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Skipf("a cgroup cannot be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		for _, d := range []string{dir, filepath.Dir(dir), own} {
+			_ = unix.Rmdir(d) // those that are left
+		}
+	})
+	m.Cgroups = own
+	cmd := exec.Command("sh", "-c", "trap '' TERM HUP INT; echo up; sleep 1000 & wait")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- cmd.Wait() }()
+	if err := m.Clean(id); err != nil || exists(dir) || exists(filepath.Dir(dir)) {
+		t.Errorf("clean: %v, there %v", err, exists(dir))
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A guard takes nothing but a session's name.
+func TestGuardMain(t *testing.T) {
+	for _, args := range [][]string{nil, {"../../etc"}, {"0123456789AB"}, {id, id}} {
+		var errs bytes.Buffer
+		if code := Main(args, strings.NewReader(""), &errs); code != 2 || errs.Len() == 0 {
+			t.Errorf("%q: %d, %s", args, code, errs.String())
+		}
+	}
+}
+
+// DA-09: sessions are listed by their records; what is no record is nothing.
+func TestSessions(t *testing.T) {
+	m := machine(t)
+	if err := errors.Join(os.WriteFile(m.Record(id), []byte(`{"id":"`+id+`","target":"docker:web"}`), 0o600),
+		os.MkdirAll(m.Dir("ffffffffffff"), 0o700), os.WriteFile(m.Record("ffffffffffff"), []byte(`{`), 0o600),
+		os.MkdirAll(m.Dir("other"), 0o700), os.WriteFile(m.Record("other"), []byte(`{"id":"other"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	all, err := m.Sessions()
+	if err != nil || len(all) != 1 || all[0].Target != "docker:web" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := m.Stop(id, "ann"); err != nil || m.StoppedBy(id) != "ann" {
+		t.Errorf("stopped by %q, %v", m.StoppedBy(id), err)
+	}
+}
