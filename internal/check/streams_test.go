@@ -13,6 +13,7 @@ import (
 func TestCommandsWriteToTheirStreams(t *testing.T) {
 	main := "internal/cli/root.go" // makes the streams plain
 	own := map[string]string{
+		"internal/cli/onhost/debug.go":  "a session on this machine with a terminal of its own has the user's",
 		"internal/cli/ask/session.go":   "sessions with a terminal of their own",
 		"internal/cli/pods/debug.go":    "a note while the terminal is in raw mode, escaped there",
 		"internal/cli/images/import.go": "a line that the next one replaces",

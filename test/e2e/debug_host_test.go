@@ -59,7 +59,8 @@ func await(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// TestDebugOnHost: containers of other engines on this machine, without a server (DA-01 to DA-04, DA-08, DA-09, DA-13). The
+// TestDebugOnHost: containers of other engines on this machine, without a server (DA-01, DA-02, DA-03, DA-04, DA-08, DA-09,
+// DA-13). The
 // engines come one after the other, so that it can be said that sessions leave nothing.
 func TestDebugOnHost(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,9 @@ func (f *Flags) Copier(ctx context.Context, to target.Target, user string) (*Cop
 
 // Run runs a command of the toolbox, without a terminal.
 func (c *Copier) Run(ctx context.Context, t cmdline.Terminal, writable bool, command ...string) (int, error) {
-	code, err := session.Run(ctx, session.Request{Target: c.container, Self: self(), Writable: writable,
-		Wish: box.Wish{Command: command, User: c.user}}, session.Streams{In: t.In, Out: t.Out, Err: t.Err})
+	code, err := session.Run(ctx, session.Request{Target: c.container, Self: self(), Errors: fileOf(t.Err),
+		Writable: writable, Wish: box.Wish{Command: command, User: c.user}},
+		session.Streams{In: t.In, Out: t.Out, Err: t.Err})
 	if err != nil { // also a session that was ended before the copy was whole
 		return clisession.ExitFailed, err
 	}

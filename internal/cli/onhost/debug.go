@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/wherryproject/wherry/internal/hostdebug/engines"
 	"github.com/wherryproject/wherry/internal/hostdebug/session"
 	"github.com/wherryproject/wherry/internal/hostdebug/target"
+	"github.com/wherryproject/wherry/internal/podspec"
 )
 
 // Debug opens a shell, or runs a command, with a target of this machine.
@@ -46,8 +48,8 @@ func (f *Flags) Exec(ctx context.Context, t cmdline.Terminal, to target.Target, 
 		return usage("wherry exec with %s runs a command from an image beside it: name one with -m (%s is built in); to run a command of its own: %s exec %s",
 			to, debugask.ToolboxImage, to.Engine, to.Name)
 	case e.Image == "":
-		return usage("wherry exec with %s runs a command from an image beside it: name one with -m (%s is built in)", to,
-			debugask.ToolboxImage)
+		return usage("wherry exec with %s runs a command from an image beside it: name one with -m (%s is built in)",
+			to, debugask.ToolboxImage)
 	case e.Container != "":
 		return usage("-c names a container of a pod; %s is one already: leave it out", to)
 	case e.TTY && !e.Stdin:
@@ -88,14 +90,13 @@ func (f *Flags) run(ctx context.Context, t cmdline.Terminal, to target.Target, d
 	if err != nil {
 		return err
 	}
-	end := "\n"
 	req := session.Request{Target: c, Wish: d.wish, Writable: d.writable, TTL: d.ttl, Self: self(),
-		Note: func(text string) {
+		Errors: fileOf(t.Err), Note: func(text string) {
 			if !d.quiet {
-				fmt.Fprint(t.Err, plain.Text("wherry: "+text)+end)
+				fmt.Fprint(t.Err, plain.Text("wherry: "+text)+"\n")
 			}
 		}}
-	if d.image != "" && d.image != debugask.ToolboxImage {
+	if d.image != "" && !podspec.IsToolbox(d.image) {
 		req.Image = f.image(t, c, d.image, d.quiet)
 	}
 	req.Wish.Term = os.Getenv("TERM")
@@ -131,8 +132,9 @@ func announce(t cmdline.Terminal, c *engines.Container) {
 	if c.State == engines.Created {
 		how = "never started"
 	}
-	fmt.Fprintf(t.Err, "%s is not running (%s): its last files are under /c/%s, its log and state under /c/.wherry/%s\n",
-		c.Target, how, name, name)
+	fmt.Fprintf(t.Err,
+		"%s is not running (%s): its last files are under /c/%s, its log and state under /c/.wherry/%s\n", c.Target,
+		how, name, name)
 }
 
 // streams are those of the command.
@@ -149,6 +151,12 @@ func streams(t cmdline.Terminal, tty bool) session.Streams {
 		s.Err = errs
 	}
 	return s
+}
+
+// fileOf is the file that a stream is; nil if it is none.
+func fileOf(w io.Writer) *os.File {
+	f, _ := plain.File(w)
+	return f
 }
 
 // checkProfile refuses a profile that there is none of.

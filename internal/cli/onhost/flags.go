@@ -31,7 +31,8 @@ func (f *Flags) AddFlags(fl *pflag.FlagSet) {
 	f.AddAddress(fl)
 	fl.StringVar(&f.memory, "memory", "",
 		"on this machine: the most memory that the debugger may use, for example 512Mi; default: no limit")
-	fl.Float64Var(&f.cpus, "cpus", 0, "on this machine: the most CPUs that the debugger may use, for example 0.5; default: no limit")
+	fl.Float64Var(&f.cpus, "cpus", 0,
+		"on this machine: the most CPUs that the debugger may use, for example 0.5; default: no limit")
 }
 
 // AddAddress adds the flag that says where an engine listens.

@@ -85,7 +85,8 @@ func (f *psFlags) run(ctx context.Context, t cmdline.Terminal, args []string) er
 		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("--output: %q is not json, yaml or name", f.output))
 	}
 	if f.Address != "" && len(args) != 1 {
-		return cmdline.ExitWith(cmdline.ExitUsage, errors.New("--address: name the one engine that it is the socket of"))
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			errors.New("--address: name the one engine that it is the socket of"))
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("listing the containers of this machine needs root: run it with sudo")

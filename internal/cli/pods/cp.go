@@ -195,7 +195,8 @@ func (f *cpFlags) between(ctx context.Context, t cmdline.Terminal, o other, from
 // onHost copies from a container of this machine, or to one.
 func (f *cpFlags) onHost(ctx context.Context, t cmdline.Terminal, from, to place, h target.Target) error {
 	if f.container != "" {
-		return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("-c names a container of a pod; %s is one already: leave it out", h))
+		return cmdline.ExitWith(cmdline.ExitUsage,
+			fmt.Errorf("-c names a container of a pod; %s is one already: leave it out", h))
 	}
 	c, err := f.host.Copier(ctx, h, f.user)
 	if err != nil {
@@ -362,8 +363,8 @@ func (f *cpFlags) unpack(ctx context.Context, archive io.Reader, told io.Writer,
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(partingTime, cut) })
 	defer stop()
 	in := cmdline.Until(ctx, archive)
-	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, true, "/bin/toolbox", "cp-unpack", "--root",
-		o.root(), folder)
+	return o.run(line, cmdline.Terminal{In: in, Out: io.Discard, Err: told}, true, "/bin/toolbox", "cp-unpack",
+		"--root", o.root(), folder)
 }
 
 // notThere is the exit code by which the toolbox says that a path does not exist, or is no folder.

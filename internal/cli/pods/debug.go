@@ -76,7 +76,8 @@ refused.`,
   wherry debug history web                           # who did so before, and how it ended`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.Pod == "" {
-				return cmdline.ExitWith(cmdline.ExitUsage, errors.New("no pod given: use wherry debug POD, or -p POD; wherry debug --help shows what else can be debugged"))
+				return cmdline.ExitWith(cmdline.ExitUsage,
+					errors.New("no pod given: use wherry debug POD, or -p POD; wherry debug --help shows what else can be debugged"))
 			}
 			return nil
 		},
@@ -109,7 +110,8 @@ refused.`,
 	f.AddTo(cmd)
 	f.Debug.AddFlags(cmd.Flags())
 	f.host.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&f.writable, "writable", false, "on this machine: let the shell write to the target's files under /c")
+	cmd.Flags().BoolVar(&f.writable, "writable", false,
+		"on this machine: let the shell write to the target's files under /c")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(debugask.Profiles(),
 		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("container", f.CompleteContainers(reach.EphemeralOnes))

@@ -140,7 +140,8 @@ wherry ps --sessions lists.`,
 			case onHost && len(args) == 1:
 				return onhost.Stop(t, to)
 			case onHost:
-				return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("unexpected %q: all sessions of %s are stopped", args[1], to))
+				return cmdline.ExitWith(cmdline.ExitUsage, fmt.Errorf("unexpected %q: all sessions of %s are stopped",
+					args[1], to))
 			case len(args) == 1:
 				return cmdline.ExitWith(cmdline.ExitUsage,
 					fmt.Errorf("no debug container given: use wherry debug stop %s NAME; wherry debug ls %[1]s lists them", args[0]))

@@ -66,8 +66,9 @@ func Socket(name, variable string, o Options, usual []string) (string, error) {
 	if named != "" {
 		path := strings.TrimPrefix(named, "unix://")
 		if strings.Contains(path, "://") || !strings.HasPrefix(path, "/") {
-			return "", fmt.Errorf("%s is not a socket of this machine: to debug its containers, use wherry on that machine",
-				named)
+			return "",
+				fmt.Errorf("%s is not a socket of this machine: to debug its containers, use wherry on that machine",
+					named)
 		}
 		return path, nil
 	}

@@ -104,8 +104,9 @@ func (p podman) Find(ctx context.Context, t target.Target) (*Container, error) {
 			first = err
 		}
 	}
-	return nil, fmt.Errorf("%w (podman ps -a lists those that there are; those of another user are found when he calls sudo, or by their process: pid:NUMBER)",
-		first)
+	return nil,
+		fmt.Errorf("%w (podman ps -a lists those that there are; those of another user are found when he calls sudo, or by their process: pid:NUMBER)",
+			first)
 }
 
 func (p podman) findAs(ctx context.Context, as account, t target.Target) (*Container, error) {

@@ -54,8 +54,8 @@ func (u units) Find(ctx context.Context, t target.Target) (*Container, error) {
 	}
 	c.Name = strings.TrimSuffix(t.Name, ".service")
 	c.ReadLog = func(ctx context.Context, lines int) (io.ReadCloser, error) {
-		out, err := exec.CommandContext(ctx, "journalctl", "--unit", t.Name, "--lines", strconv.Itoa(lines), "--no-pager",
-			"--output", "cat").Output()
+		out, err := exec.CommandContext(ctx, "journalctl", "--unit", t.Name, "--lines", strconv.Itoa(lines),
+			"--no-pager", "--output", "cat").Output()
 		return io.NopCloser(bytes.NewReader(out)), err
 	}
 	return c, nil
@@ -86,11 +86,13 @@ func (p unitProperties) mainPID() (int, error) {
 	case err != nil || pid < 0:
 		return 0, fmt.Errorf("systemd says that its main process is %q", p["MainPID"])
 	case pid == 0 && p["ActiveState"] == "active":
-		return 0, fmt.Errorf("it is active without a main process (%s): debug one of its processes with pid:NUMBER, see systemctl status",
-			p["SubState"])
+		return 0,
+			fmt.Errorf("it is active without a main process (%s): debug one of its processes with pid:NUMBER, see systemctl status",
+				p["SubState"])
 	case pid == 0:
-		return 0, fmt.Errorf("it is not running (%s, result %s, status %s), and a unit leaves no files behind: its last words are in journalctl -u",
-			p["ActiveState"], p["Result"], p["ExecMainStatus"])
+		return 0,
+			fmt.Errorf("it is not running (%s, result %s, status %s), and a unit leaves no files behind: its last words are in journalctl -u",
+				p["ActiveState"], p["Result"], p["ExecMainStatus"])
 	}
 	return pid, nil
 }

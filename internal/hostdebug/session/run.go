@@ -138,8 +138,8 @@ func exitOf(e *exec.ExitError) int {
 	return e.ExitCode()
 }
 
-// endEarly ends the session at its time limit, or when this process is told to end. What it returns stops that, and says
-// why the session has ended, if it was so.
+// endEarly ends the session at its time limit, or when this process is told to end. What it returns stops that, and
+// says why the session has ended, if it was so.
 func (s *one) endEarly(ctx context.Context) (why func() string) {
 	signals := make(chan os.Signal, 4)
 	// A terminal sends its signals to the command too, which decides what they mean to it.

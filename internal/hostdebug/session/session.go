@@ -44,6 +44,7 @@ type Request struct {
 	TTL      time.Duration // 0: as long as it takes
 	Note     func(string)  // is told what the user should know; may be nil
 	Self     string        // the program that guards: wherry
+	Errors   *os.File      // where the guard says what it cannot remove; nil: nowhere
 }
 
 // Streams are the debugger's. With a terminal, In is one.
@@ -143,7 +144,7 @@ func (s *one) watch() error {
 	}
 	defer r.Close()
 	cmd := exec.Command(s.req.Self, guard.Word, s.id)
-	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = r, os.Stderr, []*os.File{s.lock}
+	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = r, s.req.Errors, []*os.File{s.lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		w.Close()

@@ -124,7 +124,8 @@ func (c *CRI) describe(ctx context.Context, one *runtimeapi.Container,
 	}
 	if d.State == engines.Running {
 		if info.PID <= 0 {
-			return nil, errors.New("this runtime does not tell its process: debug it by its engine (docker:NAME), or with pid:NUMBER")
+			return nil,
+				errors.New("this runtime does not tell its process: debug it by its engine (docker:NAME), or with pid:NUMBER")
 		}
 		d.PID = info.PID
 	}
